@@ -1,0 +1,44 @@
+/*
+ * host.h - the state of a host device, shared by the parts of the host backend: opening and
+ * describing (host.c) and pages (host_page.c).
+ */
+#ifndef QUIRE_BACKENDS_HOST_HOST_H
+#define QUIRE_BACKENDS_HOST_HOST_H
+
+#include "quire/host.h"
+#include "src/base/atomic.h"
+#include "src/base/host_memory.h"
+
+/* The smallest page the backend makes, and what all its pages are aligned to at least. */
+#define QI_HOST_GRANULARITY UINT64_C(256)
+#define QI_HOST_PAGE_ALIGNMENT (UINT64_C(2) << 20)
+#define QI_HOST_HUGE_PAGE (UINT64_C(2) << 20)
+
+typedef struct qi_host_device {
+    qi_host host;
+    char name[256];
+    quire_host_profile profile; /* resolved; its name is not used */
+    quire_host_backing backing;
+    quire_host_huge_pages huge_pages;
+    uint64_t row_alignment;
+    uint64_t system_page;                      /* bytes of a page of the operating system */
+    qi_atomic_u64 heap_used[QUIRE_MOST_HEAPS]; /* bytes; kept within the heaps' sizes */
+} qi_host_device;
+
+/* The entries of the backend table that deal with pages, as quire/backend.h says. */
+quire_result qi_host_page_create(void *state, const quire_page_request *request,
+                                 quire_native_page *page);
+void qi_host_page_destroy(void *state, const quire_native_page *page);
+quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer);
+void qi_host_page_unmap(void *state, const quire_native_page *page);
+quire_result qi_host_page_sync(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size);
+quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
+                                  const void *data, uint64_t size);
+quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
+                                    void *data, uint64_t size);
+
+/* The memfd of a page, or -1. */
+int qi_host_page_descriptor(const quire_native_page *page);
+
+#endif

@@ -1,0 +1,228 @@
+/*
+ * host_page.c - pages of the host backend: mappings of this process.
+ *
+ * A page is mapped for the backend itself as long as it lives, whatever its kind: the mapping is
+ * the memory. Whether the caller gets its address is decided by the kind alone. Nothing is touched
+ * when a page is made, so that it costs address space until it is used; MAP_NORESERVE keeps the
+ * system from counting it against RAM.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/host/host.h"
+#include "src/base/bits.h"
+
+/* log2 of the huge page's size where the kernel's ABI wants it, for mmap and memfd_create alike. */
+#define HUGE_2_MIB (21 << 26)
+
+/* What the backend keeps of a page beyond the core's record. */
+typedef struct host_page {
+    char *bytes;
+    uint64_t mapped; /* bytes of the mapping, whole system pages */
+    uint32_t heap;
+    int descriptor; /* -1 for anonymous pages */
+} host_page;
+
+static host_page *page_of(const quire_native_page *page)
+{
+    return (host_page *)(uintptr_t)page->handle;
+}
+
+int qi_host_page_descriptor(const quire_native_page *page)
+{
+    return page_of(page)->descriptor;
+}
+
+static quire_result fail_errno(const char *what, uint64_t size)
+{
+    int code = errno;
+    quire_result result = code == EPERM || code == EACCES ? QUIRE_ERROR_NOT_PERMITTED
+                                                          : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
+    return quire_backend_fail(result, code, "%s of %llu bytes: %s", what, (unsigned long long)size,
+                              strerror(code));
+}
+
+/* ---- mappings ----------------------------------------------------------------------------- */
+
+/*
+ * Maps `size` bytes at a multiple of `alignment` by reserving more and giving the rest back. The
+ * reservation is inaccessible, and replaced in place: nobody can take the addresses in between.
+ */
+static void *map_aligned(uint64_t size, uint64_t alignment, int flags, int descriptor)
+{
+    uint64_t reserved = 0;
+    if (qi_add_overflows(size, alignment, &reserved) || reserved > SIZE_MAX) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    char *base =
+        mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return MAP_FAILED;
+    uint64_t before = qi_padding((uintptr_t)base, alignment);
+    char *start = base + before, *end = start + size;
+    char *bytes = mmap(start, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, 0);
+    if (bytes == MAP_FAILED) {
+        int code = errno;
+        munmap(base, reserved);
+        errno = code;
+        return MAP_FAILED;
+    }
+    if (before)
+        munmap(base, before);
+    if (end < base + reserved)
+        munmap(end, (size_t)(base + reserved - end));
+    return bytes;
+}
+
+static int make_descriptor(const qi_host_device *device, const char *label, uint64_t size)
+{
+    unsigned flags = MFD_CLOEXEC;
+    if (device->huge_pages == QUIRE_HOST_HUGE_RESERVED)
+        flags |= MFD_HUGETLB | HUGE_2_MIB;
+    char name[64] = "quire";
+    if (label && *label)
+        strncat(name, label, sizeof name - sizeof "quire");
+    int descriptor = memfd_create(name, flags);
+    if (descriptor < 0)
+        return -1;
+    if (ftruncate(descriptor, (off_t)size)) {
+        int code = errno;
+        close(descriptor);
+        errno = code;
+        return -1;
+    }
+    return descriptor;
+}
+
+static quire_result map_page(const qi_host_device *device, const quire_page_request *request,
+                             host_page *page)
+{
+    uint64_t alignment =
+        request->alignment > QI_HOST_PAGE_ALIGNMENT ? request->alignment : QI_HOST_PAGE_ALIGNMENT;
+    bool reserved = device->huge_pages == QUIRE_HOST_HUGE_RESERVED;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    /* huge pages must be reserved now: without, the first touch could end the process */
+    flags |= reserved ? MAP_HUGETLB | HUGE_2_MIB : MAP_NORESERVE;
+    if (device->backing == QUIRE_HOST_MEMFD) {
+        page->descriptor = make_descriptor(device, request->label, page->mapped);
+        if (page->descriptor < 0)
+            return fail_errno("memfd", page->mapped);
+        flags = MAP_SHARED | (reserved ? 0 : MAP_NORESERVE);
+    }
+    page->bytes = map_aligned(page->mapped, alignment, flags, page->descriptor);
+    if (page->bytes == MAP_FAILED) {
+        quire_result result = fail_errno("mapping", page->mapped);
+        if (page->descriptor >= 0)
+            close(page->descriptor);
+        return result;
+    }
+    if (device->huge_pages == QUIRE_HOST_HUGE_ADVISE)
+        madvise(page->bytes, page->mapped, MADV_HUGEPAGE); /* advice: a refusal changes nothing */
+    return QUIRE_SUCCESS;
+}
+
+/* ---- heaps -------------------------------------------------------------------------------- */
+
+static quire_result take_from_heap(qi_host_device *device, uint32_t heap, uint64_t size)
+{
+    uint64_t limit = device->profile.heaps[heap].size;
+    uint64_t used = qi_atomic_load_u64(&device->heap_used[heap]);
+    do {
+        if (size > limit - used)
+            return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                      "heap %u of '%s' has %llu of %llu bytes left, %llu wanted",
+                                      heap, device->name, (unsigned long long)(limit - used),
+                                      (unsigned long long)limit, (unsigned long long)size);
+    } while (!qi_atomic_exchange_if_u64(&device->heap_used[heap], &used, used + size));
+    return QUIRE_SUCCESS;
+}
+
+/* ---- the table's entries ------------------------------------------------------------------ */
+
+quire_result qi_host_page_create(void *state, const quire_page_request *request,
+                                 quire_native_page *out)
+{
+    qi_host_device *device = state;
+    const quire_kind *kind = &device->profile.kinds[request->kind];
+    uint64_t unit =
+        device->huge_pages == QUIRE_HOST_HUGE_RESERVED ? QI_HOST_HUGE_PAGE : device->system_page;
+    uint64_t mapped = 0;
+    if (qi_align_up_overflows(request->size, unit, &mapped))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0, "a page of %llu bytes",
+                                  (unsigned long long)request->size);
+    host_page *page = qi_host_allocate(&device->host, 1, sizeof *page);
+    if (!page)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                  "no host memory for a page record");
+    *page = (host_page){.mapped = mapped, .heap = kind->heap, .descriptor = -1};
+    quire_result result = take_from_heap(device, kind->heap, request->size);
+    if (!result) {
+        result = map_page(device, request, page);
+        if (result)
+            qi_atomic_sub_u64(&device->heap_used[kind->heap], request->size);
+    }
+    if (result) {
+        qi_host_release(&device->host, page, 1, sizeof *page);
+        return result;
+    }
+    bool visible = kind->flags & QUIRE_HOST_VISIBLE;
+    *out = (quire_native_page){
+        .handle = (uintptr_t)page,
+        .address = visible ? (uintptr_t)page->bytes : 0,
+        .size = request->size,
+    };
+    return QUIRE_SUCCESS;
+}
+
+void qi_host_page_destroy(void *state, const quire_native_page *native)
+{
+    qi_host_device *device = state;
+    host_page *page = page_of(native);
+    munmap(page->bytes, page->mapped);
+    if (page->descriptor >= 0)
+        close(page->descriptor);
+    qi_atomic_sub_u64(&device->heap_used[page->heap], native->size);
+    qi_host_release(&device->host, page, 1, sizeof *page);
+}
+
+quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer)
+{
+    (void)state;
+    *pointer = page_of(page)->bytes;
+    return QUIRE_SUCCESS;
+}
+
+void qi_host_page_unmap(void *state, const quire_native_page *page)
+{
+    (void)state; /* the mapping is the memory, and goes with the page */
+    (void)page;
+}
+
+quire_result qi_host_page_sync(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size)
+{
+    (void)state; /* host memory is coherent whatever the profile says */
+    (void)page;
+    (void)offset;
+    (void)size;
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
+                                  const void *data, uint64_t size)
+{
+    (void)state;
+    memcpy(page_of(page)->bytes + offset, data, size);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
+                                    void *data, uint64_t size)
+{
+    (void)state;
+    memcpy(data, page_of(page)->bytes + offset, size);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,183 @@
+/*
+ * quire/allocation.h - allocations: ranges of a memory's pages; host access and views of them.
+ */
+#ifndef QUIRE_ALLOCATION_H
+#define QUIRE_ALLOCATION_H
+
+#include "quire/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Handles: plain values, copied freely, {0} is none. Using one after its free is STALE_HANDLE, with
+ * another memory FOREIGN_HANDLE, in release builds too.
+ */
+typedef struct quire_allocation {
+    uint64_t id;
+} quire_allocation;
+
+/* Longest name of an allocation or memory, without its end. */
+#define QUIRE_LONGEST_NAME 255
+
+typedef struct quire_allocation_options {
+    uint64_t size;      /* bytes, above 0 */
+    uint64_t alignment; /* of the native address, a power of two; 0: 1 */
+    const char *name;   /* copied; NULL: none */
+    uint64_t user_data;
+    bool zero;       /* fill the range with zeros */
+    bool dedicated;  /* a page of its own */
+    bool host_read;  /* the host will read: NOT_HOST_VISIBLE where the memory cannot be mapped */
+    bool host_write; /* the host will write: likewise */
+    uint64_t reserved[4]; /* must be zero */
+} quire_allocation_options;
+
+typedef enum quire_object {
+    QUIRE_OBJECT_NONE = 0, /* a raw range */
+    QUIRE_OBJECT_BUFFER,
+    QUIRE_OBJECT_IMAGE
+} quire_object;
+
+typedef struct quire_allocation_info {
+    uint32_t page;
+    bool dedicated;
+    bool committed;        /* false between reserve and commit */
+    uint64_t offset;       /* bytes from the start of the page to the first usable byte */
+    uint64_t left_padding; /* bytes in front of offset that belong to the allocation */
+    uint64_t size;         /* bytes held from offset on */
+    uint64_t requested;    /* bytes asked for */
+    uint64_t address;      /* native address; 0 where the backend has none */
+    uint64_t user_data;
+    uint32_t map_count;
+    quire_object object;
+    uint64_t native; /* the bound native object (VkBuffer, ...); 0 where there is none */
+    uint64_t reserved[4];
+} quire_allocation_info;
+
+/*
+ * Allocates a raw range, ready for use. A page is made when no range fits.
+ * Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
+ * TOO_MANY_PAGES, TOO_MANY_ALLOCATIONS, and what the backend answers.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
+                                                     const quire_allocation_options *options,
+                                                     quire_allocation *allocation);
+
+/*
+ * The two-step form for a caller who binds an object of his own: reserve, ask where it lies, bind,
+ * then commit; abort gives the range back. A reserved range can only be asked about, committed or
+ * aborted; anything else is WRONG_STATE. Errors of reserve as quire_allocate; `zero` is done by
+ * commit.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_reserve(quire_memory *memory,
+                                                    const quire_allocation_options *options,
+                                                    quire_allocation *allocation);
+QUIRE_API QUIRE_MUST_USE quire_result quire_commit(quire_memory *memory,
+                                                   quire_allocation allocation);
+QUIRE_API QUIRE_MUST_USE quire_result quire_abort(quire_memory *memory,
+                                                  quire_allocation allocation);
+
+/*
+ * Frees an allocation with its object. Of several threads that free the same one exactly one
+ * succeeds. Never calls the host memory callbacks' allocate, never waits for a page being made.
+ * Errors: INVALID_ARGUMENT ({0}), STALE_HANDLE, FOREIGN_HANDLE, WRONG_STATE (reserved), BUSY
+ * (mapped, or in use by another call right now).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_free(quire_memory *memory, quire_allocation allocation);
+
+/* Where an allocation lies. Errors: INVALID_ARGUMENT, STALE_HANDLE, FOREIGN_HANDLE. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *memory,
+                                                                quire_allocation allocation,
+                                                                quire_allocation_info *info);
+
+/*
+ * Copies the name into `name`, a buffer of `size` bytes, cut and ended with 0; "" without one.
+ * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_LONGEST_NAME bytes.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_name(quire_memory *memory,
+                                                                quire_allocation allocation,
+                                                                char *name, size_t size);
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_set_name(quire_memory *memory,
+                                                                quire_allocation allocation,
+                                                                const char *name);
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_set_user_data(quire_memory *memory,
+                                                                     quire_allocation allocation,
+                                                                     uint64_t user_data);
+
+/* ---- host access ---------------------------------------------------------------------------- */
+
+/*
+ * A pointer to the allocation's bytes (or to those from `offset` on; size 0: to the end).
+ * Host-visible pages are mapped when they are made, so that this is arithmetic and any number of
+ * allocations of a page can be mapped at once. Each map wants one unmap; a mapped allocation cannot
+ * be freed. The caller sees to it that the device does not use the range meanwhile. Errors:
+ * NOT_HOST_VISIBLE, OUT_OF_RANGE, WRONG_STATE, and those of handles; *pointer is NULL then.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_map(quire_memory *memory, quire_allocation allocation,
+                                                void **pointer);
+QUIRE_API QUIRE_MUST_USE quire_result quire_map_range(quire_memory *memory,
+                                                      quire_allocation allocation, uint64_t offset,
+                                                      uint64_t size, void **pointer);
+
+/* Takes one map back. Errors: NOT_MAPPED and those of handles. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_unmap(quire_memory *memory,
+                                                  quire_allocation allocation);
+
+/*
+ * Makes host writes visible to the device (flush) or device writes to the host (invalidate), for
+ * kinds that are not coherent; else nothing is to be done. The range (size 0: to the end) is
+ * rounded outwards to the device's atom, within the allocation. Errors: NOT_HOST_VISIBLE,
+ * OUT_OF_RANGE, and those of handles and backend.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_flush(quire_memory *memory, quire_allocation allocation,
+                                                  uint64_t offset, uint64_t size);
+QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate(quire_memory *memory,
+                                                       quire_allocation allocation, uint64_t offset,
+                                                       uint64_t size);
+
+/*
+ * Copies between host memory and an allocation of any kind: through the mapping, with flush or
+ * invalidate where needed, or by the backend where the kind is not host-visible. Complete on
+ * return. A size of 0 copies nothing. Errors: INVALID_ARGUMENT (data NULL), OUT_OF_RANGE,
+ * UNSUPPORTED (the backend has no copy), and those of handles and backend.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_write(quire_memory *memory, quire_allocation allocation,
+                                                  uint64_t offset, const void *data, uint64_t size);
+QUIRE_API QUIRE_MUST_USE quire_result quire_read(quire_memory *memory, quire_allocation allocation,
+                                                 uint64_t offset, void *data, uint64_t size);
+
+/* ---- views ---------------------------------------------------------------------------------- */
+
+/* A part of an allocation, checked when made against its parent. A plain value; owns nothing. */
+typedef struct quire_view {
+    quire_allocation allocation;
+    uint64_t offset;
+    uint64_t size;
+} quire_view;
+
+/*
+ * The part of an allocation from `offset` on (size 0: to the end), and a part of a view. Errors:
+ * OUT_OF_RANGE (also when the rest is empty) and those of handles.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_view_create(quire_memory *memory,
+                                                        quire_allocation allocation,
+                                                        uint64_t offset, uint64_t size,
+                                                        quire_view *view);
+QUIRE_API QUIRE_MUST_USE quire_result quire_view_narrow(quire_view parent, uint64_t offset,
+                                                        uint64_t size, quire_view *view);
+
+/* As quire_map_range, quire_write and quire_read, with offsets in the view and held to it. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_view_map(quire_memory *memory, quire_view view,
+                                                     void **pointer);
+QUIRE_API QUIRE_MUST_USE quire_result quire_view_write(quire_memory *memory, quire_view view,
+                                                       uint64_t offset, const void *data,
+                                                       uint64_t size);
+QUIRE_API QUIRE_MUST_USE quire_result quire_view_read(quire_memory *memory, quire_view view,
+                                                      uint64_t offset, void *data, uint64_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

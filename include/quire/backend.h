@@ -1,0 +1,185 @@
+/*
+ * quire/backend.h - what a backend is, and what it may ask of the core.
+ *
+ * A backend is a constant table of functions and a state pointer. Only describe, page_create and
+ * page_destroy are required; the rest comes in groups, each announced by a feature bit, and table
+ * and bits are checked against each other once, when the device is made. What a missing group means
+ * for the caller is said with the group. docs/examples/backend.c is a whole backend built on this
+ * header.
+ *
+ * Rules for every function of the table, unless it says otherwise:
+ *  - It may be called by several threads at once, never under a lock of quire.
+ *  - It must not call quire on the device it belongs to, except quire_backend_fail.
+ *  - Arguments are valid: kinds exist, ranges lie inside their page, sizes are above 0.
+ *  - On failure it ends with quire_backend_fail, has changed nothing and left no output to release.
+ *    OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, NOT_PERMITTED, UNSUPPORTED, DEVICE_LOST and
+ *    BACKEND_FAILURE may be answered.
+ */
+#ifndef QUIRE_BACKEND_H
+#define QUIRE_BACKEND_H
+
+#include "quire/allocation.h"
+#include "quire/device.h"
+#include "quire/memory.h"
+#include "quire/resource.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Groups of functions that a backend offers. */
+typedef uint64_t quire_backend_features;
+/* map, unmap: pages of host-visible kinds can be reached. Wanted when any kind is host-visible. */
+#define QUIRE_BACKEND_MAP (UINT64_C(1) << 0)
+/* flush, invalidate. Wanted when any host-visible kind is not coherent. */
+#define QUIRE_BACKEND_FLUSH (UINT64_C(1) << 1)
+/*
+ * copy_to_page. Without it host-visible pages are written through their mapping, and a write to
+ * others is UNSUPPORTED.
+ */
+#define QUIRE_BACKEND_COPY_TO_PAGE (UINT64_C(1) << 2)
+/* copy_from_page. Likewise for reads. */
+#define QUIRE_BACKEND_COPY_FROM_PAGE (UINT64_C(1) << 3)
+/* image_requirements. Without it images are UNSUPPORTED. */
+#define QUIRE_BACKEND_IMAGES (UINT64_C(1) << 4)
+/*
+ * object_create, object_bind, object_destroy: buffers and images are native objects. Without it
+ * they are ranges that the caller addresses by page and offset.
+ */
+#define QUIRE_BACKEND_OBJECTS (UINT64_C(1) << 5)
+
+typedef struct quire_page_request {
+    uint32_t kind;
+    bool dedicated; /* for one allocation only */
+    bool exportable;
+    uint64_t size; /* bytes, a multiple of the page granularity */
+    uint64_t
+        alignment; /* wanted for the page's native address, a power of two; a backend whose pages
+                           are less aligned says so by limits.page_alignment */
+    const char *label; /* the memory's name, for native debug names */
+} quire_page_request;
+
+/* A page as its backend knows it; the core keeps it and hands it back. */
+typedef struct quire_native_page {
+    uint64_t handle;  /* VkDeviceMemory, CUDA handle, pointer, ...: the backend's choice */
+    uint64_t address; /* native address of the first byte, or 0 where pages have none */
+    uint64_t size;    /* bytes usable, at least those asked for */
+    uint64_t data;    /* the backend's own */
+} quire_native_page;
+
+/* One buffer or image to make: the one of the two options that fits `object` is set. */
+typedef struct quire_object_request {
+    quire_object object;
+    const quire_buffer_options *buffer; /* defaults resolved */
+    const quire_image_options *image;
+} quire_object_request;
+
+typedef struct quire_backend {
+    size_t size;      /* sizeof(quire_backend) as the backend was compiled */
+    const char *name; /* "host", "vulkan", ... */
+    quire_backend_features features;
+
+    /* ---- required ---- */
+
+    /*
+     * Fills in name, heaps, kinds and limits; called once, at creation. A device without kinds,
+     * with a heap index out of range or a limit that is no power of two where one is due, is
+     * refused.
+     */
+    quire_result (*describe)(void *state, quire_device_info *info);
+
+    /* Makes a page. May take long; other threads go on meanwhile. */
+    quire_result (*page_create)(void *state, const quire_page_request *request,
+                                quire_native_page *page);
+
+    /* Gives a page back. It is not mapped and nothing is bound to it. Cannot fail. */
+    void (*page_destroy)(void *state, const quire_native_page *page);
+
+    /* Ends the state, after the last page is gone; NULL: nothing to end. Cannot fail. */
+    void (*destroy)(void *state);
+
+    /* ---- QUIRE_BACKEND_MAP ---- */
+
+    /* Maps a whole page for its life; called once, before anybody uses the page. */
+    quire_result (*map)(void *state, const quire_native_page *page, void **pointer);
+    void (*unmap)(void *state, const quire_native_page *page);
+
+    /* ---- QUIRE_BACKEND_FLUSH: offset and size are multiples of limits.non_coherent_atom or reach
+       the page's end ---- */
+    quire_result (*flush)(void *state, const quire_native_page *page, uint64_t offset,
+                          uint64_t size);
+    quire_result (*invalidate)(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size);
+
+    /* ---- QUIRE_BACKEND_COPY_TO_PAGE, QUIRE_BACKEND_COPY_FROM_PAGE: complete on return ---- */
+    quire_result (*copy_to_page)(void *state, const quire_native_page *page, uint64_t offset,
+                                 const void *data, uint64_t size);
+    quire_result (*copy_from_page)(void *state, const quire_native_page *page, uint64_t offset,
+                                   void *data, uint64_t size);
+
+    /* ---- QUIRE_BACKEND_IMAGES ---- */
+
+    /* What an image would take, or UNSUPPORTED. Options are valid and their defaults resolved. */
+    quire_result (*image_requirements)(void *state, const quire_image_options *options,
+                                       quire_requirements *requirements);
+
+    /* ---- QUIRE_BACKEND_OBJECTS ---- */
+
+    /* Makes the object without memory, with a handle that is not 0, and says what it needs. */
+    quire_result (*object_create)(void *state, const quire_object_request *request,
+                                  uint64_t *native, quire_requirements *requirements);
+    quire_result (*object_bind)(void *state, quire_object object, uint64_t native,
+                                const quire_native_page *page, uint64_t offset);
+    void (*object_destroy)(void *state, quire_object object, uint64_t native);
+} quire_backend;
+
+/* ---- what the core offers to backends ------------------------------------------------------- */
+
+typedef struct quire_device_options {
+    const quire_host_memory *host_memory; /* copied; NULL: malloc and free */
+    quire_log log;
+    uint64_t reserved[4]; /* must be zero */
+} quire_device_options;
+
+/*
+ * Makes a device on a backend. The table must outlive the device; on success the device owns
+ * `state` and ends it with `destroy`; on failure the caller still does. Errors: INVALID_ARGUMENT
+ * (the sentence names what is wrong with the table or the description), OUT_OF_HOST_MEMORY, and
+ * what describe answers.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_create(const quire_backend *table, void *state,
+                                                          const quire_device_options *options,
+                                                          quire_device **device);
+
+/* The table and state a device was made of, for a backend's own public calls. NULL for NULL. */
+QUIRE_API const quire_backend *quire_device_backend(const quire_device *device);
+QUIRE_API void *quire_device_state(const quire_device *device);
+
+/* The native side of an allocation. */
+typedef struct quire_native {
+    quire_device *device;
+    quire_native_page page;
+    void *host;      /* host pointer to the allocation, NULL where the page is not mapped */
+    uint64_t offset; /* in the page */
+    uint64_t size;
+    quire_object object;
+    uint64_t handle; /* of the bound object, or 0 */
+} quire_native;
+
+/* Errors as quire_allocation_get_info. The page stays while the allocation lives. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_get_native(quire_memory *memory,
+                                                       quire_allocation allocation,
+                                                       quire_native *native);
+
+/*
+ * Sets the thread's last error with the native code kept, and returns `result`: how every function
+ * of a table fails. The format is printf's.
+ */
+QUIRE_API quire_result quire_backend_fail(quire_result result, int64_t native_code,
+                                          const char *format, ...) QUIRE_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * quire/host.h - the host backend: pages are anonymous or memfd mappings of this process.
+ *
+ * It needs nothing, and it can pose as any device: heaps, memory kinds and limits are options, so
+ * that the choice of memory and the refusals of real devices can be tried on a machine without
+ * them.
+ *
+ * Pages take address space at once and physical memory when they are touched; heaps are as large as
+ * the options say, not as RAM. Memory of a kind that is not host-visible is never mapped for the
+ * caller and its address is not told; quire_write and quire_read reach it as they reach a GPU's.
+ */
+#ifndef QUIRE_HOST_H
+#define QUIRE_HOST_H
+
+#include "quire/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the pages are made of. */
+typedef enum quire_host_backing {
+    QUIRE_HOST_ANONYMOUS = 0, /* private anonymous mappings */
+    QUIRE_HOST_MEMFD          /* one memfd a page, which can be handed to another process */
+} quire_host_backing;
+
+typedef enum quire_host_huge_pages {
+    QUIRE_HOST_HUGE_NONE = 0,
+    QUIRE_HOST_HUGE_ADVISE,  /* ask for transparent huge pages */
+    QUIRE_HOST_HUGE_RESERVED /* take 2 MiB pages from the system's reserve; without any left a page
+                                is OUT_OF_DEVICE_MEMORY */
+} quire_host_huge_pages;
+
+/* A device to pose as. */
+typedef struct quire_host_profile {
+    const char *name;
+    uint32_t heap_count;                /* 1 to QUIRE_MOST_HEAPS */
+    uint32_t kind_count;                /* 1 to QUIRE_MOST_KINDS */
+    quire_heap heaps[QUIRE_MOST_HEAPS]; /* size 0: 8 GiB */
+    quire_kind kinds[QUIRE_MOST_KINDS];
+    quire_limits limits; /* 0: the host backend's own; page_granularity and page_alignment are
+                            raised to what the host needs */
+} quire_host_profile;
+
+typedef struct quire_host_options {
+    /*
+     * Copied; NULL: two heaps of 1 TiB, one of the device and one of the host, with the kinds
+     * device-local, host (coherent), host cached, and device-local reachable by the host.
+     */
+    const quire_host_profile *profile;
+    quire_host_backing backing;
+    quire_host_huge_pages huge_pages;
+    uint64_t row_alignment; /* of images, a power of two; 0: the profile's, or 64 bytes */
+    quire_device_options device;
+    uint64_t reserved[4]; /* must be zero */
+} quire_host_options;
+
+/*
+ * Opens a host device. NULL options mean {0}.
+ * Errors: INVALID_ARGUMENT (also for a profile that cannot be a device), OUT_OF_HOST_MEMORY,
+ * UNSUPPORTED (the system has no memfd or no huge pages).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_host_open(const quire_host_options *options,
+                                                      quire_device **device);
+
+/*
+ * The host pointer of an allocation without mapping it; NULL in memory that is not host-visible.
+ * Errors as quire_allocation_get_info; INVALID_ARGUMENT for a memory of another backend.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_host_pointer(quire_memory *memory,
+                                                         quire_allocation allocation,
+                                                         void **pointer);
+
+/*
+ * The memfd of the page an allocation lies in, and its offset there. The descriptor stays quire's:
+ * duplicate it to keep it. Errors as above; UNSUPPORTED for anonymous backing.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_host_descriptor(quire_memory *memory,
+                                                            quire_allocation allocation,
+                                                            int *descriptor, uint64_t *offset);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

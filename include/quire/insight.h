@@ -1,0 +1,158 @@
+/*
+ * quire/insight.h - seeing a memory: figures, a walk over every range, the owner of an address,
+ * JSON and a picture.
+ *
+ * Figures are kept all the time and asked in constant time, except where a field says otherwise.
+ */
+#ifndef QUIRE_INSIGHT_H
+#define QUIRE_INSIGHT_H
+
+#include "quire/allocation.h"
+#include "quire/resource.h"
+#include "quire/space.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+/* Four views of what is lost, on the same data. */
+typedef struct quire_fragmentation {
+    double reserved; /* 1 - peak live / peak reserved: what the pages cost beyond their contents */
+    double free;     /* 1 - largest free / all free: how cut up the free bytes are */
+    uint64_t internal; /* bytes held by live allocations beyond those asked for */
+    uint64_t split; /* free bytes in pages that also hold allocations: they cannot be given back */
+} quire_fragmentation;
+
+typedef struct quire_memory_stats {
+    uint64_t live_bytes;      /* held by allocations, left padding included */
+    uint64_t requested_bytes; /* asked for by those allocations */
+    uint64_t reserved_bytes;  /* sum of the pages */
+    uint64_t free_bytes;      /* reserved_bytes - live_bytes */
+    uint64_t empty_bytes;     /* of it, in pages without an allocation */
+    uint64_t largest_free;    /* in shared pages; looks at the ranges of one size class */
+    uint64_t allocation_count;
+    uint64_t page_count;
+
+    uint64_t peak_live_bytes; /* each peak since creation, on its own */
+    uint64_t peak_requested_bytes;
+    uint64_t peak_reserved_bytes;
+    uint64_t peak_allocation_count;
+    uint64_t peak_page_count;
+
+    uint64_t allocations; /* made since creation */
+    uint64_t frees;
+    uint64_t failures; /* allocations refused for want of memory, pages or handles */
+    uint64_t pages_created;
+    uint64_t pages_destroyed;
+    uint64_t backend_calls;       /* calls into the backend for this memory, all kinds */
+    uint64_t backend_nanoseconds; /* spent in them */
+    uint64_t metadata_bytes;      /* host memory of the memory's own records, now */
+    uint64_t metadata_peak;
+    uint64_t full_passes;    /* exhaustive searches before an allocation was refused */
+    uint64_t full_pass_hits; /* of them, those that found what the bounded search had missed */
+    quire_fragmentation fragmentation;
+    uint64_t reserved[4];
+} quire_memory_stats;
+
+typedef struct quire_device_stats {
+    uint64_t heap_reserved_bytes[QUIRE_MOST_HEAPS]; /* sum of the pages by heap */
+    uint64_t reserved_bytes;
+    uint64_t peak_reserved_bytes;
+    uint64_t live_bytes; /* over all memories; looks at each */
+    uint64_t allocation_count;
+    uint64_t page_count;
+    uint64_t memory_count;
+    uint64_t backend_calls;
+    uint64_t backend_nanoseconds;
+    uint64_t metadata_bytes; /* host memory of the device and its memories; looks at each */
+    uint64_t reserved[4];
+} quire_device_stats;
+
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_stats(quire_memory *memory,
+                                                             quire_memory_stats *stats);
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_stats(quire_device *device,
+                                                             quire_device_stats *stats);
+
+/*
+ * Verifies every record of a memory, in time proportional to its ranges. CORRUPTED with a sentence
+ * that names the first contradiction.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_check(quire_memory *memory);
+
+/* ---- walk and owner ------------------------------------------------------------------------- */
+
+/* One range of a page. Texts are valid during the call only. */
+typedef struct quire_item {
+    uint32_t page;
+    bool dedicated; /* the page is */
+    bool is_free;
+    uint64_t page_size;
+    uint64_t offset; /* bytes from the start of the page */
+    uint64_t left_padding;
+    uint64_t size;
+    /* The rest is of allocations only. */
+    uint64_t requested;
+    uint64_t user_data;
+    quire_allocation allocation;
+    quire_object object;
+    const char *name; /* "" without one */
+} quire_item;
+
+/*
+ * Calls `visit` for every range, free and live, page by page and by address within a page. Each
+ * page is one moment's picture; other threads may change the memory between pages. `visit` may call
+ * quire; false ends the walk. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
+    quire_memory *memory, bool (*visit)(void *user, const quire_item *item), void *user);
+
+/* Who lies at a native address. */
+typedef struct quire_owner {
+    uint32_t page;
+    bool is_free;                /* nobody: a free range of the page, or left padding */
+    uint64_t page_offset;        /* of the address in the page */
+    quire_allocation allocation; /* {0} when free */
+    uint64_t offset;             /* of the address in the allocation */
+} quire_owner;
+
+/*
+ * Finds the allocation that a device address, or a host pointer into a mapped page, lies in: a look
+ * at every page, then at every range of the one found. The device form asks every memory and tells
+ * which it was; `memory` may be NULL.
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no page holds the address).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_find_owner(quire_memory *memory,
+                                                              uint64_t address, quire_owner *owner);
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_find_owner(quire_device *device,
+                                                              uint64_t address,
+                                                              quire_memory **memory,
+                                                              quire_owner *owner);
+
+/* ---- JSON and picture ----------------------------------------------------------------------- */
+
+/* The version of the JSON form below; docs/formats.md describes it. */
+#define QUIRE_JSON_SCHEMA 1
+
+/*
+ * One JSON object: the memory, its figures, its pages and every range in them; a space likewise.
+ * Numbers are exact 64-bit integers. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_json(quire_memory *memory, quire_sink sink,
+                                                              void *user);
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_write_json(const quire_space *space,
+                                                             quire_sink sink, void *user);
+
+/*
+ * An SVG picture: one bar per page on a common scale, free bytes light, left padding hatched, every
+ * allocation coloured by its name and labelled when the pointer rests on it. Errors as above.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_svg(quire_memory *memory, quire_sink sink,
+                                                             void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

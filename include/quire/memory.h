@@ -1,0 +1,132 @@
+/*
+ * quire/memory.h - memories: pages of one memory kind, one page policy and one fit.
+ */
+#ifndef QUIRE_MEMORY_H
+#define QUIRE_MEMORY_H
+
+#include "quire/device.h"
+#include "quire/space.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct quire_memory quire_memory;
+
+/* When an allocation gets a page of its own. */
+typedef enum quire_dedicated {
+    QUIRE_DEDICATED_BY_SIZE = 0, /* from the policy's threshold on */
+    QUIRE_DEDICATED_ALWAYS       /* one page per object */
+} quire_dedicated;
+
+/*
+ * How a memory takes pages from the backend. All sizes are bytes, rounded up to the backend's page
+ * granularity. A page is never smaller than what it is made for.
+ */
+typedef struct quire_page_policy {
+    uint64_t page_size;       /* 0: 32 MiB, or an eighth of the heap where that is less */
+    uint64_t first_page_size; /* of the first page; 0: page_size */
+    /* 0: pages after the first have page_size; else each is this much larger than the last, up to
+       largest_page; most 1000 */
+    uint32_t growth_percent;
+    uint32_t most_pages;   /* pages at one time; 0: no limit but the device's */
+    uint64_t largest_page; /* growth stops here; 0: page_size or first_page_size */
+    quire_dedicated dedicated;
+    uint64_t dedicated_threshold; /* sizes from here on are dedicated; 0: none */
+    uint64_t size_granularity;    /* sizes are rounded up to a multiple, any number; 0: none */
+    uint64_t extra_padding;       /* bytes added behind each allocation, before rounding; 0: none */
+    uint64_t retained_empty_bytes; /* UNSUPPORTED in this version unless 0: see quire_memory_trim */
+    uint64_t retention_nanoseconds; /* UNSUPPORTED in this version unless 0 */
+    uint64_t reserved[4];           /* must be zero */
+} quire_page_policy;
+
+typedef struct quire_memory_options {
+    const char *name; /* copied; NULL: "memory" */
+
+    /*
+     * The kind: either flags (0: QUIRE_DEVICE_LOCAL), subset or exact, or an intent with flags 0.
+     * kind_mask restricts both; with one bit in it and no flags that kind is taken as it is.
+     */
+    quire_memory_flags flags;
+    bool exact;
+    bool contiguous; /* UNSUPPORTED in this version: allocations that span pages */
+    uint32_t kind_mask;
+    const quire_intent *intent;
+
+    quire_fit fit;
+    uint32_t shards;            /* 0 or 1; more are UNSUPPORTED in this version */
+    uint64_t granule;           /* see quire_space_options; 0: the fit's default */
+    uint64_t largest_alignment; /* that can be asked for, up to 1 GiB; 0: 2 MiB */
+    quire_page_policy pages;
+    uint64_t reserved[4]; /* must be zero */
+} quire_memory_options;
+
+typedef struct quire_memory_info {
+    const char *name; /* lives as long as the memory */
+    quire_device *device;
+    uint32_t kind;
+    quire_memory_flags flags; /* of the kind, a superset of those asked for */
+    bool mappable;            /* host-visible */
+    quire_fit fit;
+    uint64_t page_size; /* of the next page, unless a request needs a larger one */
+    uint64_t granule;
+    uint32_t page_count; /* now; 0 when new */
+    uint64_t reserved[4];
+} quire_memory_info;
+
+typedef struct quire_page_info {
+    uint32_t page;
+    bool dedicated;
+    bool mappable;
+    uint64_t size;
+    uint64_t address; /* native address of the page's first byte; 0 where the backend has none */
+    uint64_t live_bytes;
+    uint64_t free_bytes;
+    uint64_t largest_free; /* looks at every range of the page */
+    uint64_t allocation_count;
+    uint64_t peak_live_bytes;
+    uint64_t reserved[4];
+} quire_page_info;
+
+/*
+ * Makes a memory without pages; the first comes with the first allocation. NULL options mean {0}.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (no such kind, or an option of a later version),
+ * OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
+                                                          const quire_memory_options *options,
+                                                          quire_memory **memory);
+
+/*
+ * Gives all pages back and ends the memory. BUSY while allocations live: the first ones are named
+ * in the error, all of them in the log at warning level, and nothing changes.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
+
+/* The same, freeing whatever still lives first, mapped or reserved ones too. Never fails. */
+QUIRE_API void quire_memory_destroy_all(quire_memory **memory);
+
+/* Describes a memory. Errors: INVALID_ARGUMENT. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_info(quire_memory *memory,
+                                                            quire_memory_info *info);
+
+/*
+ * Describes one page. Page numbers are stable while a page lives; the lowest free number is used
+ * for a new one. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no live page has this number).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, uint32_t page,
+                                                          quire_page_info *info);
+
+/*
+ * Gives empty pages back until no more than `target` bytes of them are kept, the highest numbers
+ * first; *released, which may be NULL, gets the bytes given back. By itself a memory keeps its
+ * empty pages, and gives all of them back when it has to make a page. Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
+                                                        uint64_t *released);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,198 @@
+/*
+ * quire/space.h - the pure range allocator, usable alone: integers in, integers out.
+ *
+ * A space is a line of bytes of which regions are added and removed; ranges are allocated from the
+ * regions. It touches no memory but its own records. Use it for ranges of anything: one large
+ * buffer, a file, descriptor heaps, addresses of another process.
+ *
+ *     quire_space *space = NULL;
+ *     quire_space_create(&(quire_space_options){.size = 1 << 20}, &space);
+ *     quire_placement at;
+ *     quire_space_allocate(space, 1000, 256, 0, &at);       // at.offset, at.size, at.range
+ *     quire_space_free(space, at.range);
+ *     quire_space_destroy(&space);
+ *
+ * Thread-safety: a space has no lock; calls on one space must not overlap, calls on different
+ * spaces may.
+ */
+#ifndef QUIRE_SPACE_H
+#define QUIRE_SPACE_H
+
+#include "quire/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct quire_space quire_space;
+
+/* A range of one space; {0} is none. Using one after its free or a clear is STALE_HANDLE. */
+typedef struct quire_range {
+    uint64_t id;
+} quire_range;
+
+/* How a space searches. */
+typedef enum quire_fit {
+    /*
+     * Size classes with address buckets, over all regions at once: a range of the request's class
+     * that is large enough, else the lowest address in the next class that has any. Constant time;
+     * left padding goes back as a free range.
+     */
+    QUIRE_FIT_SEGREGATED = 0,
+    /*
+     * The lowest address that fits, byte-exact, in O(log n); the left padding belongs to the range.
+     * Places and pads exactly as Lluvia's free-space manager does.
+     */
+    QUIRE_FIT_FIRST,
+    QUIRE_FIT_BUDDY, /* QUIRE_ERROR_UNSUPPORTED in this version */
+    QUIRE_FIT_LINEAR /* QUIRE_ERROR_UNSUPPORTED in this version */
+} quire_fit;
+
+typedef struct quire_space_options {
+    quire_fit fit;
+    /* Bytes of a region added at creation, region 0; 0: none, add regions yourself. */
+    uint64_t size;
+    /*
+     * Smallest unit handed out, a power of two; sizes are rounded up to it. 0: 256 for the
+     * segregated fit and 1 for the first fit, which takes no other. The segregated fit reaches
+     * 2^32 - 1 granules (1 TiB with 256 bytes) in all its regions.
+     */
+    uint64_t granule;
+    /*
+     * Largest alignment that may be asked for, a power of two; 0: 2 MiB. A region is laid at a
+     * place of the line congruent to its base modulo this alignment.
+     */
+    uint64_t largest_alignment;
+    const quire_host_memory *host_memory; /* NULL: malloc and free */
+    uint64_t reserved[4];                 /* must be zero */
+} quire_space_options;
+
+/* Where a range lies. */
+typedef struct quire_placement {
+    quire_range range;
+    uint32_t region;
+    uint32_t reserved;
+    uint64_t offset;       /* bytes from the start of the region */
+    uint64_t left_padding; /* bytes in front of offset that belong to the range */
+    uint64_t size;         /* bytes, the request rounded up to the granule */
+    uint64_t user;         /* the caller's value */
+} quire_placement;
+
+typedef struct quire_space_stats {
+    uint64_t granule;       /* bytes, as the options resolved to */
+    uint64_t region_bytes;  /* sum of the regions */
+    uint64_t live_bytes;    /* sum of live sizes */
+    uint64_t padding_bytes; /* sum of live left paddings */
+    uint64_t free_bytes;    /* region_bytes == live_bytes + padding_bytes + free_bytes */
+    uint64_t largest_free;  /* bytes of the largest free range; looks at one size class */
+    uint64_t live_count;
+    uint64_t free_count; /* free ranges */
+    uint64_t region_count;
+    uint64_t metadata_bytes; /* host memory of the space's own records, now */
+    uint64_t metadata_peak;  /* and at most so far */
+    uint64_t full_passes;    /* exhaustive searches made */
+    uint64_t full_pass_hits; /* those that found what the bounded search had missed */
+    uint64_t reserved[4];
+} quire_space_stats;
+
+/* One range on a walk, free or live. */
+typedef struct quire_space_item {
+    uint32_t region;
+    bool is_free;
+    uint64_t offset;       /* bytes from the start of the region */
+    uint64_t left_padding; /* live ranges only */
+    uint64_t size;
+    quire_range range; /* live ranges only */
+    uint64_t user;     /* live ranges only */
+} quire_space_item;
+
+/*
+ * Makes a space; a region of options->size bytes, base 0, is added when that is not 0. NULL options
+ * mean {0}.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (fit), OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_create(const quire_space_options *options,
+                                                         quire_space **space);
+
+/* Ends a space with all its regions and ranges. Never fails. */
+QUIRE_API void quire_space_destroy(quire_space **space);
+
+/*
+ * Adds a region of `size` bytes, a multiple of the granule. `base` is the native address at which
+ * the region starts, a multiple of the granule; alignments hold for base + offset. *region gets its
+ * number: the lowest one not in use.
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (the line is full), OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_add_region(quire_space *space, uint64_t size,
+                                                             uint64_t base, uint32_t *region);
+
+/* Removes a region without live ranges. Errors: INVALID_ARGUMENT (no such region), BUSY. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_remove_region(quire_space *space,
+                                                                uint32_t region);
+
+/*
+ * Allocates `size` bytes at a multiple of `alignment` (a power of two; 0: 1). `user` is kept with
+ * the range. The search is bounded: it finds a range whenever one of at least size + alignment -
+ * granule bytes exists in a size class above the request's, and most of those below; it costs the
+ * same with one region and with ten thousand.
+ * Errors: INVALID_ARGUMENT, NO_SPACE, OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate(quire_space *space, uint64_t size,
+                                                           uint64_t alignment, uint64_t user,
+                                                           quire_placement *placement);
+
+/*
+ * The same with a full pass over every free range that could hold the request when the bounded
+ * search finds none: NO_SPACE then means that no range fits.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate_exhaustive(quire_space *space,
+                                                                      uint64_t size,
+                                                                      uint64_t alignment,
+                                                                      uint64_t user,
+                                                                      quire_placement *placement);
+
+/* Frees a range. Errors: INVALID_ARGUMENT ({0}), FOREIGN_HANDLE, STALE_HANDLE. Never allocates. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_free(quire_space *space, quire_range range);
+
+/* Frees every range at once and keeps the regions; all ranges become stale. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_clear(quire_space *space);
+
+/* Where a range lies. Errors as quire_space_free. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_get(const quire_space *space, quire_range range,
+                                                      quire_placement *placement);
+
+/* Changes the caller's value of a range. Errors as quire_space_free. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_set_user(quire_space *space, quire_range range,
+                                                           uint64_t user);
+
+/* Fills in the figures. Errors: INVALID_ARGUMENT. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_get_stats(const quire_space *space,
+                                                            quire_space_stats *stats);
+
+/*
+ * Calls `visit` for every range, free and live, region by region in the order of their numbers and
+ * within a region by address. A visit that returns false ends the walk. `visit` must not change the
+ * space.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_walk(
+    const quire_space *space, bool (*visit)(void *user, const quire_space_item *item), void *user);
+
+/*
+ * Verifies every record of the space, in time proportional to the number of ranges. CORRUPTED with
+ * a sentence that names the first contradiction. Ships in release builds, for bug reports and
+ * tests.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_check(const quire_space *space);
+
+/*
+ * Gives host memory back that a past peak left unused, in time proportional to that peak. Never
+ * fails: what cannot be moved stays. Happens by itself when a region is removed and the records are
+ * nearly all unused.
+ */
+QUIRE_API void quire_space_trim(quire_space *space);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

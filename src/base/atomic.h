@@ -1,0 +1,86 @@
+/*
+ * atomic.h - the atomic operations the library uses, under one name each.
+ *
+ * Everything that threads share without a lock goes through here, so that a test build can put a
+ * scheduler behind these names. Orders are part of the names: `acquire` loads see what a `release`
+ * store published; the plain forms are relaxed and serve counters only. No fences: sanitizers
+ * cannot see them.
+ */
+#ifndef QUIRE_SRC_BASE_ATOMIC_H
+#define QUIRE_SRC_BASE_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef _Atomic uint64_t qi_atomic_u64;
+typedef _Atomic uint32_t qi_atomic_u32;
+
+static inline void qi_atomic_init_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    atomic_init(target, value);
+}
+
+static inline uint64_t qi_atomic_load_u64(const qi_atomic_u64 *target)
+{
+    return atomic_load_explicit(target, memory_order_relaxed);
+}
+
+static inline uint64_t qi_atomic_load_acquire_u64(const qi_atomic_u64 *target)
+{
+    return atomic_load_explicit(target, memory_order_acquire);
+}
+
+static inline void qi_atomic_store_release_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    atomic_store_explicit(target, value, memory_order_release);
+}
+
+static inline uint64_t qi_atomic_add_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    return atomic_fetch_add_explicit(target, value, memory_order_relaxed);
+}
+
+static inline uint64_t qi_atomic_sub_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    return atomic_fetch_sub_explicit(target, value, memory_order_relaxed);
+}
+
+/* A subtraction after which another thread may take over what this one used. */
+static inline void qi_atomic_sub_release_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    atomic_fetch_sub_explicit(target, value, memory_order_release);
+}
+
+/* Raises a high-water mark to value if it lies below. */
+static inline void qi_atomic_raise_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    uint64_t seen = qi_atomic_load_u64(target);
+    while (seen < value && !atomic_compare_exchange_weak_explicit(
+                               target, &seen, value, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+/* Replaces *seen by value if it is still there; else updates *seen. Acquires and releases. */
+static inline bool qi_atomic_exchange_if_u64(qi_atomic_u64 *target, uint64_t *seen, uint64_t value)
+{
+    return atomic_compare_exchange_weak_explicit(target, seen, value, memory_order_acq_rel,
+                                                 memory_order_acquire);
+}
+
+static inline uint32_t qi_atomic_add_u32(qi_atomic_u32 *target, uint32_t value)
+{
+    return atomic_fetch_add_explicit(target, value, memory_order_relaxed);
+}
+
+static inline void *qi_atomic_load_acquire_pointer(void *const _Atomic *target)
+{
+    return atomic_load_explicit(target, memory_order_acquire);
+}
+
+static inline void qi_atomic_store_release_pointer(void *_Atomic *target, void *value)
+{
+    atomic_store_explicit(target, value, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * handle.h - the 64-bit identity of an allocation (of a memory) or a range (of a space).
+ *
+ *   63        52 51              26 25               0
+ *  +-----------+------------------+------------------+
+ *  |    tag    |    generation    |       slot       |
+ *  +-----------+------------------+------------------+
+ *
+ * The tag names the owner, a generation is never used twice for one slot, and slot 0 of generation
+ * 0 is never handed out, so that 0 is none. Whoever owns the slots retires one whose generation is
+ * used up.
+ */
+#ifndef QUIRE_SRC_BASE_HANDLE_H
+#define QUIRE_SRC_BASE_HANDLE_H
+
+#include <stdint.h>
+
+#define QI_SLOT_BITS 26
+#define QI_GENERATION_BITS 26
+#define QI_TAG_BITS 12
+
+#define QI_SLOT_COUNT (UINT32_C(1) << QI_SLOT_BITS)
+#define QI_LAST_GENERATION ((UINT32_C(1) << QI_GENERATION_BITS) - 1)
+
+static inline uint64_t qi_handle(uint32_t tag, uint32_t generation, uint32_t slot)
+{
+    return (uint64_t)tag << (QI_SLOT_BITS + QI_GENERATION_BITS) |
+           (uint64_t)generation << QI_SLOT_BITS | slot;
+}
+
+static inline uint32_t qi_handle_slot(uint64_t id)
+{
+    return (uint32_t)id & (QI_SLOT_COUNT - 1);
+}
+
+static inline uint32_t qi_handle_generation(uint64_t id)
+{
+    return (uint32_t)(id >> QI_SLOT_BITS) & QI_LAST_GENERATION;
+}
+
+static inline uint32_t qi_handle_tag(uint64_t id)
+{
+    return (uint32_t)(id >> (QI_SLOT_BITS + QI_GENERATION_BITS));
+}
+
+/*
+ * The next owner tag, 1 to 4095 and round again: two owners share a tag only when 4094 others were
+ * made between them. Thread-safe.
+ */
+uint32_t qi_next_tag(void);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * json.c - see json.h.
+ */
+#include "src/base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "src/base/text.h"
+
+void qi_json_init(qi_json *json, quire_sink sink, void *user)
+{
+    qi_writer_init(&json->writer, sink, user);
+    json->depth = 0;
+    json->filled = 0;
+}
+
+static const char *short_escape(uint32_t code_point)
+{
+    switch (code_point) {
+    case '"':
+        return "\\\"";
+    case '\\':
+        return "\\\\";
+    case '\n':
+        return "\\n";
+    case '\r':
+        return "\\r";
+    case '\t':
+        return "\\t";
+    default:
+        return NULL;
+    }
+}
+
+static void put_string(qi_json *json, const char *text)
+{
+    qi_write_text(&json->writer, "\"");
+    for (uint32_t c; (c = qi_next_code_point(&text)) != 0;) {
+        const char *escape = short_escape(c);
+        char bytes[4];
+        if (escape)
+            qi_write_text(&json->writer, escape);
+        else if (c < 0x20 || c == 0x7f)
+            qi_write_format(&json->writer, "\\u%04" PRIx32, c);
+        else
+            qi_write(&json->writer, bytes, qi_put_code_point(c, bytes));
+    }
+    qi_write_text(&json->writer, "\"");
+}
+
+/* What stands before every value: comma, line, key. */
+static void begin_value(qi_json *json, const char *key)
+{
+    uint32_t bit = UINT32_C(1) << json->depth;
+    if (json->filled & bit)
+        qi_write_text(&json->writer, ",");
+    json->filled |= bit;
+    if (json->depth && json->depth <= 2)
+        qi_write_text(&json->writer, "\n");
+    if (key) {
+        put_string(json, key);
+        qi_write_text(&json->writer, ":");
+    }
+}
+
+static void open(qi_json *json, const char *key, const char *bracket)
+{
+    begin_value(json, key);
+    qi_write_text(&json->writer, bracket);
+    json->depth++;
+    json->filled &= ~(UINT32_C(1) << json->depth);
+}
+
+static void close(qi_json *json, const char *bracket)
+{
+    json->depth--;
+    qi_write_text(&json->writer, bracket);
+}
+
+void qi_json_object(qi_json *json, const char *key)
+{
+    open(json, key, "{");
+}
+
+void qi_json_end_object(qi_json *json)
+{
+    close(json, "}");
+}
+
+void qi_json_array(qi_json *json, const char *key)
+{
+    open(json, key, "[");
+}
+
+void qi_json_end_array(qi_json *json)
+{
+    close(json, "]");
+}
+
+void qi_json_number(qi_json *json, const char *key, uint64_t value)
+{
+    begin_value(json, key);
+    qi_write_format(&json->writer, "%" PRIu64, value);
+}
+
+void qi_json_real(qi_json *json, const char *key, double value)
+{
+    if (!isfinite(value)) {
+        qi_json_null(json, key);
+        return;
+    }
+    begin_value(json, key);
+    qi_write_format(&json->writer, "%.6g", value);
+}
+
+void qi_json_bool(qi_json *json, const char *key, bool value)
+{
+    begin_value(json, key);
+    qi_write_text(&json->writer, value ? "true" : "false");
+}
+
+void qi_json_null(qi_json *json, const char *key)
+{
+    begin_value(json, key);
+    qi_write_text(&json->writer, "null");
+}
+
+void qi_json_text(qi_json *json, const char *key, const char *value)
+{
+    if (!value) {
+        qi_json_null(json, key);
+        return;
+    }
+    begin_value(json, key);
+    put_string(json, value);
+}
+
+quire_result qi_json_finish(qi_json *json)
+{
+    qi_write_text(&json->writer, "\n");
+    return qi_writer_finish(&json->writer);
+}

@@ -1,0 +1,151 @@
+/*
+ * result.c - names of the results, and the thread's last error (see result.h).
+ */
+#include "src/base/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUIRE_STRINGIFY_(x) #x
+#define QUIRE_STRINGIFY(x) QUIRE_STRINGIFY_(x)
+
+/* While `pattern` is set the sentence is still to be put together from it and `numbers`. */
+static _Thread_local struct {
+    quire_result code;
+    int64_t native;
+    const char *pattern;
+    uint64_t numbers[QI_ERROR_NUMBERS];
+    char text[QI_ERROR_TEXT];
+} last_error;
+
+const char *quire_version(void)
+{
+    return QUIRE_STRINGIFY(QUIRE_VERSION_MAJOR) "." QUIRE_STRINGIFY(
+        QUIRE_VERSION_MINOR) "." QUIRE_STRINGIFY(QUIRE_VERSION_PATCH);
+}
+
+const char *quire_result_name(quire_result result)
+{
+    switch (result) {
+#define RESULT_NAME(name, value, sentence)                                                         \
+    case name:                                                                                     \
+        return #name;
+        QUIRE_RESULTS(RESULT_NAME)
+#undef RESULT_NAME
+    }
+    return "unknown result";
+}
+
+const char *quire_result_sentence(quire_result result)
+{
+    switch (result) {
+#define RESULT_SENTENCE(name, value, sentence)                                                     \
+    case name:                                                                                     \
+        return sentence;
+        QUIRE_RESULTS(RESULT_SENTENCE)
+#undef RESULT_SENTENCE
+    }
+    return "unknown result";
+}
+
+qi_bytes_text qi_bytes(uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    double value = (double)bytes;
+    while (value >= 1024.0 && unit + 1 < sizeof units / sizeof *units) {
+        value /= 1024.0;
+        unit++;
+    }
+    qi_bytes_text out;
+    bool whole = (bytes & ((UINT64_C(1) << (10 * unit)) - 1)) == 0;
+    snprintf(out.text, sizeof out.text, whole ? "%.0f %s" : "%.2f %s", value, units[unit]);
+    return out;
+}
+
+static size_t append_number(char *out, size_t room, char kind, uint64_t number)
+{
+    int length = 0;
+    if (kind == 'b')
+        length = snprintf(out, room, "%s", qi_bytes(number).text);
+    else
+        length = snprintf(out, room, kind == 'x' ? "0x%" PRIx64 : "%" PRIu64, number);
+    return length < 0 || (size_t)length >= room ? room - 1 : (size_t)length;
+}
+
+static void put_sentence_together(void)
+{
+    const uint64_t *number = last_error.numbers;
+    size_t length = 0;
+    for (const char *p = last_error.pattern; *p && length + 1 < QI_ERROR_TEXT; p++) {
+        if (*p == '%' && p[1]) {
+            p++;
+            length +=
+                append_number(last_error.text + length, QI_ERROR_TEXT - length, *p, *number++);
+        } else {
+            last_error.text[length++] = *p;
+        }
+    }
+    last_error.text[length] = '\0';
+    last_error.pattern = NULL;
+}
+
+const char *quire_last_error(void)
+{
+    if (last_error.pattern)
+        put_sentence_together();
+    return last_error.text;
+}
+
+quire_result quire_last_result(void)
+{
+    return last_error.code;
+}
+
+int64_t quire_last_native_code(void)
+{
+    return last_error.native;
+}
+
+quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint64_t *numbers)
+{
+    last_error.code = code;
+    last_error.native = 0;
+    last_error.pattern = pattern;
+    memcpy(last_error.numbers, numbers, sizeof last_error.numbers);
+    return code;
+}
+
+quire_result qi_fail(quire_result code, const char *sentence)
+{
+    static const uint64_t none[QI_ERROR_NUMBERS];
+    return qi_fail_numbers(code, sentence, none);
+}
+
+quire_result qi_fail_native(quire_result code, int64_t native, const char *format, va_list args)
+{
+    last_error.code = code;
+    last_error.native = native;
+    last_error.pattern = NULL;
+    vsnprintf(last_error.text, sizeof last_error.text, format, args);
+    return code;
+}
+
+quire_result qi_fail_text(quire_result code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    qi_fail_native(code, 0, format, args);
+    va_end(args);
+    return code;
+}
+
+quire_result qi_check_zero(const uint64_t *words, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (words[i])
+            return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s.reserved[%zu] is not zero", name,
+                                i);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,36 @@
+/*
+ * table.c - see table.h.
+ */
+#include "src/base/table.h"
+
+void qi_table_init(qi_table *table, size_t element_size)
+{
+    for (uint32_t i = 0; i < QI_TABLE_CHUNKS; i++)
+        atomic_init(&table->chunks[i], NULL);
+    table->element_size = element_size;
+}
+
+void qi_table_finish(qi_table *table, qi_host *host)
+{
+    for (uint32_t i = 0; i < QI_TABLE_CHUNKS; i++)
+        qi_table_release_chunk(table, host, i);
+}
+
+bool qi_table_ensure(qi_table *table, qi_host *host, uint32_t index)
+{
+    if (qi_table_get(table, index))
+        return true;
+    uint32_t chunk = qi_table_chunk_of(index);
+    void *elements = qi_host_allocate(host, qi_table_chunk_count(chunk), table->element_size);
+    if (!elements)
+        return false;
+    qi_atomic_store_release_pointer(&table->chunks[chunk], elements);
+    return true;
+}
+
+void qi_table_release_chunk(qi_table *table, qi_host *host, uint32_t chunk)
+{
+    void *elements = qi_atomic_load_acquire_pointer(&table->chunks[chunk]);
+    qi_atomic_store_release_pointer(&table->chunks[chunk], NULL);
+    qi_host_release(host, elements, qi_table_chunk_count(chunk), table->element_size);
+}

@@ -1,0 +1,118 @@
+/*
+ * file.c - files in and out, and the progress bar.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/cli/cli.h"
+
+static void *complain(const char *path, const char *what)
+{
+    fprintf(stderr, "quire: %s: %s\n", path, what);
+    return NULL;
+}
+
+static char *read_stream(FILE *file, size_t *size)
+{
+    size_t room = 1 << 16, length = 0;
+    char *text = malloc(room);
+    while (text) {
+        length += fread(text + length, 1, room - length - 1, file);
+        if (length + 1 < room)
+            break;
+        char *larger = room > SIZE_MAX / 2 ? NULL : realloc(text, room * 2);
+        if (!larger)
+            free(text);
+        text = larger;
+        room *= 2;
+    }
+    if (text)
+        text[length] = '\0';
+    *size = length;
+    return text;
+}
+
+char *read_file(const char *path, size_t *size)
+{
+    bool standard = !strcmp(path, "-");
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    struct stat info;
+    if (!file)
+        return complain(path, strerror(errno));
+    if (!fstat(fileno(file), &info) && S_ISDIR(info.st_mode)) {
+        fclose(file);
+        return complain(path, "it is a directory, not a file");
+    }
+    char *text = read_stream(file, size);
+    bool broken = ferror(file);
+    if (!standard)
+        fclose(file);
+    if (!text)
+        return complain(path, "it does not fit into memory");
+    if (broken) {
+        free(text);
+        return complain(path, "it cannot be read");
+    }
+    return text;
+}
+
+bool write_to_file(void *file, const char *text, size_t size)
+{
+    return fwrite(text, 1, size, file) == size;
+}
+
+bool write_file(const char *path, quire_result (*write)(void *subject, quire_sink sink, void *user),
+                void *subject)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        complain(path, strerror(errno));
+        return false;
+    }
+    quire_result result = write(subject, write_to_file, file);
+    if (fclose(file) || result) {
+        complain(path, result ? quire_last_error() : strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+/* ---- progress ----------------------------------------------------------------------------- */
+
+enum { BAR_WIDTH = 40 };
+
+static uint64_t milliseconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
+bool show_progress(void *user, uint64_t done, uint64_t total)
+{
+    progress *bar = user;
+    uint64_t now = milliseconds();
+    if (!isatty(STDERR_FILENO) || (bar->shown && done < total && now - bar->last_drawn < 100))
+        return true;
+    bar->last_drawn = now;
+    bar->shown = true;
+    int filled = total ? (int)((double)done / (double)total * BAR_WIDTH) : BAR_WIDTH;
+    fprintf(stderr, "\r%s [", bar->what);
+    for (int i = 0; i < BAR_WIDTH; i++)
+        fputc(i < filled ? '#' : '.', stderr);
+    fprintf(stderr, "] %3d%%", total ? (int)((double)done / (double)total * 100) : 100);
+    fflush(stderr);
+    return true;
+}
+
+void end_progress(progress *bar)
+{
+    if (bar->shown)
+        fprintf(stderr, "\r\033[K");
+    bar->shown = false;
+}

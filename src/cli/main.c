@@ -1,0 +1,57 @@
+/*
+ * main.c - the quire tool: finds the subcommand and runs it.
+ */
+#include <string.h>
+
+#include "src/cli/cli.h"
+
+static const command COMMANDS[] = {
+    {"devices", "[options]", "list heaps, memory kinds, limits, and the kinds chosen for work",
+     run_devices},
+    {"tour", "[options]", "make memories, a buffer and an image, and show where they lie",
+     run_tour},
+    {"replay", "TRACE [options]", "play an allocation trace on a memory and report what it cost",
+     run_replay},
+    {"map", "TRACE [options]", "draw the pages of a memory at a moment of a trace", run_map},
+    {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench},
+};
+
+enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "quire %s - pages, placement and insight for device memory\n\n", quire_version());
+    fprintf(out, "usage: quire COMMAND [arguments]\n\n");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-8s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+    fprintf(out, "\nquire COMMAND --help tells more. Sizes accept K, M, G and T (binary).\n"
+                 "Exit status: 0 success, 1 failure, 2 bad usage.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        print_help(stdout);
+        return EXIT_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("quire %s\n", quire_version());
+        return EXIT_OK;
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[1], COMMANDS[i].name))
+            continue;
+        int code = COMMANDS[i].run(&COMMANDS[i], argc - 1, argv + 1);
+        if (fflush(stdout) || ferror(stdout)) {
+            fprintf(stderr, "quire: standard output cannot be written\n");
+            return EXIT_FAILED;
+        }
+        return code;
+    }
+    fprintf(stderr, "quire: there is no command '%s'; quire --help lists them\n", argv[1]);
+    return EXIT_USAGE;
+}

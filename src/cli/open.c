@@ -1,0 +1,65 @@
+/*
+ * open.c - opening the device that --backend and --profile name, and naming its memory kinds.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+
+int open_device(const command *self, const device_choice *choice, quire_device **device)
+{
+    if (choice->backend && strcmp(choice->backend, "host"))
+        return bad_usage(self, "there is no backend '%s' in this build: host", choice->backend);
+    quire_host_profile profile = {0};
+    quire_host_options options = {0};
+    char *name = NULL;
+    if (choice->profile) {
+        if (!read_profile(choice->profile, &profile, &name))
+            return EXIT_FAILED;
+        options.profile = &profile;
+    }
+    quire_result result = quire_host_open(&options, device);
+    free(name);
+    if (!result)
+        return -1;
+    if (choice->profile)
+        fprintf(stderr, "quire: %s: %s\n", choice->profile, quire_last_error());
+    else
+        fail_with_last_error();
+    return EXIT_FAILED;
+}
+
+static uint32_t kind_for(const quire_device *device, quire_intent intent)
+{
+    uint32_t kind = 0;
+    quire_result result = quire_device_choose_kind_for(device, &intent, &kind);
+    return result ? NO_KIND : kind;
+}
+
+kind_choices choose_kinds(const quire_device *device)
+{
+    uint32_t shared = 0;
+    quire_kind_request request = {.required = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE,
+                                  .preferred = QUIRE_HOST_COHERENT};
+    quire_result result = quire_device_choose_kind(device, &request, &shared);
+    return (kind_choices){
+        .device = kind_for(device, (quire_intent){0}),
+        .upload = kind_for(device, (quire_intent){.host_write = true, .upload = true}),
+        .readback = kind_for(device, (quire_intent){.host_read = true}),
+        .shared = result ? NO_KIND : shared,
+    };
+}
+
+const char *flags_text(quire_memory_flags flags, char *buffer, size_t size)
+{
+    size_t length = 0;
+    snprintf(buffer, size, "none");
+    for (quire_memory_flags flag = 1; quire_memory_flag_name(flag) && length < size; flag <<= 1) {
+        if (!(flags & flag))
+            continue;
+        int more = snprintf(buffer + length, size - length, "%s%s", length ? "|" : "",
+                            quire_memory_flag_name(flag));
+        length += more > 0 ? (size_t)more : 0;
+    }
+    return buffer;
+}

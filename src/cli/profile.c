@@ -1,0 +1,152 @@
+/*
+ * profile.c - reads a device profile: JSON in the form of docs/formats.md, of which the files in
+ * docs/profiles are examples. What cannot be a device at all is refused here or, for what the core
+ * checks anyway (heap indices, limits), by opening the device.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+
+static bool complain(const char *path, const char *what, const char *where)
+{
+    fprintf(stderr, "quire: %s: %s%s%s\n", path, what, where ? " " : "", where ? where : "");
+    return false;
+}
+
+/* Numbers above 2^63 - 1 are written as decimal strings. */
+static bool read_number(const json_t *value, uint64_t *number)
+{
+    if (json_is_integer(value) && json_integer_value(value) >= 0) {
+        *number = (uint64_t)json_integer_value(value);
+        return true;
+    }
+    const char *text = json_string_value(value);
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    char *end = NULL;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return !*end && !errno;
+}
+
+/* A number that may be missing. */
+static bool read_optional(const char *path, const json_t *object, const char *key, uint64_t *number)
+{
+    const json_t *value = json_object_get(object, key);
+    return !value || read_number(value, number) || complain(path, "this is not a number:", key);
+}
+
+static bool read_heap_flags(const char *path, const json_t *heap, uint32_t *flags)
+{
+    const json_t *names = json_object_get(heap, "flags");
+    if (!json_is_array(names))
+        return complain(path, "a heap has no list of", "\"flags\"");
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        if (name && !strcmp(name, "DEVICE_LOCAL"))
+            *flags |= QUIRE_HEAP_DEVICE_LOCAL;
+        else if (name && !strcmp(name, "MULTI_INSTANCE"))
+            *flags |= QUIRE_HEAP_MULTI_INSTANCE;
+        else
+            return complain(path, "there is no heap flag", name ? name : "of this type");
+    }
+    return true;
+}
+
+static bool read_kind_flags(const char *path, const json_t *kind, quire_memory_flags *flags)
+{
+    const json_t *names = json_object_get(kind, "flags");
+    if (!json_is_array(names))
+        return complain(path, "a memory type has no list of", "\"flags\"");
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        quire_memory_flags flag = 1;
+        while (name && quire_memory_flag_name(flag) && strcmp(name, quire_memory_flag_name(flag)))
+            flag <<= 1;
+        if (!name || !quire_memory_flag_name(flag))
+            return complain(path, "there is no memory flag", name ? name : "of this type");
+        *flags |= flag;
+    }
+    return true;
+}
+
+static bool read_heaps(const char *path, const json_t *heaps, quire_host_profile *profile)
+{
+    if (!json_array_size(heaps) || json_array_size(heaps) > QUIRE_MOST_HEAPS)
+        return complain(path, "a device has 1 to 16 heaps: see", "\"heaps\"");
+    profile->heap_count = (uint32_t)json_array_size(heaps);
+    for (uint32_t i = 0; i < profile->heap_count; i++) {
+        const json_t *heap = json_array_get(heaps, i);
+        if (!read_optional(path, heap, "size", &profile->heaps[i].size) ||
+            !read_heap_flags(path, heap, &profile->heaps[i].flags))
+            return false;
+    }
+    return true;
+}
+
+static bool read_kinds(const char *path, const json_t *kinds, quire_host_profile *profile)
+{
+    if (!json_array_size(kinds) || json_array_size(kinds) > QUIRE_MOST_KINDS)
+        return complain(path, "a device has 1 to 32 memory types: see", "\"types\"");
+    profile->kind_count = (uint32_t)json_array_size(kinds);
+    for (uint32_t i = 0; i < profile->kind_count; i++) {
+        const json_t *kind = json_array_get(kinds, i);
+        uint64_t heap = 0;
+        if (!read_number(json_object_get(kind, "heap"), &heap) || heap >= profile->heap_count)
+            return complain(path, "a memory type names a heap that is not there: see", "\"types\"");
+        profile->kinds[i].heap = (uint32_t)heap;
+        if (!read_kind_flags(path, kind, &profile->kinds[i].flags))
+            return false;
+    }
+    return true;
+}
+
+static bool read_limits(const char *path, const json_t *limits, quire_limits *out)
+{
+    uint64_t storage = 0, uniform = 0;
+    if (!read_optional(path, limits, "bufferImageGranularity", &out->buffer_image_granularity) ||
+        !read_optional(path, limits, "nonCoherentAtomSize", &out->non_coherent_atom) ||
+        !read_optional(path, limits, "maxMemoryAllocationCount", &out->most_pages) ||
+        !read_optional(path, limits, "maxMemoryAllocationSize", &out->largest_page) ||
+        !read_optional(path, limits, "minStorageBufferOffsetAlignment", &storage) ||
+        !read_optional(path, limits, "minUniformBufferOffsetAlignment", &uniform))
+        return false;
+    out->buffer_alignment = storage > uniform ? storage : uniform;
+    return true;
+}
+
+static bool read_root(const char *path, const json_t *root, quire_host_profile *profile,
+                      char **name)
+{
+    if (!json_is_object(root))
+        return complain(path, "a profile is one JSON object", NULL);
+    const char *given = json_string_value(json_object_get(root, "name"));
+    if (!read_heaps(path, json_object_get(root, "heaps"), profile) ||
+        !read_kinds(path, json_object_get(root, "types"), profile) ||
+        !read_limits(path, json_object_get(root, "limits"), &profile->limits))
+        return false;
+    *name = strdup(given ? given : path);
+    profile->name = *name;
+    return *name || complain(path, "no memory for its name", NULL);
+}
+
+bool read_profile(const char *path, quire_host_profile *profile, char **name)
+{
+    size_t size = 0;
+    char *text = read_file(path, &size);
+    if (!text)
+        return false;
+    json_error_t error;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    free(text);
+    if (!root) {
+        fprintf(stderr, "quire: %s:%d:%d: %s\n", path, error.line, error.column, error.text);
+        return false;
+    }
+    bool good = read_root(path, root, profile, name);
+    json_decref(root);
+    return good;
+}

@@ -1,0 +1,171 @@
+/*
+ * timeline.c - see timeline.h.
+ */
+#include "src/cli/timeline.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "src/base/result.h"
+#include "src/base/writer.h"
+
+enum { SAMPLES = 2000, LEFT = 90, WIDTH = 1000, HEIGHT = 320, TOP = 20, GRID_LINES = 4 };
+
+bool timeline_begin(timeline *t, quire_memory *memory, uint64_t events)
+{
+    *t = (timeline){.memory = memory, .events = events, .room = SAMPLES + 2};
+    t->every = events / SAMPLES + 1;
+    t->samples = calloc(t->room, sizeof *t->samples);
+    if (!t->samples)
+        fprintf(stderr, "quire: no memory for a timeline\n");
+    return t->samples != NULL;
+}
+
+void timeline_end(timeline *t)
+{
+    free(t->samples);
+    t->samples = NULL;
+}
+
+void timeline_sample(timeline *t, uint64_t event)
+{
+    bool due = !t->count || event >= t->samples[t->count - 1].event + t->every;
+    if ((!due && event != t->events) || t->count == t->room)
+        return;
+    quire_memory_stats stats;
+    qi_ignore(quire_memory_get_stats(t->memory, &stats));
+    t->samples[t->count++] =
+        (sample){event, stats.requested_bytes, stats.live_bytes, stats.reserved_bytes};
+}
+
+/* ---- the chart ---------------------------------------------------------------------------- */
+
+static uint64_t requested_of(const sample *s)
+{
+    return s->requested;
+}
+
+static uint64_t live_of(const sample *s)
+{
+    return s->live;
+}
+
+static uint64_t reserved_of(const sample *s)
+{
+    return s->reserved;
+}
+
+static double x_of(const timeline *t, uint64_t event)
+{
+    return LEFT + (t->events ? (double)event / (double)t->events * WIDTH : 0);
+}
+
+static double y_of(uint64_t bytes, uint64_t most)
+{
+    return TOP + HEIGHT - (most ? (double)bytes / (double)most * HEIGHT : 0);
+}
+
+static void write_line(qi_writer *w, const timeline *t, uint64_t most, const char *class,
+                       uint64_t (*value)(const sample *))
+{
+    qi_write_format(w, "<polyline class=\"%s\" points=\"", class);
+    for (uint64_t i = 0; i < t->count; i++)
+        qi_write_format(w, "%.1f,%.1f ", x_of(t, t->samples[i].event),
+                        y_of(value(&t->samples[i]), most));
+    qi_write_text(w, "\"/>\n");
+}
+
+static void write_chart(qi_writer *w, const timeline *t, uint64_t most)
+{
+    qi_write_format(w, "<svg width=\"%d\" height=\"%d\">\n", LEFT + WIDTH + 20, TOP + HEIGHT + 40);
+    for (int i = 0; i <= GRID_LINES; i++) {
+        uint64_t bytes = most / GRID_LINES * (uint64_t)i;
+        double y = y_of(bytes, most);
+        qi_write_format(w, "<line class=\"g\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
+                        LEFT + WIDTH, y, y);
+        qi_write_format(w, "<text class=\"e\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT - 8, y + 4,
+                        qi_bytes(bytes).text);
+    }
+    qi_write_format(w, "<text x=\"%d\" y=\"%d\">event 0</text>", LEFT, TOP + HEIGHT + 20);
+    qi_write_format(w, "<text class=\"e\" x=\"%d\" y=\"%d\">%" PRIu64 "</text>\n", LEFT + WIDTH,
+                    TOP + HEIGHT + 20, t->events);
+    write_line(w, t, most, "r", reserved_of);
+    write_line(w, t, most, "l", live_of);
+    write_line(w, t, most, "q", requested_of);
+    qi_write_text(w, "</svg>\n<p><b class=\"kr\">reserved</b> from the backend, "
+                     "<b class=\"kl\">held</b> by allocations, "
+                     "<b class=\"kq\">asked for</b></p>\n");
+}
+
+/* ---- the page ----------------------------------------------------------------------------- */
+
+static void write_head(qi_writer *w, const playing *p)
+{
+    qi_write_text(w, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
+    qi_write_escaped(w, p->path);
+    qi_write_text(w, "</title>\n<style>body{font:14px sans-serif;margin:2em;color:#222;"
+                     "background:#fff}svg text{font:12px sans-serif;fill:#555}.e{text-anchor:end}"
+                     ".g{stroke:#ddd}polyline{fill:none;stroke-width:1.5}.r{stroke:#c2553a}"
+                     ".l{stroke:#3a6ec2}.q{stroke:#3aa06a}.kr{color:#c2553a}.kl{color:#3a6ec2}"
+                     ".kq{color:#3aa06a}td{padding:.15em 1.5em .15em 0}td+td{text-align:right;"
+                     "font-variant-numeric:tabular-nums}@media(prefers-color-scheme:dark){"
+                     "body{color:#ddd;background:#17181b}.g{stroke:#333}svg text{fill:#aaa}}"
+                     "</style></head><body>\n<h1>");
+    qi_write_escaped(w, p->path);
+    qi_write_format(w, "</h1>\n<p>fit %s</p>\n", fit_text(p->fit));
+}
+
+static void write_row(qi_writer *w, const char *what, uint64_t value)
+{
+    qi_write_format(w, "<tr><td>%s</td><td>%" PRIu64 "</td></tr>\n", what, value);
+}
+
+static void write_bytes(qi_writer *w, const char *what, uint64_t value)
+{
+    qi_write_format(w, "<tr><td>%s</td><td>%s</td></tr>\n", what, qi_bytes(value).text);
+}
+
+static void write_table(qi_writer *w, const quire_replay_report *r)
+{
+    qi_write_text(w, "<table>\n");
+    write_row(w, "events", r->operations);
+    write_row(w, "allocations", r->allocations);
+    write_row(w, "failures", r->failures);
+    write_bytes(w, "most asked for", r->peak_requested_bytes);
+    write_bytes(w, "most held", r->peak_live_bytes);
+    write_bytes(w, "most reserved", r->peak_reserved_bytes);
+    write_row(w, "pages made", r->pages_created);
+    write_row(w, "pages given back", r->pages_destroyed);
+    write_row(w, "backend calls", r->backend_calls);
+    write_row(w, "allocate, ns, median", r->alloc_ns.p50);
+    write_row(w, "allocate, ns, 99.9 %", r->alloc_ns.p999);
+    write_row(w, "free, ns, median", r->free_ns.p50);
+    write_row(w, "free, ns, 99.9 %", r->free_ns.p999);
+    qi_write_text(w, "</table>\n");
+}
+
+bool timeline_write(const timeline *t, const char *path, const playing *p,
+                    const quire_replay_report *report)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        perror(path);
+        return false;
+    }
+    qi_writer w;
+    qi_writer_init(&w, write_to_file, file);
+    write_head(&w, p);
+    write_chart(&w, t, report->peak_reserved_bytes);
+    write_table(&w, report);
+    qi_write_text(&w, "<h2>pages at the end of the trace</h2>\n");
+    quire_result result = qi_writer_finish(&w);
+    if (!result)
+        result = quire_memory_write_svg(p->memory, write_to_file, file);
+    if (!result && fputs("</body></html>\n", file) == EOF)
+        result = qi_fail(QUIRE_ERROR_BAD_FILE, "the file cannot be written");
+    if (fclose(file) || result) {
+        fprintf(stderr, "quire: %s: %s\n", path, result ? quire_last_error() : "cannot be written");
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,206 @@
+/*
+ * tour.c - quire tour: two memories, an image and a buffer, written, read back, and shown where
+ * they lie.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/json.h"
+#include "src/base/result.h"
+#include "src/cli/cli.h"
+#include "src/cli/page_map.h"
+
+enum { IMAGE_SIDE = 32, BUFFER_SIZE = 1024, MEMORIES = 2, STOPS = 3 };
+
+/* One allocation of the tour. */
+typedef struct stop {
+    const char *name;
+    const char *kind;
+    int memory;
+    quire_allocation allocation;
+} stop;
+
+typedef struct tour {
+    quire_device *device;
+    quire_memory *memories[MEMORIES]; /* device-local, host-visible */
+    stop stops[STOPS];
+} tour;
+
+static quire_result make_memories(tour *t)
+{
+    const quire_memory_options options[MEMORIES] = {
+        {.name = "device-local", .flags = QUIRE_DEVICE_LOCAL},
+        {.name = "host-visible", .flags = QUIRE_HOST_VISIBLE},
+    };
+    quire_result result = QUIRE_SUCCESS;
+    for (int i = 0; i < MEMORIES && !result; i++)
+        result = quire_memory_create(t->device, &options[i], &t->memories[i]);
+    return result;
+}
+
+static quire_result make_objects(tour *t)
+{
+    quire_image image;
+    quire_buffer buffer;
+    quire_allocation staging;
+    quire_result result = quire_image_create(
+        t->memories[0],
+        &(quire_image_options){.width = IMAGE_SIDE, .height = IMAGE_SIDE, .name = "image"}, &image);
+    if (!result)
+        result = quire_buffer_create(t->memories[0],
+                                     &(quire_buffer_options){.size = BUFFER_SIZE, .name = "buffer"},
+                                     &buffer);
+    if (!result)
+        result = quire_allocate(
+            t->memories[1],
+            &(quire_allocation_options){
+                .size = BUFFER_SIZE, .name = "staging", .host_read = true, .host_write = true},
+            &staging);
+    if (result)
+        return result;
+    t->stops[0] = (stop){"image", "image", 0, image.allocation};
+    t->stops[1] = (stop){"buffer", "buffer", 0, buffer.allocation};
+    t->stops[2] = (stop){"staging", "range", 1, staging};
+    return QUIRE_SUCCESS;
+}
+
+/* Fills the staging range through its mapping, sends it through image and buffer, and compares. */
+static quire_result write_and_read_back(tour *t)
+{
+    void *mapped = NULL;
+    unsigned char back[BUFFER_SIZE];
+    quire_result result = quire_map(t->memories[1], t->stops[2].allocation, &mapped);
+    if (result)
+        return result;
+    for (int i = 0; i < BUFFER_SIZE; i++)
+        ((unsigned char *)mapped)[i] = (unsigned char)(i * 7 + i / 256);
+    for (int i = 0; i < 2 && !result; i++) {
+        memset(back, 0, sizeof back);
+        result = quire_write(t->memories[0], t->stops[i].allocation, 0, mapped, BUFFER_SIZE);
+        if (!result)
+            result = quire_read(t->memories[0], t->stops[i].allocation, 0, back, BUFFER_SIZE);
+        if (!result && memcmp(back, mapped, BUFFER_SIZE))
+            result = qi_fail_text(QUIRE_ERROR_CORRUPTED, "the %s reads back differently",
+                                  t->stops[i].name);
+    }
+    quire_result unmapped = quire_unmap(t->memories[1], t->stops[2].allocation);
+    return result ? result : unmapped;
+}
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+static quire_result print_text(const tour *t)
+{
+    char text[160];
+    printf("memories\n");
+    for (int i = 0; i < MEMORIES; i++) {
+        quire_memory_info info;
+        quire_result result = quire_memory_get_info(t->memories[i], &info);
+        if (result)
+            return result;
+        printf("  %-13s kind %" PRIu32 " (%s), mappable: %s, page count: %" PRIu32
+               ", page size: %" PRIu64 "\n",
+               info.name, info.kind, flags_text(info.flags, text, sizeof text),
+               info.mappable ? "yes" : "no", info.page_count, info.page_size);
+    }
+    printf("\nallocations\n");
+    for (int i = 0; i < STOPS; i++) {
+        const stop *s = &t->stops[i];
+        quire_allocation_info info;
+        quire_result result =
+            quire_allocation_get_info(t->memories[s->memory], s->allocation, &info);
+        if (result)
+            return result;
+        printf("  %-8s page %" PRIu32 " offset %" PRIu64 " left padding %" PRIu64 " size %" PRIu64
+               "  (%s)\n",
+               s->name, info.page, info.offset, info.left_padding, info.size,
+               s->memory ? "host-visible" : "device-local");
+    }
+    printf("\nwritten and read back: image and buffer hold what the staging range held\n\n");
+    return print_page_map(t->memories[0]);
+}
+
+/* ---- JSON --------------------------------------------------------------------------------- */
+
+static quire_result write_memory(qi_json *json, quire_memory *memory)
+{
+    quire_memory_info info;
+    quire_result result = quire_memory_get_info(memory, &info);
+    qi_json_object(json, NULL);
+    qi_json_text(json, "name", info.name);
+    qi_json_number(json, "kind", info.kind);
+    write_flags(json, "flags", info.flags);
+    qi_json_bool(json, "mappable", info.mappable);
+    qi_json_number(json, "page_count", info.page_count);
+    qi_json_number(json, "page_size", info.page_size);
+    qi_json_end_object(json);
+    return result;
+}
+
+static quire_result write_stop(qi_json *json, const tour *t, const stop *s)
+{
+    quire_allocation_info info;
+    quire_result result = quire_allocation_get_info(t->memories[s->memory], s->allocation, &info);
+    qi_json_object(json, NULL);
+    qi_json_text(json, "name", s->name);
+    qi_json_text(json, "kind", s->kind);
+    qi_json_text(json, "memory", s->memory ? "host-visible" : "device-local");
+    qi_json_number(json, "page", info.page);
+    qi_json_number(json, "offset", info.offset);
+    qi_json_number(json, "left_padding", info.left_padding);
+    qi_json_number(json, "size", info.size);
+    qi_json_end_object(json);
+    return result;
+}
+
+static quire_result write_json(const tour *t)
+{
+    qi_json json;
+    quire_result result = QUIRE_SUCCESS;
+    qi_json_init(&json, write_to_file, stdout);
+    qi_json_object(&json, NULL);
+    qi_json_array(&json, "memories");
+    for (int i = 0; i < MEMORIES && !result; i++)
+        result = write_memory(&json, t->memories[i]);
+    qi_json_end_array(&json);
+    qi_json_array(&json, "allocations");
+    for (int i = 0; i < STOPS && !result; i++)
+        result = write_stop(&json, t, &t->stops[i]);
+    qi_json_end_array(&json);
+    qi_json_end_object(&json);
+    quire_result written = qi_json_finish(&json);
+    return result ? result : written;
+}
+
+static int take_tour(tour *t, bool json)
+{
+    quire_result result = make_memories(t);
+    if (!result)
+        result = make_objects(t);
+    if (!result)
+        result = write_and_read_back(t);
+    if (!result)
+        result = json ? write_json(t) : print_text(t);
+    int code = result ? fail_with_last_error() : EXIT_OK;
+    for (int i = 0; i < MEMORIES; i++)
+        quire_memory_destroy_all(&t->memories[i]);
+    return quire_device_destroy(&t->device) ? fail_with_last_error() : code;
+}
+
+int run_tour(const command *self, int argc, char **argv)
+{
+    device_choice choice = {0};
+    bool json = false;
+    const option_spec specs[] = {
+        {"backend", "B", "the backend to use: host", OPTION_TEXT, &choice.backend},
+        {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
+         &choice.profile},
+        {"json", NULL, "print one JSON object", OPTION_FLAG, &json},
+    };
+    int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, NULL);
+    tour t = {0};
+    if (code < 0)
+        code = open_device(self, &choice, &t.device);
+    return code < 0 ? take_tour(&t, json) : code;
+}

@@ -1,0 +1,274 @@
+/*
+ * access.c - map, flush, invalidate, write and read.
+ *
+ * Host-visible pages are mapped when they are made, so that mapping is arithmetic and a count. Each
+ * call pins the allocation while it works: nobody can free it under the copy.
+ */
+#include "src/memory/access.h"
+
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+/* Host bytes handed to the backend at a time when it has to write zeros. */
+enum { ZERO_CHUNK = 64 * 1024 };
+
+static quire_result refuse_null(void)
+{
+    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
+}
+
+static quire_result refuse_device_only(const quire_memory *memory)
+{
+    return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
+                        "memory '%s' of kind %u cannot be mapped (flags 0x%x): use quire_write and "
+                        "quire_read, or a host-visible memory",
+                        memory->name, memory->kind, memory->flags);
+}
+
+static quire_result refuse_range(uint64_t limit, uint64_t offset, uint64_t size)
+{
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                        "%u bytes at offset %u are outside an allocation or view of %u bytes", size,
+                        offset, limit);
+}
+
+quire_result qi_access_resolve_range(uint64_t limit, uint64_t offset, uint64_t *size)
+{
+    if (!*size && offset < limit)
+        *size = limit - offset;
+    if (!*size || !qi_range_fits(offset, *size, limit))
+        return refuse_range(limit, offset, *size);
+    return QUIRE_SUCCESS;
+}
+
+static bool is_mappable(const quire_memory *memory)
+{
+    return (memory->flags & QUIRE_HOST_VISIBLE) != 0;
+}
+
+static bool is_coherent(const quire_memory *memory)
+{
+    return (memory->flags & QUIRE_HOST_COHERENT) != 0;
+}
+
+/* Where a slot's bytes are for the host; its page is mapped. */
+static char *host_bytes(const quire_memory *memory, uint32_t slot)
+{
+    char *page = qi_memory_page(memory, slot)->native.host;
+    return page + qi_memory_slot(memory, slot)->offset;
+}
+
+/* ---- map ---------------------------------------------------------------------------------- */
+
+quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                             uint64_t size, void **pointer)
+{
+    if (pointer)
+        *pointer = NULL;
+    if (!memory || !pointer)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_map: memory or pointer is null");
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    if (!is_mappable(memory))
+        result = refuse_device_only(memory);
+    if (!result)
+        result = qi_access_resolve_range(qi_memory_slot(memory, slot)->requested, offset, &size);
+    if (!result)
+        result = qi_slot_add_map(&memory->slots, slot);
+    if (!result)
+        *pointer = host_bytes(memory, slot) + offset;
+    qi_slot_unpin(&memory->slots, slot);
+    return result;
+}
+
+quire_result quire_map(quire_memory *memory, quire_allocation allocation, void **pointer)
+{
+    return quire_map_range(memory, allocation, 0, 0, pointer);
+}
+
+quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
+{
+    if (!memory)
+        return refuse_null();
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    result = qi_slot_remove_map(&memory->slots, slot);
+    qi_slot_unpin(&memory->slots, slot);
+    return result;
+}
+
+/* ---- flush and invalidate ----------------------------------------------------------------- */
+
+typedef quire_result (*sync_function)(quire_device *, qi_calls *, const qi_device_page *, uint64_t,
+                                      uint64_t);
+
+/*
+ * Flushes or invalidates a part of a pinned slot, rounded outwards to the atom. On a kind that is
+ * not coherent, offsets and sizes of allocations are multiples of it, so that the rounded range
+ * stays inside the allocation.
+ */
+static quire_result sync_range(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
+                               sync_function sync)
+{
+    if (is_coherent(memory))
+        return QUIRE_SUCCESS;
+    const qi_page *page = qi_memory_page(memory, slot);
+    uint64_t begin = qi_memory_slot(memory, slot)->offset + offset;
+    uint64_t end = begin + size, start = qi_align_down(begin, memory->atom);
+    end += qi_padding(end, memory->atom);
+    return sync(memory->device, &memory->calls, &page->native, start, end - start);
+}
+
+static quire_result sync_call(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                              uint64_t size, sync_function sync)
+{
+    if (!memory)
+        return refuse_null();
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    if (!is_mappable(memory))
+        result = refuse_device_only(memory);
+    if (!result)
+        result = qi_access_resolve_range(qi_memory_slot(memory, slot)->requested, offset, &size);
+    if (!result)
+        result = sync_range(memory, slot, offset, size, sync);
+    qi_slot_unpin(&memory->slots, slot);
+    return result;
+}
+
+quire_result quire_flush(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                         uint64_t size)
+{
+    return sync_call(memory, allocation, offset, size, qi_device_flush);
+}
+
+quire_result quire_invalidate(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                              uint64_t size)
+{
+    return sync_call(memory, allocation, offset, size, qi_device_invalidate);
+}
+
+/* ---- write and read ----------------------------------------------------------------------- */
+
+static quire_result write_bytes(quire_memory *memory, uint32_t slot, uint64_t offset,
+                                const void *data, uint64_t size)
+{
+    if (is_mappable(memory)) {
+        memcpy(host_bytes(memory, slot) + offset, data, size);
+        return sync_range(memory, slot, offset, size, qi_device_flush);
+    }
+    const qi_page *page = qi_memory_page(memory, slot);
+    return qi_device_copy_to_page(memory->device, &memory->calls, &page->native,
+                                  qi_memory_slot(memory, slot)->offset + offset, data, size);
+}
+
+static quire_result read_bytes(quire_memory *memory, uint32_t slot, uint64_t offset, void *data,
+                               uint64_t size)
+{
+    if (is_mappable(memory)) {
+        quire_result result = sync_range(memory, slot, offset, size, qi_device_invalidate);
+        if (!result)
+            memcpy(data, host_bytes(memory, slot) + offset, size);
+        return result;
+    }
+    const qi_page *page = qi_memory_page(memory, slot);
+    return qi_device_copy_from_page(memory->device, &memory->calls, &page->native,
+                                    qi_memory_slot(memory, slot)->offset + offset, data, size);
+}
+
+/* Pins for a copy and checks its range; a size of 0 is allowed and copies nothing. */
+static quire_result begin_copy(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                               const void *data, uint64_t size, uint32_t *slot)
+{
+    if (!memory)
+        return refuse_null();
+    if (!data && size)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_write or quire_read: data is null");
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
+    if (result)
+        return result;
+    uint64_t limit = qi_memory_slot(memory, *slot)->requested;
+    if (qi_range_fits(offset, size, limit))
+        return QUIRE_SUCCESS;
+    qi_slot_unpin(&memory->slots, *slot);
+    return refuse_range(limit, offset, size);
+}
+
+quire_result quire_write(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                         const void *data, uint64_t size)
+{
+    uint32_t slot = 0;
+    quire_result result = begin_copy(memory, allocation, offset, data, size, &slot);
+    if (result)
+        return result;
+    if (size)
+        result = write_bytes(memory, slot, offset, data, size);
+    qi_slot_unpin(&memory->slots, slot);
+    return result;
+}
+
+quire_result quire_read(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                        void *data, uint64_t size)
+{
+    uint32_t slot = 0;
+    quire_result result = begin_copy(memory, allocation, offset, data, size, &slot);
+    if (result)
+        return result;
+    if (size)
+        result = read_bytes(memory, slot, offset, data, size);
+    qi_slot_unpin(&memory->slots, slot);
+    return result;
+}
+
+quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
+{
+    static const char zeros[ZERO_CHUNK];
+    uint64_t size = qi_memory_slot(memory, slot)->size;
+    if (is_mappable(memory)) {
+        memset(host_bytes(memory, slot), 0, size);
+        return sync_range(memory, slot, 0, size, qi_device_flush);
+    }
+    quire_result result = QUIRE_SUCCESS;
+    for (uint64_t done = 0; done < size && !result; done += ZERO_CHUNK) {
+        uint64_t left = size - done;
+        result = write_bytes(memory, slot, done, zeros, left < ZERO_CHUNK ? left : ZERO_CHUNK);
+    }
+    return result;
+}
+
+/* ---- native side -------------------------------------------------------------------------- */
+
+quire_result quire_get_native(quire_memory *memory, quire_allocation allocation,
+                              quire_native *native)
+{
+    if (native)
+        *native = (quire_native){0};
+    if (!memory || !native)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_get_native: memory or native is null");
+    uint32_t slot = 0;
+    quire_result result =
+        qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED, &slot);
+    if (result)
+        return result;
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_page *page = qi_memory_page(memory, slot);
+    native->device = memory->device;
+    native->page = page->native.native;
+    native->host = page->native.host ? host_bytes(memory, slot) : NULL;
+    native->offset = record->offset;
+    native->size = record->size;
+    qi_lock_acquire(&memory->lock);
+    native->object = record->extra ? record->extra->object : QUIRE_OBJECT_NONE;
+    native->handle = record->extra ? record->extra->native : 0;
+    qi_lock_release(&memory->lock);
+    qi_slot_unpin(&memory->slots, slot);
+    return QUIRE_SUCCESS;
+}

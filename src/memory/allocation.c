@@ -1,0 +1,214 @@
+/*
+ * allocation.c - the public calls on allocations: allocate, reserve, commit, abort, free, and
+ * asking where they lie. How a place is found is place.c.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/result.h"
+#include "src/memory/place.h"
+
+static quire_result wish_from(const quire_memory *memory, const quire_allocation_options *options,
+                              qi_wish *wish)
+{
+    quire_result result = qi_check_reserved(options, "quire_allocation_options");
+    if (result)
+        return result;
+    *wish = (qi_wish){
+        .size = options->size,
+        .alignment = options->alignment ? options->alignment : 1,
+        .name = options->name,
+        .user_data = options->user_data,
+        .zero = options->zero,
+        .dedicated = options->dedicated,
+        .host_access = options->host_read || options->host_write,
+    };
+    return qi_wish_check(memory, wish);
+}
+
+/* ---- public calls ------------------------------------------------------------------------- */
+
+static quire_result reserve(quire_memory *memory, const quire_allocation_options *options,
+                            bool commit, quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !options || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_allocate: memory, options or allocation is null");
+    qi_wish wish;
+    uint32_t slot = 0;
+    quire_result result = wish_from(memory, options, &wish);
+    if (!result)
+        result = qi_place(memory, &wish, &slot);
+    if (result)
+        return result;
+    *allocation = qi_slot_handle(&memory->slots, slot);
+    return commit ? qi_slot_commit(&memory->slots, *allocation) : QUIRE_SUCCESS;
+}
+
+quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,
+                            quire_allocation *allocation)
+{
+    return reserve(memory, options, true, allocation);
+}
+
+quire_result quire_reserve(quire_memory *memory, const quire_allocation_options *options,
+                           quire_allocation *allocation)
+{
+    return reserve(memory, options, false, allocation);
+}
+
+static quire_result refuse_null(void)
+{
+    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
+}
+
+quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
+{
+    return memory ? qi_slot_commit(&memory->slots, allocation) : refuse_null();
+}
+
+static quire_result leave(quire_memory *memory, quire_allocation allocation, int accept)
+{
+    if (!memory)
+        return refuse_null();
+    uint32_t slot = 0;
+    quire_result result = qi_slot_leave(&memory->slots, allocation, accept, &slot);
+    if (!result)
+        qi_place_release(memory, slot);
+    return result;
+}
+
+quire_result quire_abort(quire_memory *memory, quire_allocation allocation)
+{
+    return leave(memory, allocation, QI_ACCEPT_RESERVED);
+}
+
+quire_result quire_free(quire_memory *memory, quire_allocation allocation)
+{
+    return leave(memory, allocation, QI_ACCEPT_LIVE);
+}
+
+void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocation_info *info)
+{
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_page *page = qi_memory_page(memory, slot);
+    uint64_t base = page->native.native.address;
+    *info = (quire_allocation_info){
+        .page = record->page,
+        .dedicated = record->dedicated,
+        .committed = qi_slot_phase(&memory->slots, slot) == QI_PHASE_LIVE,
+        .offset = record->offset,
+        .left_padding = record->left_padding,
+        .size = record->size,
+        .requested = record->requested,
+        .address = base ? base + record->offset : 0,
+        .map_count = qi_slot_map_count(&memory->slots, slot),
+    };
+    qi_lock_acquire(&memory->lock);
+    info->user_data = record->user_data;
+    info->object = record->extra ? record->extra->object : QUIRE_OBJECT_NONE;
+    info->native = record->extra ? record->extra->native : 0;
+    qi_lock_release(&memory->lock);
+}
+
+enum { ACCEPT_ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
+
+quire_result quire_allocation_get_info(quire_memory *memory, quire_allocation allocation,
+                                       quire_allocation_info *info)
+{
+    if (info)
+        *info = (quire_allocation_info){0};
+    if (!memory || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_allocation_get_info: memory or info is null");
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
+    if (result)
+        return result;
+    qi_allocation_describe(memory, slot, info);
+    qi_slot_unpin(&memory->slots, slot);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation allocation,
+                                       char *name, size_t size)
+{
+    if (name && size)
+        name[0] = '\0';
+    if (!memory || !name || !size)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_allocation_get_name: memory or name is null, or size is 0");
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
+    if (result)
+        return result;
+    qi_lock_acquire(&memory->lock);
+    const qi_extra *extra = qi_memory_slot(memory, slot)->extra;
+    if (extra && extra->name)
+        snprintf(name, size, "%s", extra->name);
+    qi_lock_release(&memory->lock);
+    qi_slot_unpin(&memory->slots, slot);
+    return QUIRE_SUCCESS;
+}
+
+/* Puts the name of `made` (NULL: none) into a slot; returns what is left over. */
+static qi_extra *exchange_name(quire_memory *memory, uint32_t slot, qi_extra *made)
+{
+    qi_lock_acquire(&memory->lock);
+    qi_slot *record = qi_memory_slot(memory, slot);
+    qi_extra *kept = record->extra;
+    if (!kept) {
+        record->extra = made;
+        made = NULL;
+    } else if (made) {
+        char *old = kept->name;
+        kept->name = made->name;
+        made->name = old;
+    } else if (kept->object == QUIRE_OBJECT_NONE) {
+        record->extra = NULL;
+        made = kept;
+    } else {
+        qi_host_release_text(&memory->host, kept->name);
+        kept->name = NULL;
+    }
+    qi_lock_release(&memory->lock);
+    return made;
+}
+
+quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation allocation,
+                                       const char *name)
+{
+    if (!memory)
+        return refuse_null();
+    if (name && strlen(name) > QUIRE_LONGEST_NAME)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+                            strlen(name), QUIRE_LONGEST_NAME);
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
+    if (result)
+        return result;
+    qi_extra *made = NULL;
+    result = qi_extra_make(memory, name, QUIRE_OBJECT_NONE, &made);
+    if (!result)
+        qi_extra_release(memory, exchange_name(memory, slot, made));
+    qi_slot_unpin(&memory->slots, slot);
+    return result;
+}
+
+quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocation allocation,
+                                            uint64_t user_data)
+{
+    if (!memory)
+        return refuse_null();
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
+    if (result)
+        return result;
+    qi_lock_acquire(&memory->lock);
+    qi_memory_slot(memory, slot)->user_data = user_data;
+    qi_lock_release(&memory->lock);
+    qi_slot_unpin(&memory->slots, slot);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,297 @@
+/*
+ * device.c - making a device: the checks of the backend's table and description, the list of its
+ * memories. The door to the table's functions is door.c.
+ */
+#include "src/memory/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/memory.h"
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+/* Each feature bit with the functions that it announces. */
+static quire_result check_group(const quire_backend *table, quire_backend_features bit,
+                                const char *names, bool all, bool any)
+{
+    bool said = (table->features & bit) != 0;
+    if (said == all && said == any)
+        return QUIRE_SUCCESS;
+    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                        "backend '%s' %s %s and its feature bit %s: they go together", table->name,
+                        said ? "lacks some of" : "has some of", names, said ? "is set" : "is not");
+}
+
+static quire_result check_table(const quire_backend *t)
+{
+    if (!t->name || !*t->name)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the backend table has no name");
+    if (!t->describe || !t->page_create || !t->page_destroy)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' lacks describe, page_create or page_destroy", t->name);
+    const quire_backend_features known = (QUIRE_BACKEND_OBJECTS << 1) - 1;
+    if (t->features & ~known)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' announces features this version does not know", t->name);
+    const struct {
+        quire_backend_features bit;
+        const char *names;
+        bool all, any;
+    } groups[] = {
+        {QUIRE_BACKEND_MAP, "map, unmap", t->map && t->unmap, t->map || t->unmap},
+        {QUIRE_BACKEND_FLUSH, "flush, invalidate", t->flush && t->invalidate,
+         t->flush || t->invalidate},
+        {QUIRE_BACKEND_COPY_TO_PAGE, "copy_to_page", t->copy_to_page, t->copy_to_page},
+        {QUIRE_BACKEND_COPY_FROM_PAGE, "copy_from_page", t->copy_from_page, t->copy_from_page},
+        {QUIRE_BACKEND_IMAGES, "image_requirements", t->image_requirements, t->image_requirements},
+        {QUIRE_BACKEND_OBJECTS, "object_create, object_bind, object_destroy",
+         t->object_create && t->object_bind && t->object_destroy,
+         t->object_create || t->object_bind || t->object_destroy},
+    };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        quire_result result =
+            check_group(t, groups[i].bit, groups[i].names, groups[i].all, groups[i].any);
+        if (result)
+            return result;
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* ---- the description ---------------------------------------------------------------------- */
+
+static quire_result check_kind(const quire_backend *table, const quire_device_info *info,
+                               uint32_t index)
+{
+    const quire_kind *kind = &info->kinds[index];
+    const quire_memory_flags host = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT;
+    if (kind->heap >= info->heap_count)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "memory kind %u names heap %u of %u",
+                            index, kind->heap, info->heap_count);
+    if (!(kind->flags & QUIRE_HOST_VISIBLE) &&
+        kind->flags & (QUIRE_HOST_COHERENT | QUIRE_HOST_CACHED))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "memory kind %u is coherent or cached and not host-visible: flags %x",
+                            index, kind->flags);
+    if (kind->flags & QUIRE_HOST_VISIBLE && !(table->features & QUIRE_BACKEND_MAP))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "memory kind %u is host-visible and the backend cannot map", index);
+    if ((kind->flags & host) == QUIRE_HOST_VISIBLE && !(table->features & QUIRE_BACKEND_FLUSH))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "memory kind %u is not coherent and the backend cannot flush", index);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_limits(const quire_limits *limits)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } powers[] = {
+        {"page_granularity", limits->page_granularity},
+        {"page_alignment", limits->page_alignment},
+        {"buffer_image_granularity", limits->buffer_image_granularity},
+        {"non_coherent_atom", limits->non_coherent_atom},
+        {"buffer_alignment", limits->buffer_alignment},
+        {"image_row_alignment", limits->image_row_alignment},
+    };
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
+        if (powers[i].value && !qi_is_power_of_two(powers[i].value))
+            return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                                "limit %s is %llu, not a power of two", powers[i].name,
+                                (unsigned long long)powers[i].value);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_info(const quire_backend *table, const quire_device_info *info)
+{
+    if (!info->heap_count || info->heap_count > QUIRE_MOST_HEAPS || !info->kind_count ||
+        info->kind_count > QUIRE_MOST_KINDS)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "%u heaps and %u memory kinds: a device has 1 to 16 and 1 to 32",
+                            info->heap_count, info->kind_count);
+    for (uint32_t i = 0; i < info->heap_count; i++)
+        if (!info->heaps[i].size)
+            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "heap %u has size 0", i);
+    for (uint32_t i = 0; i < info->kind_count; i++) {
+        quire_result result = check_kind(table, info, i);
+        if (result)
+            return result;
+    }
+    return check_limits(&info->limits);
+}
+
+static void resolve_limits(quire_limits *limits)
+{
+    uint64_t *ones[] = {&limits->page_granularity, &limits->buffer_image_granularity,
+                        &limits->non_coherent_atom, &limits->buffer_alignment,
+                        &limits->image_row_alignment};
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        *ones[i] += !*ones[i];
+}
+
+static quire_result describe(quire_device *device)
+{
+    memset(&device->info, 0, sizeof device->info);
+    quire_result result = device->table.describe(device->state, &device->info);
+    if (result)
+        return result;
+    device->info.name[sizeof device->info.name - 1] = '\0';
+    device->info.backend = device->original->name;
+    result = check_info(&device->table, &device->info);
+    if (!result)
+        resolve_limits(&device->info.limits);
+    return result;
+}
+
+/* ---- creation ----------------------------------------------------------------------------- */
+
+static void copy_table(quire_device *device, const quire_backend *table)
+{
+    size_t size = table->size < sizeof device->table ? table->size : sizeof device->table;
+    memcpy(&device->table, table, size);
+    device->original = table;
+}
+
+static quire_result fill_in(quire_device *device, const quire_backend *table, void *state)
+{
+    copy_table(device, table);
+    device->state = state;
+    quire_result result = check_table(&device->table);
+    if (!result)
+        result = describe(device);
+    if (!result)
+        result = qi_lock_init(&device->lock, "device", QI_RANK_DEVICE);
+    return result;
+}
+
+quire_result quire_device_create(const quire_backend *table, void *state,
+                                 const quire_device_options *options, quire_device **out)
+{
+    if (out)
+        *out = NULL;
+    if (!table || !out)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_create: table or device is null");
+    if (table->size < offsetof(quire_backend, destroy))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "the backend table says it has %u bytes, too few for what is required",
+                            table->size);
+    quire_device_options resolved = options ? *options : (quire_device_options){0};
+    qi_host host;
+    quire_result result = qi_check_reserved(&resolved, "quire_device_options");
+    if (!result)
+        result = qi_host_init(&host, resolved.host_memory);
+    if (result)
+        return result;
+    quire_device *device = qi_host_allocate(&host, 1, sizeof *device);
+    if (!device)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a device");
+    device->host = host;
+    device->log = resolved.log;
+    result = fill_in(device, table, state);
+    if (result) {
+        qi_host_release(&host, device, 1, sizeof *device);
+        return result;
+    }
+    *out = device;
+    qi_log(&device->log, QUIRE_LOG_INFO,
+           "device '%s' opened: backend %s, %u heaps, %u memory kinds", device->info.name,
+           table->name, device->info.heap_count, device->info.kind_count);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+/* The names of the memories that still live, cut where the room ends. */
+static void list_memories(quire_device *device, char *text, size_t room)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (quire_memory *m = device->memories; m && length + 1 < room; m = m->next_of_device) {
+        int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", m->name);
+        length += more > 0 ? (size_t)more : 0;
+    }
+}
+
+quire_result quire_device_destroy(quire_device **device)
+{
+    if (!device)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_destroy: device is null");
+    quire_device *ending = *device;
+    if (!ending)
+        return QUIRE_SUCCESS;
+    char names[512];
+    qi_lock_acquire(&ending->lock);
+    uint32_t count = ending->memory_count;
+    list_memories(ending, names, sizeof names);
+    qi_lock_release(&ending->lock);
+    if (count) {
+        qi_log(&ending->log, QUIRE_LOG_WARNING, "device '%s' cannot go: %u memories live: %s",
+               ending->info.name, count, names);
+        return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' has %u live memories: %s",
+                            ending->info.name, count, names);
+    }
+    *device = NULL;
+    if (ending->table.destroy)
+        ending->table.destroy(ending->state);
+    qi_log(&ending->log, QUIRE_LOG_INFO, "device '%s' closed", ending->info.name);
+    qi_lock_finish(&ending->lock);
+    qi_host host = ending->host;
+    qi_host_release(&host, ending, 1, sizeof *ending);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- memories and questions --------------------------------------------------------------- */
+
+void qi_device_add_memory(quire_device *device, quire_memory *memory)
+{
+    qi_lock_acquire(&device->lock);
+    memory->next_of_device = device->memories;
+    device->memories = memory;
+    device->memory_count++;
+    qi_lock_release(&device->lock);
+}
+
+void qi_device_remove_memory(quire_device *device, quire_memory *memory)
+{
+    qi_lock_acquire(&device->lock);
+    quire_memory **link = &device->memories;
+    while (*link != memory)
+        link = &(*link)->next_of_device;
+    *link = memory->next_of_device;
+    device->memory_count--;
+    qi_lock_release(&device->lock);
+}
+
+quire_result quire_device_get_info(const quire_device *device, quire_device_info *info)
+{
+    if (info)
+        memset(info, 0, sizeof *info);
+    if (!device || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_get_info: device or info is null");
+    *info = device->info;
+    return QUIRE_SUCCESS;
+}
+
+const quire_backend *quire_device_backend(const quire_device *device)
+{
+    return device ? device->original : NULL;
+}
+
+void *quire_device_state(const quire_device *device)
+{
+    return device ? device->state : NULL;
+}
+
+quire_result quire_backend_fail(quire_result result, int64_t native_code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    qi_fail_native(result, native_code, format, args);
+    va_end(args);
+    return result;
+}

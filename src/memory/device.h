@@ -1,0 +1,94 @@
+/*
+ * device.h - a device: the one door to the functions of its backend.
+ *
+ * Nothing else calls the table. Each door function asserts that no lock is held, counts the call
+ * and its time for the device and for the memory on whose behalf it is made, and checks what the
+ * backend promised, so that backends stay simple.
+ */
+#ifndef QUIRE_SRC_MEMORY_DEVICE_H
+#define QUIRE_SRC_MEMORY_DEVICE_H
+
+#include "quire/backend.h"
+#include "src/base/atomic.h"
+#include "src/base/host_memory.h"
+#include "src/base/lock.h"
+#include "src/base/log.h"
+
+/* Calls into the backend and the time spent there. */
+typedef struct qi_calls {
+    qi_atomic_u64 count;
+    qi_atomic_u64 nanoseconds;
+} qi_calls;
+
+struct quire_device {
+    quire_backend table; /* copied; functions the backend did not know are NULL */
+    const quire_backend *original;
+    void *state;
+    quire_device_info info;
+    quire_log log;
+    qi_host host;
+    qi_calls calls;
+    qi_atomic_u64 page_count; /* pages made or being made, of all memories */
+    qi_atomic_u64 reserved_bytes;
+    qi_atomic_u64 peak_reserved_bytes;
+    qi_atomic_u64 heap_reserved_bytes[QUIRE_MOST_HEAPS];
+    qi_lock lock;           /* the list of memories */
+    quire_memory *memories; /* linked by their next_of_device */
+    uint32_t memory_count;
+};
+
+static inline bool qi_device_offers(const quire_device *device, quire_backend_features feature)
+{
+    return (device->table.features & feature) != 0;
+}
+
+/* kind.c: what an intent asks of a kind; refuses contradictions and what the backend cannot do. */
+QUIRE_MUST_USE quire_result qi_kind_request_for(const quire_device *device,
+                                                const quire_intent *intent,
+                                                quire_kind_request *request);
+
+void qi_device_add_memory(quire_device *device, quire_memory *memory);
+void qi_device_remove_memory(quire_device *device, quire_memory *memory);
+
+/* A page, mapped when its kind is host-visible. */
+typedef struct qi_device_page {
+    quire_native_page native;
+    uint32_t kind;
+    void *host; /* NULL where not host-visible */
+} qi_device_page;
+
+/*
+ * Makes and maps a page. Counts it against the device's most pages before the backend is asked, so
+ * that threads cannot overshoot together. Fails with TOO_MANY_PAGES and what the backend answers.
+ */
+QUIRE_MUST_USE quire_result qi_device_page_create(quire_device *device, qi_calls *calls,
+                                                  const quire_page_request *request,
+                                                  qi_device_page *page);
+void qi_device_page_destroy(quire_device *device, qi_calls *calls, const qi_device_page *page);
+
+QUIRE_MUST_USE quire_result qi_device_flush(quire_device *device, qi_calls *calls,
+                                            const qi_device_page *page, uint64_t offset,
+                                            uint64_t size);
+QUIRE_MUST_USE quire_result qi_device_invalidate(quire_device *device, qi_calls *calls,
+                                                 const qi_device_page *page, uint64_t offset,
+                                                 uint64_t size);
+QUIRE_MUST_USE quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
+                                                   const qi_device_page *page, uint64_t offset,
+                                                   const void *data, uint64_t size);
+QUIRE_MUST_USE quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
+                                                     const qi_device_page *page, uint64_t offset,
+                                                     void *data, uint64_t size);
+QUIRE_MUST_USE quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
+                                                         const quire_image_options *options,
+                                                         quire_requirements *requirements);
+QUIRE_MUST_USE quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
+                                                    const quire_object_request *request,
+                                                    uint64_t *native,
+                                                    quire_requirements *requirements);
+QUIRE_MUST_USE quire_result qi_device_object_bind(quire_device *device, qi_calls *calls,
+                                                  quire_object object, uint64_t native,
+                                                  const qi_device_page *page, uint64_t offset);
+void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
+                              uint64_t native);
+
+#endif

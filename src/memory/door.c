@@ -1,0 +1,240 @@
+/*
+ * door.c - the one door to the functions of a backend (see device.h).
+ */
+#include <time.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/device.h"
+
+/* ---- counting ----------------------------------------------------------------------------- */
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t enter(void)
+{
+    qi_lock_assert_none();
+    return now();
+}
+
+static void leave(quire_device *device, qi_calls *calls, uint64_t entered)
+{
+    uint64_t spent = now() - entered;
+    qi_atomic_add_u64(&device->calls.count, 1);
+    qi_atomic_add_u64(&device->calls.nanoseconds, spent);
+    if (calls) {
+        qi_atomic_add_u64(&calls->count, 1);
+        qi_atomic_add_u64(&calls->nanoseconds, spent);
+    }
+}
+
+/* ---- pages -------------------------------------------------------------------------------- */
+
+static quire_result count_page(quire_device *device)
+{
+    uint64_t most = device->info.limits.most_pages;
+    uint64_t before = qi_atomic_add_u64(&device->page_count, 1);
+    if (!most || before < most)
+        return QUIRE_SUCCESS;
+    qi_atomic_sub_u64(&device->page_count, 1);
+    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES, "the device has %u pages, as many as it may",
+                        before);
+}
+
+static void count_bytes(quire_device *device, const qi_device_page *page)
+{
+    uint64_t size = page->native.size;
+    uint32_t heap = device->info.kinds[page->kind].heap;
+    qi_atomic_add_u64(&device->heap_reserved_bytes[heap], size);
+    uint64_t reserved = qi_atomic_add_u64(&device->reserved_bytes, size) + size;
+    qi_atomic_raise_u64(&device->peak_reserved_bytes, reserved);
+}
+
+static void raw_destroy(quire_device *device, qi_calls *calls, const quire_native_page *page)
+{
+    uint64_t entered = enter();
+    device->table.page_destroy(device->state, page);
+    leave(device, calls, entered);
+}
+
+static quire_result raw_create(quire_device *device, qi_calls *calls,
+                               const quire_page_request *request, quire_native_page *page)
+{
+    *page = (quire_native_page){0};
+    uint64_t entered = enter();
+    quire_result result = device->table.page_create(device->state, request, page);
+    leave(device, calls, entered);
+    if (result || page->size >= request->size)
+        return result;
+    raw_destroy(device, calls, page);
+    return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
+                        "the backend made a page of %b where %b were asked", page->size,
+                        request->size);
+}
+
+static quire_result map_page(quire_device *device, qi_calls *calls, qi_device_page *page)
+{
+    page->host = NULL;
+    if (!(device->info.kinds[page->kind].flags & QUIRE_HOST_VISIBLE))
+        return QUIRE_SUCCESS;
+    uint64_t entered = enter();
+    quire_result result = device->table.map(device->state, &page->native, &page->host);
+    leave(device, calls, entered);
+    if (!result && !page->host)
+        result = qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend mapped a page to NULL");
+    return result;
+}
+
+quire_result qi_device_page_create(quire_device *device, qi_calls *calls,
+                                   const quire_page_request *request, qi_device_page *page)
+{
+    page->kind = request->kind;
+    quire_result result = count_page(device);
+    if (result)
+        return result;
+    result = raw_create(device, calls, request, &page->native);
+    if (!result) {
+        result = map_page(device, calls, page);
+        if (result)
+            raw_destroy(device, calls, &page->native);
+    }
+    if (result)
+        qi_atomic_sub_u64(&device->page_count, 1);
+    else
+        count_bytes(device, page);
+    return result;
+}
+
+void qi_device_page_destroy(quire_device *device, qi_calls *calls, const qi_device_page *page)
+{
+    if (page->host) {
+        uint64_t entered = enter();
+        device->table.unmap(device->state, &page->native);
+        leave(device, calls, entered);
+    }
+    raw_destroy(device, calls, &page->native);
+    uint32_t heap = device->info.kinds[page->kind].heap;
+    qi_atomic_sub_u64(&device->heap_reserved_bytes[heap], page->native.size);
+    qi_atomic_sub_u64(&device->reserved_bytes, page->native.size);
+    qi_atomic_sub_u64(&device->page_count, 1);
+}
+
+/* ---- contents ----------------------------------------------------------------------------- */
+
+quire_result qi_device_flush(quire_device *device, qi_calls *calls, const qi_device_page *page,
+                             uint64_t offset, uint64_t size)
+{
+    uint64_t entered = enter();
+    quire_result result = device->table.flush(device->state, &page->native, offset, size);
+    leave(device, calls, entered);
+    return result;
+}
+
+quire_result qi_device_invalidate(quire_device *device, qi_calls *calls, const qi_device_page *page,
+                                  uint64_t offset, uint64_t size)
+{
+    uint64_t entered = enter();
+    quire_result result = device->table.invalidate(device->state, &page->native, offset, size);
+    leave(device, calls, entered);
+    return result;
+}
+
+quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
+                                    const qi_device_page *page, uint64_t offset, const void *data,
+                                    uint64_t size)
+{
+    if (!qi_device_offers(device, QUIRE_BACKEND_COPY_TO_PAGE))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "backend %s cannot write to memory that is not host-visible",
+                            device->info.backend);
+    uint64_t entered = enter();
+    quire_result result =
+        device->table.copy_to_page(device->state, &page->native, offset, data, size);
+    leave(device, calls, entered);
+    return result;
+}
+
+quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
+                                      const qi_device_page *page, uint64_t offset, void *data,
+                                      uint64_t size)
+{
+    if (!qi_device_offers(device, QUIRE_BACKEND_COPY_FROM_PAGE))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "backend %s cannot read from memory that is not host-visible",
+                            device->info.backend);
+    uint64_t entered = enter();
+    quire_result result =
+        device->table.copy_from_page(device->state, &page->native, offset, data, size);
+    leave(device, calls, entered);
+    return result;
+}
+
+/* ---- objects ------------------------------------------------------------------------------ */
+
+/* What a backend asks must be possible at all. */
+static quire_result check_requirements(const quire_requirements *requirements)
+{
+    if (requirements->size && qi_is_power_of_two(requirements->alignment) &&
+        requirements->kind_mask)
+        return QUIRE_SUCCESS;
+    return qi_fail_with(
+        QUIRE_ERROR_BACKEND_FAILURE,
+        "the backend asks for %u bytes, alignment %u, memory kinds %x for an object",
+        requirements->size, requirements->alignment, requirements->kind_mask);
+}
+
+quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
+                                          const quire_image_options *options,
+                                          quire_requirements *requirements)
+{
+    if (!qi_device_offers(device, QUIRE_BACKEND_IMAGES))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no images",
+                            device->info.backend);
+    *requirements = (quire_requirements){0};
+    uint64_t entered = enter();
+    quire_result result = device->table.image_requirements(device->state, options, requirements);
+    leave(device, calls, entered);
+    return result ? result : check_requirements(requirements);
+}
+
+quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
+                                     const quire_object_request *request, uint64_t *native,
+                                     quire_requirements *requirements)
+{
+    *requirements = (quire_requirements){0};
+    *native = 0;
+    uint64_t entered = enter();
+    quire_result result = device->table.object_create(device->state, request, native, requirements);
+    leave(device, calls, entered);
+    if (result)
+        return result;
+    if (!*native)
+        return qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend made an object with handle 0");
+    result = check_requirements(requirements);
+    if (result)
+        qi_device_object_destroy(device, calls, request->object, *native);
+    return result;
+}
+
+quire_result qi_device_object_bind(quire_device *device, qi_calls *calls, quire_object object,
+                                   uint64_t native, const qi_device_page *page, uint64_t offset)
+{
+    uint64_t entered = enter();
+    quire_result result =
+        device->table.object_bind(device->state, object, native, &page->native, offset);
+    leave(device, calls, entered);
+    return result;
+}
+
+void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
+                              uint64_t native)
+{
+    uint64_t entered = enter();
+    device->table.object_destroy(device->state, object, native);
+    leave(device, calls, entered);
+}

@@ -1,0 +1,276 @@
+/*
+ * memory.c - memories: made of a device, one memory kind, one fit and one page policy; asked,
+ * trimmed and ended. How allocations are placed in them is allocation.c, how pages come and go is
+ * page.c.
+ */
+#include "src/memory/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/place.h"
+#include "src/memory/policy.h"
+
+static const uint64_t DEFAULT_LARGEST_ALIGNMENT = UINT64_C(2) << 20;
+
+/* ---- creation ----------------------------------------------------------------------------- */
+
+static quire_result check_options(const quire_memory_options *options)
+{
+    if (options->intent && (options->flags || options->exact))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "memory options: give flags or an intent, not both");
+    if (options->contiguous)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "contiguous memories are not offered yet");
+    if (options->shards > 1)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "%u shards: only one is offered yet",
+                            options->shards);
+    if (options->name && strlen(options->name) > QUIRE_LONGEST_NAME)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+                            strlen(options->name), QUIRE_LONGEST_NAME);
+    return qi_check_reserved(options, "quire_memory_options");
+}
+
+/* A mask of one bit without further wishes names the kind itself, whatever its flags are. */
+static bool names_kind(const quire_device *device, const quire_memory_options *options)
+{
+    return !options->flags && !options->exact && !options->intent &&
+           qi_is_power_of_two(options->kind_mask) &&
+           qi_lowest_bit(options->kind_mask) < device->info.kind_count;
+}
+
+static quire_result choose_kind(const quire_device *device, const quire_memory_options *options,
+                                uint32_t *kind)
+{
+    if (names_kind(device, options)) {
+        *kind = qi_lowest_bit(options->kind_mask);
+        return QUIRE_SUCCESS;
+    }
+    quire_kind_request request = {.required = options->flags, .exact = options->exact};
+    if (!options->flags && !options->exact)
+        request.required = QUIRE_DEVICE_LOCAL;
+    if (options->intent) {
+        quire_result result = qi_kind_request_for(device, options->intent, &request);
+        if (result)
+            return result;
+    }
+    request.kind_mask = options->kind_mask;
+    return quire_device_choose_kind(device, &request, kind);
+}
+
+/* Host-visible kinds that are not coherent: neighbours must not share an atom. */
+static uint64_t atom_of(const quire_device *device, quire_memory_flags flags)
+{
+    bool flushed = flags & QUIRE_HOST_VISIBLE && !(flags & QUIRE_HOST_COHERENT);
+    return flushed ? device->info.limits.non_coherent_atom : 1;
+}
+
+/* Everything that is known before the first allocation of host memory. */
+static quire_result resolve(quire_device *device, const quire_memory_options *options,
+                            quire_memory *memory)
+{
+    quire_result result = check_options(options);
+    if (!result)
+        result = choose_kind(device, options, &memory->kind);
+    if (result)
+        return result;
+    memory->device = device;
+    memory->flags = device->info.kinds[memory->kind].flags;
+    memory->exportable = options->intent && options->intent->exportable;
+    memory->atom = atom_of(device, memory->flags);
+    memory->fit = options->fit;
+    memory->largest_alignment =
+        options->largest_alignment ? options->largest_alignment : DEFAULT_LARGEST_ALIGNMENT;
+    memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
+    return qi_policy_validate(&memory->policy);
+}
+
+static quire_result make_space(quire_memory *memory, const quire_memory_options *options)
+{
+    quire_space_options space = {
+        .fit = options->fit,
+        .granule = options->granule,
+        .largest_alignment = memory->largest_alignment,
+        .host_memory = &memory->host.callbacks,
+    };
+    quire_result result = quire_space_create(&space, &memory->space);
+    if (result)
+        return result;
+    quire_space_stats stats;
+    result = quire_space_get_stats(memory->space, &stats);
+    memory->granule = stats.granule;
+    return result;
+}
+
+static quire_result make(const quire_memory *resolved, const quire_memory_options *options,
+                         quire_memory **out)
+{
+    qi_host host;
+    quire_result result = qi_host_init(&host, &resolved->device->host.callbacks);
+    if (result)
+        return result;
+    quire_memory *memory = qi_host_allocate(&host, 1, sizeof *memory);
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a memory");
+    *memory = *resolved;
+    memory->host = host;
+    memory->name = qi_host_copy_text(&memory->host, options->name ? options->name : "memory");
+    qi_slots_init(&memory->slots, qi_next_tag());
+    qi_pages_init(&memory->pages);
+    result = memory->name
+                 ? make_space(memory, options)
+                 : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a memory's name");
+    if (!result)
+        result = qi_lock_init(&memory->lock, "memory", QI_RANK_MEMORY);
+    if (result) {
+        quire_space_destroy(&memory->space);
+        qi_host_release_text(&memory->host, memory->name);
+        host = memory->host;
+        qi_host_release(&host, memory, 1, sizeof *memory);
+        return result;
+    }
+    *out = memory;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_memory_create(quire_device *device, const quire_memory_options *options,
+                                 quire_memory **memory)
+{
+    if (memory)
+        *memory = NULL;
+    if (!device || !memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_create: device or memory is null");
+    quire_memory_options asked = options ? *options : (quire_memory_options){0};
+    quire_memory resolved = {0};
+    quire_result result = resolve(device, &asked, &resolved);
+    if (!result)
+        result = make(&resolved, &asked, memory);
+    if (result)
+        return result;
+    qi_device_add_memory(device, *memory);
+    qi_log(&device->log, QUIRE_LOG_INFO, "memory '%s' made: kind %u, flags 0x%x, pages of %s",
+           (*memory)->name, resolved.kind, resolved.flags,
+           qi_bytes(resolved.policy.first_page_size).text);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void give_all_pages_back(quire_memory *memory)
+{
+    qi_lock_acquire(&memory->lock);
+    qi_page *leaving = qi_pages_take_empty(memory, 0);
+    qi_lock_release(&memory->lock);
+    qi_pages_destroy(memory, leaving);
+}
+
+/* Ends a memory without allocations. */
+static void finish(quire_memory *memory)
+{
+    give_all_pages_back(memory);
+    qi_device_remove_memory(memory->device, memory);
+    qi_log(&memory->device->log, QUIRE_LOG_INFO, "memory '%s' ended", memory->name);
+    quire_space_destroy(&memory->space);
+    qi_slots_finish(&memory->slots, &memory->host);
+    qi_pages_finish(&memory->pages, &memory->host);
+    qi_host_release_text(&memory->host, memory->name);
+    qi_lock_finish(&memory->lock);
+    qi_host host = memory->host;
+    qi_host_release(&host, memory, 1, sizeof *memory);
+}
+
+/* Logs what lives and puts the first names into the text. */
+static void list_allocations(quire_memory *memory, char *text, size_t room)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < memory->slots.top; i++) {
+        if (qi_slot_phase(&memory->slots, i) == QI_PHASE_FREE)
+            continue;
+        const qi_slot *slot = qi_memory_slot(memory, i);
+        const char *name = slot->extra && slot->extra->name ? slot->extra->name : "(unnamed)";
+        qi_log(&memory->device->log, QUIRE_LOG_WARNING,
+               "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
+               qi_bytes(slot->size).text, slot->page, (unsigned long long)slot->offset);
+        if (length + 1 < room) {
+            int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
+            length += more > 0 ? (size_t)more : 0;
+        }
+    }
+}
+
+quire_result quire_memory_destroy(quire_memory **memory)
+{
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_destroy: memory is null");
+    quire_memory *ending = *memory;
+    if (!ending)
+        return QUIRE_SUCCESS;
+    if (ending->slots.used) {
+        char names[768];
+        list_allocations(ending, names, sizeof names);
+        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' has %u live allocations: %s",
+                            ending->name, ending->slots.used, names);
+    }
+    *memory = NULL;
+    finish(ending);
+    return QUIRE_SUCCESS;
+}
+
+void quire_memory_destroy_all(quire_memory **memory)
+{
+    if (!memory || !*memory)
+        return;
+    quire_memory *ending = *memory;
+    *memory = NULL;
+    for (uint32_t i = 0; i < ending->slots.top; i++)
+        if (qi_slot_force_leave(&ending->slots, i))
+            qi_place_release(ending, i);
+    finish(ending);
+}
+
+/* ---- questions and trimming --------------------------------------------------------------- */
+
+quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)
+{
+    if (info)
+        *info = (quire_memory_info){0};
+    if (!memory || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_get_info: memory or info is null");
+    qi_lock_acquire(&memory->lock);
+    *info = (quire_memory_info){
+        .name = memory->name,
+        .device = memory->device,
+        .kind = memory->kind,
+        .flags = memory->flags,
+        .mappable = (memory->flags & QUIRE_HOST_VISIBLE) != 0,
+        .fit = memory->fit,
+        .page_size = qi_policy_next_page(&memory->policy, memory->pages.last_size,
+                                         memory->device->info.limits.page_granularity),
+        .granule = memory->granule,
+        .page_count = (uint32_t)memory->stats.page_count,
+    };
+    qi_lock_release(&memory->lock);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *released)
+{
+    if (released)
+        *released = 0;
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_trim: memory is null");
+    qi_lock_acquire(&memory->lock);
+    qi_page *leaving = qi_pages_take_empty(memory, target);
+    quire_space_trim(memory->space);
+    qi_slots_trim(&memory->slots, &memory->host);
+    qi_lock_release(&memory->lock);
+    uint64_t bytes = qi_pages_destroy(memory, leaving);
+    if (released)
+        *released = bytes;
+    return QUIRE_SUCCESS;
+}

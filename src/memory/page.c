@@ -1,0 +1,294 @@
+/*
+ * page.c - see page.h.
+ */
+#include "src/memory/page.h"
+
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/memory.h"
+#include "src/memory/policy.h"
+
+void qi_pages_init(qi_pages *pages)
+{
+    pages->top = pages->free_hint = pages->in_use = 0;
+    pages->last_size = 0;
+    qi_table_init(&pages->records, sizeof(qi_page));
+    qi_table_init(&pages->by_region, sizeof(uint32_t));
+}
+
+void qi_pages_finish(qi_pages *pages, qi_host *host)
+{
+    qi_table_finish(&pages->records, host);
+    qi_table_finish(&pages->by_region, host);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+static quire_result take_number(quire_memory *memory, qi_page **out)
+{
+    qi_pages *pages = &memory->pages;
+    uint32_t most = memory->policy.most_pages;
+    if (most && pages->in_use >= most)
+        return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
+                            "memory '%s' has %u pages, as many as its policy allows", memory->name,
+                            pages->in_use);
+    uint32_t number = pages->free_hint;
+    while (number < pages->top && qi_page_at(pages, number)->phase != QI_PAGE_NONE)
+        number++;
+    if (!qi_table_ensure(&pages->records, &memory->host, number))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for page record %u",
+                            number);
+    pages->free_hint = number + 1;
+    pages->top += number == pages->top;
+    pages->in_use++;
+    qi_page *page = qi_page_at(pages, number);
+    memset(page, 0, sizeof *page);
+    page->number = number;
+    page->phase = QI_PAGE_MAKING;
+    *out = page;
+    return QUIRE_SUCCESS;
+}
+
+static void give_number(quire_memory *memory, qi_page *page)
+{
+    qi_pages *pages = &memory->pages;
+    page->phase = QI_PAGE_NONE;
+    pages->in_use--;
+    if (page->number < pages->free_hint)
+        pages->free_hint = page->number;
+}
+
+/* ---- figures ------------------------------------------------------------------------------ */
+
+static void raise_peak(uint64_t *peak, uint64_t value)
+{
+    if (value > *peak)
+        *peak = value;
+}
+
+void qi_page_add_live(quire_memory *memory, qi_page *page, uint64_t bytes)
+{
+    if (!page->allocation_count++)
+        memory->stats.empty_bytes -= page->native.native.size;
+    page->live_bytes += bytes;
+    raise_peak(&page->peak_live_bytes, page->live_bytes);
+}
+
+void qi_page_remove_live(quire_memory *memory, qi_page *page, uint64_t bytes)
+{
+    page->live_bytes -= bytes;
+    if (!--page->allocation_count)
+        memory->stats.empty_bytes += page->native.native.size;
+}
+
+static void count_in(quire_memory *memory, const qi_page *page)
+{
+    quire_memory_stats *stats = &memory->stats;
+    stats->pages_created++;
+    stats->page_count++;
+    stats->reserved_bytes += page->native.native.size;
+    stats->empty_bytes += page->native.native.size;
+    raise_peak(&stats->peak_page_count, stats->page_count);
+    raise_peak(&stats->peak_reserved_bytes, stats->reserved_bytes);
+}
+
+static void count_out(quire_memory *memory, const qi_page *page)
+{
+    quire_memory_stats *stats = &memory->stats;
+    stats->pages_destroyed++;
+    stats->page_count--;
+    stats->reserved_bytes -= page->native.native.size;
+    stats->empty_bytes -= page->native.native.size;
+}
+
+/* ---- giving back -------------------------------------------------------------------------- */
+
+qi_page *qi_page_take(quire_memory *memory, qi_page *page)
+{
+    if (!page->dedicated)
+        qi_ignore(quire_space_remove_region(memory->space, page->region)); /* it is empty */
+    count_out(memory, page);
+    page->phase = QI_PAGE_LEAVING;
+    page->next_leaving = NULL;
+    return page;
+}
+
+qi_page *qi_pages_take_empty(quire_memory *memory, uint64_t keep)
+{
+    qi_page *list = NULL;
+    for (uint32_t i = memory->pages.top; i-- > 0 && memory->stats.empty_bytes > keep;) {
+        qi_page *page = qi_page_at(&memory->pages, i);
+        if (page->phase != QI_PAGE_LIVE || page->dedicated || page->allocation_count)
+            continue;
+        qi_page_take(memory, page);
+        page->next_leaving = list;
+        list = page;
+    }
+    return list;
+}
+
+uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
+{
+    uint64_t bytes = 0;
+    for (const qi_page *page = list; page; page = page->next_leaving) {
+        bytes += page->native.native.size;
+        qi_device_page_destroy(memory->device, &memory->calls, &page->native);
+        qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u given back, %s",
+               memory->name, page->number, qi_bytes(page->native.native.size).text);
+    }
+    if (!list)
+        return 0;
+    qi_lock_acquire(&memory->lock);
+    for (qi_page *page = list, *next; page; page = next) {
+        next = page->next_leaving;
+        give_number(memory, page);
+    }
+    qi_lock_release(&memory->lock);
+    return bytes;
+}
+
+/* ---- making ------------------------------------------------------------------------------- */
+
+/* Page sizes are multiples of this. */
+static uint64_t page_unit(const quire_memory *memory)
+{
+    uint64_t granularity = memory->device->info.limits.page_granularity;
+    return granularity > memory->granule ? granularity : memory->granule;
+}
+
+/* The bytes a page needs so that the request fits whatever the native base turns out to be. */
+static quire_result needed_size(const quire_memory *memory, uint64_t size, uint64_t alignment,
+                                uint64_t *needed)
+{
+    const quire_device_info *info = &memory->device->info;
+    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
+    uint64_t base = info->limits.page_alignment;
+    uint64_t coarsest = alignment > memory->granule ? alignment : memory->granule;
+    uint64_t slack = base && coarsest > base ? coarsest - base : 0;
+    uint64_t total = 0;
+    if (qi_align_up_overflows(size, memory->granule, &total) ||
+        qi_add_overflows(total, slack, &total) ||
+        qi_align_up_overflows(total, page_unit(memory), &total) || total > heap)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b (%u bytes) asked: the heap of memory kind %u has %b in all", size,
+                            size, memory->kind, heap);
+    if (info->limits.largest_page && total > info->limits.largest_page)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b asked: the device makes no page above %b", size,
+                            info->limits.largest_page);
+    *needed = total;
+    return QUIRE_SUCCESS;
+}
+
+/* What the policy says for the next page, within the device's limit. */
+static uint64_t policy_size(const quire_memory *memory)
+{
+    uint64_t largest = memory->device->info.limits.largest_page, unit = page_unit(memory);
+    uint64_t size = qi_policy_next_page(&memory->policy, memory->pages.last_size, unit);
+    return largest && size > largest ? qi_align_down(largest, unit) : size;
+}
+
+/* With the lock: a numbered record for a page to make. */
+static quire_result begin(quire_memory *memory, bool dedicated, qi_page **page)
+{
+    quire_result result = take_number(memory, page);
+    if (result)
+        return result;
+    (*page)->dedicated = dedicated;
+    (*page)->policy_size = dedicated ? 0 : policy_size(memory);
+    return QUIRE_SUCCESS;
+}
+
+/* Without the lock: asks the backend, for less and less while the request still fits. */
+static quire_result create(quire_memory *memory, const qi_page *page, uint64_t needed,
+                           qi_device_page *native)
+{
+    quire_page_request request = {
+        .kind = memory->kind,
+        .dedicated = page->dedicated,
+        .exportable = memory->exportable,
+        .size = page->policy_size > needed ? page->policy_size : needed,
+        .alignment = memory->largest_alignment,
+        .label = memory->name,
+    };
+    for (;;) {
+        quire_result result =
+            qi_device_page_create(memory->device, &memory->calls, &request, native);
+        uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
+        if (result != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || half < needed)
+            return result;
+        request.size = half;
+    }
+}
+
+/* With the lock: the made page becomes part of the memory. */
+static quire_result publish(quire_memory *memory, qi_page *page)
+{
+    const quire_native_page *native = &page->native.native;
+    if (!page->dedicated) {
+        page->skipped = qi_padding(native->address, memory->granule);
+        uint64_t size = qi_align_down(native->size - page->skipped, memory->granule);
+        uint32_t most = (uint32_t)memory->stats.page_count; /* no region has a higher number */
+        if (!qi_table_ensure(&memory->pages.by_region, &memory->host, most))
+            return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
+        quire_result result = quire_space_add_region(
+            memory->space, size, native->address + page->skipped, &page->region);
+        if (result)
+            return result;
+        *(uint32_t *)qi_table_get(&memory->pages.by_region, page->region) = page->number;
+        memory->pages.last_size = page->policy_size;
+    }
+    page->phase = QI_PAGE_LIVE;
+    count_in(memory, page);
+    return QUIRE_SUCCESS;
+}
+
+/* Without the lock on entry, with it on return: makes a numbered page and publishes it. */
+static quire_result make_numbered(quire_memory *memory, qi_page *page, uint64_t needed)
+{
+    qi_device_page native = {0};
+    quire_result result = create(memory, page, needed, &native);
+    if (!result)
+        qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
+               memory->name, page->number, qi_bytes(native.native.size).text,
+               page->dedicated ? ", dedicated" : "");
+    qi_lock_acquire(&memory->lock);
+    if (result)
+        return result;
+    page->native = native;
+    result = publish(memory, page);
+    if (result) {
+        qi_lock_release(&memory->lock);
+        qi_device_page_destroy(memory->device, &memory->calls, &native);
+        qi_lock_acquire(&memory->lock);
+    }
+    return result;
+}
+
+quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignment, bool dedicated,
+                          qi_page **out)
+{
+    uint64_t needed = 0;
+    qi_page *page = NULL;
+    quire_result result = needed_size(memory, size, alignment, &needed);
+    qi_lock_acquire(&memory->lock);
+    if (result)
+        return result;
+    qi_page *leaving = qi_pages_take_empty(memory, 0);
+    if (leaving) {
+        qi_lock_release(&memory->lock);
+        qi_pages_destroy(memory, leaving);
+        qi_lock_acquire(&memory->lock);
+    }
+    result = begin(memory, dedicated, &page);
+    if (result)
+        return result;
+    qi_lock_release(&memory->lock);
+    result = make_numbered(memory, page, needed);
+    if (result)
+        give_number(memory, page);
+    *out = page;
+    return result;
+}

@@ -1,0 +1,88 @@
+/*
+ * page.h - the pages of a memory and how they come and go.
+ *
+ * A page is numbered when it is wanted (phase MAKING), made without the lock, and published (LIVE):
+ * a shared page becomes a region of the space. To give one back it is taken out of the space and
+ * the figures under the lock (LEAVING) and destroyed without it. Page records do not move, and the
+ * number of a page is used again only after it is gone.
+ */
+#ifndef QUIRE_SRC_MEMORY_PAGE_H
+#define QUIRE_SRC_MEMORY_PAGE_H
+
+#include "src/base/table.h"
+#include "src/memory/device.h"
+
+typedef enum qi_page_phase {
+    QI_PAGE_NONE = 0, /* the number is free */
+    QI_PAGE_MAKING,
+    QI_PAGE_LIVE,
+    QI_PAGE_LEAVING
+} qi_page_phase;
+
+typedef struct qi_page {
+    qi_device_page native; /* set before LIVE, constant until the page is gone */
+    uint64_t live_bytes;
+    uint64_t peak_live_bytes;
+    uint64_t allocation_count;
+    uint64_t skipped; /* bytes before the region, where the native base is below a granule */
+    uint32_t region;  /* of the space; of shared pages */
+    uint32_t slot;    /* the allocation of a dedicated page */
+    uint32_t number;
+    bool dedicated;
+    qi_page_phase phase;
+    uint64_t policy_size; /* what the policy said when it was made; growth goes on from here */
+    struct qi_page *next_leaving;
+} qi_page;
+
+typedef struct qi_pages {
+    qi_table records;
+    qi_table by_region; /* uint32_t: the page number of each region of the space */
+    uint32_t top;       /* numbers below were used at least once */
+    uint32_t free_hint; /* no number below is free */
+    uint32_t in_use;    /* numbers not free */
+    uint64_t last_size; /* policy_size of the shared page made last; 0: none yet */
+} qi_pages;
+
+/* The record of a number below top; NULL above. */
+static inline qi_page *qi_page_at(const qi_pages *pages, uint32_t number)
+{
+    return number < pages->top ? qi_table_get(&pages->records, number) : NULL;
+}
+
+/* The page behind a region of the space. */
+static inline qi_page *qi_page_of_region(const qi_pages *pages, uint32_t region)
+{
+    const uint32_t *number = qi_table_get(&pages->by_region, region);
+    return qi_page_at(pages, *number);
+}
+
+void qi_pages_init(qi_pages *pages);
+void qi_pages_finish(qi_pages *pages, qi_host *host);
+
+/*
+ * Makes a page for `size` bytes at `alignment` and publishes it, with the lock held on return
+ * whatever the result: the caller places in it before anybody else can. Without the lock on entry.
+ * Empty pages are given back first. A shared page that the backend refuses for want of memory is
+ * asked for again at half the size while the request fits.
+ * Fails with TOO_MANY_PAGES, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE and what the
+ * backend answers.
+ */
+QUIRE_MUST_USE quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignment,
+                                         bool dedicated, qi_page **page);
+
+/* With the lock: an allocation of `bytes`, padding included, came to or left the page. */
+void qi_page_add_live(quire_memory *memory, qi_page *page, uint64_t bytes);
+void qi_page_remove_live(quire_memory *memory, qi_page *page, uint64_t bytes);
+
+/*
+ * With the lock: takes one page without allocations out of the memory; or the empty shared pages,
+ * the highest numbers first, until at most `keep` bytes of them are left. What is returned is given
+ * to qi_pages_destroy without the lock.
+ */
+qi_page *qi_page_take(quire_memory *memory, qi_page *page);
+qi_page *qi_pages_take_empty(quire_memory *memory, uint64_t keep);
+
+/* Without the lock: gives the pages back to the backend, then their numbers. Returns the bytes. */
+uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list);
+
+#endif

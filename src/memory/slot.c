@@ -1,0 +1,300 @@
+/*
+ * slot.c - see slot.h.
+ */
+#include "src/memory/slot.h"
+
+#include <string.h>
+
+#include "src/base/result.h"
+
+#define GENERATION_SHIFT 38
+#define PHASE_SHIFT 36
+#define MAP_SHIFT 18
+#define COUNT_MASK ((UINT64_C(1) << MAP_SHIFT) - 1)
+#define ONE_MAP (UINT64_C(1) << MAP_SHIFT)
+
+static uint64_t word_of(uint32_t generation, qi_phase phase, uint64_t rest)
+{
+    return (uint64_t)generation << GENERATION_SHIFT | (uint64_t)phase << PHASE_SHIFT | rest;
+}
+
+static uint32_t generation_of(uint64_t word)
+{
+    return (uint32_t)(word >> GENERATION_SHIFT);
+}
+
+static qi_phase phase_of(uint64_t word)
+{
+    return (qi_phase)(word >> PHASE_SHIFT & 3);
+}
+
+static uint64_t maps_of(uint64_t word)
+{
+    return word >> MAP_SHIFT & COUNT_MASK;
+}
+
+static uint64_t pins_of(uint64_t word)
+{
+    return word & COUNT_MASK;
+}
+
+static qi_atomic_u64 *state_at(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_get(&slots->states, slot);
+}
+
+void qi_slots_init(qi_slots *slots, uint32_t tag)
+{
+    *slots = (qi_slots){.tag = tag, .first = QI_NO_SLOT, .last = QI_NO_SLOT};
+    qi_table_init(&slots->states, sizeof(qi_atomic_u64));
+    qi_table_init(&slots->records, sizeof(qi_slot));
+}
+
+void qi_slots_finish(qi_slots *slots, qi_host *host)
+{
+    qi_table_finish(&slots->records, host);
+    qi_table_finish(&slots->states, host);
+}
+
+/* ---- taking and giving -------------------------------------------------------------------- */
+
+static void enqueue(qi_slots *slots, uint32_t slot, uint32_t generation)
+{
+    uint64_t word = word_of(generation, QI_PHASE_FREE, QI_NO_SLOT);
+    qi_atomic_store_release_u64(state_at(slots, slot), word);
+    if (slots->last == QI_NO_SLOT) {
+        slots->first = slot;
+    } else {
+        qi_atomic_u64 *last = state_at(slots, slots->last);
+        uint32_t last_generation = generation_of(qi_atomic_load_u64(last));
+        qi_atomic_store_release_u64(last, word_of(last_generation, QI_PHASE_FREE, slot));
+    }
+    slots->last = slot;
+}
+
+quire_result qi_slot_take(qi_slots *slots, qi_host *host, uint32_t *out)
+{
+    bool is_new = slots->first == QI_NO_SLOT;
+    uint32_t slot = is_new ? slots->top : slots->first;
+    if (slot == QI_NO_SLOT)
+        return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
+                            "the memory has %u allocations, as many as it can number", slot);
+    if (!qi_table_ensure(&slots->states, host, slot) ||
+        !qi_table_ensure(&slots->records, host, slot))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                            "no host memory for the record of allocation %u", slots->used + 1);
+    qi_atomic_u64 *state = state_at(slots, slot);
+    uint64_t word = qi_atomic_load_u64(state);
+    if (is_new) {
+        slots->top++;
+    } else {
+        slots->first = (uint32_t)(word & (QI_SLOT_COUNT - 1));
+        if (slots->first == QI_NO_SLOT)
+            slots->last = QI_NO_SLOT;
+    }
+    memset(qi_slot_at(slots, slot), 0, sizeof(qi_slot));
+    qi_atomic_store_release_u64(state, word_of(generation_of(word) + 1, QI_PHASE_RESERVED, 0));
+    slots->used++;
+    slots->used_by_chunk[qi_table_chunk_of(slot)]++;
+    *out = slot;
+    return QUIRE_SUCCESS;
+}
+
+void qi_slot_give(qi_slots *slots, uint32_t slot)
+{
+    uint32_t generation = generation_of(qi_atomic_load_u64(state_at(slots, slot)));
+    slots->used--;
+    slots->used_by_chunk[qi_table_chunk_of(slot)]--;
+    if (generation == QI_LAST_GENERATION) /* used up: free, and never queued again */
+        qi_atomic_store_release_u64(state_at(slots, slot),
+                                    word_of(generation, QI_PHASE_FREE, QI_NO_SLOT));
+    else
+        enqueue(slots, slot, generation);
+}
+
+void qi_slots_trim(qi_slots *slots, qi_host *host)
+{
+    for (uint32_t chunk = 0; chunk < QI_TABLE_CHUNKS; chunk++)
+        if (!slots->used_by_chunk[chunk])
+            qi_table_release_chunk(&slots->records, host, chunk);
+    slots->first = slots->last = QI_NO_SLOT;
+    for (uint32_t slot = 0; slot < slots->top; slot++) {
+        uint64_t word = qi_atomic_load_u64(state_at(slots, slot));
+        if (phase_of(word) == QI_PHASE_FREE && generation_of(word) != QI_LAST_GENERATION)
+            enqueue(slots, slot, generation_of(word));
+    }
+}
+
+/* ---- handles ------------------------------------------------------------------------------ */
+
+quire_allocation qi_slot_handle(const qi_slots *slots, uint32_t slot)
+{
+    uint64_t word = qi_atomic_load_u64(state_at(slots, slot));
+    return (quire_allocation){qi_handle(slots->tag, generation_of(word), slot)};
+}
+
+static quire_result refuse_stale(quire_allocation allocation)
+{
+    return qi_fail_with(QUIRE_ERROR_STALE_HANDLE, "allocation %x is not live: it was freed before",
+                        allocation.id);
+}
+
+/* The state word's place, or NULL with the error set. */
+static qi_atomic_u64 *look_up(const qi_slots *slots, quire_allocation allocation)
+{
+    if (!allocation.id) {
+        qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the allocation is {0}, none");
+        return NULL;
+    }
+    if (qi_handle_tag(allocation.id) != slots->tag) {
+        qi_fail_with(QUIRE_ERROR_FOREIGN_HANDLE, "allocation %x belongs to another memory",
+                     allocation.id);
+        return NULL;
+    }
+    qi_atomic_u64 *state = state_at(slots, qi_handle_slot(allocation.id));
+    if (!state)
+        refuse_stale(allocation);
+    return state;
+}
+
+static bool accepts(int accept, qi_phase phase)
+{
+    return (phase == QI_PHASE_LIVE && accept & QI_ACCEPT_LIVE) ||
+           (phase == QI_PHASE_RESERVED && accept & QI_ACCEPT_RESERVED);
+}
+
+/* Whether a word belongs to the handle and is in an accepted phase; else the error is set. */
+static quire_result judge(uint64_t word, quire_allocation allocation, int accept)
+{
+    qi_phase phase = phase_of(word);
+    if (generation_of(word) != qi_handle_generation(allocation.id) || phase == QI_PHASE_FREE ||
+        phase == QI_PHASE_LEAVING)
+        return refuse_stale(allocation);
+    if (!accepts(accept, phase) && phase == QI_PHASE_RESERVED)
+        return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
+                            "allocation %x is reserved: commit or abort it first", allocation.id);
+    if (!accepts(accept, phase))
+        return qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is committed already",
+                            allocation.id);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_slot_find(const qi_slots *slots, quire_allocation allocation, uint32_t *slot)
+{
+    const qi_atomic_u64 *state = look_up(slots, allocation);
+    if (!state)
+        return quire_last_result();
+    *slot = qi_handle_slot(allocation.id);
+    return judge(qi_atomic_load_acquire_u64(state), allocation,
+                 QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED);
+}
+
+quire_result qi_slot_pin(const qi_slots *slots, quire_allocation allocation, int accept,
+                         uint32_t *slot)
+{
+    qi_atomic_u64 *state = look_up(slots, allocation);
+    if (!state)
+        return quire_last_result();
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    do {
+        quire_result result = judge(word, allocation, accept);
+        if (result)
+            return result;
+        if (pins_of(word) == COUNT_MASK)
+            return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is in use by %u calls",
+                                allocation.id, COUNT_MASK);
+    } while (!qi_atomic_exchange_if_u64(state, &word, word + 1));
+    *slot = qi_handle_slot(allocation.id);
+    return QUIRE_SUCCESS;
+}
+
+void qi_slot_unpin(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_sub_release_u64(state_at(slots, slot), 1);
+}
+
+quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = state_at(slots, slot);
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    do {
+        if (maps_of(word) == COUNT_MASK)
+            return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the allocation is mapped %u times",
+                                COUNT_MASK);
+    } while (!qi_atomic_exchange_if_u64(state, &word, word + ONE_MAP));
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = state_at(slots, slot);
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    do {
+        if (!maps_of(word))
+            return qi_fail(QUIRE_ERROR_NOT_MAPPED, "the allocation is not mapped");
+    } while (!qi_atomic_exchange_if_u64(state, &word, word - ONE_MAP));
+    return QUIRE_SUCCESS;
+}
+
+uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot)
+{
+    return (uint32_t)maps_of(qi_atomic_load_acquire_u64(state_at(slots, slot)));
+}
+
+qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot)
+{
+    return phase_of(qi_atomic_load_acquire_u64(state_at(slots, slot)));
+}
+
+quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation)
+{
+    qi_atomic_u64 *state = look_up(slots, allocation);
+    if (!state)
+        return quire_last_result();
+    uint64_t word = qi_atomic_load_acquire_u64(state), live;
+    do {
+        quire_result result = judge(word, allocation, QI_ACCEPT_RESERVED);
+        if (result)
+            return result;
+        live = word + ((uint64_t)(QI_PHASE_LIVE - QI_PHASE_RESERVED) << PHASE_SHIFT);
+    } while (!qi_atomic_exchange_if_u64(state, &word, live));
+    return QUIRE_SUCCESS;
+}
+
+static quire_result refuse_busy(uint64_t word, quire_allocation allocation)
+{
+    if (maps_of(word))
+        return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is still mapped %u times",
+                            allocation.id, maps_of(word));
+    return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is in use by %u other calls",
+                        allocation.id, pins_of(word));
+}
+
+quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation, int accept,
+                           uint32_t *slot)
+{
+    qi_atomic_u64 *state = look_up(slots, allocation);
+    if (!state)
+        return quire_last_result();
+    uint64_t word = qi_atomic_load_acquire_u64(state), leaving;
+    do {
+        quire_result result = judge(word, allocation, accept);
+        if (result)
+            return result;
+        if (maps_of(word) || pins_of(word))
+            return refuse_busy(word, allocation);
+        leaving = word_of(generation_of(word), QI_PHASE_LEAVING, 0);
+    } while (!qi_atomic_exchange_if_u64(state, &word, leaving));
+    *slot = qi_handle_slot(allocation.id);
+    return QUIRE_SUCCESS;
+}
+
+bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = state_at(slots, slot);
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    if (phase_of(word) == QI_PHASE_FREE)
+        return false;
+    qi_atomic_store_release_u64(state, word_of(generation_of(word), QI_PHASE_LEAVING, 0));
+    return true;
+}

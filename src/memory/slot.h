@@ -1,0 +1,132 @@
+/*
+ * slot.h - the table behind the handles of a memory: which allocations live, and where they lie.
+ *
+ * Every slot has a state word, changed by compare-and-exchange only, so that any thread may present
+ * any handle at any time and learns without a lock whether it is live; of several threads that free
+ * one allocation exactly one wins. The record behind the word may be used between a pin and its
+ * unpin, or by the thread that won the free.
+ *
+ *   63          38 37 36 35                                   0
+ *  +--------------+-----+--------------------------------------+
+ *  |  generation  |phase| live: maps (18) and pins (18)         |
+ *  |              |     | free: next slot of the queue (26)     |
+ *  +--------------+-----+--------------------------------------+
+ *
+ * Freed slots wait in a queue, first in first out. A slot whose generation is used up never enters
+ * it again. State words stay for the memory's life; records are given back a chunk at a time when
+ * all slots of the chunk are free.
+ *
+ * Taking, giving and trimming are done under the memory's lock.
+ */
+#ifndef QUIRE_SRC_MEMORY_SLOT_H
+#define QUIRE_SRC_MEMORY_SLOT_H
+
+#include "quire/allocation.h"
+#include "quire/resource.h"
+#include "src/base/handle.h"
+#include "src/base/table.h"
+
+typedef enum qi_phase {
+    QI_PHASE_FREE = 0,
+    QI_PHASE_RESERVED, /* placed, not committed */
+    QI_PHASE_LIVE,
+    QI_PHASE_LEAVING /* won by a free or an abort */
+} qi_phase;
+
+/* What only named allocations and buffers and images have; made when first needed. */
+typedef struct qi_extra {
+    char *name; /* under the memory's lock */
+    quire_object object;
+    uint64_t native; /* the backend's object, or 0 */
+    union {
+        quire_buffer_info buffer;
+        quire_image_info image;
+    } info; /* `place` unused */
+} qi_extra;
+
+/* 64 bytes: one cache line. */
+typedef struct qi_slot {
+    uint64_t offset; /* in the page */
+    uint64_t size;
+    uint64_t left_padding;
+    uint64_t requested;
+    uint64_t user_data; /* under the memory's lock */
+    quire_range range;  /* in the space; {0} on a dedicated page */
+    qi_extra *extra;    /* or NULL; set under the memory's lock */
+    uint32_t page;
+    bool dedicated;
+} qi_slot;
+
+typedef struct qi_slots {
+    qi_table states; /* qi_atomic_u64 */
+    qi_table records;
+    uint32_t tag;
+    uint32_t top;   /* slots below were used at least once */
+    uint32_t first; /* queue of free slots: first, last; QI_NO_SLOT when empty */
+    uint32_t last;
+    uint32_t used; /* not free */
+    uint32_t used_by_chunk[QI_TABLE_CHUNKS];
+} qi_slots;
+
+#define QI_NO_SLOT (QI_SLOT_COUNT - 1) /* this one is never used */
+
+void qi_slots_init(qi_slots *slots, uint32_t tag);
+void qi_slots_finish(qi_slots *slots, qi_host *host);
+
+/*
+ * Takes a free slot into phase RESERVED. Fails with OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS; the
+ * record is zeroed.
+ */
+QUIRE_MUST_USE quire_result qi_slot_take(qi_slots *slots, qi_host *host, uint32_t *slot);
+
+/* Gives a slot back from phase RESERVED or LEAVING; its handles are stale from here on. */
+void qi_slot_give(qi_slots *slots, uint32_t slot);
+
+/* Gives back the records of chunks without a used slot, and queues the lowest slots first. */
+void qi_slots_trim(qi_slots *slots, qi_host *host);
+
+/* The record of a slot that is not free. */
+static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_get(&slots->records, slot);
+}
+
+/* The handle of a slot that is not free. */
+quire_allocation qi_slot_handle(const qi_slots *slots, uint32_t slot);
+
+/* Checks a handle only: success with its slot, or the reason why it is refused. */
+QUIRE_MUST_USE quire_result qi_slot_find(const qi_slots *slots, quire_allocation allocation,
+                                         uint32_t *slot);
+
+/* Phases a call accepts. */
+enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2 };
+
+/*
+ * Pins an allocation: until the unpin it cannot be freed, and its record and page stay. Fails as
+ * handles do, and with WRONG_STATE for a phase that is not accepted.
+ */
+QUIRE_MUST_USE quire_result qi_slot_pin(const qi_slots *slots, quire_allocation allocation,
+                                        int accept, uint32_t *slot);
+void qi_slot_unpin(const qi_slots *slots, uint32_t slot);
+
+/* Counts maps of a pinned slot. OUT_OF_RANGE above 2^18 - 1, NOT_MAPPED below 0. */
+QUIRE_MUST_USE quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot);
+QUIRE_MUST_USE quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot);
+uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot);
+
+qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot);
+
+/* RESERVED to LIVE. Fails as handles do, and with WRONG_STATE. */
+QUIRE_MUST_USE quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation);
+
+/*
+ * To LEAVING from LIVE (or, for an abort, from RESERVED): the caller has won and gives the slot
+ * back. Fails as handles do, with WRONG_STATE, and with BUSY while mapped or pinned.
+ */
+QUIRE_MUST_USE quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation,
+                                          int accept, uint32_t *slot);
+
+/* The same whatever maps and pins there are, for a memory that ends. False: the slot is free. */
+bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot);
+
+#endif

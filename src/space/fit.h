@@ -1,0 +1,107 @@
+/*
+ * fit.h - what a fit (the algorithm of a space) offers to space.c, and the part of a space that all
+ * fits share.
+ *
+ * A fit's own struct begins with a quire_space. Arguments are valid when a fit is called: sizes are
+ * above 0, alignments are powers of two up to the largest, regions exist. A fit keeps the sums of
+ * the invariant below in step with its ranges.
+ */
+#ifndef QUIRE_SRC_SPACE_FIT_H
+#define QUIRE_SRC_SPACE_FIT_H
+
+#include "quire/space.h"
+#include "src/base/host_memory.h"
+#include "src/space/line.h"
+#include "src/space/pool.h"
+
+typedef struct qi_region {
+    uint64_t start; /* bytes on the line */
+    uint64_t size;
+    uint32_t node; /* the fit's node that stands for the region itself */
+    bool used;
+} qi_region;
+
+typedef struct qi_fit qi_fit;
+
+/*
+ * Invariant: region_bytes == live_bytes + padding_bytes + (sum of the free ranges), and free
+ * neighbours of one region never touch.
+ */
+struct quire_space {
+    const qi_fit *fit;
+    uint64_t granule;
+    uint64_t largest_alignment;
+    uint32_t tag;
+    uint32_t region_count; /* in use */
+    uint64_t region_bytes;
+    uint64_t live_bytes;
+    uint64_t padding_bytes;
+    uint64_t live_count;
+    uint64_t full_passes, full_pass_hits;
+    qi_region *regions; /* by number */
+    uint32_t region_capacity;
+    qi_line line;
+    qi_pool pool; /* of the fit's nodes: one per range, free or live, and one per region */
+    qi_host host;
+};
+
+struct qi_fit {
+    const char *name;
+    size_t state_size;        /* of the fit's own struct */
+    uint64_t default_granule; /* bytes */
+    uint64_t largest_granule; /* bytes */
+    uint64_t most_granules;   /* how far the line reaches */
+
+    quire_result (*init)(quire_space *space);
+    void (*finish)(quire_space *space);
+
+    /* The region's place and size are filled in; the fit makes it one free range. */
+    quire_result (*add_region)(quire_space *space, uint32_t region);
+    bool (*region_is_empty)(const quire_space *space, uint32_t region);
+    void (*remove_region)(quire_space *space, uint32_t region);
+
+    /*
+     * Fails with NO_SPACE, OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS. `exhaustive` asks for the
+     * full pass when the bounded search finds nothing.
+     */
+    quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                             bool exhaustive, quire_placement *placement);
+
+    /* The four below answer false when no live range has this slot and generation. */
+    bool (*release)(quire_space *space, uint32_t slot, uint32_t generation);
+    bool (*get)(const quire_space *space, uint32_t slot, uint32_t generation,
+                quire_placement *placement);
+    bool (*set_user)(quire_space *space, uint32_t slot, uint32_t generation, uint64_t user);
+
+    void (*clear)(quire_space *space);
+    uint64_t (*largest_free)(const quire_space *space); /* bytes */
+
+    /* Visits one region in address order; false when the visit ended the walk. */
+    bool (*walk)(const quire_space *space, uint32_t region,
+                 bool (*visit)(void *user, const quire_space_item *item), void *user);
+    quire_result (*check)(const quire_space *space);
+    void (*trim)(quire_space *space);
+};
+
+extern const qi_fit qi_segregated_fit;
+extern const qi_fit qi_first_fit;
+
+/* Free ranges, told from the nodes in use. */
+static inline uint64_t qi_space_free_count(const quire_space *space)
+{
+    return qi_pool_used(&space->pool) - space->live_count - space->region_count;
+}
+
+/* Visits one region that exists; false when the visit ended the walk. */
+static inline bool qi_space_walk_region(const quire_space *space, uint32_t region,
+                                        bool (*visit)(void *user, const quire_space_item *item),
+                                        void *user)
+{
+    return space->fit->walk(space, region, visit, user);
+}
+
+/* The refusals that every fit gives, with the numbers of the case. */
+quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment);
+quire_result qi_space_damaged(const char *what, uint32_t node);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * line.c - see line.h.
+ */
+#include "src/space/line.h"
+
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+enum { FIRST_CAPACITY = 8 };
+
+void qi_line_init(qi_line *line, uint64_t limit)
+{
+    *line = (qi_line){.limit = limit};
+}
+
+void qi_line_finish(qi_line *line, qi_host *host)
+{
+    qi_host_release(host, line->stretches, line->capacity, sizeof *line->stretches);
+    qi_line_init(line, line->limit);
+}
+
+uint64_t qi_line_extent(const qi_line *line)
+{
+    return line->count ? line->stretches[line->count - 1].end : 0;
+}
+
+static uint64_t end_before(const qi_line *line, uint32_t index)
+{
+    return index ? line->stretches[index - 1].end : 0;
+}
+
+/*
+ * The index of the lowest gap that holds the size, and the place in it; line->count when only the
+ * end of the line is left. A look that finds nothing learns the exact largest gap on its way.
+ */
+static uint32_t find_gap(qi_line *line, uint64_t size, uint64_t base, uint64_t alignment,
+                         uint64_t *start)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; line->largest_gap >= size && i < line->count; i++) {
+        uint64_t gap = end_before(line, i), end = line->stretches[i].start;
+        uint64_t padding = (base - gap) & (alignment - 1);
+        if (padding <= end - gap && size <= end - gap - padding) {
+            *start = gap + padding;
+            return i;
+        }
+        if (end - gap > largest)
+            largest = end - gap;
+        if (i + 1 == line->count)
+            line->largest_gap = largest;
+    }
+    uint64_t extent = qi_line_extent(line);
+    *start = extent + ((base - extent) & (alignment - 1));
+    return line->count;
+}
+
+static quire_result make_room(qi_line *line, qi_host *host)
+{
+    if (line->count < line->capacity)
+        return QUIRE_SUCCESS;
+    uint32_t capacity = line->capacity ? line->capacity * 2 : FIRST_CAPACITY;
+    qi_stretch *stretches =
+        qi_host_resize(host, line->stretches, line->capacity, capacity, sizeof *line->stretches);
+    if (!stretches)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                            "no host memory for the places of %u regions", capacity);
+    line->stretches = stretches;
+    line->capacity = capacity;
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t size, uint64_t base,
+                           uint64_t alignment, uint64_t *start)
+{
+    quire_result result = make_room(line, host);
+    if (result)
+        return result;
+    uint32_t index = find_gap(line, size, base, alignment, start);
+    if (!qi_range_fits(*start, size, line->limit))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "a region of %b does not fit on the line: %b of %b are taken", size,
+                            qi_line_extent(line), line->limit);
+    uint64_t before = end_before(line, index);
+    if (index == line->count && *start - before > line->largest_gap)
+        line->largest_gap = *start - before;
+    memmove(line->stretches + index + 1, line->stretches + index,
+            (line->count - index) * sizeof *line->stretches);
+    line->stretches[index] = (qi_stretch){*start, *start + size};
+    line->count++;
+    return QUIRE_SUCCESS;
+}
+
+static uint32_t index_of(const qi_line *line, uint64_t start)
+{
+    uint32_t low = 0, high = line->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (line->stretches[middle].start < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void qi_line_remove(qi_line *line, uint64_t start)
+{
+    uint32_t index = index_of(line, start);
+    line->count--;
+    memmove(line->stretches + index, line->stretches + index + 1,
+            (line->count - index) * sizeof *line->stretches);
+    if (index < line->count) {
+        uint64_t gap = line->stretches[index].start - end_before(line, index);
+        if (gap > line->largest_gap)
+            line->largest_gap = gap;
+    }
+}

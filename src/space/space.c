@@ -1,0 +1,358 @@
+/*
+ * space.c - the public face of a space: checks every argument, keeps the regions and their places
+ * on the line, and hands the rest to the fit. No lock, no log, no backend.
+ */
+#include "src/space/fit.h"
+
+#include "src/base/bits.h"
+#include "src/base/handle.h"
+#include "src/base/result.h"
+
+/* Records are given back on their own once fewer than one in TRIM_FRACTION is in use. */
+enum { FIRST_REGIONS = 4, TRIM_FRACTION = 8 };
+
+static const uint64_t DEFAULT_LARGEST_ALIGNMENT = UINT64_C(2) << 20;
+static const uint64_t MOST_ALIGNMENT = UINT64_C(1) << 30;
+
+static const qi_fit *fit_by_id(quire_fit fit)
+{
+    switch (fit) {
+    case QUIRE_FIT_SEGREGATED:
+        return &qi_segregated_fit;
+    case QUIRE_FIT_FIRST:
+        return &qi_first_fit;
+    case QUIRE_FIT_BUDDY:
+    case QUIRE_FIT_LINEAR:
+        break;
+    }
+    return NULL;
+}
+
+quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment)
+{
+    return qi_fail_with(QUIRE_ERROR_NO_SPACE,
+                        "no free range for %b at a multiple of %u; %b are free in %u regions", size,
+                        alignment, space->region_bytes - space->live_bytes - space->padding_bytes,
+                        space->region_count);
+}
+
+quire_result qi_space_damaged(const char *what, uint32_t node)
+{
+    return qi_fail_text(QUIRE_ERROR_CORRUPTED, "space: %s (record %u)", what, node);
+}
+
+/* ---- creation ----------------------------------------------------------------------------- */
+
+static quire_space_options resolve(const quire_space_options *options)
+{
+    quire_space_options out = options ? *options : (quire_space_options){0};
+    const qi_fit *fit = fit_by_id(out.fit);
+    if (!out.granule && fit)
+        out.granule = fit->default_granule;
+    if (!out.largest_alignment)
+        out.largest_alignment = DEFAULT_LARGEST_ALIGNMENT;
+    return out;
+}
+
+static quire_result validate(const quire_space_options *options)
+{
+    const qi_fit *fit = fit_by_id(options->fit);
+    if (!fit && (options->fit == QUIRE_FIT_BUDDY || options->fit == QUIRE_FIT_LINEAR))
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the buddy and linear fits are not offered yet");
+    if (!fit)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no fit %u",
+                            (uint64_t)options->fit);
+    if (!qi_is_power_of_two(options->granule) || options->granule > fit->largest_granule)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "granule %u: this fit takes a power of two up to %u", options->granule,
+                            fit->largest_granule);
+    if (!qi_is_power_of_two(options->largest_alignment) ||
+        options->largest_alignment > MOST_ALIGNMENT)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "largest alignment %u is not a power of two up to %b",
+                            options->largest_alignment, MOST_ALIGNMENT);
+    return qi_check_reserved(options, "quire_space_options");
+}
+
+static quire_result make(const quire_space_options *options, quire_space **out)
+{
+    const qi_fit *fit = fit_by_id(options->fit);
+    qi_host host;
+    quire_result result = qi_host_init(&host, options->host_memory);
+    if (result)
+        return result;
+    quire_space *space = qi_host_allocate(&host, 1, fit->state_size);
+    if (!space)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a space: %b",
+                            fit->state_size);
+    space->host = host;
+    space->fit = fit;
+    space->granule = options->granule;
+    space->largest_alignment = options->largest_alignment;
+    space->tag = qi_next_tag();
+    uint64_t limit = 0;
+    if (qi_multiply_overflows(fit->most_granules, options->granule, &limit))
+        limit = UINT64_MAX;
+    qi_line_init(&space->line, limit);
+    result = fit->init(space);
+    if (result)
+        qi_host_release(&host, space, 1, fit->state_size);
+    else
+        *out = space;
+    return result;
+}
+
+quire_result quire_space_create(const quire_space_options *options, quire_space **space)
+{
+    if (!space)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_create: space is null");
+    *space = NULL;
+    quire_space_options resolved = resolve(options);
+    quire_result result = validate(&resolved);
+    quire_space *made = NULL;
+    if (!result)
+        result = make(&resolved, &made);
+    if (!result && resolved.size) {
+        uint32_t region = 0;
+        result = quire_space_add_region(made, resolved.size, 0, &region);
+        if (result)
+            quire_space_destroy(&made);
+    }
+    *space = made;
+    return result;
+}
+
+void quire_space_destroy(quire_space **space)
+{
+    if (!space || !*space)
+        return;
+    quire_space *ending = *space;
+    *space = NULL;
+    ending->fit->finish(ending);
+    qi_line_finish(&ending->line, &ending->host);
+    qi_host_release(&ending->host, ending->regions, ending->region_capacity,
+                    sizeof *ending->regions);
+    qi_host host = ending->host;
+    qi_host_release(&host, ending, 1, ending->fit->state_size);
+}
+
+/* ---- regions ------------------------------------------------------------------------------ */
+
+/* The lowest region number not in use, with room for it made. */
+static quire_result next_region(quire_space *space, uint32_t *number)
+{
+    uint32_t i = 0;
+    if (space->region_count == space->region_capacity) {
+        uint32_t old = space->region_capacity, capacity = old ? old * 2 : FIRST_REGIONS;
+        qi_region *regions =
+            qi_host_resize(&space->host, space->regions, old, capacity, sizeof *regions);
+        if (!regions)
+            return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                                "no host memory for the records of %u regions", capacity);
+        space->regions = regions;
+        space->region_capacity = capacity;
+        i = old;
+    }
+    while (space->regions[i].used)
+        i++;
+    *number = i;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_space_add_region(quire_space *space, uint64_t size, uint64_t base,
+                                    uint32_t *region)
+{
+    if (region)
+        *region = 0;
+    if (!space || !region)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_space_add_region: space or region is null");
+    if (!size || size & (space->granule - 1) || base & (space->granule - 1))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "a region of %u bytes at %x: both must be multiples of the granule %u, "
+                            "and the size above 0",
+                            size, base, space->granule);
+    uint32_t number = 0;
+    uint64_t start = 0;
+    quire_result result = next_region(space, &number);
+    if (!result)
+        result =
+            qi_line_place(&space->line, &space->host, size, base, space->largest_alignment, &start);
+    if (result)
+        return result;
+    space->regions[number] = (qi_region){.start = start, .size = size, .used = true};
+    result = space->fit->add_region(space, number);
+    if (result) {
+        qi_line_remove(&space->line, start);
+        space->regions[number].used = false;
+        return result;
+    }
+    space->region_count++;
+    space->region_bytes += size;
+    *region = number;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_space_remove_region(quire_space *space, uint32_t region)
+{
+    if (!space || region >= space->region_capacity || !space->regions[region].used)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_remove_region: no region %u",
+                            region);
+    if (!space->fit->region_is_empty(space, region))
+        return qi_fail_with(QUIRE_ERROR_BUSY, "region %u still has live ranges", region);
+    space->fit->remove_region(space, region);
+    qi_line_remove(&space->line, space->regions[region].start);
+    space->regions[region].used = false;
+    space->region_count--;
+    space->region_bytes -= space->regions[region].size;
+    if (qi_pool_used(&space->pool) < space->pool.capacity / TRIM_FRACTION)
+        space->fit->trim(space);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- ranges ------------------------------------------------------------------------------- */
+
+static quire_result refuse_request(const quire_space *space, uint64_t size, uint64_t alignment)
+{
+    if (!size)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a range of size 0 is asked for");
+    if (!qi_is_power_of_two(alignment))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
+                            alignment);
+    return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                        "alignment %u is above the space's largest, %u", alignment,
+                        space->largest_alignment);
+}
+
+static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                             bool exhaustive, quire_placement *placement)
+{
+    if (!space || !placement) {
+        if (placement)
+            *placement = (quire_placement){0};
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_space_allocate: space or placement is null");
+    }
+    alignment += !alignment;
+    quire_result result;
+    if (!size || !qi_is_power_of_two(alignment) || alignment > space->largest_alignment)
+        result = refuse_request(space, size, alignment);
+    else
+        result = space->fit->allocate(space, size, alignment, user, exhaustive, placement);
+    if (result)
+        *placement = (quire_placement){0};
+    return result;
+}
+
+quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t alignment,
+                                  uint64_t user, quire_placement *placement)
+{
+    return allocate(space, size, alignment, user, false, placement);
+}
+
+quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
+                                             uint64_t user, quire_placement *placement)
+{
+    return allocate(space, size, alignment, user, true, placement);
+}
+
+static quire_result refuse_range(const quire_space *space, quire_range range)
+{
+    if (!space || !range.id)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the space is null or the range is {0}, none");
+    if (qi_handle_tag(range.id) != space->tag)
+        return qi_fail_with(QUIRE_ERROR_FOREIGN_HANDLE, "range %x belongs to another space",
+                            range.id);
+    return qi_fail_with(QUIRE_ERROR_STALE_HANDLE, "range %x is not live: it was freed before",
+                        range.id);
+}
+
+static bool is_ours(const quire_space *space, quire_range range)
+{
+    return space && qi_handle_tag(range.id) == space->tag;
+}
+
+quire_result quire_space_free(quire_space *space, quire_range range)
+{
+    if (is_ours(space, range) &&
+        space->fit->release(space, qi_handle_slot(range.id), qi_handle_generation(range.id)))
+        return QUIRE_SUCCESS;
+    return refuse_range(space, range);
+}
+
+quire_result quire_space_clear(quire_space *space)
+{
+    if (!space)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_clear: space is null");
+    space->fit->clear(space);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_space_get(const quire_space *space, quire_range range,
+                             quire_placement *placement)
+{
+    if (!placement)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_get: placement is null");
+    *placement = (quire_placement){0};
+    if (is_ours(space, range) &&
+        space->fit->get(space, qi_handle_slot(range.id), qi_handle_generation(range.id), placement))
+        return QUIRE_SUCCESS;
+    return refuse_range(space, range);
+}
+
+quire_result quire_space_set_user(quire_space *space, quire_range range, uint64_t user)
+{
+    if (is_ours(space, range) &&
+        space->fit->set_user(space, qi_handle_slot(range.id), qi_handle_generation(range.id), user))
+        return QUIRE_SUCCESS;
+    return refuse_range(space, range);
+}
+
+/* ---- figures ------------------------------------------------------------------------------ */
+
+quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *stats)
+{
+    if (!space || !stats)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_space_get_stats: space or stats is null");
+    *stats = (quire_space_stats){
+        .granule = space->granule,
+        .region_bytes = space->region_bytes,
+        .live_bytes = space->live_bytes,
+        .padding_bytes = space->padding_bytes,
+        .free_bytes = space->region_bytes - space->live_bytes - space->padding_bytes,
+        .largest_free = space->fit->largest_free(space),
+        .live_count = space->live_count,
+        .free_count = qi_space_free_count(space),
+        .region_count = space->region_count,
+        .metadata_bytes = qi_atomic_load_u64(&space->host.bytes),
+        .metadata_peak = qi_atomic_load_u64(&space->host.peak),
+        .full_passes = space->full_passes,
+        .full_pass_hits = space->full_pass_hits,
+    };
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_space_walk(const quire_space *space,
+                              bool (*visit)(void *user, const quire_space_item *item), void *user)
+{
+    if (!space || !visit)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_walk: space or visit is null");
+    for (uint32_t i = 0; i < space->region_capacity; i++)
+        if (space->regions[i].used && !space->fit->walk(space, i, visit, user))
+            break;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_space_check(const quire_space *space)
+{
+    if (!space)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_check: space is null");
+    return space->fit->check(space);
+}
+
+void quire_space_trim(quire_space *space)
+{
+    if (space)
+        space->fit->trim(space);
+}

@@ -1,0 +1,74 @@
+/*
+ * id_map.c - see id_map.h.
+ */
+#include "src/trace/id_map.h"
+
+enum { FIRST_CAPACITY = 64 };
+
+/* Fibonacci hashing: ids often count up, and their high bits must matter too. */
+static uint64_t home_of(const qi_id_map *map, uint64_t id)
+{
+    uint64_t hash = id * UINT64_C(0x9E3779B97F4A7C15);
+    return (hash ^ hash >> 32) & (map->capacity - 1);
+}
+
+void qi_id_map_finish(qi_id_map *map, qi_host *host)
+{
+    qi_host_release(host, map->entries, map->capacity, sizeof *map->entries);
+    *map = (qi_id_map){0};
+}
+
+/* Where an id is, or the empty place where it would be. */
+static uint64_t place_of(const qi_id_map *map, uint64_t id)
+{
+    uint64_t at = home_of(map, id);
+    while (map->entries[at].id && map->entries[at].id != id)
+        at = (at + 1) & (map->capacity - 1);
+    return at;
+}
+
+const uint32_t *qi_id_map_find(const qi_id_map *map, uint64_t id)
+{
+    if (!map->capacity)
+        return NULL;
+    const qi_id_entry *entry = &map->entries[place_of(map, id)];
+    return entry->id ? &entry->number : NULL;
+}
+
+static bool grow(qi_id_map *map, qi_host *host)
+{
+    qi_id_map larger = {.capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY};
+    larger.entries = qi_host_allocate(host, larger.capacity, sizeof *larger.entries);
+    if (!larger.entries)
+        return false;
+    for (uint64_t i = 0; i < map->capacity; i++)
+        if (map->entries[i].id)
+            larger.entries[place_of(&larger, map->entries[i].id)] = map->entries[i];
+    larger.count = map->count;
+    qi_id_map_finish(map, host);
+    *map = larger;
+    return true;
+}
+
+bool qi_id_map_add(qi_id_map *map, qi_host *host, uint64_t id, uint32_t number)
+{
+    if (map->count * 2 >= map->capacity && !grow(map, host))
+        return false;
+    map->entries[place_of(map, id)] = (qi_id_entry){id, number};
+    map->count++;
+    return true;
+}
+
+void qi_id_map_remove(qi_id_map *map, uint64_t id)
+{
+    uint64_t mask = map->capacity - 1, hole = place_of(map, id);
+    map->count--;
+    for (uint64_t at = (hole + 1) & mask; map->entries[at].id; at = (at + 1) & mask) {
+        uint64_t home = home_of(map, map->entries[at].id);
+        if (((at - home) & mask) >= ((at - hole) & mask)) { /* it may stand in the hole */
+            map->entries[hole] = map->entries[at];
+            hole = at;
+        }
+    }
+    map->entries[hole].id = 0;
+}

@@ -1,0 +1,469 @@
+/*
+ * parse.c - reads a trace: CSV text to events, every rule of the format checked, the first breach
+ * told as NAME:LINE:COLUMN. Nothing of a broken trace is kept.
+ *
+ * The text is copied once and cut in place: commas and line ends become ends of fields.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/base/text.h"
+#include "src/trace/id_map.h"
+#include "src/trace/trace.h"
+
+enum { FIELDS = 7, SHOWN = 32 };
+enum { OP, ID, SIZE, ALIGNMENT, TIME, STREAM, LABEL };
+
+static const char HEADER[] = "op,id,size,alignment,time_ns,stream,label";
+static const char *const FIELD_NAMES[FIELDS] = {"op",      "id",     "size", "alignment",
+                                                "time_ns", "stream", "label"};
+
+/* A live range while reading. */
+typedef struct range {
+    uint64_t size;
+    uint64_t line; /* where it was allocated */
+    uint32_t next_free;
+} range;
+
+typedef struct reader {
+    quire_trace *trace;
+    const char *name;
+    char *at;         /* begin of the next line */
+    char *end;        /* of the text */
+    char *line_begin; /* for columns */
+    uint64_t line;
+    char *fields[FIELDS];
+    qi_id_map ids;
+    range *ranges;
+    uint64_t range_room;
+    uint32_t free_range; /* number + 1 of the first free one, 0: none */
+    uint64_t live_bytes, live_count;
+    uint64_t last_time;
+} reader;
+
+/* ---- refusals ----------------------------------------------------------------------------- */
+
+/* What a field holds, fit to be printed. */
+typedef struct shown {
+    char text[SHOWN + 4];
+} shown;
+
+static shown show(const char *field)
+{
+    shown out;
+    size_t i = 0;
+    for (; field[i] && i < SHOWN; i++)
+        out.text[i] = field[i] >= 0x20 && field[i] < 0x7f ? field[i] : '?';
+    strcpy(out.text + i, field[i] ? "..." : "");
+    return out;
+}
+
+#define REFUSE(r, where, format, ...)                                                              \
+    qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s:%" PRIu64 ":%zu: " format, (r)->name, (r)->line,        \
+                 (size_t)((where) - (r)->line_begin) + 1, __VA_ARGS__)
+
+/* ---- lines and fields --------------------------------------------------------------------- */
+
+/* Text that is no text: NUL bytes and what is not UTF-8. `line` ends with 0 at `end`. */
+static quire_result check_text(const reader *r, const char *line, const char *end)
+{
+    const char *at = line;
+    for (;;) {
+        const char *before = at;
+        uint32_t c = qi_next_code_point(&at);
+        if (!c && at == end)
+            return QUIRE_SUCCESS;
+        bool stray = !c || (c == QI_REPLACEMENT && at == before + 1);
+        if (stray)
+            return REFUSE(r, before, "byte 0x%02x is not text", (unsigned)(unsigned char)*before);
+    }
+}
+
+/* Ends the next line with 0 and moves behind it. */
+static quire_result next_line(reader *r, char **line, char **line_end)
+{
+    char *begin = r->at, *end = memchr(begin, '\n', (size_t)(r->end - begin));
+    r->line++;
+    r->line_begin = begin;
+    r->at = end ? end + 1 : r->end;
+    if (!end)
+        end = r->end;
+    else if (end > begin && end[-1] == '\r')
+        end--;
+    *end = '\0';
+    *line = begin;
+    *line_end = end;
+    return check_text(r, begin, end);
+}
+
+static quire_result read_header(reader *r)
+{
+    char *line = NULL, *end = NULL;
+    quire_result result = next_line(r, &line, &end);
+    if (result)
+        return result;
+    size_t same = 0;
+    while (HEADER[same] && line[same] == HEADER[same])
+        same++;
+    if (HEADER[same] || (line[same] && line[same] != ','))
+        return REFUSE(r, line + same, "the header line must begin with '%s'", HEADER);
+    return QUIRE_SUCCESS;
+}
+
+/* Cuts a line into its first seven fields; what follows them is ignored. */
+static quire_result split(reader *r, char *line, const char *end)
+{
+    if (!*line)
+        return REFUSE(r, line, "an empty line where %s is due", "an event");
+    for (int i = 0; i < FIELDS; i++) {
+        r->fields[i] = line;
+        char *comma = strchr(line, ',');
+        if (!comma && i + 1 < FIELDS)
+            return REFUSE(r, end, "the line ends after field %d (%s): %d are due", i + 1,
+                          FIELD_NAMES[i], FIELDS);
+        if (!comma)
+            break;
+        *comma = '\0';
+        line = comma + 1;
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+static quire_result read_number(const reader *r, int field, uint64_t *number)
+{
+    const char *text = r->fields[field];
+    *number = 0;
+    if (*text == '-')
+        return REFUSE(r, text, "%s is negative: '%s'", FIELD_NAMES[field], show(text).text);
+    if (!*text)
+        return REFUSE(r, text, "%s is missing", FIELD_NAMES[field]);
+    for (const char *p = text; *p; p++) {
+        if (*p < '0' || *p > '9')
+            return REFUSE(r, p, "%s is not a decimal number: '%s'", FIELD_NAMES[field],
+                          show(text).text);
+        if (qi_multiply_overflows(*number, 10, number) ||
+            qi_add_overflows(*number, (uint64_t)(*p - '0'), number))
+            return REFUSE(r, text, "%s does not fit 64 bits: '%s'", FIELD_NAMES[field],
+                          show(text).text);
+    }
+    return QUIRE_SUCCESS;
+}
+
+static quire_result expect_empty(const reader *r, int field)
+{
+    if (*r->fields[field])
+        return REFUSE(r, r->fields[field], "%s of '%s' must be empty, not '%s'", FIELD_NAMES[field],
+                      r->fields[OP], show(r->fields[field]).text);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result read_op(const reader *r, quire_trace_op *op)
+{
+    static const char *const names[] = {"alloc", "free", "use", "frame"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(r->fields[OP], names[i])) {
+            *op = (quire_trace_op)i;
+            return QUIRE_SUCCESS;
+        }
+    }
+    return REFUSE(r, r->fields[OP], "op is '%s', not alloc, free, use or frame",
+                  show(r->fields[OP]).text);
+}
+
+static quire_result read_time(reader *r, quire_trace_event *event)
+{
+    quire_result result = read_number(r, TIME, &event->time_ns);
+    if (result)
+        return result;
+    if (!r->trace->info.event_count && event->time_ns)
+        return REFUSE(r, r->fields[TIME], "times must start at 0, not at %" PRIu64, event->time_ns);
+    if (event->time_ns < r->last_time)
+        return REFUSE(r, r->fields[TIME], "time falls from %" PRIu64 " to %" PRIu64, r->last_time,
+                      event->time_ns);
+    r->last_time = event->time_ns;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result read_id(const reader *r, uint64_t *id)
+{
+    quire_result result = read_number(r, ID, id);
+    if (!result && !*id)
+        result = REFUSE(r, r->fields[ID], "id must be positive, not '%s'", r->fields[ID]);
+    return result;
+}
+
+static quire_result read_size(const reader *r, quire_trace_event *event)
+{
+    quire_result result = read_number(r, SIZE, &event->size);
+    if (!result && !event->size)
+        result = REFUSE(r, r->fields[SIZE], "size must be at least %d", 1);
+    event->alignment = 1;
+    if (!result && *r->fields[ALIGNMENT]) {
+        result = read_number(r, ALIGNMENT, &event->alignment);
+        if (!result && !qi_is_power_of_two(event->alignment))
+            result = REFUSE(r, r->fields[ALIGNMENT], "alignment %" PRIu64 " is not a power of two",
+                            event->alignment);
+    }
+    return result;
+}
+
+static quire_result read_stream_and_label(const reader *r, quire_trace_event *event)
+{
+    quire_result result = QUIRE_SUCCESS;
+    if (*r->fields[STREAM])
+        result = read_number(r, STREAM, &event->stream);
+    event->label = r->fields[LABEL];
+    const char *wrong = strpbrk(event->label, "\"\r");
+    if (!result && wrong)
+        result = REFUSE(r, wrong, "a label holds no quotes and no line ends: '%s'",
+                        show(event->label).text);
+    return result;
+}
+
+/* ---- ranges ------------------------------------------------------------------------------- */
+
+static quire_result out_of_memory(const reader *r)
+{
+    return qi_fail_text(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%" PRIu64 ": no host memory left",
+                        r->name, r->line);
+}
+
+static bool take_range(reader *r, uint32_t *number)
+{
+    if (r->free_range) {
+        *number = r->free_range - 1;
+        r->free_range = r->ranges[*number].next_free;
+        return true;
+    }
+    uint64_t room = r->range_room;
+    if (r->trace->range_count == room) {
+        uint64_t more = room ? room * 2 : 64;
+        range *ranges = qi_host_resize(&r->trace->host, r->ranges, room, more, sizeof *ranges);
+        if (!ranges)
+            return false;
+        r->ranges = ranges;
+        r->range_room = more;
+    }
+    *number = r->trace->range_count++;
+    return true;
+}
+
+static void raise_peak(reader *r)
+{
+    quire_trace_info *info = &r->trace->info;
+    if (r->live_bytes > info->peak_bytes) {
+        info->peak_bytes = r->live_bytes;
+        info->peak_event = info->event_count;
+    }
+    info->peak_ranges = r->live_count > info->peak_ranges ? r->live_count : info->peak_ranges;
+}
+
+static quire_result add_alloc(reader *r, quire_trace_event *event)
+{
+    const uint32_t *live = qi_id_map_find(&r->ids, event->id);
+    quire_trace_info *info = &r->trace->info;
+    if (live)
+        return REFUSE(r, r->fields[ID], "id %" PRIu64 " is live already, since line %" PRIu64,
+                      event->id, r->ranges[*live].line);
+    if (qi_add_overflows(r->live_bytes, event->size, &r->live_bytes))
+        return REFUSE(r, r->fields[SIZE], "the live bytes do not fit 64 bits with %" PRIu64 " more",
+                      event->size);
+    if (!take_range(r, &event->range) ||
+        !qi_id_map_add(&r->ids, &r->trace->host, event->id, event->range))
+        return out_of_memory(r);
+    r->ranges[event->range] = (range){.size = event->size, .line = r->line};
+    r->live_count++;
+    info->alloc_count++;
+    info->largest = event->size > info->largest ? event->size : info->largest;
+    raise_peak(r);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result find_live(const reader *r, quire_trace_event *event)
+{
+    const uint32_t *live = qi_id_map_find(&r->ids, event->id);
+    if (!live)
+        return REFUSE(r, r->fields[ID], "id %" PRIu64 " is not live", event->id);
+    event->range = *live;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result add_free(reader *r, quire_trace_event *event)
+{
+    quire_result result = find_live(r, event);
+    if (result)
+        return result;
+    qi_id_map_remove(&r->ids, event->id);
+    r->live_bytes -= r->ranges[event->range].size;
+    r->live_count--;
+    r->ranges[event->range].next_free = r->free_range;
+    r->free_range = event->range + 1;
+    r->trace->info.free_count++;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static quire_result read_frame(reader *r)
+{
+    static const int empty[] = {ID, SIZE, ALIGNMENT, STREAM, LABEL};
+    quire_result result = QUIRE_SUCCESS;
+    for (size_t i = 0; i < sizeof empty / sizeof *empty && !result; i++)
+        result = expect_empty(r, empty[i]);
+    r->trace->info.frame_count++;
+    return result;
+}
+
+static quire_result read_range_event(reader *r, quire_trace_event *event)
+{
+    quire_result result = read_id(r, &event->id);
+    if (!result)
+        result = read_stream_and_label(r, event);
+    if (!result && event->op == QUIRE_TRACE_ALLOC)
+        result = read_size(r, event);
+    if (!result && event->op != QUIRE_TRACE_ALLOC)
+        result = expect_empty(r, SIZE);
+    if (!result && event->op != QUIRE_TRACE_ALLOC)
+        result = expect_empty(r, ALIGNMENT);
+    if (result)
+        return result;
+    if (event->op == QUIRE_TRACE_ALLOC)
+        return add_alloc(r, event);
+    if (event->op == QUIRE_TRACE_FREE)
+        return add_free(r, event);
+    r->trace->info.use_count++;
+    return find_live(r, event);
+}
+
+static quire_result read_event(reader *r)
+{
+    char *line = NULL, *end = NULL;
+    quire_trace_event event = {.label = ""};
+    quire_result result = next_line(r, &line, &end);
+    if (!result)
+        result = split(r, line, end);
+    if (!result)
+        result = read_op(r, &event.op);
+    if (!result)
+        result = read_time(r, &event);
+    if (!result)
+        result = event.op == QUIRE_TRACE_FRAME ? read_frame(r) : read_range_event(r, &event);
+    if (!result)
+        r->trace->events[r->trace->info.event_count++] = event;
+    return result;
+}
+
+static quire_result read_all(reader *r)
+{
+    quire_result result = read_header(r);
+    while (!result && r->at < r->end)
+        result = read_event(r);
+    r->trace->info.left_count = r->live_count;
+    r->trace->info.left_bytes = r->live_bytes;
+    r->trace->info.end_ns = r->last_time;
+    qi_id_map_finish(&r->ids, &r->trace->host);
+    qi_host_release(&r->trace->host, r->ranges, r->range_room, sizeof *r->ranges);
+    return result;
+}
+
+/* ---- public calls ------------------------------------------------------------------------- */
+
+/* No more events than line ends. */
+static uint64_t count_lines(const char *text, size_t size)
+{
+    uint64_t lines = 1;
+    const char *end = text + size;
+    while (text < end && (text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+        text++;
+        lines++;
+    }
+    return lines;
+}
+
+static quire_result make(const char *text, size_t size, const quire_host_memory *callbacks,
+                         quire_trace **out)
+{
+    qi_host host;
+    quire_result result = qi_host_init(&host, callbacks);
+    if (result)
+        return result;
+    quire_trace *trace = qi_host_allocate(&host, 1, sizeof *trace);
+    if (trace) {
+        trace->host = host;
+        trace->text_room = (uint64_t)size + 1;
+        trace->event_room = count_lines(text, size);
+        trace->text = qi_host_allocate(&trace->host, trace->text_room, 1);
+        trace->events = qi_host_allocate(&trace->host, trace->event_room, sizeof *trace->events);
+    }
+    if (trace && trace->text && trace->events) {
+        memcpy(trace->text, text, size);
+        *out = trace;
+        return QUIRE_SUCCESS;
+    }
+    if (trace)
+        quire_trace_destroy(&trace);
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a trace of %b", size);
+}
+
+quire_result quire_trace_parse(const char *name, const char *text, size_t size,
+                               const quire_host_memory *host_memory, quire_trace **out)
+{
+    if (out)
+        *out = NULL;
+    if (!name || (!text && size) || !out)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_trace_parse: name, text or trace is null");
+    if (!size)
+        return qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s: the file is empty", name);
+    quire_trace *trace = NULL;
+    quire_result result = make(text, size, host_memory, &trace);
+    if (result)
+        return result;
+    reader r = {.trace = trace, .name = name, .at = trace->text, .end = trace->text + size};
+    result = read_all(&r);
+    if (result)
+        quire_trace_destroy(&trace);
+    *out = trace;
+    return result;
+}
+
+void quire_trace_destroy(quire_trace **trace)
+{
+    if (!trace || !*trace)
+        return;
+    quire_trace *ending = *trace;
+    *trace = NULL;
+    qi_host_release(&ending->host, ending->events, ending->event_room, sizeof *ending->events);
+    qi_host_release(&ending->host, ending->text, ending->text_room, 1);
+    qi_host host = ending->host;
+    qi_host_release(&host, ending, 1, sizeof *ending);
+}
+
+quire_result quire_trace_get_info(const quire_trace *trace, quire_trace_info *info)
+{
+    if (info)
+        *info = (quire_trace_info){0};
+    if (!trace || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_trace_get_info: trace or info is null");
+    *info = trace->info;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_trace_get_event(const quire_trace *trace, uint64_t number,
+                                   quire_trace_event *event)
+{
+    if (event)
+        *event = (quire_trace_event){0};
+    if (!trace || !event)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_trace_get_event: trace or event is null");
+    if (number >= trace->info.event_count)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "event %u of a trace of %u", number,
+                            trace->info.event_count);
+    *event = trace->events[number];
+    return QUIRE_SUCCESS;
+}

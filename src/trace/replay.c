@@ -1,0 +1,221 @@
+/*
+ * replay.c - plays a trace on a memory through the public calls and reports what it cost.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "src/base/histogram.h"
+#include "src/base/result.h"
+#include "src/trace/trace.h"
+
+/* Events between two calls of the progress callback. */
+enum { PROGRESS_EVERY = 256, CLOCK_SAMPLES = 1000 };
+
+typedef struct player {
+    const quire_trace *trace;
+    quire_memory *memory;
+    const quire_replay_options *options;
+    quire_replay_report *report;
+    quire_allocation *live; /* by range; {0} when refused or free */
+    qi_histogram *alloc_ns;
+    qi_histogram *free_ns;
+    uint64_t clock_cost;
+    bool failed_before;
+    quire_result first_failure;
+    char first_sentence[QI_ERROR_TEXT];
+} player;
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* What two readings of the clock cost at least. */
+static uint64_t measure_clock(void)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < CLOCK_SAMPLES; i++) {
+        uint64_t begin = now(), spent = now() - begin;
+        least = spent < least ? spent : least;
+    }
+    return least;
+}
+
+static void add_sample(const player *p, qi_histogram *histogram, uint64_t spent)
+{
+    qi_histogram_add(histogram, spent > p->clock_cost ? spent - p->clock_cost : 0);
+}
+
+static void note_failure(player *p, quire_result result)
+{
+    p->report->failures++;
+    if (p->failed_before)
+        return;
+    p->failed_before = true;
+    p->first_failure = result;
+    snprintf(p->first_sentence, sizeof p->first_sentence, "%s", quire_last_error());
+}
+
+static void play_alloc(player *p, const quire_trace_event *event)
+{
+    quire_allocation_options options = {.size = event->size, .alignment = event->alignment};
+    if (p->options->name && *event->label)
+        options.name = event->label;
+    uint64_t begin = now();
+    quire_result result = quire_allocate(p->memory, &options, &p->live[event->range]);
+    add_sample(p, p->alloc_ns, now() - begin);
+    if (result)
+        note_failure(p, result);
+    else
+        p->report->allocations++;
+}
+
+static void play_free(player *p, const quire_trace_event *event)
+{
+    quire_allocation allocation = p->live[event->range];
+    if (!allocation.id)
+        return;
+    uint64_t begin = now();
+    quire_result result = quire_free(p->memory, allocation);
+    add_sample(p, p->free_ns, now() - begin);
+    if (result)
+        note_failure(p, result);
+    else
+        p->report->frees++;
+    p->live[event->range] = (quire_allocation){0};
+}
+
+static void play_event(player *p, const quire_trace_event *event)
+{
+    switch (event->op) {
+    case QUIRE_TRACE_ALLOC:
+        play_alloc(p, event);
+        break;
+    case QUIRE_TRACE_FREE:
+        play_free(p, event);
+        break;
+    case QUIRE_TRACE_USE:
+        p->report->uses++;
+        break;
+    case QUIRE_TRACE_FRAME:
+        p->report->frames++;
+        break;
+    }
+    p->report->operations++;
+}
+
+static void play(player *p, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (p->options->progress && i % PROGRESS_EVERY == 0 &&
+            !p->options->progress(p->options->user, i, count)) {
+            p->report->stopped = true;
+            return;
+        }
+        play_event(p, &p->trace->events[i]);
+        if (i == p->trace->info.peak_event) {
+            quire_memory_stats stats;
+            qi_ignore(quire_memory_get_stats(p->memory, &stats));
+            p->report->fragmentation = stats.fragmentation;
+        }
+    }
+    if (p->options->progress)
+        p->options->progress(p->options->user, count, count);
+}
+
+static quire_latency latency_of(const qi_histogram *histogram)
+{
+    return (quire_latency){
+        .p50 = qi_histogram_percentile(histogram, 0.50),
+        .p99 = qi_histogram_percentile(histogram, 0.99),
+        .p999 = qi_histogram_percentile(histogram, 0.999),
+        .max = histogram->max,
+    };
+}
+
+static void fill_in(const player *p)
+{
+    quire_memory_stats stats;
+    qi_ignore(quire_memory_get_stats(p->memory, &stats));
+    quire_replay_report *report = p->report;
+    report->peak_live_bytes = stats.peak_live_bytes;
+    report->peak_requested_bytes = stats.peak_requested_bytes;
+    report->peak_reserved_bytes = stats.peak_reserved_bytes;
+    report->pages_created = stats.pages_created;
+    report->pages_destroyed = stats.pages_destroyed;
+    report->backend_calls = stats.backend_calls;
+    report->peak_pages = stats.peak_page_count;
+    report->metadata_bytes_peak = stats.metadata_peak;
+    report->left_at_end = stats.allocation_count;
+    report->left_bytes = stats.requested_bytes;
+    report->fragmentation.reserved = stats.fragmentation.reserved;
+    report->alloc_ns = latency_of(p->alloc_ns);
+    report->free_ns = latency_of(p->free_ns);
+}
+
+static void free_the_rest(player *p)
+{
+    for (uint32_t i = 0; i < p->trace->range_count; i++)
+        if (p->live[i].id && quire_free(p->memory, p->live[i]))
+            note_failure(p, quire_last_result());
+}
+
+static void run(player *p)
+{
+    uint64_t count = p->trace->info.event_count;
+    if (p->options->event_count && p->options->event_count < count)
+        count = p->options->event_count;
+    p->clock_cost = measure_clock();
+    uint64_t begin = now();
+    play(p, count);
+    p->report->wall_ns = now() - begin;
+    fill_in(p);
+    if (!p->options->keep)
+        free_the_rest(p);
+    if (p->failed_before)
+        qi_fail_text(p->first_failure, "%s", p->first_sentence);
+}
+
+static quire_result allocate_records(player *p, qi_host *host)
+{
+    uint32_t ranges = p->trace->range_count ? p->trace->range_count : 1;
+    p->live = qi_host_allocate(host, ranges, sizeof *p->live);
+    p->alloc_ns = qi_host_allocate(host, 1, sizeof *p->alloc_ns);
+    p->free_ns = qi_host_allocate(host, 1, sizeof *p->free_ns);
+    if (p->live && p->alloc_ns && p->free_ns)
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a replay of %u ranges",
+                        ranges);
+}
+
+static void release_records(player *p, qi_host *host)
+{
+    uint32_t ranges = p->trace->range_count ? p->trace->range_count : 1;
+    qi_host_release(host, p->live, ranges, sizeof *p->live);
+    qi_host_release(host, p->alloc_ns, 1, sizeof *p->alloc_ns);
+    qi_host_release(host, p->free_ns, 1, sizeof *p->free_ns);
+}
+
+quire_result quire_trace_replay(const quire_trace *trace, quire_memory *memory,
+                                const quire_replay_options *options, quire_replay_report *report)
+{
+    if (report)
+        *report = (quire_replay_report){0};
+    if (!trace || !memory || !report)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_trace_replay: trace, memory or report is null");
+    quire_replay_options resolved = options ? *options : (quire_replay_options){0};
+    quire_result result = qi_check_reserved(&resolved, "quire_replay_options");
+    if (result)
+        return result;
+    qi_host host;
+    qi_ignore(qi_host_init(&host, &trace->host.callbacks));
+    player p = {.trace = trace, .memory = memory, .options = &resolved, .report = report};
+    result = allocate_records(&p, &host);
+    if (!result)
+        run(&p);
+    release_records(&p, &host);
+    return result;
+}
