@@ -1,0 +1,311 @@
+/*
+ * fake.c - see fake.h.
+ */
+#include "tests/support/fake.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define GIB (UINT64_C(1) << 30)
+
+typedef struct fake_page {
+    unsigned char *bytes;
+    uint64_t size;
+    bool mapped;
+} fake_page;
+
+static fake_page *page_of(const quire_native_page *page)
+{
+    return (fake_page *)(uintptr_t)page->handle;
+}
+
+/* Counts a fallible call; the failure it is to end with, or success. */
+static quire_result enter(fake_backend *fake, fake_call call)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->calls[call]++;
+    uint64_t number = ++fake->fallible_calls;
+    bool fails = fake->fail_at &&
+                 (number == fake->fail_at || (fake->fail_from_then && number > fake->fail_at));
+    quire_result result = fails ? fake->fail_with : QUIRE_SUCCESS;
+    pthread_mutex_unlock(&fake->lock);
+    if (!fails)
+        return QUIRE_SUCCESS;
+    return quire_backend_fail(result, fake->fail_native, "fake failure %d", (int)call);
+}
+
+static void add(fake_backend *fake, uint64_t *counter, uint64_t value)
+{
+    pthread_mutex_lock(&fake->lock);
+    *counter += value;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static quire_result fake_describe(void *state, quire_device_info *info)
+{
+    fake_backend *fake = state;
+    quire_result result = enter(fake, FAKE_DESCRIBE);
+    if (!result)
+        *info = fake->info;
+    return result;
+}
+
+static quire_result fake_page_create(void *state, const quire_page_request *request,
+                                     quire_native_page *out)
+{
+    fake_backend *fake = state;
+    if (fake->slow_ms)
+        nanosleep(&(struct timespec){fake->slow_ms / 1000, fake->slow_ms % 1000 * 1000000L}, NULL);
+    quire_result result = enter(fake, FAKE_PAGE_CREATE);
+    if (result)
+        return result;
+    pthread_mutex_lock(&fake->lock);
+    fake->last_page = *request;
+    bool fits = !fake->page_budget || fake->page_bytes + request->size <= fake->page_budget;
+    uint64_t address = fake->next_address + fake->address_step;
+    if (fits) {
+        fake->pages++;
+        fake->page_bytes += request->size;
+        fake->next_address += 4 * GIB;
+    }
+    pthread_mutex_unlock(&fake->lock);
+    if (!fits)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, -7, "the fake is full");
+    fake_page *page = malloc(sizeof *page);
+    unsigned char *bytes = malloc(request->size);
+    if (!page || !bytes)
+        abort();
+    memset(bytes, 0xa5, request->size < 65536 ? request->size : 65536); /* as dirty as a driver's */
+    *page = (fake_page){.bytes = bytes, .size = request->size};
+    *out = (quire_native_page){
+        .handle = (uintptr_t)page, .address = address, .size = request->size, .data = 77};
+    return QUIRE_SUCCESS;
+}
+
+static void fake_page_destroy(void *state, const quire_native_page *native)
+{
+    fake_backend *fake = state;
+    fake_page *page = page_of(native);
+    if (page->mapped || page->size != native->size || native->data != 77)
+        abort(); /* still mapped, or not the page that was made */
+    pthread_mutex_lock(&fake->lock);
+    fake->pages--;
+    fake->page_bytes -= native->size;
+    pthread_mutex_unlock(&fake->lock);
+    free(page->bytes);
+    free(page);
+}
+
+static void fake_destroy(void *state)
+{
+    ((fake_backend *)state)->ended = true;
+}
+
+static quire_result fake_map(void *state, const quire_native_page *page, void **pointer)
+{
+    fake_backend *fake = state;
+    quire_result result = enter(fake, FAKE_MAP);
+    if (result)
+        return result;
+    if (page_of(page)->mapped)
+        abort();
+    page_of(page)->mapped = true;
+    add(fake, &fake->maps, 1);
+    *pointer = page_of(page)->bytes;
+    return QUIRE_SUCCESS;
+}
+
+static void fake_unmap(void *state, const quire_native_page *page)
+{
+    fake_backend *fake = state;
+    if (!page_of(page)->mapped)
+        abort();
+    page_of(page)->mapped = false;
+    add(fake, &fake->maps, UINT64_MAX);
+}
+
+static quire_result sync_range(fake_backend *fake, fake_call call, const quire_native_page *page,
+                               uint64_t offset, uint64_t size)
+{
+    quire_result result = enter(fake, call);
+    uint64_t atom = fake->info.limits.non_coherent_atom;
+    bool whole = offset % atom == 0 && (size % atom == 0 || offset + size == page->size);
+    if (!size || offset + size > page->size || !whole)
+        abort(); /* the rules of quire/backend.h are broken */
+    pthread_mutex_lock(&fake->lock);
+    fake->last_sync_offset = offset;
+    fake->last_sync_size = size;
+    pthread_mutex_unlock(&fake->lock);
+    return result;
+}
+
+static quire_result fake_flush(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size)
+{
+    return sync_range(state, FAKE_FLUSH, page, offset, size);
+}
+
+static quire_result fake_invalidate(void *state, const quire_native_page *page, uint64_t offset,
+                                    uint64_t size)
+{
+    return sync_range(state, FAKE_INVALIDATE, page, offset, size);
+}
+
+static quire_result fake_copy_to(void *state, const quire_native_page *page, uint64_t offset,
+                                 const void *data, uint64_t size)
+{
+    quire_result result = enter(state, FAKE_COPY_TO);
+    if (!size || offset > page->size || size > page->size - offset)
+        abort();
+    if (!result)
+        memcpy(page_of(page)->bytes + offset, data, size);
+    return result;
+}
+
+static quire_result fake_copy_from(void *state, const quire_native_page *page, uint64_t offset,
+                                   void *data, uint64_t size)
+{
+    quire_result result = enter(state, FAKE_COPY_FROM);
+    if (!size || offset > page->size || size > page->size - offset)
+        abort();
+    if (!result)
+        memcpy(data, page_of(page)->bytes + offset, size);
+    return result;
+}
+
+static void image_needs(const quire_image_options *image, quire_requirements *needs)
+{
+    needs->row_pitch =
+        (uint64_t)image->width * image->channel_count * quire_channel_size(image->channel_type);
+    needs->slice_pitch = needs->row_pitch * image->height;
+    needs->size = needs->slice_pitch * image->depth;
+}
+
+static void fill_needs(const fake_backend *fake, quire_requirements *needs)
+{
+    if (fake->object_needs.size)
+        needs->size = fake->object_needs.size;
+    needs->alignment = fake->object_needs.alignment;
+    needs->kind_mask = fake->object_needs.kind_mask;
+    needs->dedicated = fake->object_needs.dedicated;
+}
+
+static quire_result fake_image_requirements(void *state, const quire_image_options *options,
+                                            quire_requirements *needs)
+{
+    fake_backend *fake = state;
+    quire_result result = enter(fake, FAKE_IMAGE_REQUIREMENTS);
+    if (result)
+        return result;
+    image_needs(options, needs);
+    fill_needs(fake, needs);
+    return QUIRE_SUCCESS;
+}
+
+typedef struct fake_object {
+    quire_object object;
+    bool bound;
+} fake_object;
+
+static quire_result fake_object_create(void *state, const quire_object_request *request,
+                                       uint64_t *native, quire_requirements *needs)
+{
+    fake_backend *fake = state;
+    quire_result result = enter(fake, FAKE_OBJECT_CREATE);
+    if (result)
+        return result;
+    if (request->object == QUIRE_OBJECT_BUFFER)
+        needs->size = request->buffer->size;
+    else
+        image_needs(request->image, needs);
+    fill_needs(fake, needs);
+    fake_object *object = malloc(sizeof *object);
+    if (!object)
+        abort();
+    *object = (fake_object){.object = request->object};
+    *native = (uintptr_t)object;
+    add(fake, &fake->objects, 1);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result fake_object_bind(void *state, quire_object kind, uint64_t native,
+                                     const quire_native_page *page, uint64_t offset)
+{
+    fake_backend *fake = state;
+    fake_object *object = (fake_object *)(uintptr_t)native;
+    if (object->object != kind || object->bound || offset >= page->size)
+        abort();
+    quire_result result = enter(fake, FAKE_OBJECT_BIND);
+    object->bound = !result;
+    return result;
+}
+
+static void fake_object_destroy(void *state, quire_object kind, uint64_t native)
+{
+    fake_backend *fake = state;
+    fake_object *object = (fake_object *)(uintptr_t)native;
+    if (object->object != kind)
+        abort();
+    free(object);
+    add(fake, &fake->objects, UINT64_MAX);
+}
+
+void fake_init(fake_backend *fake)
+{
+    *fake = (fake_backend){
+        .table = {.size = sizeof(quire_backend),
+                  .name = "fake",
+                  .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
+                              QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES |
+                              QUIRE_BACKEND_OBJECTS,
+                  .describe = fake_describe,
+                  .page_create = fake_page_create,
+                  .page_destroy = fake_page_destroy,
+                  .destroy = fake_destroy,
+                  .map = fake_map,
+                  .unmap = fake_unmap,
+                  .flush = fake_flush,
+                  .invalidate = fake_invalidate,
+                  .copy_to_page = fake_copy_to,
+                  .copy_from_page = fake_copy_from,
+                  .image_requirements = fake_image_requirements,
+                  .object_create = fake_object_create,
+                  .object_bind = fake_object_bind,
+                  .object_destroy = fake_object_destroy},
+        .info = {.name = "fake device",
+                 .heap_count = 2,
+                 .kind_count = 4,
+                 .heaps = {{.size = GIB, .flags = QUIRE_HEAP_DEVICE_LOCAL}, {.size = GIB}},
+                 .kinds = {{.flags = QUIRE_DEVICE_LOCAL, .heap = 0},
+                           {.flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT, .heap = 1},
+                           {.flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED, .heap = 1},
+                           {.flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT,
+                            .heap = 0}},
+                 .limits = {.page_granularity = 256,
+                            .page_alignment = UINT64_C(1) << 32,
+                            .buffer_alignment = 64,
+                            .non_coherent_atom = 64}},
+        .fail_with = QUIRE_ERROR_BACKEND_FAILURE,
+        .fail_native = -13,
+        .next_address = 4 * GIB,
+        .object_needs = {.alignment = 64, .kind_mask = UINT32_MAX},
+    };
+    pthread_mutex_init(&fake->lock, NULL);
+}
+
+quire_result fake_open(fake_backend *fake, const quire_host_memory *memory, quire_device **device)
+{
+    return quire_device_create(&fake->table, fake, &(quire_device_options){.host_memory = memory},
+                               device);
+}
+
+void fake_fail(fake_backend *fake, uint64_t call, bool from_then, quire_result with)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->fallible_calls = 0;
+    fake->fail_at = call;
+    fake->fail_from_then = from_then;
+    fake->fail_with = with;
+    pthread_mutex_unlock(&fake->lock);
+}

@@ -1,0 +1,65 @@
+/*
+ * fake.h - a backend for tests, written on quire/backend.h alone: pages in plain memory at invented
+ * addresses, native objects, every call counted and made to fail, slow or absent at will.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_FAKE_H
+#define QUIRE_TESTS_SUPPORT_FAKE_H
+
+#include <pthread.h>
+
+#include "quire/backend.h"
+
+/* Calls that can fail, in the order of the table. */
+typedef enum fake_call {
+    FAKE_DESCRIBE = 0,
+    FAKE_PAGE_CREATE,
+    FAKE_MAP,
+    FAKE_FLUSH,
+    FAKE_INVALIDATE,
+    FAKE_COPY_TO,
+    FAKE_COPY_FROM,
+    FAKE_IMAGE_REQUIREMENTS,
+    FAKE_OBJECT_CREATE,
+    FAKE_OBJECT_BIND,
+    FAKE_CALLS
+} fake_call;
+
+typedef struct fake_backend {
+    quire_backend table;    /* may be changed before fake_open */
+    quire_device_info info; /* what describe tells; may be changed before fake_open */
+    pthread_mutex_t lock;
+
+    /* what is alive, and what happened */
+    uint64_t pages, page_bytes, objects, maps;
+    uint64_t calls[FAKE_CALLS]; /* by kind */
+    uint64_t fallible_calls;    /* all of them in order */
+    bool ended;                 /* destroy was called */
+    uint64_t last_sync_offset, last_sync_size;
+    quire_page_request last_page;
+
+    /* faults */
+    uint64_t fail_at;    /* this fallible call fails, counted from 1; 0: none */
+    bool fail_from_then; /* and all later ones */
+    quire_result fail_with;
+    int64_t fail_native;
+    uint64_t page_budget; /* bytes of pages that can be had; 0: any number */
+    uint32_t slow_ms;     /* page_create takes this long */
+
+    uint64_t address_step; /* each page's address is this much above a multiple of 4 GiB */
+    uint64_t next_address;
+    quire_requirements object_needs; /* what objects ask; size 0: as large as the options say */
+} fake_backend;
+
+/*
+ * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached and
+ * not coherent (atom 64), 3 device-local and host-visible. Offers everything.
+ */
+void fake_init(fake_backend *fake);
+
+/* Opens a device on it with the given host memory (NULL: malloc). */
+quire_result fake_open(fake_backend *fake, const quire_host_memory *memory, quire_device **device);
+
+/* Counts from 0 again, and fails the given fallible call (0: none). */
+void fake_fail(fake_backend *fake, uint64_t call, bool from_then, quire_result with);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * random.h - the random numbers of the tests: one seed, printed, makes a run again.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_RANDOM_H
+#define QUIRE_TESTS_SUPPORT_RANDOM_H
+
+#include <stdint.h>
+
+typedef struct test_random {
+    uint64_t state;
+} test_random;
+
+/* SplitMix64. */
+static inline uint64_t random_next(test_random *r)
+{
+    r->state += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t z = r->state;
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+/* 0 to n - 1; the slight bias does not matter to tests. */
+static inline uint64_t random_below(test_random *r, uint64_t n)
+{
+    return random_next(r) % n;
+}
+
+/* 1 to `most`, small ones as likely as large ones. */
+static inline uint64_t random_size(test_random *r, uint64_t most)
+{
+    uint32_t bits = 1 + (uint32_t)random_below(r, 64 - (uint64_t)__builtin_clzll(most));
+    uint64_t size =
+        1 + random_below(r, UINT64_C(1) << (bits - 1)) + (UINT64_C(1) << (bits - 1)) - 1;
+    return size > most ? most : size;
+}
+
+#endif
