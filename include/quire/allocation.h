@@ -67,8 +67,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
 /*
  * The two-step form for a caller who binds an object of his own: reserve, ask where it lies, bind,
  * then commit; abort gives the range back. A reserved range can only be asked about, committed or
- * aborted; anything else is WRONG_STATE. Errors of reserve as quire_allocate; `zero` is done by
- * commit.
+ * aborted; anything else is WRONG_STATE. Errors of reserve as quire_allocate.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_reserve(quire_memory *memory,
                                                     const quire_allocation_options *options,

@@ -67,6 +67,11 @@ quire_result qi_lock_init(qi_lock *lock, const char *name, qi_lock_rank rank)
     lock->name = name;
     lock->rank = rank;
     int error = pthread_mutex_init(&lock->mutex, NULL);
+    if (!error) {
+        error = pthread_cond_init(&lock->changed, NULL);
+        if (error)
+            pthread_mutex_destroy(&lock->mutex);
+    }
     if (error)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "a mutex cannot be made: errno %u",
                             (uint64_t)error);
@@ -75,6 +80,7 @@ quire_result qi_lock_init(qi_lock *lock, const char *name, qi_lock_rank rank)
 
 void qi_lock_finish(qi_lock *lock)
 {
+    pthread_cond_destroy(&lock->changed);
     pthread_mutex_destroy(&lock->mutex);
 }
 
@@ -88,4 +94,14 @@ void qi_lock_release(qi_lock *lock)
 {
     pthread_mutex_unlock(&lock->mutex);
     note_released(lock);
+}
+
+void qi_lock_wait(qi_lock *lock)
+{
+    pthread_cond_wait(&lock->changed, &lock->mutex);
+}
+
+void qi_lock_wake_all(qi_lock *lock)
+{
+    pthread_cond_broadcast(&lock->changed);
 }

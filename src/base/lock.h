@@ -21,6 +21,7 @@ typedef enum qi_lock_rank {
 
 typedef struct qi_lock {
     pthread_mutex_t mutex;
+    pthread_cond_t changed;
     const char *name; /* a literal */
     qi_lock_rank rank;
 } qi_lock;
@@ -29,6 +30,13 @@ QUIRE_MUST_USE quire_result qi_lock_init(qi_lock *lock, const char *name, qi_loc
 void qi_lock_finish(qi_lock *lock);
 void qi_lock_acquire(qi_lock *lock);
 void qi_lock_release(qi_lock *lock);
+
+/*
+ * Waits, with the lock given up meanwhile, until another thread wakes those who wait. May return
+ * without cause: ask for what was waited for again.
+ */
+void qi_lock_wait(qi_lock *lock);
+void qi_lock_wake_all(qi_lock *lock);
 
 /* Debug builds stop the program when the calling thread holds any lock of the library. */
 void qi_lock_assert_none(void);

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "src/base/result.h"
+
 enum { LINE_SIZE = 1024 };
 
 void qi_log(const quire_log *log, quire_log_level level, const char *format, ...)
@@ -18,5 +20,7 @@ void qi_log(const quire_log *log, quire_log_level level, const char *format, ...
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    qi_error saved = qi_error_save();
     log->write(log->user, level, line);
+    qi_error_restore(&saved);
 }

@@ -10,14 +10,17 @@
 #define QUIRE_STRINGIFY_(x) #x
 #define QUIRE_STRINGIFY(x) QUIRE_STRINGIFY_(x)
 
-/* While `pattern` is set the sentence is still to be put together from it and `numbers`. */
-static _Thread_local struct {
-    quire_result code;
-    int64_t native;
-    const char *pattern;
-    uint64_t numbers[QI_ERROR_NUMBERS];
-    char text[QI_ERROR_TEXT];
-} last_error;
+static _Thread_local qi_error last_error;
+
+qi_error qi_error_save(void)
+{
+    return last_error;
+}
+
+void qi_error_restore(const qi_error *saved)
+{
+    last_error = *saved;
+}
 
 const char *quire_version(void)
 {

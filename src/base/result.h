@@ -14,6 +14,19 @@
 
 enum { QI_ERROR_NUMBERS = 4, QI_ERROR_TEXT = 1024 };
 
+/* The record itself: while `pattern` is set the sentence is still to be put together. */
+typedef struct qi_error {
+    quire_result code;
+    int64_t native;
+    const char *pattern;
+    uint64_t numbers[QI_ERROR_NUMBERS];
+    char text[QI_ERROR_TEXT];
+} qi_error;
+
+/* Around a callback that may call quire and fail there, so that the caller's error stays. */
+qi_error qi_error_save(void);
+void qi_error_restore(const qi_error *saved);
+
 /* Fails with a fixed sentence, a string literal. */
 quire_result qi_fail(quire_result code, const char *sentence);
 

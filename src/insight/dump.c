@@ -149,8 +149,7 @@ quire_result quire_memory_write_json(quire_memory *memory, quire_sink sink, void
     end_page(&d);
     qi_json_end_array(json);
     qi_json_end_object(json);
-    quire_result written = qi_json_finish(json);
-    return result ? result : written;
+    return result ? result : qi_json_finish(json);
 }
 
 /* ---- a space ------------------------------------------------------------------------------ */

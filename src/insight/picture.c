@@ -15,7 +15,8 @@ enum { LEFT = 90, WIDTH = 1000, BAR = 22, PITCH = 30, TOP = 64, BOTTOM = 20 };
 
 typedef struct layout {
     uint64_t largest_page;
-    uint32_t pages;
+    uint32_t pages; /* counted so far, the last of them being `page` */
+    uint32_t page;
 } layout;
 
 typedef struct drawing {
@@ -28,8 +29,8 @@ typedef struct drawing {
 static bool measure_item(void *user, const quire_item *item)
 {
     layout *l = user;
-    if (item->offset - item->left_padding == 0)
-        l->pages++;
+    l->pages += !l->pages || l->page != item->page;
+    l->page = item->page;
     if (item->page_size > l->largest_page)
         l->largest_page = item->page_size;
     return true;
@@ -141,6 +142,5 @@ quire_result quire_memory_write_svg(quire_memory *memory, quire_sink sink, void 
     write_head(&d, &l, &info, &stats);
     result = quire_memory_walk(memory, draw_item, &d);
     qi_write_text(&d.writer, "</svg>\n");
-    quire_result written = qi_writer_finish(&d.writer);
-    return result ? result : written;
+    return result ? result : qi_writer_finish(&d.writer);
 }

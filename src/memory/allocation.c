@@ -44,7 +44,8 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
     if (result)
         return result;
     *allocation = qi_slot_handle(&memory->slots, slot);
-    return commit ? qi_slot_commit(&memory->slots, *allocation) : QUIRE_SUCCESS;
+    qi_slot_publish(&memory->slots, slot, commit ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
+    return QUIRE_SUCCESS;
 }
 
 quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,

@@ -38,12 +38,13 @@ static void leave(quire_device *device, qi_calls *calls, uint64_t entered)
 static quire_result count_page(quire_device *device)
 {
     uint64_t most = device->info.limits.most_pages;
-    uint64_t before = qi_atomic_add_u64(&device->page_count, 1);
-    if (!most || before < most)
-        return QUIRE_SUCCESS;
-    qi_atomic_sub_u64(&device->page_count, 1);
-    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES, "the device has %u pages, as many as it may",
-                        before);
+    uint64_t count = qi_atomic_load_u64(&device->page_count);
+    do {
+        if (most && count >= most)
+            return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,
+                                "the device has %u pages, as many as it may", count);
+    } while (!qi_atomic_exchange_if_u64(&device->page_count, &count, count + 1));
+    return QUIRE_SUCCESS;
 }
 
 static void count_bytes(quire_device *device, const qi_device_page *page)

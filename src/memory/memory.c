@@ -162,7 +162,7 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
 static void give_all_pages_back(quire_memory *memory)
 {
     qi_lock_acquire(&memory->lock);
-    qi_page *leaving = qi_pages_take_empty(memory, 0);
+    qi_page *leaving = qi_pages_take_all(memory);
     qi_lock_release(&memory->lock);
     qi_pages_destroy(memory, leaving);
 }

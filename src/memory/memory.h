@@ -48,7 +48,7 @@ static inline qi_slot *qi_memory_slot(const quire_memory *memory, uint32_t slot)
 /* The page of such a slot. */
 static inline qi_page *qi_memory_page(const quire_memory *memory, uint32_t slot)
 {
-    return qi_page_at(&memory->pages, qi_memory_slot(memory, slot)->page);
+    return qi_page_of_allocation(&memory->pages, qi_memory_slot(memory, slot)->page);
 }
 
 #endif

@@ -13,7 +13,8 @@
 void qi_pages_init(qi_pages *pages)
 {
     pages->top = pages->free_hint = pages->in_use = 0;
-    pages->last_size = 0;
+    pages->shared = pages->making = 0;
+    pages->coming = pages->last_size = 0;
     qi_table_init(&pages->records, sizeof(qi_page));
     qi_table_init(&pages->by_region, sizeof(uint32_t));
 }
@@ -105,14 +106,26 @@ static void count_out(quire_memory *memory, const qi_page *page)
 
 /* ---- giving back -------------------------------------------------------------------------- */
 
-qi_page *qi_page_take(quire_memory *memory, qi_page *page)
+static qi_page *take_out(quire_memory *memory, qi_page *page, qi_page *list)
+{
+    count_out(memory, page);
+    memory->pages.shared -= !page->dedicated;
+    page->phase = QI_PAGE_LEAVING;
+    page->next_leaving = list;
+    return page;
+}
+
+/* It is empty: removing its region cannot fail. */
+static qi_page *take_with_region(quire_memory *memory, qi_page *page, qi_page *list)
 {
     if (!page->dedicated)
-        qi_ignore(quire_space_remove_region(memory->space, page->region)); /* it is empty */
-    count_out(memory, page);
-    page->phase = QI_PAGE_LEAVING;
-    page->next_leaving = NULL;
-    return page;
+        qi_ignore(quire_space_remove_region(memory->space, page->region));
+    return take_out(memory, page, list);
+}
+
+qi_page *qi_page_take(quire_memory *memory, qi_page *page)
+{
+    return take_with_region(memory, page, NULL);
 }
 
 qi_page *qi_pages_take_empty(quire_memory *memory, uint64_t keep)
@@ -120,11 +133,19 @@ qi_page *qi_pages_take_empty(quire_memory *memory, uint64_t keep)
     qi_page *list = NULL;
     for (uint32_t i = memory->pages.top; i-- > 0 && memory->stats.empty_bytes > keep;) {
         qi_page *page = qi_page_at(&memory->pages, i);
-        if (page->phase != QI_PAGE_LIVE || page->dedicated || page->allocation_count)
-            continue;
-        qi_page_take(memory, page);
-        page->next_leaving = list;
-        list = page;
+        if (page->phase == QI_PAGE_LIVE && !page->dedicated && !page->allocation_count)
+            list = take_with_region(memory, page, list);
+    }
+    return list;
+}
+
+qi_page *qi_pages_take_all(quire_memory *memory)
+{
+    qi_page *list = NULL;
+    for (uint32_t i = memory->pages.top; i-- > 0;) {
+        qi_page *page = qi_page_at(&memory->pages, i);
+        if (page->phase == QI_PAGE_LIVE)
+            list = take_out(memory, page, list);
     }
     return list;
 }
@@ -145,6 +166,7 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
         next = page->next_leaving;
         give_number(memory, page);
     }
+    qi_lock_wake_all(&memory->lock);
     qi_lock_release(&memory->lock);
     return bytes;
 }
@@ -190,15 +212,31 @@ static uint64_t policy_size(const quire_memory *memory)
     return largest && size > largest ? qi_align_down(largest, unit) : size;
 }
 
-/* With the lock: a numbered record for a page to make. */
-static quire_result begin(quire_memory *memory, bool dedicated, qi_page **page)
+/* With the lock: a numbered record for a page to make, and what others may wait for in it. */
+static quire_result begin(quire_memory *memory, uint64_t needed, bool dedicated, qi_page **out)
 {
-    quire_result result = take_number(memory, page);
+    quire_result result = take_number(memory, out);
     if (result)
         return result;
-    (*page)->dedicated = dedicated;
-    (*page)->policy_size = dedicated ? 0 : policy_size(memory);
+    qi_pages *pages = &memory->pages;
+    qi_page *page = *out;
+    pages->making++;
+    page->dedicated = dedicated;
+    page->policy_size = dedicated ? 0 : policy_size(memory);
+    uint64_t left = page->policy_size > needed ? page->policy_size - needed : 0;
+    pages->coming = left > pages->coming ? left : pages->coming;
     return QUIRE_SUCCESS;
+}
+
+/* With the lock: the making is over, one way or the other. */
+static void end(quire_memory *memory, qi_page *page, quire_result result)
+{
+    qi_pages *pages = &memory->pages;
+    pages->making--;
+    pages->coming = pages->making ? pages->coming : 0;
+    if (result)
+        give_number(memory, page);
+    qi_lock_wake_all(&memory->lock);
 }
 
 /* Without the lock: asks the backend, for less and less while the request still fits. */
@@ -226,19 +264,20 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
 /* With the lock: the made page becomes part of the memory. */
 static quire_result publish(quire_memory *memory, qi_page *page)
 {
+    qi_pages *pages = &memory->pages;
     const quire_native_page *native = &page->native.native;
     if (!page->dedicated) {
         page->skipped = qi_padding(native->address, memory->granule);
         uint64_t size = qi_align_down(native->size - page->skipped, memory->granule);
-        uint32_t most = (uint32_t)memory->stats.page_count; /* no region has a higher number */
-        if (!qi_table_ensure(&memory->pages.by_region, &memory->host, most))
+        /* regions take the lowest free number: none is above their count */
+        if (!qi_table_ensure(&pages->by_region, &memory->host, pages->shared))
             return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
         quire_result result = quire_space_add_region(
             memory->space, size, native->address + page->skipped, &page->region);
         if (result)
             return result;
-        *(uint32_t *)qi_table_get(&memory->pages.by_region, page->region) = page->number;
-        memory->pages.last_size = page->policy_size;
+        *(uint32_t *)qi_table_get(&pages->by_region, page->region) = page->number;
+        pages->shared++;
     }
     page->phase = QI_PAGE_LIVE;
     count_in(memory, page);
@@ -271,9 +310,7 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
                           qi_page **out)
 {
     uint64_t needed = 0;
-    qi_page *page = NULL;
     quire_result result = needed_size(memory, size, alignment, &needed);
-    qi_lock_acquire(&memory->lock);
     if (result)
         return result;
     qi_page *leaving = qi_pages_take_empty(memory, 0);
@@ -282,13 +319,26 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
         qi_pages_destroy(memory, leaving);
         qi_lock_acquire(&memory->lock);
     }
-    result = begin(memory, dedicated, &page);
+    qi_page *page = NULL;
+    result = begin(memory, needed, dedicated, &page);
     if (result)
         return result;
     qi_lock_release(&memory->lock);
     result = make_numbered(memory, page, needed);
-    if (result)
-        give_number(memory, page);
+    end(memory, page, result);
     *out = page;
     return result;
+}
+
+bool qi_page_join(quire_memory *memory, uint64_t size)
+{
+    qi_pages *pages = &memory->pages;
+    uint32_t most = memory->policy.most_pages;
+    bool is_coming = pages->making && pages->coming >= size;
+    bool is_full = most && pages->in_use >= most && pages->in_use > memory->stats.page_count;
+    if (!is_coming && !is_full)
+        return false;
+    pages->coming -= is_coming ? size : 0;
+    qi_lock_wait(&memory->lock);
+    return true;
 }

@@ -30,7 +30,7 @@ typedef struct qi_page {
     uint32_t number;
     bool dedicated;
     qi_page_phase phase;
-    uint64_t policy_size; /* what the policy said when it was made; growth goes on from here */
+    uint64_t policy_size; /* what the policy said when a shared page was made */
     struct qi_page *next_leaving;
 } qi_page;
 
@@ -40,13 +40,22 @@ typedef struct qi_pages {
     uint32_t top;       /* numbers below were used at least once */
     uint32_t free_hint; /* no number below is free */
     uint32_t in_use;    /* numbers not free */
+    uint32_t shared;    /* live ones that are regions of the space */
+    uint32_t making;    /* numbers in phase MAKING */
+    uint64_t coming;    /* bytes that will be left in a page being made, for others to wait for */
     uint64_t last_size; /* policy_size of the shared page made last; 0: none yet */
 } qi_pages;
 
-/* The record of a number below top; NULL above. */
+/* With the lock: the record of a number below top; NULL above. */
 static inline qi_page *qi_page_at(const qi_pages *pages, uint32_t number)
 {
     return number < pages->top ? qi_table_get(&pages->records, number) : NULL;
+}
+
+/* Without the lock: the record of the page that a pinned, reserved or won allocation lies in. */
+static inline qi_page *qi_page_of_allocation(const qi_pages *pages, uint32_t number)
+{
+    return qi_table_get(&pages->records, number);
 }
 
 /* The page behind a region of the space. */
@@ -60,27 +69,38 @@ void qi_pages_init(qi_pages *pages);
 void qi_pages_finish(qi_pages *pages, qi_host *host);
 
 /*
- * Makes a page for `size` bytes at `alignment` and publishes it, with the lock held on return
- * whatever the result: the caller places in it before anybody else can. Without the lock on entry.
- * Empty pages are given back first. A shared page that the backend refuses for want of memory is
- * asked for again at half the size while the request fits.
+ * Makes a page for `size` bytes at `alignment` and publishes it. The lock is held on entry and on
+ * return, whatever the result, and given up between: the caller places in the page before anybody
+ * else can. Empty pages are given back first. A shared page that the backend refuses for want of
+ * memory is asked for again at half the size while the request fits.
  * Fails with TOO_MANY_PAGES, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE and what the
  * backend answers.
  */
 QUIRE_MUST_USE quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignment,
                                          bool dedicated, qi_page **page);
 
+/*
+ * With the lock, given up meanwhile: waits for pages on their way, if waiting can help: one is being
+ * made in which `size` bytes will be left, or the memory has as many pages as it may and some of
+ * them are coming or going. True when it waited and the caller should look again.
+ */
+bool qi_page_join(quire_memory *memory, uint64_t size);
+
 /* With the lock: an allocation of `bytes`, padding included, came to or left the page. */
 void qi_page_add_live(quire_memory *memory, qi_page *page, uint64_t bytes);
 void qi_page_remove_live(quire_memory *memory, qi_page *page, uint64_t bytes);
 
 /*
- * With the lock: takes one page without allocations out of the memory; or the empty shared pages,
- * the highest numbers first, until at most `keep` bytes of them are left. What is returned is given
- * to qi_pages_destroy without the lock.
+ * With the lock: take pages out of the memory, to be given to qi_pages_destroy without it.
+ *  - take: one page without allocations
+ *  - take_empty: the empty shared pages, the highest numbers first, until at most `keep` bytes of
+ *    them are left
+ *  - take_all: every page of a memory that ends; the space is left as it is, so that no host memory
+ *    is needed
  */
 qi_page *qi_page_take(quire_memory *memory, qi_page *page);
 qi_page *qi_pages_take_empty(quire_memory *memory, uint64_t keep);
+qi_page *qi_pages_take_all(quire_memory *memory);
 
 /* Without the lock: gives the pages back to the backend, then their numbers. Returns the bytes. */
 uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list);

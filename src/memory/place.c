@@ -133,28 +133,61 @@ static quire_result place_dedicated(quire_memory *memory, const placing *p, qi_p
     return QUIRE_SUCCESS;
 }
 
-/* Makes a page for the request and places it there. */
+/* With the lock, given up meanwhile: makes a page for the request and places it there. */
 static quire_result place_in_new_page(quire_memory *memory, const placing *p, bool dedicated,
                                       uint32_t *slot)
 {
-    qi_page *page = NULL, *leaving = NULL;
+    qi_page *page = NULL;
     quire_result result = qi_page_make(memory, p->size, p->alignment, dedicated, &page);
-    if (!result) {
-        result = dedicated ? place_dedicated(memory, p, page, slot)
-                           : place_shared(memory, p, false, slot);
-        if (result)
-            leaving = qi_page_take(memory, page);
+    if (result)
+        return result;
+    result =
+        dedicated ? place_dedicated(memory, p, page, slot) : place_shared(memory, p, false, slot);
+    if (result) {
+        qi_page *leaving = qi_page_take(memory, page);
+        qi_lock_release(&memory->lock);
+        qi_pages_destroy(memory, leaving);
+        qi_lock_acquire(&memory->lock);
+    } else if (!dedicated) {
+        memory->pages.last_size = page->policy_size;
     }
-    qi_lock_release(&memory->lock);
-    qi_pages_destroy(memory, leaving);
     return result;
 }
 
-static quire_result place_exhaustively(quire_memory *memory, const placing *p, uint32_t *slot)
+/* Whether no page could be had, so that only what is there can help. */
+static bool is_want_of_pages(quire_result result)
 {
-    qi_lock_acquire(&memory->lock);
-    quire_result result = place_shared(memory, p, true, slot);
-    qi_lock_release(&memory->lock);
+    return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_TOO_MANY_PAGES ||
+           result == QUIRE_ERROR_OUT_OF_RANGE;
+}
+
+/* With the lock, given up meanwhile. */
+static quire_result find_shared(quire_memory *memory, const placing *p, uint32_t *slot)
+{
+    quire_result result;
+    do {
+        result = place_shared(memory, p, false, slot);
+        while (result == QUIRE_ERROR_NO_SPACE && qi_page_join(memory, p->size + p->alignment))
+            result = place_shared(memory, p, false, slot);
+        if (result == QUIRE_ERROR_NO_SPACE)
+            result = place_in_new_page(memory, p, false, slot);
+    } while (result == QUIRE_ERROR_TOO_MANY_PAGES && qi_page_join(memory, UINT64_MAX));
+    if (!is_want_of_pages(result))
+        return result;
+    qi_error error = qi_error_save();
+    if (!place_shared(memory, p, true, slot))
+        return QUIRE_SUCCESS;
+    qi_error_restore(&error);
+    return result;
+}
+
+/* With the lock, given up meanwhile. */
+static quire_result find_dedicated(quire_memory *memory, const placing *p, uint32_t *slot)
+{
+    quire_result result;
+    do {
+        result = place_in_new_page(memory, p, true, slot);
+    } while (result == QUIRE_ERROR_TOO_MANY_PAGES && qi_page_join(memory, UINT64_MAX));
     return result;
 }
 
@@ -177,28 +210,6 @@ static quire_result report(quire_memory *memory, const placing *p, quire_result 
         memory->name, memory->kind, memory->flags, qi_bytes(p->wish->size).text,
         (unsigned long long)p->alignment, (unsigned long long)pages,
         qi_bytes(space.largest_free).text, qi_bytes(space.free_bytes).text, why);
-}
-
-static quire_result find_place(quire_memory *memory, const placing *p, bool dedicated,
-                               uint32_t *slot)
-{
-    if (dedicated)
-        return place_in_new_page(memory, p, true, slot);
-    qi_lock_acquire(&memory->lock);
-    quire_result result = place_shared(memory, p, false, slot);
-    qi_lock_release(&memory->lock);
-    if (result != QUIRE_ERROR_NO_SPACE)
-        return result;
-    result = place_in_new_page(memory, p, false, slot);
-    if (result != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY && result != QUIRE_ERROR_TOO_MANY_PAGES &&
-        result != QUIRE_ERROR_OUT_OF_RANGE)
-        return result;
-    char why[QI_ERROR_TEXT];
-    snprintf(why, sizeof why, "%s", quire_last_error());
-    int64_t native = quire_last_native_code();
-    if (!place_exhaustively(memory, p, slot))
-        return QUIRE_SUCCESS;
-    return quire_backend_fail(result, native, "%s", why);
 }
 
 static quire_result prepare(const quire_memory *memory, const qi_wish *wish, placing *p)
@@ -252,8 +263,12 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
     quire_result result = prepare(memory, wish, &p);
     if (!result)
         result = qi_extra_make(memory, wish->name, wish->object, &p.extra);
-    if (!result)
-        result = find_place(memory, &p, wants_dedicated(memory, wish), slot);
+    if (!result) {
+        qi_lock_acquire(&memory->lock);
+        result = wants_dedicated(memory, wish) ? find_dedicated(memory, &p, slot)
+                                               : find_shared(memory, &p, slot);
+        qi_lock_release(&memory->lock);
+    }
     if (result) {
         qi_extra_release(memory, p.extra);
         return report(memory, &p, result);
@@ -261,7 +276,7 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
     if (wish->zero)
         result = qi_access_fill_zero(memory, *slot);
     if (result)
-        qi_place_release(memory, *slot);
+        qi_place_undo(memory, *slot);
     return result;
 }
 
@@ -295,4 +310,13 @@ void qi_place_release(quire_memory *memory, uint32_t slot)
     qi_slot_give(&memory->slots, slot);
     qi_lock_release(&memory->lock);
     qi_pages_destroy(memory, leaving);
+}
+
+void qi_place_undo(quire_memory *memory, uint32_t slot)
+{
+    qi_place_release(memory, slot);
+    qi_lock_acquire(&memory->lock);
+    memory->stats.allocations--;
+    memory->stats.frees--;
+    qi_lock_release(&memory->lock);
 }

@@ -24,13 +24,16 @@ typedef struct qi_wish {
 QUIRE_MUST_USE quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish);
 
 /*
- * Places a range; its slot is in phase RESERVED. With an object or a name the slot has a qi_extra.
+ * Places a range; its slot is PRIVATE. With an object or a name the slot has a qi_extra.
  * On failure nothing changed.
  */
 QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot);
 
-/* Gives back a slot, RESERVED or LEAVING, that the caller alone holds: object, range and page. */
+/* Gives back a private slot: object, range and, if it was dedicated, page. */
 void qi_place_release(quire_memory *memory, uint32_t slot);
+
+/* The same for one that was never handed out: it is not counted as an allocation and a free. */
+void qi_place_undo(quire_memory *memory, uint32_t slot);
 
 /* The part of a slot that only names and objects need; *extra is NULL when there is neither. */
 QUIRE_MUST_USE quire_result qi_extra_make(quire_memory *memory, const char *name,

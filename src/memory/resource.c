@@ -88,7 +88,7 @@ static quire_result bind(const making *m, uint32_t slot)
     return QUIRE_SUCCESS;
 }
 
-/* Places and binds; the slot stays in phase RESERVED so that the caller can complete its record. */
+/* Places and binds; the slot stays PRIVATE so that the caller can complete its record. */
 static quire_result place_and_bind(making *m, bool optimal, uint32_t *slot)
 {
     quire_result result = check_kind(m);
@@ -104,11 +104,11 @@ static quire_result place_and_bind(making *m, bool optimal, uint32_t *slot)
         return result;
     result = bind(m, *slot);
     if (result)
-        qi_place_release(m->memory, *slot);
+        qi_place_undo(m->memory, *slot);
     return result;
 }
 
-/* Ends a making: commits, or destroys the object that found no place. */
+/* Ends a making: hands the allocation out, or destroys the object that found no place. */
 static quire_result finish(making *m, quire_result result, uint32_t slot,
                            quire_allocation *allocation)
 {
@@ -119,7 +119,8 @@ static quire_result finish(making *m, quire_result result, uint32_t slot,
         return result;
     }
     *allocation = qi_slot_handle(&m->memory->slots, slot);
-    return qi_slot_commit(&m->memory->slots, *allocation);
+    qi_slot_publish(&m->memory->slots, slot, QI_PHASE_LIVE);
+    return QUIRE_SUCCESS;
 }
 
 static quire_result create_object(making *m)
@@ -314,7 +315,7 @@ quire_result quire_image_get_requirements(quire_device *device, const quire_imag
 
 static quire_result image_needs(making *m)
 {
-    if (has_objects(m->memory))
+    if (has_objects(m->memory) && qi_device_offers(m->memory->device, QUIRE_BACKEND_IMAGES))
         return create_object(m);
     return qi_device_image_requirements(m->memory->device, &m->memory->calls, m->request.image,
                                         &m->needs);

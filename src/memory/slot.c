@@ -93,11 +93,18 @@ quire_result qi_slot_take(qi_slots *slots, qi_host *host, uint32_t *out)
             slots->last = QI_NO_SLOT;
     }
     memset(qi_slot_at(slots, slot), 0, sizeof(qi_slot));
-    qi_atomic_store_release_u64(state, word_of(generation_of(word) + 1, QI_PHASE_RESERVED, 0));
+    qi_atomic_store_release_u64(state, word_of(generation_of(word) + 1, QI_PHASE_PRIVATE, 0));
     slots->used++;
     slots->used_by_chunk[qi_table_chunk_of(slot)]++;
     *out = slot;
     return QUIRE_SUCCESS;
+}
+
+void qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase)
+{
+    qi_atomic_u64 *state = state_at(slots, slot);
+    uint32_t generation = generation_of(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, word_of(generation, phase, 0));
 }
 
 void qi_slot_give(qi_slots *slots, uint32_t slot)
@@ -168,7 +175,7 @@ static quire_result judge(uint64_t word, quire_allocation allocation, int accept
 {
     qi_phase phase = phase_of(word);
     if (generation_of(word) != qi_handle_generation(allocation.id) || phase == QI_PHASE_FREE ||
-        phase == QI_PHASE_LEAVING)
+        phase == QI_PHASE_PRIVATE)
         return refuse_stale(allocation);
     if (!accepts(accept, phase) && phase == QI_PHASE_RESERVED)
         return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
@@ -177,16 +184,6 @@ static quire_result judge(uint64_t word, quire_allocation allocation, int accept
         return qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is committed already",
                             allocation.id);
     return QUIRE_SUCCESS;
-}
-
-quire_result qi_slot_find(const qi_slots *slots, quire_allocation allocation, uint32_t *slot)
-{
-    const qi_atomic_u64 *state = look_up(slots, allocation);
-    if (!state)
-        return quire_last_result();
-    *slot = qi_handle_slot(allocation.id);
-    return judge(qi_atomic_load_acquire_u64(state), allocation,
-                 QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED);
 }
 
 quire_result qi_slot_pin(const qi_slots *slots, quire_allocation allocation, int accept,
@@ -283,7 +280,7 @@ quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation, i
             return result;
         if (maps_of(word) || pins_of(word))
             return refuse_busy(word, allocation);
-        leaving = word_of(generation_of(word), QI_PHASE_LEAVING, 0);
+        leaving = word_of(generation_of(word), QI_PHASE_PRIVATE, 0);
     } while (!qi_atomic_exchange_if_u64(state, &word, leaving));
     *slot = qi_handle_slot(allocation.id);
     return QUIRE_SUCCESS;
@@ -295,6 +292,6 @@ bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot)
     uint64_t word = qi_atomic_load_acquire_u64(state);
     if (phase_of(word) == QI_PHASE_FREE)
         return false;
-    qi_atomic_store_release_u64(state, word_of(generation_of(word), QI_PHASE_LEAVING, 0));
+    qi_atomic_store_release_u64(state, word_of(generation_of(word), QI_PHASE_PRIVATE, 0));
     return true;
 }

@@ -4,7 +4,7 @@
  * Every slot has a state word, changed by compare-and-exchange only, so that any thread may present
  * any handle at any time and learns without a lock whether it is live; of several threads that free
  * one allocation exactly one wins. The record behind the word may be used between a pin and its
- * unpin, or by the thread that won the free.
+ * unpin, or by the thread that makes the allocation or won its free.
  *
  *   63          38 37 36 35                                   0
  *  +--------------+-----+--------------------------------------+
@@ -30,7 +30,7 @@ typedef enum qi_phase {
     QI_PHASE_FREE = 0,
     QI_PHASE_RESERVED, /* placed, not committed */
     QI_PHASE_LIVE,
-    QI_PHASE_LEAVING /* won by a free or an abort */
+    QI_PHASE_PRIVATE /* being made, or won by a free or an abort: one thread owns it */
 } qi_phase;
 
 /* What only named allocations and buffers and images have; made when first needed. */
@@ -74,12 +74,15 @@ void qi_slots_init(qi_slots *slots, uint32_t tag);
 void qi_slots_finish(qi_slots *slots, qi_host *host);
 
 /*
- * Takes a free slot into phase RESERVED. Fails with OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS; the
+ * Takes a free slot into phase PRIVATE. Fails with OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS; the
  * record is zeroed.
  */
 QUIRE_MUST_USE quire_result qi_slot_take(qi_slots *slots, qi_host *host, uint32_t *slot);
 
-/* Gives a slot back from phase RESERVED or LEAVING; its handles are stale from here on. */
+/* Hands a private slot out as RESERVED or LIVE; until here every use of its handle is refused. */
+void qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase);
+
+/* Gives a private slot back. */
 void qi_slot_give(qi_slots *slots, uint32_t slot);
 
 /* Gives back the records of chunks without a used slot, and queues the lowest slots first. */
@@ -93,10 +96,6 @@ static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
 
 /* The handle of a slot that is not free. */
 quire_allocation qi_slot_handle(const qi_slots *slots, uint32_t slot);
-
-/* Checks a handle only: success with its slot, or the reason why it is refused. */
-QUIRE_MUST_USE quire_result qi_slot_find(const qi_slots *slots, quire_allocation allocation,
-                                         uint32_t *slot);
 
 /* Phases a call accepts. */
 enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2 };
@@ -120,7 +119,7 @@ qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot);
 QUIRE_MUST_USE quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation);
 
 /*
- * To LEAVING from LIVE (or, for an abort, from RESERVED): the caller has won and gives the slot
+ * To PRIVATE from LIVE (or, for an abort, from RESERVED): the caller has won and gives the slot
  * back. Fails as handles do, with WRONG_STATE, and with BUSY while mapped or pinned.
  */
 QUIRE_MUST_USE quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation,

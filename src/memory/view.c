@@ -40,6 +40,10 @@ quire_result quire_view_narrow(quire_view parent, uint64_t offset, uint64_t size
 
 quire_result quire_view_map(quire_memory *memory, quire_view view, void **pointer)
 {
+    if (pointer)
+        *pointer = NULL;
+    if (!view.size) /* none that was made by these functions; as a size, 0 would mean "to the end" */
+        return qi_fail(QUIRE_ERROR_OUT_OF_RANGE, "the view has size 0");
     return quire_map_range(memory, view.allocation, view.offset, view.size, pointer);
 }
 

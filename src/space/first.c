@@ -339,7 +339,8 @@ static quire_result first_check(const quire_space *space)
 static bool node_in_use(const void *owner, uint32_t number)
 {
     const qi_first *f = owner;
-    const qi_first_node *node = &f->nodes[number];
+    const qi_first_node *node =
+        (const qi_first_node *)f->space.pool.items + number; /* may have moved */
     const qi_region *region = &f->space.regions[node->region];
     return node->generation & 1 || node->is_free || (region->used && region->node == number);
 }

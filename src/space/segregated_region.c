@@ -202,7 +202,8 @@ bool qi_segregated_walk(const quire_space *space, uint32_t region,
 static bool node_in_use(const void *owner, uint32_t number)
 {
     const qi_segregated *s = owner;
-    const qi_node *node = &s->nodes[number];
+    const qi_node *node =
+        (const qi_node *)s->space.pool.items + number; /* they may just have moved */
     const qi_region *region = &s->space.regions[node->region];
     bool is_region = region->used && region->node == number;
     return node->generation & 1 || qi_node_is_free(s, number) || is_region;

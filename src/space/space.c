@@ -312,6 +312,8 @@ quire_result quire_space_set_user(quire_space *space, quire_range range, uint64_
 
 quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *stats)
 {
+    if (stats)
+        *stats = (quire_space_stats){0};
     if (!space || !stats)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_space_get_stats: space or stats is null");

@@ -1,24 +1,21 @@
 /*
- * parse.c - reads a trace: CSV text to events, every rule of the format checked, the first breach
- * told as NAME:LINE:COLUMN. Nothing of a broken trace is kept.
- *
- * The text is copied once and cut in place: commas and line ends become ends of fields.
+ * parse.c - reads a trace: lines of fields (csv.h) to events, every rule of the format checked, the
+ * first breach told as NAME:LINE:COLUMN. Nothing of a broken trace is kept.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/base/text.h"
+#include "src/trace/csv.h"
 #include "src/trace/id_map.h"
 #include "src/trace/trace.h"
 
-enum { FIELDS = 7, SHOWN = 32 };
 enum { OP, ID, SIZE, ALIGNMENT, TIME, STREAM, LABEL };
 
 static const char HEADER[] = "op,id,size,alignment,time_ns,stream,label";
-static const char *const FIELD_NAMES[FIELDS] = {"op",      "id",     "size", "alignment",
-                                                "time_ns", "stream", "label"};
+static const char *const FIELD_NAMES[QI_CSV_FIELDS] = {"op",      "id",     "size", "alignment",
+                                                       "time_ns", "stream", "label"};
 
 /* A live range while reading. */
 typedef struct range {
@@ -29,12 +26,7 @@ typedef struct range {
 
 typedef struct reader {
     quire_trace *trace;
-    const char *name;
-    char *at;         /* begin of the next line */
-    char *end;        /* of the text */
-    char *line_begin; /* for columns */
-    uint64_t line;
-    char *fields[FIELDS];
+    qi_csv csv;
     qi_id_map ids;
     range *ranges;
     uint64_t range_room;
@@ -43,121 +35,28 @@ typedef struct reader {
     uint64_t last_time;
 } reader;
 
-/* ---- refusals ----------------------------------------------------------------------------- */
-
-/* What a field holds, fit to be printed. */
-typedef struct shown {
-    char text[SHOWN + 4];
-} shown;
-
-static shown show(const char *field)
-{
-    shown out;
-    size_t i = 0;
-    for (; field[i] && i < SHOWN; i++)
-        out.text[i] = field[i] >= 0x20 && field[i] < 0x7f ? field[i] : '?';
-    strcpy(out.text + i, field[i] ? "..." : "");
-    return out;
-}
-
-#define REFUSE(r, where, format, ...)                                                              \
-    qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s:%" PRIu64 ":%zu: " format, (r)->name, (r)->line,        \
-                 (size_t)((where) - (r)->line_begin) + 1, __VA_ARGS__)
-
-/* ---- lines and fields --------------------------------------------------------------------- */
-
-/* Text that is no text: NUL bytes and what is not UTF-8. `line` ends with 0 at `end`. */
-static quire_result check_text(const reader *r, const char *line, const char *end)
-{
-    const char *at = line;
-    for (;;) {
-        const char *before = at;
-        uint32_t c = qi_next_code_point(&at);
-        if (!c && at == end)
-            return QUIRE_SUCCESS;
-        bool stray = !c || (c == QI_REPLACEMENT && at == before + 1);
-        if (stray)
-            return REFUSE(r, before, "byte 0x%02x is not text", (unsigned)(unsigned char)*before);
-    }
-}
-
-/* Ends the next line with 0 and moves behind it. */
-static quire_result next_line(reader *r, char **line, char **line_end)
-{
-    char *begin = r->at, *end = memchr(begin, '\n', (size_t)(r->end - begin));
-    r->line++;
-    r->line_begin = begin;
-    r->at = end ? end + 1 : r->end;
-    if (!end)
-        end = r->end;
-    else if (end > begin && end[-1] == '\r')
-        end--;
-    *end = '\0';
-    *line = begin;
-    *line_end = end;
-    return check_text(r, begin, end);
-}
+/* ---- values ------------------------------------------------------------------------------- */
 
 static quire_result read_header(reader *r)
 {
     char *line = NULL, *end = NULL;
-    quire_result result = next_line(r, &line, &end);
+    quire_result result = qi_csv_next_line(&r->csv, &line, &end);
     if (result)
         return result;
     size_t same = 0;
     while (HEADER[same] && line[same] == HEADER[same])
         same++;
     if (HEADER[same] || (line[same] && line[same] != ','))
-        return REFUSE(r, line + same, "the header line must begin with '%s'", HEADER);
-    return QUIRE_SUCCESS;
-}
-
-/* Cuts a line into its first seven fields; what follows them is ignored. */
-static quire_result split(reader *r, char *line, const char *end)
-{
-    if (!*line)
-        return REFUSE(r, line, "an empty line where %s is due", "an event");
-    for (int i = 0; i < FIELDS; i++) {
-        r->fields[i] = line;
-        char *comma = strchr(line, ',');
-        if (!comma && i + 1 < FIELDS)
-            return REFUSE(r, end, "the line ends after field %d (%s): %d are due", i + 1,
-                          FIELD_NAMES[i], FIELDS);
-        if (!comma)
-            break;
-        *comma = '\0';
-        line = comma + 1;
-    }
-    return QUIRE_SUCCESS;
-}
-
-/* ---- values ------------------------------------------------------------------------------- */
-
-static quire_result read_number(const reader *r, int field, uint64_t *number)
-{
-    const char *text = r->fields[field];
-    *number = 0;
-    if (*text == '-')
-        return REFUSE(r, text, "%s is negative: '%s'", FIELD_NAMES[field], show(text).text);
-    if (!*text)
-        return REFUSE(r, text, "%s is missing", FIELD_NAMES[field]);
-    for (const char *p = text; *p; p++) {
-        if (*p < '0' || *p > '9')
-            return REFUSE(r, p, "%s is not a decimal number: '%s'", FIELD_NAMES[field],
-                          show(text).text);
-        if (qi_multiply_overflows(*number, 10, number) ||
-            qi_add_overflows(*number, (uint64_t)(*p - '0'), number))
-            return REFUSE(r, text, "%s does not fit 64 bits: '%s'", FIELD_NAMES[field],
-                          show(text).text);
-    }
+        return qi_csv_refuse(&r->csv, line + same, "the header line must begin with '%s'", HEADER);
     return QUIRE_SUCCESS;
 }
 
 static quire_result expect_empty(const reader *r, int field)
 {
-    if (*r->fields[field])
-        return REFUSE(r, r->fields[field], "%s of '%s' must be empty, not '%s'", FIELD_NAMES[field],
-                      r->fields[OP], show(r->fields[field]).text);
+    if (*r->csv.fields[field])
+        return qi_csv_refuse(&r->csv, r->csv.fields[field], "%s of '%s' must be empty, not '%s'",
+                             FIELD_NAMES[field], r->csv.fields[OP],
+                             qi_csv_show(r->csv.fields[field]).text);
     return QUIRE_SUCCESS;
 }
 
@@ -165,48 +64,51 @@ static quire_result read_op(const reader *r, quire_trace_op *op)
 {
     static const char *const names[] = {"alloc", "free", "use", "frame"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(r->fields[OP], names[i])) {
+        if (!strcmp(r->csv.fields[OP], names[i])) {
             *op = (quire_trace_op)i;
             return QUIRE_SUCCESS;
         }
     }
-    return REFUSE(r, r->fields[OP], "op is '%s', not alloc, free, use or frame",
-                  show(r->fields[OP]).text);
+    return qi_csv_refuse(&r->csv, r->csv.fields[OP], "op is '%s', not alloc, free, use or frame",
+                         qi_csv_show(r->csv.fields[OP]).text);
 }
 
 static quire_result read_time(reader *r, quire_trace_event *event)
 {
-    quire_result result = read_number(r, TIME, &event->time_ns);
+    quire_result result = qi_csv_number(&r->csv, TIME, &event->time_ns);
     if (result)
         return result;
     if (!r->trace->info.event_count && event->time_ns)
-        return REFUSE(r, r->fields[TIME], "times must start at 0, not at %" PRIu64, event->time_ns);
+        return qi_csv_refuse(&r->csv, r->csv.fields[TIME], "times must start at 0, not at %" PRIu64,
+                             event->time_ns);
     if (event->time_ns < r->last_time)
-        return REFUSE(r, r->fields[TIME], "time falls from %" PRIu64 " to %" PRIu64, r->last_time,
-                      event->time_ns);
+        return qi_csv_refuse(&r->csv, r->csv.fields[TIME],
+                             "time falls from %" PRIu64 " to %" PRIu64, r->last_time,
+                             event->time_ns);
     r->last_time = event->time_ns;
     return QUIRE_SUCCESS;
 }
 
 static quire_result read_id(const reader *r, uint64_t *id)
 {
-    quire_result result = read_number(r, ID, id);
+    quire_result result = qi_csv_number(&r->csv, ID, id);
     if (!result && !*id)
-        result = REFUSE(r, r->fields[ID], "id must be positive, not '%s'", r->fields[ID]);
+        result = qi_csv_refuse(&r->csv, r->csv.fields[ID], "id must be positive, not '%s'",
+                               r->csv.fields[ID]);
     return result;
 }
 
 static quire_result read_size(const reader *r, quire_trace_event *event)
 {
-    quire_result result = read_number(r, SIZE, &event->size);
+    quire_result result = qi_csv_number(&r->csv, SIZE, &event->size);
     if (!result && !event->size)
-        result = REFUSE(r, r->fields[SIZE], "size must be at least %d", 1);
+        result = qi_csv_refuse(&r->csv, r->csv.fields[SIZE], "size must be at least %d", 1);
     event->alignment = 1;
-    if (!result && *r->fields[ALIGNMENT]) {
-        result = read_number(r, ALIGNMENT, &event->alignment);
+    if (!result && *r->csv.fields[ALIGNMENT]) {
+        result = qi_csv_number(&r->csv, ALIGNMENT, &event->alignment);
         if (!result && !qi_is_power_of_two(event->alignment))
-            result = REFUSE(r, r->fields[ALIGNMENT], "alignment %" PRIu64 " is not a power of two",
-                            event->alignment);
+            result = qi_csv_refuse(&r->csv, r->csv.fields[ALIGNMENT],
+                                   "alignment %" PRIu64 " is not a power of two", event->alignment);
     }
     return result;
 }
@@ -214,13 +116,13 @@ static quire_result read_size(const reader *r, quire_trace_event *event)
 static quire_result read_stream_and_label(const reader *r, quire_trace_event *event)
 {
     quire_result result = QUIRE_SUCCESS;
-    if (*r->fields[STREAM])
-        result = read_number(r, STREAM, &event->stream);
-    event->label = r->fields[LABEL];
+    if (*r->csv.fields[STREAM])
+        result = qi_csv_number(&r->csv, STREAM, &event->stream);
+    event->label = r->csv.fields[LABEL];
     const char *wrong = strpbrk(event->label, "\"\r");
     if (!result && wrong)
-        result = REFUSE(r, wrong, "a label holds no quotes and no line ends: '%s'",
-                        show(event->label).text);
+        result = qi_csv_refuse(&r->csv, wrong, "a label holds no quotes and no line ends: '%s'",
+                               qi_csv_show(event->label).text);
     return result;
 }
 
@@ -229,7 +131,7 @@ static quire_result read_stream_and_label(const reader *r, quire_trace_event *ev
 static quire_result out_of_memory(const reader *r)
 {
     return qi_fail_text(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%" PRIu64 ": no host memory left",
-                        r->name, r->line);
+                        r->csv.name, r->csv.line);
 }
 
 static bool take_range(reader *r, uint32_t *number)
@@ -267,15 +169,17 @@ static quire_result add_alloc(reader *r, quire_trace_event *event)
     const uint32_t *live = qi_id_map_find(&r->ids, event->id);
     quire_trace_info *info = &r->trace->info;
     if (live)
-        return REFUSE(r, r->fields[ID], "id %" PRIu64 " is live already, since line %" PRIu64,
-                      event->id, r->ranges[*live].line);
+        return qi_csv_refuse(&r->csv, r->csv.fields[ID],
+                             "id %" PRIu64 " is live already, since line %" PRIu64, event->id,
+                             r->ranges[*live].line);
     if (qi_add_overflows(r->live_bytes, event->size, &r->live_bytes))
-        return REFUSE(r, r->fields[SIZE], "the live bytes do not fit 64 bits with %" PRIu64 " more",
-                      event->size);
+        return qi_csv_refuse(&r->csv, r->csv.fields[SIZE],
+                             "the live bytes do not fit 64 bits with %" PRIu64 " more",
+                             event->size);
     if (!take_range(r, &event->range) ||
         !qi_id_map_add(&r->ids, &r->trace->host, event->id, event->range))
         return out_of_memory(r);
-    r->ranges[event->range] = (range){.size = event->size, .line = r->line};
+    r->ranges[event->range] = (range){.size = event->size, .line = r->csv.line};
     r->live_count++;
     info->alloc_count++;
     info->largest = event->size > info->largest ? event->size : info->largest;
@@ -287,7 +191,7 @@ static quire_result find_live(const reader *r, quire_trace_event *event)
 {
     const uint32_t *live = qi_id_map_find(&r->ids, event->id);
     if (!live)
-        return REFUSE(r, r->fields[ID], "id %" PRIu64 " is not live", event->id);
+        return qi_csv_refuse(&r->csv, r->csv.fields[ID], "id %" PRIu64 " is not live", event->id);
     event->range = *live;
     return QUIRE_SUCCESS;
 }
@@ -343,9 +247,9 @@ static quire_result read_event(reader *r)
 {
     char *line = NULL, *end = NULL;
     quire_trace_event event = {.label = ""};
-    quire_result result = next_line(r, &line, &end);
+    quire_result result = qi_csv_next_line(&r->csv, &line, &end);
     if (!result)
-        result = split(r, line, end);
+        result = qi_csv_split(&r->csv, line, end);
     if (!result)
         result = read_op(r, &event.op);
     if (!result)
@@ -360,7 +264,7 @@ static quire_result read_event(reader *r)
 static quire_result read_all(reader *r)
 {
     quire_result result = read_header(r);
-    while (!result && r->at < r->end)
+    while (!result && r->csv.at < r->csv.end)
         result = read_event(r);
     r->trace->info.left_count = r->live_count;
     r->trace->info.left_bytes = r->live_bytes;
@@ -423,7 +327,9 @@ quire_result quire_trace_parse(const char *name, const char *text, size_t size,
     quire_result result = make(text, size, host_memory, &trace);
     if (result)
         return result;
-    reader r = {.trace = trace, .name = name, .at = trace->text, .end = trace->text + size};
+    reader r = {.trace = trace};
+    r.csv = (qi_csv){.name = name, .names = FIELD_NAMES, .at = trace->text};
+    r.csv.end = trace->text + size;
     result = read_all(&r);
     if (result)
         quire_trace_destroy(&trace);

@@ -1,0 +1,168 @@
+/*
+ * joining.c - threads that need a page while another thread is making one: they wait for it when it
+ * will hold them, make their own when it will not, and are not refused for a limit that is about to
+ * give way.
+ */
+#include <pthread.h>
+#include <stdio.h>
+
+#include "quire/quire.h"
+#include "tests/support/fake.h"
+#include "tests/support/plain.h"
+
+enum { THREADS = 4, SLOW_MS = 40, ROUNDS = 10 };
+
+typedef struct scene {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+    pthread_barrier_t start;
+    uint64_t size;
+    bool dedicated;
+    quire_result results[THREADS];
+    quire_allocation allocations[THREADS];
+} scene;
+
+typedef struct actor {
+    scene *scene;
+    int number;
+} actor;
+
+static void *allocate(void *user)
+{
+    const actor *a = user;
+    scene *s = a->scene;
+    quire_allocation_options options = {.size = s->size, .dedicated = s->dedicated};
+    pthread_barrier_wait(&s->start);
+    s->results[a->number] = quire_allocate(s->memory, &options, &s->allocations[a->number]);
+    return NULL;
+}
+
+static void *allocate_and_free(void *user)
+{
+    const actor *a = user;
+    allocate(user);
+    if (!a->scene->results[a->number])
+        CHECK_OK(quire_free(a->scene->memory, a->scene->allocations[a->number]));
+    return NULL;
+}
+
+static void begin(scene *s, quire_page_policy pages)
+{
+    memset(s, 0, sizeof *s);
+    fake_init(&s->fake);
+    s->fake.slow_ms = SLOW_MS;
+    CHECK_OK(fake_open(&s->fake, NULL, &s->device));
+    quire_memory_options options = {.pages = pages};
+    CHECK_OK(quire_memory_create(s->device, &options, &s->memory));
+    pthread_barrier_init(&s->start, NULL, THREADS);
+}
+
+static void play(scene *s, void *(*act)(void *))
+{
+    pthread_t threads[THREADS];
+    actor actors[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        actors[i] = (actor){s, i};
+        CHECK(!pthread_create(&threads[i], NULL, act, &actors[i]));
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_OK(quire_memory_check(s->memory));
+}
+
+static void end(scene *s)
+{
+    quire_memory_destroy_all(&s->memory);
+    CHECK_OK(quire_device_destroy(&s->device));
+    CHECK_EQ(s->fake.pages + s->fake.maps, 0);
+    pthread_barrier_destroy(&s->start);
+}
+
+static void small_ones_share_the_page_being_made(void)
+{
+    static scene s;
+    begin(&s, (quire_page_policy){.page_size = 1 << 20});
+    s.size = 1000;
+    play(&s, allocate);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(s.results[i], QUIRE_SUCCESS);
+    CHECK_EQ(s.fake.calls[FAKE_PAGE_CREATE], 1);
+    end(&s);
+}
+
+static void large_ones_do_not_wait_for_each_other(void)
+{
+    static scene s;
+    begin(&s, (quire_page_policy){.page_size = 1 << 20});
+    s.size = 900 * 1024;
+    play(&s, allocate);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(s.results[i], QUIRE_SUCCESS);
+    CHECK_EQ(s.fake.calls[FAKE_PAGE_CREATE], THREADS);
+    end(&s);
+}
+
+static void nobody_is_refused_while_the_only_page_is_being_made(void)
+{
+    static scene s;
+    begin(&s, (quire_page_policy){.page_size = 1 << 20, .most_pages = 1});
+    s.size = 300 * 1024; /* three of the four fit */
+    play(&s, allocate);
+    int refused = 0;
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(!s.results[i] || s.results[i] == QUIRE_ERROR_TOO_MANY_PAGES);
+        refused += s.results[i] != QUIRE_SUCCESS;
+    }
+    CHECK_EQ(refused, 1);
+    CHECK_EQ(s.fake.calls[FAKE_PAGE_CREATE], 1);
+    end(&s);
+}
+
+static void dedicated_ones_take_turns_under_a_limit(void)
+{
+    static scene s;
+    begin(&s, (quire_page_policy){.most_pages = 2});
+    s.size = 1000;
+    s.dedicated = true;
+    s.fake.slow_ms = 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        play(&s, allocate_and_free);
+        /* a page that lives is no reason to wait: some may be refused, never all */
+        int placed = 0;
+        for (int k = 0; k < THREADS; k++)
+            placed += s.results[k] == QUIRE_SUCCESS;
+        CHECK(placed >= 2);
+        CHECK_EQ(s.fake.pages, 0);
+    }
+    end(&s);
+}
+
+static void the_waiting_go_on_when_the_making_fails(void)
+{
+    static scene s;
+    begin(&s, (quire_page_policy){.page_size = 1 << 20});
+    s.size = 1000;
+    fake_fail(&s.fake, 1, true, QUIRE_ERROR_NOT_PERMITTED);
+    play(&s, allocate);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(s.results[i], QUIRE_ERROR_NOT_PERMITTED);
+    fake_fail(&s.fake, 0, false, QUIRE_SUCCESS);
+    play(&s, allocate);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(s.results[i], QUIRE_SUCCESS);
+    end(&s);
+}
+
+int main(void)
+{
+    plain_case("small requests share the page being made", small_ones_share_the_page_being_made);
+    plain_case("large requests do not wait for each other", large_ones_do_not_wait_for_each_other);
+    plain_case("nobody is refused while the only page is being made",
+               nobody_is_refused_while_the_only_page_is_being_made);
+    plain_case("dedicated requests take turns under a limit",
+               dedicated_ones_take_turns_under_a_limit);
+    plain_case("those who wait go on when the making fails",
+               the_waiting_go_on_when_the_making_fails);
+    return plain_end();
+}

@@ -1,0 +1,364 @@
+/*
+ * memory_model.c - random operations on memories against a naive oracle, on the host backend and on
+ * the fake one, whose memory is dirty and whose pages lie at odd addresses.
+ *
+ * The oracle keeps one owner per byte of every page. Every allocation in memory that can be read or
+ * written holds a pattern of its own, which is looked at again before it is freed: a byte that two
+ * allocations share, or that a page loses, does not go unseen.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "quire/host.h"
+#include "quire/quire.h"
+#include "tests/support/fake.h"
+#include "tests/support/plain.h"
+#include "tests/support/random.h"
+
+enum {
+    MOST_LIVE = 300,
+    MOST_PAGES = 4096,
+    STEPS_A_WORLD = 4000,
+    CHECK_EVERY = 64,
+    MOST_SIZE = 40000
+};
+
+typedef struct model_page {
+    uint64_t size;
+    uint32_t *owner; /* key of the allocation, or 0 */
+    uint32_t live;
+} model_page;
+
+typedef struct model_allocation {
+    quire_allocation handle;
+    quire_allocation_info info;
+    uint32_t key; /* never used twice: also the seed of its pattern */
+    bool committed;
+    int maps;
+} model_allocation;
+
+typedef struct world {
+    test_memory host_memory;
+    fake_backend fake;
+    bool is_fake;
+    quire_device *device;
+    quire_memory *memory;
+    quire_memory_info info;
+    model_page pages[MOST_PAGES];
+    model_allocation live[MOST_LIVE];
+    int count;
+    uint32_t next_key;
+    uint64_t live_bytes, requested;
+} world;
+
+static test_random rng;
+static uint64_t total_steps, seed;
+
+/* ---- the oracle --------------------------------------------------------------------------- */
+
+static void own(world *w, const model_allocation *a, bool take)
+{
+    CHECK(a->info.page < MOST_PAGES);
+    model_page *page = &w->pages[a->info.page];
+    quire_page_info info;
+    CHECK_OK(quire_page_get_info(w->memory, a->info.page, &info));
+    if (!page->owner) {
+        page->size = info.size;
+        page->owner = calloc(info.size, sizeof *page->owner);
+    }
+    CHECK_EQ(page->size, info.size);
+    CHECK(a->info.offset + a->info.size <= page->size);
+    uint32_t was = take ? 0 : a->key, is = take ? a->key : 0;
+    for (uint64_t i = a->info.offset - a->info.left_padding; i < a->info.offset + a->info.size;
+         i++) {
+        CHECK_EQ(page->owner[i], was);
+        page->owner[i] = is;
+    }
+    page->live += take ? 1 : UINT32_MAX;
+    if (!page->live) { /* from here on the page may be given back and its number used again */
+        free(page->owner);
+        *page = (model_page){0};
+    }
+}
+
+static void fill_pattern(uint32_t key, unsigned char *bytes, uint64_t size)
+{
+    test_random r = {key};
+    for (uint64_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)(i % 8 ? r.state >> (i % 8 * 8) : random_next(&r));
+}
+
+static void write_pattern(world *w, const model_allocation *a)
+{
+    static unsigned char bytes[MOST_SIZE * 4];
+    fill_pattern(a->key, bytes, a->info.requested);
+    CHECK_OK(quire_write(w->memory, a->handle, 0, bytes, a->info.requested));
+}
+
+static void check_pattern(world *w, const model_allocation *a)
+{
+    static unsigned char expected[MOST_SIZE * 4], found[MOST_SIZE * 4];
+    fill_pattern(a->key, expected, a->info.requested);
+    uint64_t from = random_below(&rng, a->info.requested);
+    uint64_t size = 1 + random_below(&rng, a->info.requested - from);
+    CHECK_OK(quire_read(w->memory, a->handle, from, found, size));
+    CHECK(!memcmp(found, expected + from, size));
+}
+
+static void check_zero(world *w, quire_allocation handle, uint64_t size)
+{
+    static unsigned char found[MOST_SIZE * 4];
+    CHECK_OK(quire_read(w->memory, handle, 0, found, size));
+    for (uint64_t i = 0; i < size; i++)
+        CHECK_EQ(found[i], 0);
+}
+
+/* ---- operations --------------------------------------------------------------------------- */
+
+static void accept(world *w, quire_allocation handle, bool committed, uint64_t alignment)
+{
+    model_allocation *a = &w->live[w->count++];
+    *a = (model_allocation){.handle = handle, .key = ++w->next_key, .committed = committed};
+    CHECK_OK(quire_allocation_get_info(w->memory, handle, &a->info));
+    CHECK_EQ(a->info.committed, committed);
+    CHECK(a->info.size >= a->info.requested);
+    CHECK_EQ((a->info.address ? a->info.address : a->info.offset) & (alignment - 1), 0);
+    w->live_bytes += a->info.size + a->info.left_padding;
+    w->requested += a->info.requested;
+    own(w, a, true);
+    if (committed)
+        write_pattern(w, a);
+}
+
+static void make_raw(world *w)
+{
+    char name[16];
+    snprintf(name, sizeof name, "n%u", w->next_key);
+    bool commit = random_below(&rng, 5) != 0;
+    quire_allocation_options options = {
+        .size = random_size(&rng, MOST_SIZE),
+        .alignment = UINT64_C(1) << random_below(&rng, 13),
+        .name = random_below(&rng, 3) ? NULL : name,
+        .zero = random_below(&rng, 8) == 0,
+        .dedicated = random_below(&rng, 20) == 0,
+    };
+    quire_allocation handle;
+    quire_result result = commit ? quire_allocate(w->memory, &options, &handle)
+                                 : quire_reserve(w->memory, &options, &handle);
+    CHECK_EQ(result, QUIRE_SUCCESS);
+    if (options.zero && commit)
+        check_zero(w, handle, options.size);
+    accept(w, handle, commit, options.alignment);
+}
+
+static void make_buffer(world *w)
+{
+    quire_buffer buffer;
+    quire_buffer_options options = {.size = random_size(&rng, MOST_SIZE),
+                                    .zero = random_below(&rng, 8) == 0};
+    CHECK_OK(quire_buffer_create(w->memory, &options, &buffer));
+    if (options.zero)
+        check_zero(w, buffer.allocation, options.size);
+    accept(w, buffer.allocation, true, 64);
+}
+
+static void make_image(world *w)
+{
+    quire_image image;
+    quire_image_options options = {
+        .width = 1 + (uint32_t)random_below(&rng, 64),
+        .height = 1 + (uint32_t)random_below(&rng, 64),
+        .channel_count = 1 + (uint32_t)random_below(&rng, 4),
+        .channel_type = (quire_channel_type)random_below(&rng, 5),
+        .tiling = (quire_tiling)random_below(&rng, 2),
+    };
+    CHECK_OK(quire_image_create(w->memory, &options, &image));
+    accept(w, image.allocation, true, 64);
+}
+
+static void finish_reserved(world *w, model_allocation *a)
+{
+    CHECK_FAILS(quire_free(w->memory, a->handle), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(quire_commit(w->memory, a->handle));
+    a->committed = true;
+    write_pattern(w, a);
+}
+
+static void remove_at(world *w, int index)
+{
+    model_allocation *a = &w->live[index];
+    while (a->maps) {
+        CHECK_FAILS(quire_free(w->memory, a->handle), QUIRE_ERROR_BUSY);
+        CHECK_OK(quire_unmap(w->memory, a->handle));
+        a->maps--;
+    }
+    own(w, a, false);
+    w->live_bytes -= a->info.size + a->info.left_padding;
+    w->requested -= a->info.requested;
+    if (a->committed) {
+        check_pattern(w, a);
+        CHECK_OK(quire_free(w->memory, a->handle));
+    } else {
+        CHECK_OK(quire_abort(w->memory, a->handle));
+    }
+    CHECK_FAILS(quire_free(w->memory, a->handle), QUIRE_ERROR_STALE_HANDLE);
+    *a = w->live[--w->count];
+}
+
+static void map(world *w, model_allocation *a)
+{
+    void *pointer = NULL;
+    if (!w->info.mappable) {
+        CHECK_FAILS(quire_map(w->memory, a->handle, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
+        return;
+    }
+    static unsigned char expected[MOST_SIZE * 4];
+    CHECK_OK(quire_map(w->memory, a->handle, &pointer));
+    a->maps++;
+    fill_pattern(a->key, expected, a->info.requested);
+    CHECK(!memcmp(pointer, expected, a->info.requested));
+    quire_owner owner;
+    uint64_t byte = random_below(&rng, a->info.requested);
+    CHECK_OK(quire_memory_find_owner(w->memory, (uintptr_t)pointer + byte, &owner));
+    CHECK_EQ(owner.allocation.id, a->handle.id);
+    CHECK_EQ(owner.offset, byte);
+}
+
+static void touch(world *w, model_allocation *a)
+{
+    if (!a->committed)
+        finish_reserved(w, a);
+    else if (random_below(&rng, 3) == 0)
+        map(w, a);
+    else
+        check_pattern(w, a);
+}
+
+/* ---- comparing ---------------------------------------------------------------------------- */
+
+typedef struct counting {
+    uint64_t live, bytes, requested;
+} counting;
+
+static bool count_item(void *user, const quire_item *item)
+{
+    counting *c = user;
+    if (item->is_free)
+        return true;
+    c->live++;
+    c->bytes += item->size + item->left_padding;
+    c->requested += item->requested;
+    return true;
+}
+
+static void compare(world *w)
+{
+    counting c = {0};
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_check(w->memory));
+    CHECK_OK(quire_memory_walk(w->memory, count_item, &c));
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK_EQ(c.live, (uint64_t)w->count);
+    CHECK_EQ(c.bytes, w->live_bytes);
+    CHECK_EQ(stats.live_bytes, w->live_bytes);
+    CHECK_EQ(stats.requested_bytes, w->requested);
+    CHECK_EQ(stats.allocation_count, (uint64_t)w->count);
+    CHECK_EQ(stats.pages_created - stats.pages_destroyed, stats.page_count);
+    CHECK_EQ(stats.failures, 0);
+    if (w->is_fake) {
+        CHECK_EQ(w->fake.page_bytes, stats.reserved_bytes);
+        CHECK_EQ(w->fake.pages, stats.page_count);
+    }
+}
+
+/* ---- worlds ------------------------------------------------------------------------------- */
+
+static void begin_world(world *w, bool is_fake)
+{
+    static const uint64_t steps[] = {0, 16, 64, 4096 + 16, 256};
+    memset(w, 0, sizeof *w);
+    w->is_fake = is_fake;
+    test_memory_init(&w->host_memory);
+    if (is_fake) {
+        fake_init(&w->fake);
+        w->fake.address_step = steps[random_below(&rng, sizeof steps / sizeof *steps)];
+        w->fake.info.limits.page_alignment =
+            w->fake.address_step ? w->fake.address_step & (~w->fake.address_step + 1)
+                                 : UINT64_C(1) << 32;
+        w->fake.info.limits.buffer_image_granularity = UINT64_C(1) << random_below(&rng, 13);
+        CHECK_OK(fake_open(&w->fake, &w->host_memory.callbacks, &w->device));
+    } else {
+        quire_host_options host = {.device = {.host_memory = &w->host_memory.callbacks}};
+        CHECK_OK(quire_host_open(&host, &w->device));
+    }
+    quire_memory_options options = {
+        .fit = random_below(&rng, 2) ? QUIRE_FIT_SEGREGATED : QUIRE_FIT_FIRST,
+        .kind_mask = UINT32_C(1) << random_below(&rng, 4),
+        .pages = {.page_size = UINT64_C(1024) << random_below(&rng, 8),
+                  .growth_percent = random_below(&rng, 3) ? 0 : 100,
+                  .largest_page = UINT64_C(1) << 20,
+                  .dedicated_threshold = random_below(&rng, 3) ? 0 : 20000},
+    };
+    CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
+    CHECK_OK(quire_memory_get_info(w->memory, &w->info));
+}
+
+static void end_world(world *w)
+{
+    while (w->count)
+        remove_at(w, (int)random_below(&rng, (uint64_t)w->count));
+    compare(w);
+    CHECK_OK(quire_memory_destroy(&w->memory));
+    CHECK_OK(quire_device_destroy(&w->device));
+    CHECK_EQ(w->host_memory.blocks, 0);
+    CHECK_EQ(w->fake.pages + w->fake.objects + w->fake.maps, 0);
+    CHECK(!w->is_fake || w->fake.ended);
+}
+
+static void step(world *w, uint64_t number)
+{
+    bool filling = number / 300 % 2 == 0;
+    uint64_t what = random_below(&rng, 1000);
+    if (what < 3)
+        CHECK_OK(quire_memory_trim(w->memory, random_below(&rng, 1 << 20), NULL));
+    else if (what < 200 && w->count)
+        touch(w, &w->live[random_below(&rng, (uint64_t)w->count)]);
+    else if ((what < (filling ? 700u : 500u) || !w->count) && w->count < MOST_LIVE)
+        what % 4 == 0 ? make_buffer(w) : what % 7 == 0 ? make_image(w) : make_raw(w);
+    else
+        remove_at(w, (int)random_below(&rng, (uint64_t)w->count));
+    if (number % CHECK_EVERY == 0)
+        compare(w);
+}
+
+static void run(bool is_fake)
+{
+    static world w;
+    for (uint64_t done = 0; done < total_steps; done += STEPS_A_WORLD) {
+        begin_world(&w, is_fake);
+        for (uint64_t i = 0; i < STEPS_A_WORLD && done + i < total_steps; i++)
+            step(&w, i);
+        end_world(&w);
+    }
+}
+
+static void on_host(void)
+{
+    run(false);
+}
+
+static void on_fake(void)
+{
+    run(true);
+}
+
+int main(int argc, char **argv)
+{
+    total_steps = plain_option(argc, argv, "steps", 100000);
+    seed = plain_option(argc, argv, "seed", 1);
+    rng.state = seed;
+    printf("# --seed %" PRIu64 " --steps %" PRIu64 " for each backend\n", seed, total_steps);
+    plain_case("memories of the host backend", on_host);
+    plain_case("memories of a backend with objects, dirty memory and odd addresses", on_fake);
+    return plain_end();
+}

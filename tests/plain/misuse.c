@@ -1,0 +1,448 @@
+/*
+ * misuse.c - the mistakes that the acceptance of the library names, and every wrong use of
+ * quire/base.h, device.h, backend.h and host.h: the documented code, a sentence, zeroed outputs,
+ * nothing changed. The other headers have programs of their own: misuse_space.c, misuse_memory.c,
+ * misuse_resource.c; the last case here sees to it that no header has none.
+ *
+ *     misuse [--root SOURCE_FOLDER]
+ */
+#include <dirent.h>
+#include <stdio.h>
+
+#include "tests/support/state.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+
+static bench b;
+static quire_memory *device_only, *visible;
+static quire_allocation live, remote, stale;
+static const char *root;
+
+static bool build(bool on_fake)
+{
+    const quire_allocation_options options = {.size = 1000};
+    bench_begin(&b, on_fake);
+    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 1}) &&
+           bench_allocate(&b, 1, &options) &&
+           bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+           bench_allocate(&b, 2, &options) && bench_free(&b, 2);
+}
+
+static void begin(bool on_fake)
+{
+    CHECK(build(on_fake));
+    device_only = b.memories[0];
+    visible = b.memories[1];
+    remote = b.held[0].allocation;
+    live = b.held[1].allocation;
+    CHECK_OK(quire_allocate(visible, &(quire_allocation_options){.size = 10}, &stale));
+    CHECK_OK(quire_free(visible, stale));
+    refusal_begin(&b);
+}
+
+/* ---- six mistakes, six sentences ------------------------------------------------------------ */
+
+enum { MISTAKES = 6 };
+
+static void keep_sentence(char sentences[MISTAKES][256], int number)
+{
+    snprintf(sentences[number], 256, "%s", quire_last_error());
+    for (int i = 0; i < number; i++)
+        CHECK(strcmp(sentences[i], sentences[number]));
+    printf("# %s\n", sentences[number]);
+}
+
+static void six_mistakes(void)
+{
+    char sentences[MISTAKES][256];
+    quire_allocation made;
+    void *p;
+    begin(true);
+    REFUSED_OUT(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, p, quire_map(device_only, remote, &p));
+    keep_sentence(sentences, 0);
+    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_free(visible, stale));
+    keep_sentence(sentences, 1);
+    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_free(visible, remote));
+    keep_sentence(sentences, 2);
+    REFUSED_OUT(&b, INVALID, made,
+                quire_allocate(visible, &(quire_allocation_options){.size = 0}, &made));
+    keep_sentence(sentences, 3);
+    REFUSED_OUT(
+        &b, INVALID, made,
+        quire_allocate(visible, &(quire_allocation_options){.size = 1, .alignment = 3}, &made));
+    keep_sentence(sentences, 4);
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
+                quire_allocate(visible, &(quire_allocation_options){.size = UINT64_MAX}, &made));
+    keep_sentence(sentences, 5);
+    bench_end(&b);
+}
+
+/* ---- quire/base.h --------------------------------------------------------------------------- */
+
+static void results(void)
+{
+    begin(true);
+    for (int i = 0; i < 4; i++) {
+        const int unknown[] = {1, -22, 1000, -1000};
+        HARMLESS(&b, quire_result_name((quire_result)unknown[i]));
+        HARMLESS(&b, quire_result_sentence((quire_result)unknown[i]));
+        CHECK_STR(quire_result_name((quire_result)unknown[i]), "unknown result");
+        CHECK_STR(quire_result_sentence((quire_result)unknown[i]), "unknown result");
+    }
+    HARMLESS(&b, quire_version());
+    HARMLESS(&b, quire_last_error());
+    HARMLESS(&b, (void)quire_last_result());
+    HARMLESS(&b, quire_last_native_code());
+    bench_end(&b);
+}
+
+/* ---- quire/device.h ------------------------------------------------------------------------- */
+
+static void refuse_kind(quire_result code, quire_kind_request request)
+{
+    uint32_t kind;
+    REFUSED_OUT(&b, code, kind, quire_device_choose_kind(b.device, &request, &kind));
+}
+
+static void refuse_intent(quire_result code, quire_intent intent)
+{
+    uint32_t kind;
+    REFUSED_OUT(&b, code, kind, quire_device_choose_kind_for(b.device, &intent, &kind));
+}
+
+static void choosing_kinds(void)
+{
+    const quire_kind_request request = {0};
+    const quire_intent intent = {0};
+    uint32_t kind;
+    begin(true);
+    REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(NULL, &request, &kind));
+    REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(b.device, NULL, &kind));
+    REFUSED(&b, INVALID, quire_device_choose_kind(b.device, &request, NULL));
+    refuse_kind(INVALID, (quire_kind_request){.required = 0x100});
+    refuse_kind(INVALID, (quire_kind_request){.preferred = UINT32_C(1) << 31});
+    refuse_kind(INVALID, (quire_kind_request){.avoided = UINT32_MAX});
+    refuse_kind(INVALID, (quire_kind_request){.required = 1, .avoided = 1});
+    refuse_kind(INVALID, (quire_kind_request){.preferred = 2, .avoided = 2});
+    refuse_kind(INVALID, (quire_kind_request){.required = 1, .preferred = 2, .exact = true});
+    refuse_kind(INVALID, (quire_kind_request){.required = 1, .avoided = 2, .exact = true});
+    refuse_kind(UNSUPPORTED, (quire_kind_request){.required = QUIRE_PROTECTED});
+    refuse_kind(UNSUPPORTED, (quire_kind_request){.required = 2, .exact = true});
+    refuse_kind(UNSUPPORTED, (quire_kind_request){.kind_mask = UINT32_C(1) << 31});
+    REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind_for(NULL, &intent, &kind));
+    REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind_for(b.device, NULL, &kind));
+    REFUSED(&b, INVALID, quire_device_choose_kind_for(b.device, &intent, NULL));
+    refuse_intent(INVALID, (quire_intent){.upload = true});
+    refuse_intent(INVALID, (quire_intent){.upload = true, .host_write = true, .host_read = true});
+    refuse_intent(UNSUPPORTED, (quire_intent){.exportable = true});
+    bench_end(&b);
+}
+
+static void devices(void)
+{
+    quire_device_info info;
+    quire_device *none = NULL, *busy;
+    begin(true);
+    busy = b.device;
+    REFUSED_OUT(&b, INVALID, info, quire_device_get_info(NULL, &info));
+    REFUSED(&b, INVALID, quire_device_get_info(b.device, NULL));
+    REFUSED(&b, INVALID, quire_device_destroy(NULL));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_device_destroy(&busy));
+    CHECK(busy == b.device);
+    CHECK_OK(quire_device_destroy(&none));
+    const quire_memory_flags unknown[] = {0, 3, 0x100, UINT32_MAX};
+    for (int i = 0; i < 4; i++) {
+        HARMLESS(&b, quire_memory_flag_name(unknown[i]));
+        CHECK(!quire_memory_flag_name(unknown[i]));
+    }
+    bench_end(&b);
+}
+
+/* ---- quire/backend.h ------------------------------------------------------------------------ */
+
+static fake_backend other;
+
+static void *one_sided(void *user, size_t size, size_t alignment)
+{
+    (void)user, (void)size, (void)alignment;
+    return NULL;
+}
+
+static const quire_host_memory half = {.allocate = one_sided};
+
+/* Opens `other` as it is now, which must not work, and makes it whole again. */
+static void refuse_other(quire_result code)
+{
+    quire_device *device;
+    REFUSED_OUT(&b, code, device, quire_device_create(&other.table, &other, NULL, &device));
+    CHECK(!other.ended);
+    fake_init(&other);
+}
+
+static void tables(void)
+{
+    quire_device *device;
+    REFUSED_OUT(&b, INVALID, device, quire_device_create(NULL, &other, NULL, &device));
+    REFUSED(&b, INVALID, quire_device_create(&other.table, &other, NULL, NULL));
+    other.table.size = 0, refuse_other(INVALID);
+    other.table.size = offsetof(quire_backend, page_destroy), refuse_other(INVALID);
+    other.table.name = NULL, refuse_other(INVALID);
+    other.table.name = "", refuse_other(INVALID);
+    other.table.describe = NULL, refuse_other(INVALID);
+    other.table.page_create = NULL, refuse_other(INVALID);
+    other.table.page_destroy = NULL, refuse_other(INVALID);
+    other.table.map = NULL, refuse_other(INVALID);
+    other.table.unmap = NULL, refuse_other(INVALID);
+    other.table.flush = NULL, refuse_other(INVALID);
+    other.table.invalidate = NULL, refuse_other(INVALID);
+    other.table.copy_to_page = NULL, refuse_other(INVALID);
+    other.table.copy_from_page = NULL, refuse_other(INVALID);
+    other.table.image_requirements = NULL, refuse_other(INVALID);
+    other.table.object_create = NULL, refuse_other(INVALID);
+    other.table.object_bind = NULL, refuse_other(INVALID);
+    other.table.object_destroy = NULL, refuse_other(INVALID);
+    for (int bit = 0; bit < 64; bit++) { /* a group without its bit, or a bit without a group */
+        other.table.features ^= UINT64_C(1) << bit;
+        refuse_other(INVALID);
+    }
+}
+
+static void descriptions(void)
+{
+    uint64_t *const powers[] = {
+        &other.info.limits.page_granularity,         &other.info.limits.page_alignment,
+        &other.info.limits.buffer_image_granularity, &other.info.limits.non_coherent_atom,
+        &other.info.limits.buffer_alignment,         &other.info.limits.image_row_alignment};
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++) {
+        *powers[i] = 3, refuse_other(INVALID);
+        *powers[i] = UINT64_MAX, refuse_other(INVALID);
+    }
+    other.info.heap_count = 0, refuse_other(INVALID);
+    other.info.heap_count = 1, refuse_other(INVALID);
+    other.info.heap_count = 17, refuse_other(INVALID);
+    other.info.heap_count = UINT32_MAX, refuse_other(INVALID);
+    other.info.kind_count = 0, refuse_other(INVALID);
+    other.info.kind_count = 33, refuse_other(INVALID);
+    other.info.heaps[1].size = 0, refuse_other(INVALID);
+    other.info.kinds[3].heap = 2, refuse_other(INVALID);
+    other.info.kinds[3].heap = UINT32_MAX, refuse_other(INVALID);
+    other.info.kinds[0].flags = QUIRE_HOST_COHERENT, refuse_other(INVALID);
+    other.info.kinds[0].flags = QUIRE_HOST_CACHED, refuse_other(INVALID);
+}
+
+static void device_options(void)
+{
+    quire_device *device;
+    quire_device_options options = {.host_memory = &half};
+    REFUSED_OUT(&b, INVALID, device, quire_device_create(&other.table, &other, &options, &device));
+    for (int i = 0; i < 4; i++) {
+        options = (quire_device_options){0};
+        options.reserved[i] = 1;
+        REFUSED_OUT(&b, INVALID, device,
+                    quire_device_create(&other.table, &other, &options, &device));
+    }
+    HARMLESS(&b, quire_device_backend(NULL));
+    HARMLESS(&b, quire_device_state(NULL));
+    CHECK(!quire_device_backend(NULL) && !quire_device_state(NULL));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_backend_fail(QUIRE_ERROR_BUSY, -5, "%s", "busy"));
+    CHECK_EQ(quire_last_native_code(), -5);
+}
+
+static void native_sides(void)
+{
+    quire_native native;
+    REFUSED_OUT(&b, INVALID, native, quire_get_native(NULL, live, &native));
+    REFUSED(&b, INVALID, quire_get_native(visible, live, NULL));
+    REFUSED_OUT(&b, INVALID, native, quire_get_native(visible, (quire_allocation){0}, &native));
+    REFUSED_OUT(&b, QUIRE_ERROR_STALE_HANDLE, native, quire_get_native(visible, stale, &native));
+    REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, native, quire_get_native(visible, remote, &native));
+}
+
+static void backends(void)
+{
+    begin(true);
+    fake_init(&other);
+    tables();
+    descriptions();
+    device_options();
+    native_sides();
+    bench_end(&b);
+}
+
+/* Objects and mapping, but neither copies nor images. */
+static void begin_poor(void)
+{
+    bench_begin(&b, true);
+    b.fake.table.features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_OBJECTS;
+    b.fake.table.copy_to_page = NULL;
+    b.fake.table.copy_from_page = NULL;
+    b.fake.table.image_requirements = NULL;
+    CHECK(bench_open(&b) && bench_memory(&b, NULL) &&
+          bench_allocate(&b, 1, &(quire_allocation_options){.size = 100}));
+    refusal_begin(&b);
+}
+
+static void poor_backends(void)
+{
+    char data[1] = {0};
+    quire_requirements needs;
+    begin_poor();
+    quire_allocation made, there = b.held[0].allocation;
+    REFUSED(&b, UNSUPPORTED, quire_write(b.memory, there, 0, data, 1));
+    REFUSED(&b, UNSUPPORTED, quire_read(b.memory, there, 0, data, 1));
+    REFUSED_OUT(
+        &b, UNSUPPORTED, made,
+        quire_allocate(b.memory, &(quire_allocation_options){.size = 1, .zero = true}, &made));
+    REFUSED_OUT(&b, UNSUPPORTED, needs,
+                quire_image_get_requirements(b.device, &(quire_image_options){.width = 1}, &needs));
+    bench_end(&b);
+}
+
+/* Without the group of images there are none, objects or not. */
+static void no_images(void)
+{
+    quire_image image;
+    begin_poor();
+    REFUSED_OUT(&b, UNSUPPORTED, image,
+                quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
+    bench_end(&b);
+}
+
+/* ---- quire/host.h --------------------------------------------------------------------------- */
+
+static void refuse_host(quire_result code, const quire_host_options *options)
+{
+    quire_device *device;
+    REFUSED_OUT(&b, code, device, quire_host_open(options, &device));
+}
+
+static void refuse_profile(quire_host_profile profile)
+{
+    refuse_host(INVALID, &(quire_host_options){.profile = &profile});
+}
+
+static void opening_host(void)
+{
+    const quire_host_profile good = {.heap_count = 1, .kind_count = 1};
+    quire_host_profile profile = good;
+    REFUSED(&b, INVALID, quire_host_open(NULL, NULL));
+    refuse_host(INVALID, &(quire_host_options){.backing = (quire_host_backing)2});
+    refuse_host(INVALID, &(quire_host_options){.huge_pages = (quire_host_huge_pages)3});
+    refuse_host(INVALID, &(quire_host_options){.row_alignment = 3});
+    refuse_host(INVALID, &(quire_host_options){.device.host_memory = &half});
+    refuse_profile((quire_host_profile){0});
+    profile.heap_count = 17, refuse_profile(profile), profile = good;
+    profile.kind_count = 33, refuse_profile(profile), profile = good;
+    profile.kinds[0].heap = 1, refuse_profile(profile), profile = good;
+    profile.kinds[0].flags = QUIRE_HOST_COHERENT, refuse_profile(profile), profile = good;
+    profile.limits.page_alignment = 3, refuse_profile(profile), profile = good;
+    profile.limits.page_granularity = 3, refuse_profile(profile);
+    for (int i = 0; i < 4; i++) {
+        quire_host_options own = {0}, inner = {0};
+        own.reserved[i] = inner.device.reserved[i] = 1;
+        refuse_host(INVALID, &own);
+        refuse_host(INVALID, &inner);
+    }
+}
+
+/* A descriptor is -1 where nothing is: 0 would be one. */
+static void refuse_descriptor(quire_result code, quire_memory *memory, quire_allocation wrong)
+{
+    int descriptor = 5;
+    uint64_t offset;
+    REFUSED_OUT(&b, code, offset, quire_host_descriptor(memory, wrong, &descriptor, &offset));
+    CHECK_EQ(descriptor, -1);
+}
+
+static void host_sides(void)
+{
+    void *p;
+    int descriptor;
+    uint64_t offset;
+    quire_allocation none = {0};
+    REFUSED_OUT(&b, INVALID, p, quire_host_pointer(NULL, live, &p));
+    REFUSED(&b, INVALID, quire_host_pointer(visible, live, NULL));
+    REFUSED_OUT(&b, INVALID, p, quire_host_pointer(visible, none, &p));
+    REFUSED_OUT(&b, QUIRE_ERROR_STALE_HANDLE, p, quire_host_pointer(visible, stale, &p));
+    REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, p, quire_host_pointer(visible, remote, &p));
+    REFUSED_OUT(&b, INVALID, offset, quire_host_descriptor(visible, live, NULL, &offset));
+    REFUSED(&b, INVALID, quire_host_descriptor(visible, live, &descriptor, NULL));
+    refuse_descriptor(INVALID, NULL, live);
+    refuse_descriptor(INVALID, visible, none);
+    refuse_descriptor(QUIRE_ERROR_STALE_HANDLE, visible, stale);
+    refuse_descriptor(QUIRE_ERROR_FOREIGN_HANDLE, visible, remote);
+}
+
+static void host_devices(void)
+{
+    begin(false);
+    opening_host();
+    host_sides();
+    refuse_descriptor(UNSUPPORTED, visible, live);
+    bench_end(&b);
+    begin(true);
+    void *p;
+    REFUSED_OUT(&b, INVALID, p, quire_host_pointer(visible, live, &p));
+    refuse_descriptor(INVALID, visible, live);
+    bench_end(&b);
+}
+
+/* ---- nothing is forgotten ------------------------------------------------------------------- */
+
+static const struct {
+    const char *header, *program;
+} programs[] = {
+    {"base.h", NULL},
+    {"device.h", NULL},
+    {"backend.h", NULL},
+    {"host.h", NULL},
+    {"memory.h", "misuse_memory"},
+    {"allocation.h", "misuse_memory"},
+    {"resource.h", "misuse_resource"},
+    {"insight.h", "misuse_resource"},
+    {"space.h", "misuse_space"},
+    {"trace.h", "misuse_space"},
+    {"quire.h", "nothing but the others"},
+};
+
+enum { PROGRAMS = sizeof programs / sizeof *programs };
+
+static void nothing_forgotten(void)
+{
+    char path[512];
+    int headers = 0;
+    for (int i = 0; i < PROGRAMS; i++)
+        if (!programs[i].program)
+            CHECK(refusal_covers(root, programs[i].header));
+    snprintf(path, sizeof path, "%s/include/quire", root);
+    DIR *folder = opendir(path);
+    CHECK(folder != NULL);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        size_t length = strlen(entry->d_name);
+        bool known = length < 3 || strcmp(entry->d_name + length - 2, ".h");
+        headers += !known;
+        for (int i = 0; i < PROGRAMS; i++)
+            known = known || !strcmp(programs[i].header, entry->d_name);
+        if (!known)
+            check_failed(__FILE__, __LINE__, "no program misuses %s", entry->d_name);
+    }
+    closedir(folder);
+    CHECK_EQ(headers, PROGRAMS);
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    plain_case("six mistakes, six sentences", six_mistakes);
+    plain_case("results", results);
+    plain_case("choosing kinds", choosing_kinds);
+    plain_case("devices", devices);
+    plain_case("backends", backends);
+    plain_case("poor backends", poor_backends);
+    plain_case("host devices", host_devices);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("no function is forgotten", nothing_forgotten);
+    plain_case("no images without their group", no_images);
+    return plain_end();
+}

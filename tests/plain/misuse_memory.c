@@ -1,0 +1,466 @@
+/*
+ * misuse_memory.c - every wrong use of quire/memory.h and quire/allocation.h: the documented code, a
+ * sentence, zeroed outputs, nothing changed.
+ *
+ *     misuse_memory [--root SOURCE_FOLDER]
+ */
+#include <stdio.h>
+
+#include "tests/support/random.h"
+#include "tests/support/state.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define OUTSIDE QUIRE_ERROR_OUT_OF_RANGE
+
+enum { SIZE = 1000, MOST_MAPS = (1 << 18) - 1, RANDOM_HANDLES = 1000000 };
+
+static bench b;
+static quire_memory *visible, *device_only;
+static quire_allocation live, reserved, mapped, remote;
+static const char *root;
+
+/* What no call may take for an allocation of `visible`, and how it is refused. */
+static struct {
+    quire_allocation allocation;
+    quire_result code;
+} bad[7];
+
+enum { BAD = sizeof bad / sizeof *bad };
+
+#define REFUSED_HANDLES(call)                                                                      \
+    for (int i = 0; i < BAD; i++) {                                                                \
+        quire_allocation wrong = bad[i].allocation;                                                \
+        REFUSED(&b, bad[i].code, call);                                                            \
+    }
+
+#define REFUSED_HANDLES_OUT(out, call)                                                             \
+    for (int i = 0; i < BAD; i++) {                                                                \
+        quire_allocation wrong = bad[i].allocation;                                                \
+        REFUSED_OUT(&b, bad[i].code, out, call);                                                   \
+    }
+
+/* ---- what is misused ------------------------------------------------------------------------ */
+
+static void fill_in_bad(quire_allocation stale, quire_allocation reused)
+{
+    const uint64_t slots = (UINT64_C(1) << 26) - 1; /* below 26 bits generation, 12 bits owner */
+    const uint64_t ids[BAD] = {0,         stale.id,        reused.id,
+                               remote.id, live.id | slots, live.id ^ UINT64_C(1) << 40,
+                               UINT64_MAX};
+    for (int i = 0; i < BAD; i++) {
+        bad[i].allocation.id = ids[i];
+        bad[i].code = QUIRE_ERROR_STALE_HANDLE;
+    }
+    bad[0].code = INVALID;
+    bad[3].code = bad[6].code = QUIRE_ERROR_FOREIGN_HANDLE;
+}
+
+static bool build(void)
+{
+    const quire_allocation_options options = {.size = SIZE, .name = "victim"};
+    bench_begin(&b, true);
+    return bench_open(&b) &&
+           bench_memory(&b, &(quire_memory_options){.name = "device only", .kind_mask = 1}) &&
+           bench_allocate(&b, 1, &options) &&
+           bench_memory(&b, &(quire_memory_options){.name = "visible", .kind_mask = 2}) &&
+           bench_allocate(&b, 3, &options) && bench_reserve(&b, &options);
+}
+
+static void begin(void)
+{
+    CHECK(build());
+    device_only = b.memories[0];
+    visible = b.memories[1];
+    remote = b.held[0].allocation;
+    live = b.held[1].allocation;
+    mapped = b.held[2].allocation;
+    reserved = b.held[4].allocation;
+    quire_allocation reused = b.held[3].allocation, stale;
+    CHECK(bench_free(&b, 3) && bench_map(&b, 2));
+    CHECK_OK(quire_allocate(visible, &(quire_allocation_options){.size = 50}, &stale));
+    CHECK_OK(quire_free(visible, stale));
+    CHECK(bench_allocate(&b, 1, &(quire_allocation_options){.size = 60}));
+    fill_in_bad(stale, reused);
+    refusal_begin(&b);
+}
+
+/* ---- quire/memory.h ------------------------------------------------------------------------- */
+
+static void refuse_memory(quire_result code, const quire_memory_options *options)
+{
+    quire_memory *made;
+    REFUSED_OUT(&b, code, made, quire_memory_create(b.device, options, &made));
+}
+
+static void creation(void)
+{
+    static char long_name[QUIRE_LONGEST_NAME + 2];
+    const quire_intent none = {0}, both = {.host_read = true, .host_write = true, .upload = true},
+                       alone = {.upload = true}, exported = {.exportable = true};
+    quire_memory *made;
+    memset(long_name, 'x', sizeof long_name - 1);
+    REFUSED_OUT(&b, INVALID, made, quire_memory_create(NULL, NULL, &made));
+    REFUSED(&b, INVALID, quire_memory_create(b.device, NULL, NULL));
+    refuse_memory(INVALID, &(quire_memory_options){.name = long_name});
+    refuse_memory(INVALID, &(quire_memory_options){.flags = 0x100});
+    refuse_memory(INVALID, &(quire_memory_options){.flags = UINT32_MAX});
+    refuse_memory(INVALID, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .intent = &none});
+    refuse_memory(INVALID, &(quire_memory_options){.exact = true, .intent = &none});
+    refuse_memory(INVALID, &(quire_memory_options){.intent = &both});
+    refuse_memory(INVALID, &(quire_memory_options){.intent = &alone});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.intent = &exported});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.flags = QUIRE_PROTECTED});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .exact = true});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.fit = QUIRE_FIT_BUDDY});
+    refuse_memory(INVALID, &(quire_memory_options){.fit = (quire_fit)77});
+    refuse_memory(INVALID, &(quire_memory_options){.granule = 3});
+    refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .granule = 256});
+    refuse_memory(INVALID, &(quire_memory_options){.largest_alignment = 3});
+    refuse_memory(INVALID, &(quire_memory_options){.largest_alignment = UINT64_C(2) << 30});
+    for (int i = 0; i < 4; i++) {
+        quire_memory_options options = {0}, pages = {0};
+        options.reserved[i] = pages.pages.reserved[i] = 1;
+        refuse_memory(INVALID, &options);
+        refuse_memory(INVALID, &pages);
+    }
+}
+
+static void refuse_policy(quire_result code, quire_page_policy policy)
+{
+    refuse_memory(code, &(quire_memory_options){.pages = policy});
+}
+
+static void policies(void)
+{
+    refuse_policy(INVALID, (quire_page_policy){.growth_percent = 1001});
+    refuse_policy(INVALID, (quire_page_policy){.growth_percent = UINT32_MAX});
+    refuse_policy(INVALID, (quire_page_policy){.page_size = 8192, .largest_page = 4096});
+    refuse_policy(INVALID, (quire_page_policy){
+                               .page_size = 4096, .first_page_size = 9000, .largest_page = 8192});
+    refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)2});
+    refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
+                                               .dedicated_threshold = 1});
+    refuse_policy(UNSUPPORTED, (quire_page_policy){.retained_empty_bytes = 1});
+    refuse_policy(UNSUPPORTED, (quire_page_policy){.retention_nanoseconds = 1});
+}
+
+/* A size that cannot be counted once it is padded and rounded. */
+static void overflowing_policies(void)
+{
+    const quire_page_policy wide[] = {{.extra_padding = UINT64_MAX},
+                                      {.size_granularity = UINT64_MAX},
+                                      {.extra_padding = 100, .size_granularity = UINT64_MAX / 2}};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        quire_allocation made;
+        CHECK(bench_memory(&b, &(quire_memory_options){.pages = wide[i]}));
+        refusal_begin(&b);
+        REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
+                    quire_allocate(b.memory, &(quire_allocation_options){.size = 2}, &made));
+        CHECK_OK(quire_memory_destroy(&b.memories[2]));
+    }
+    b.memory = visible;
+    refusal_begin(&b);
+}
+
+static void memories(void)
+{
+    quire_memory *none = NULL, *busy = visible;
+    quire_memory_info info;
+    quire_page_info page;
+    uint64_t released;
+    REFUSED_OUT(&b, INVALID, info, quire_memory_get_info(NULL, &info));
+    REFUSED(&b, INVALID, quire_memory_get_info(visible, NULL));
+    REFUSED_OUT(&b, INVALID, page, quire_page_get_info(NULL, 0, &page));
+    REFUSED(&b, INVALID, quire_page_get_info(visible, 0, NULL));
+    REFUSED_OUT(&b, OUTSIDE, page, quire_page_get_info(visible, 1, &page));
+    REFUSED_OUT(&b, OUTSIDE, page, quire_page_get_info(visible, UINT32_MAX, &page));
+    REFUSED_OUT(&b, INVALID, released, quire_memory_trim(NULL, 0, &released));
+    REFUSED(&b, INVALID, quire_memory_trim(NULL, 0, NULL));
+    REFUSED(&b, INVALID, quire_memory_destroy(NULL));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_memory_destroy(&busy));
+    CHECK(busy == visible);
+    CHECK_HAS(quire_last_error(), "victim");
+    CHECK_OK(quire_memory_destroy(&none));
+    HARMLESS(&b, quire_memory_destroy_all(NULL));
+    HARMLESS(&b, quire_memory_destroy_all(&none));
+}
+
+/* ---- making allocations --------------------------------------------------------------------- */
+
+static void refuse_wish(quire_result code, quire_memory *memory,
+                        const quire_allocation_options *options)
+{
+    quire_allocation made;
+    REFUSED_OUT(&b, code, made, quire_allocate(memory, options, &made));
+    REFUSED_OUT(&b, code, made, quire_reserve(memory, options, &made));
+}
+
+static void wishes(void)
+{
+    static char long_name[QUIRE_LONGEST_NAME + 2];
+    const quire_allocation_options good = {.size = SIZE};
+    const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX / 2 + 1, UINT64_C(1) << 31};
+    const uint64_t alignments[] = {3, 1000, UINT64_C(4) << 20, UINT64_C(1) << 63, UINT64_MAX};
+    memset(long_name, 'x', sizeof long_name - 1);
+    REFUSED(&b, INVALID, quire_allocate(visible, &good, NULL));
+    REFUSED(&b, INVALID, quire_reserve(visible, &good, NULL));
+    refuse_wish(INVALID, NULL, &good);
+    refuse_wish(INVALID, visible, NULL);
+    refuse_wish(INVALID, visible, &(quire_allocation_options){0});
+    for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++)
+        refuse_wish(INVALID, visible,
+                    &(quire_allocation_options){.size = SIZE, .alignment = alignments[i]});
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        refuse_wish(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
+                    &(quire_allocation_options){.size = sizes[i]});
+        refuse_wish(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
+                    &(quire_allocation_options){
+                        .size = sizes[i], .alignment = 4096, .dedicated = true, .zero = true});
+    }
+    refuse_wish(INVALID, visible, &(quire_allocation_options){.size = 1, .name = long_name});
+    refuse_wish(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+                &(quire_allocation_options){.size = 1, .host_read = true});
+    refuse_wish(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+                &(quire_allocation_options){.size = 1, .host_write = true});
+    for (int i = 0; i < 4; i++) {
+        quire_allocation_options options = good;
+        options.reserved[i] = UINT64_MAX;
+        refuse_wish(INVALID, visible, &options);
+    }
+}
+
+/* ---- states --------------------------------------------------------------------------------- */
+
+static void states(void)
+{
+    REFUSED(&b, INVALID, quire_commit(NULL, reserved));
+    REFUSED(&b, INVALID, quire_abort(NULL, reserved));
+    REFUSED(&b, INVALID, quire_free(NULL, live));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_commit(visible, live));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_abort(visible, live));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_abort(visible, mapped));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_free(visible, reserved));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free(visible, mapped));
+    REFUSED_HANDLES(quire_commit(visible, wrong));
+    REFUSED_HANDLES(quire_abort(visible, wrong));
+    REFUSED_HANDLES(quire_free(visible, wrong));
+}
+
+/* Whatever 64 bits somebody makes up, with the owner's 12 bits right. */
+static void random_handles(void)
+{
+    test_random r = {.state = 1};
+    const uint64_t owner = live.id >> 52 << 52;
+    quire_allocation_info info;
+    for (int i = 0; i < RANDOM_HANDLES; i++) {
+        uint64_t slot = random_next(&r) >> random_below(&r, 64) & ((UINT64_C(1) << 26) - 1);
+        uint64_t generation = 1000 + random_below(&r, (UINT64_C(1) << 26) - 1000);
+        quire_allocation wrong = {owner | generation << 26 | slot};
+        if (quire_allocation_get_info(visible, wrong, &info) != QUIRE_ERROR_STALE_HANDLE)
+            check_failed(__FILE__, __LINE__, "handle 0x%" PRIx64 " is taken", wrong.id);
+    }
+    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_unmap(visible, bad[1].allocation));
+}
+
+static void forged_handles(void)
+{
+    for (uint32_t bit = 26; bit < 64; bit++) {
+        quire_allocation wrong = {live.id ^ UINT64_C(1) << bit};
+        REFUSED(&b, bit < 52 ? QUIRE_ERROR_STALE_HANDLE : QUIRE_ERROR_FOREIGN_HANDLE,
+                quire_free(visible, wrong));
+    }
+}
+
+static void questions(void)
+{
+    static char long_name[QUIRE_LONGEST_NAME + 2];
+    quire_allocation_info info;
+    char name[1];
+    memset(long_name, 'x', sizeof long_name - 1);
+    REFUSED_OUT(&b, INVALID, info, quire_allocation_get_info(NULL, live, &info));
+    REFUSED(&b, INVALID, quire_allocation_get_info(visible, live, NULL));
+    REFUSED_HANDLES_OUT(info, quire_allocation_get_info(visible, wrong, &info));
+    REFUSED_OUT(&b, INVALID, name, quire_allocation_get_name(NULL, live, name, sizeof name));
+    REFUSED(&b, INVALID, quire_allocation_get_name(visible, live, NULL, 5));
+    REFUSED(&b, INVALID, quire_allocation_get_name(visible, live, name, 0));
+    REFUSED_HANDLES_OUT(name, quire_allocation_get_name(visible, wrong, name, sizeof name));
+    REFUSED(&b, INVALID, quire_allocation_set_name(NULL, live, "name"));
+    REFUSED(&b, INVALID, quire_allocation_set_name(visible, live, long_name));
+    REFUSED_HANDLES(quire_allocation_set_name(visible, wrong, "name"));
+    REFUSED_HANDLES(quire_allocation_set_name(visible, wrong, NULL));
+    REFUSED(&b, INVALID, quire_allocation_set_user_data(NULL, live, 1));
+    REFUSED_HANDLES(quire_allocation_set_user_data(visible, wrong, 1));
+}
+
+/* ---- host access ---------------------------------------------------------------------------- */
+
+/* Ranges that lie outside an allocation of SIZE bytes; the first two are empty. */
+static const struct {
+    uint64_t offset, size;
+} outside[] = {
+    {SIZE, 0},
+    {UINT64_MAX, 0},
+    {0, SIZE + 1},
+    {1, SIZE},
+    {SIZE, 1},
+    {SIZE - 1, 2},
+    {SIZE + 1, 1},
+    {UINT64_MAX, 1},
+    {UINT64_MAX, UINT64_MAX},
+    {1, UINT64_MAX},
+    {SIZE / 2, UINT64_MAX - SIZE / 2 + 1},
+};
+
+enum { OUTSIDES = sizeof outside / sizeof *outside };
+
+static void mapping(void)
+{
+    void *p;
+    REFUSED_OUT(&b, INVALID, p, quire_map(NULL, live, &p));
+    REFUSED(&b, INVALID, quire_map(visible, live, NULL));
+    REFUSED_HANDLES_OUT(p, quire_map(visible, wrong, &p));
+    REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, p, quire_map(visible, reserved, &p));
+    REFUSED_OUT(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, p, quire_map(device_only, remote, &p));
+    REFUSED_OUT(&b, INVALID, p, quire_map_range(NULL, live, 0, 1, &p));
+    REFUSED(&b, INVALID, quire_map_range(visible, live, 0, 1, NULL));
+    REFUSED_HANDLES_OUT(p, quire_map_range(visible, wrong, 0, 1, &p));
+    for (int i = 0; i < OUTSIDES; i++)
+        REFUSED_OUT(&b, OUTSIDE, p,
+                    quire_map_range(visible, live, outside[i].offset, outside[i].size, &p));
+    REFUSED(&b, INVALID, quire_unmap(NULL, mapped));
+    REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(visible, live));
+    REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(device_only, remote));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_unmap(visible, reserved));
+    REFUSED_HANDLES(quire_unmap(visible, wrong));
+}
+
+static void mapping_too_often(void)
+{
+    void *p;
+    for (int i = 0; i < MOST_MAPS; i++)
+        CHECK_OK(quire_map(visible, live, &p));
+    refusal_begin(&b);
+    REFUSED_OUT(&b, OUTSIDE, p, quire_map(visible, live, &p));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free(visible, live));
+    for (int i = 0; i < MOST_MAPS; i++)
+        CHECK_OK(quire_unmap(visible, live));
+    refusal_begin(&b);
+    REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(visible, live));
+}
+
+static void syncing(void)
+{
+    REFUSED(&b, INVALID, quire_flush(NULL, live, 0, 0));
+    REFUSED(&b, INVALID, quire_invalidate(NULL, live, 0, 0));
+    REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, quire_flush(device_only, remote, 0, 0));
+    REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, quire_invalidate(device_only, remote, 0, 0));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_flush(visible, reserved, 0, 0));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_invalidate(visible, reserved, 0, 0));
+    REFUSED_HANDLES(quire_flush(visible, wrong, 0, 0));
+    REFUSED_HANDLES(quire_invalidate(visible, wrong, 0, 0));
+    for (int i = 0; i < OUTSIDES; i++) {
+        REFUSED(&b, OUTSIDE, quire_flush(visible, live, outside[i].offset, outside[i].size));
+        REFUSED(&b, OUTSIDE, quire_invalidate(visible, live, outside[i].offset, outside[i].size));
+    }
+}
+
+static void copying(void)
+{
+    char data[8] = "data";
+    REFUSED(&b, INVALID, quire_write(NULL, live, 0, data, 1));
+    REFUSED(&b, INVALID, quire_read(NULL, live, 0, data, 1));
+    REFUSED(&b, INVALID, quire_write(visible, live, 0, NULL, 1));
+    REFUSED(&b, INVALID, quire_read(visible, live, 0, NULL, 1));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_write(visible, reserved, 0, data, 1));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_read(visible, reserved, 0, data, 1));
+    REFUSED_HANDLES(quire_write(visible, wrong, 0, data, 1));
+    REFUSED_HANDLES(quire_read(visible, wrong, 0, data, 1));
+    REFUSED(&b, OUTSIDE, quire_write(visible, live, SIZE + 1, data, 0));
+    for (int i = 2; i < OUTSIDES; i++) {
+        uint64_t offset = outside[i].offset, size = outside[i].size;
+        REFUSED(&b, OUTSIDE, quire_write(visible, live, offset, data, size));
+        REFUSED(&b, OUTSIDE, quire_read(visible, live, offset, data, size));
+        REFUSED(&b, OUTSIDE, quire_write(device_only, remote, offset, data, size));
+        REFUSED(&b, OUTSIDE, quire_read(device_only, remote, offset, data, size));
+    }
+    CHECK_STR(data, "data"); /* a refused read writes nothing */
+}
+
+/* ---- views ---------------------------------------------------------------------------------- */
+
+static void making_views(void)
+{
+    quire_view view, whole = {live, 0, SIZE}, far = {live, UINT64_MAX - 10, 100};
+    REFUSED_OUT(&b, INVALID, view, quire_view_create(NULL, live, 0, 0, &view));
+    REFUSED(&b, INVALID, quire_view_create(visible, live, 0, 0, NULL));
+    REFUSED_HANDLES_OUT(view, quire_view_create(visible, wrong, 0, 0, &view));
+    REFUSED(&b, INVALID, quire_view_narrow(whole, 0, 0, NULL));
+    REFUSED_OUT(&b, OUTSIDE, view, quire_view_narrow(far, 50, 10, &view));
+    REFUSED_OUT(&b, OUTSIDE, view, quire_view_narrow((quire_view){live, 0, 0}, 0, 0, &view));
+    for (int i = 0; i < OUTSIDES; i++) {
+        uint64_t offset = outside[i].offset, size = outside[i].size;
+        REFUSED_OUT(&b, OUTSIDE, view, quire_view_create(visible, live, offset, size, &view));
+        REFUSED_OUT(&b, OUTSIDE, view, quire_view_narrow(whole, offset, size, &view));
+    }
+}
+
+static void using_views(void)
+{
+    const quire_view part = {live, 10, 20}, far = {live, UINT64_MAX - 10, 100},
+                     beyond = {live, 990, 20};
+    char data[8] = "data";
+    void *p;
+    REFUSED_OUT(&b, INVALID, p, quire_view_map(NULL, part, &p));
+    REFUSED(&b, INVALID, quire_view_map(visible, part, NULL));
+    REFUSED_OUT(&b, OUTSIDE, p, quire_view_map(visible, far, &p));
+    REFUSED_OUT(&b, OUTSIDE, p, quire_view_map(visible, beyond, &p));
+    REFUSED(&b, INVALID, quire_view_write(NULL, part, 0, data, 1));
+    REFUSED(&b, INVALID, quire_view_read(NULL, part, 0, data, 1));
+    REFUSED(&b, INVALID, quire_view_write(visible, part, 0, NULL, 1));
+    REFUSED(&b, INVALID, quire_view_read(visible, part, 0, NULL, 1));
+    REFUSED(&b, OUTSIDE, quire_view_write(visible, part, 19, data, 2));
+    REFUSED(&b, OUTSIDE, quire_view_read(visible, part, 21, data, 0));
+    REFUSED(&b, OUTSIDE, quire_view_write(visible, far, 50, data, 2));
+    REFUSED(&b, OUTSIDE, quire_view_read(visible, far, 50, data, 2));
+    REFUSED(&b, OUTSIDE, quire_view_write(visible, beyond, 15, data, 2));
+    REFUSED(&b, OUTSIDE, quire_view_read(visible, beyond, 15, data, 2));
+    REFUSED_HANDLES_OUT(p, quire_view_map(visible, ((quire_view){wrong, 0, 1}), &p));
+    REFUSED_HANDLES(quire_view_write(visible, ((quire_view){wrong, 0, 1}), 0, data, 1));
+    REFUSED_HANDLES(quire_view_read(visible, ((quire_view){wrong, 0, 1}), 0, data, 1));
+    CHECK_STR(data, "data");
+}
+
+static void nothing_forgotten(void)
+{
+    CHECK(refusal_covers(root, "memory.h"));
+    CHECK(refusal_covers(root, "allocation.h"));
+    bench_end(&b);
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    begin();
+    plain_case("creating memories", creation);
+    plain_case("page policies", policies);
+    plain_case("policies that overflow", overflowing_policies);
+    plain_case("asking and ending memories", memories);
+    plain_case("making allocations", wishes);
+    plain_case("states of allocations", states);
+    plain_case("forged handles", forged_handles);
+    plain_case("random handles", random_handles);
+    plain_case("asking allocations", questions);
+    plain_case("mapping", mapping);
+    plain_case("mapping too often", mapping_too_often);
+    plain_case("flushing and invalidating", syncing);
+    plain_case("writing and reading", copying);
+    plain_case("making views", making_views);
+    plain_case("using views", using_views);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("no function is forgotten", nothing_forgotten);
+    return plain_end();
+}

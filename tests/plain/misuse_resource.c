@@ -1,0 +1,282 @@
+/*
+ * misuse_resource.c - every wrong use of quire/resource.h and quire/insight.h, and backends that ask
+ * impossible things of objects: the documented code, a sentence, zeroed outputs, nothing changed.
+ *
+ *     misuse_resource [--root SOURCE_FOLDER]
+ */
+#include <stdio.h>
+
+#include "tests/support/state.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+
+static bench b;
+static quire_memory *visible, *device_only;
+static quire_allocation range, reserved, stale, remote;
+static quire_buffer buffer;
+static quire_image image;
+static char long_name[QUIRE_LONGEST_NAME + 2];
+static const char *root;
+
+static bool build(void)
+{
+    const quire_buffer_options options = {.size = 1000, .name = "buffer"};
+    bench_begin(&b, true);
+    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 1}) &&
+           bench_buffer(&b, 1, &options) &&
+           bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+           bench_buffer(&b, 2, &options) &&
+           bench_image(&b, 1, &(quire_image_options){.width = 10, .height = 10}) &&
+           bench_allocate(&b, 1, &(quire_allocation_options){.size = 100}) &&
+           bench_reserve(&b, &(quire_allocation_options){.size = 100});
+}
+
+static void begin(void)
+{
+    CHECK(build());
+    device_only = b.memories[0];
+    visible = b.memories[1];
+    remote = b.held[0].allocation;
+    buffer.allocation = b.held[1].allocation;
+    stale = b.held[2].allocation;
+    image.allocation = b.held[3].allocation;
+    range = b.held[4].allocation;
+    reserved = b.held[5].allocation;
+    CHECK(bench_free(&b, 2));
+    memset(long_name, 'x', sizeof long_name - 1);
+    refusal_begin(&b);
+}
+
+/* ---- buffers -------------------------------------------------------------------------------- */
+
+static void refuse_buffer(quire_result code, quire_memory *memory,
+                          const quire_buffer_options *options)
+{
+    quire_buffer made;
+    REFUSED_OUT(&b, code, made, quire_buffer_create(memory, options, &made));
+}
+
+static void buffers(void)
+{
+    const quire_buffer_options good = {.size = 1000};
+    const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 63, UINT64_C(1) << 63, UINT64_C(1) << 31};
+    REFUSED(&b, INVALID, quire_buffer_create(visible, &good, NULL));
+    refuse_buffer(INVALID, NULL, &good);
+    refuse_buffer(INVALID, visible, NULL);
+    refuse_buffer(INVALID, visible, &(quire_buffer_options){0});
+    refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .alignment = 3});
+    refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .alignment = UINT64_MAX});
+    refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .alignment = 4u << 20});
+    refuse_buffer(INVALID, visible,
+                  &(quire_buffer_options){.size = 1, .usage = QUIRE_USAGE_SAMPLED});
+    refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .usage = UINT32_MAX});
+    refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .usage = 0x80});
+    refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .name = long_name});
+    refuse_buffer(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+                  &(quire_buffer_options){.size = 1, .host_read = true});
+    refuse_buffer(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+                  &(quire_buffer_options){.size = 1, .host_write = true});
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        refuse_buffer(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
+                      &(quire_buffer_options){.size = sizes[i]});
+    for (int i = 0; i < 4; i++) {
+        quire_buffer_options options = good;
+        options.reserved[i] = 1;
+        refuse_buffer(INVALID, visible, &options);
+    }
+}
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+static void refuse_image(quire_result code, quire_memory *memory,
+                         const quire_image_options *options)
+{
+    quire_image made;
+    REFUSED_OUT(&b, code, made, quire_image_create(memory, options, &made));
+}
+
+/* Wrong for an image, and for the question what it would take. */
+static void refuse_texels(quire_result code, const quire_image_options *options)
+{
+    quire_requirements needs;
+    refuse_image(code, visible, options);
+    REFUSED_OUT(&b, code, needs, quire_image_get_requirements(b.device, options, &needs));
+}
+
+static void images(void)
+{
+    const quire_image_options good = {.width = 10};
+    quire_requirements needs;
+    REFUSED(&b, INVALID, quire_image_create(visible, &good, NULL));
+    refuse_image(INVALID, NULL, &good);
+    refuse_image(INVALID, visible, NULL);
+    REFUSED_OUT(&b, INVALID, needs, quire_image_get_requirements(NULL, &good, &needs));
+    REFUSED_OUT(&b, INVALID, needs, quire_image_get_requirements(b.device, NULL, &needs));
+    REFUSED(&b, INVALID, quire_image_get_requirements(b.device, &good, NULL));
+    refuse_texels(INVALID, &(quire_image_options){0});
+    refuse_texels(INVALID, &(quire_image_options){.width = 1, .channel_count = 5});
+    refuse_texels(INVALID, &(quire_image_options){.width = 1, .channel_count = UINT32_MAX});
+    refuse_texels(INVALID, &(quire_image_options){.width = 1, .channel_type = 11});
+    refuse_texels(INVALID, &(quire_image_options){.width = 1, .channel_type = 99});
+    refuse_texels(INVALID, &(quire_image_options){.width = 1, .tiling = 2});
+    refuse_texels(INVALID, &(quire_image_options){.width = 1, .usage = QUIRE_USAGE_VERTEX});
+    refuse_texels(INVALID, &(quire_image_options){.width = 1, .usage = UINT32_MAX});
+    refuse_texels(
+        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+        &(quire_image_options){.width = UINT32_MAX, .height = UINT32_MAX, .depth = UINT32_MAX});
+    refuse_image(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
+                 &(quire_image_options){.width = UINT32_MAX, .height = UINT32_MAX});
+    refuse_image(INVALID, visible, &(quire_image_options){.width = 1, .name = long_name});
+    refuse_image(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+                 &(quire_image_options){.width = 1, .host_read = true});
+    for (int i = 0; i < 4; i++) {
+        quire_image_options options = good;
+        options.reserved[i] = 1;
+        refuse_texels(INVALID, &options);
+    }
+    HARMLESS(&b, quire_channel_size((quire_channel_type)99));
+    CHECK_EQ(quire_channel_size((quire_channel_type)11), 0);
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static void refuse_object(quire_result code, quire_memory *memory, quire_allocation wrong)
+{
+    quire_buffer_info of_buffer;
+    quire_image_info of_image;
+    REFUSED_OUT(&b, code, of_buffer,
+                quire_buffer_get_info(memory, (quire_buffer){wrong}, &of_buffer));
+    REFUSED_OUT(&b, code, of_image, quire_image_get_info(memory, (quire_image){wrong}, &of_image));
+}
+
+static void asking(void)
+{
+    quire_buffer_info of_buffer;
+    quire_image_info of_image;
+    refuse_object(INVALID, NULL, buffer.allocation);
+    refuse_object(INVALID, visible, (quire_allocation){0});
+    refuse_object(INVALID, visible, range);
+    refuse_object(QUIRE_ERROR_WRONG_STATE, visible, reserved);
+    refuse_object(QUIRE_ERROR_STALE_HANDLE, visible, stale);
+    refuse_object(QUIRE_ERROR_FOREIGN_HANDLE, visible, remote);
+    REFUSED(&b, INVALID, quire_buffer_get_info(visible, buffer, NULL));
+    REFUSED(&b, INVALID, quire_image_get_info(visible, image, NULL));
+    REFUSED_OUT(&b, INVALID, of_buffer,
+                quire_buffer_get_info(visible, (quire_buffer){image.allocation}, &of_buffer));
+    REFUSED_OUT(&b, INVALID, of_image,
+                quire_image_get_info(visible, (quire_image){buffer.allocation}, &of_image));
+}
+
+/* ---- backends that ask the impossible ------------------------------------------------------- */
+
+static void refuse_needs(quire_result code, quire_requirements needs)
+{
+    quire_requirements asked, kept = b.fake.object_needs;
+    b.fake.object_needs = needs;
+    refuse_buffer(code, visible, &(quire_buffer_options){.size = 1000});
+    refuse_image(code, visible, &(quire_image_options){.width = 10, .height = 10});
+    if (code == QUIRE_ERROR_BACKEND_FAILURE)
+        REFUSED_OUT(
+            &b, code, asked,
+            quire_image_get_requirements(b.device, &(quire_image_options){.width = 10}, &asked));
+    b.fake.object_needs = kept;
+}
+
+static void impossible_needs(void)
+{
+    refuse_needs(QUIRE_ERROR_BACKEND_FAILURE, (quire_requirements){.kind_mask = UINT32_MAX});
+    refuse_needs(QUIRE_ERROR_BACKEND_FAILURE,
+                 (quire_requirements){.alignment = 3, .kind_mask = UINT32_MAX});
+    refuse_needs(QUIRE_ERROR_BACKEND_FAILURE, (quire_requirements){.alignment = 64});
+    refuse_needs(UNSUPPORTED, (quire_requirements){.alignment = 64, .kind_mask = 1});
+    refuse_needs(
+        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+        (quire_requirements){.size = UINT64_MAX, .alignment = 64, .kind_mask = UINT32_MAX});
+}
+
+/* ---- quire/insight.h ------------------------------------------------------------------------ */
+
+static void figures(void)
+{
+    quire_memory_stats stats;
+    quire_device_stats device;
+    REFUSED_OUT(&b, INVALID, stats, quire_memory_get_stats(NULL, &stats));
+    REFUSED(&b, INVALID, quire_memory_get_stats(visible, NULL));
+    REFUSED_OUT(&b, INVALID, device, quire_device_get_stats(NULL, &device));
+    REFUSED(&b, INVALID, quire_device_get_stats(b.device, NULL));
+    REFUSED(&b, INVALID, quire_memory_check(NULL));
+}
+
+static void owners(void)
+{
+    const uint64_t nowhere[] = {0, 1, UINT64_C(1) << 32, UINT64_MAX};
+    quire_owner owner;
+    quire_memory *memory;
+    REFUSED_OUT(&b, INVALID, owner, quire_memory_find_owner(NULL, 1, &owner));
+    REFUSED(&b, INVALID, quire_memory_find_owner(visible, 1, NULL));
+    REFUSED_OUT(&b, INVALID, owner, quire_device_find_owner(NULL, 1, NULL, &owner));
+    REFUSED_OUT(&b, INVALID, memory, quire_device_find_owner(b.device, 1, &memory, NULL));
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        uint64_t address = nowhere[i] == UINT64_C(1) << 32 ? b.fake.next_address : nowhere[i];
+        REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, owner,
+                    quire_memory_find_owner(visible, address, &owner));
+        REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, owner,
+                    quire_device_find_owner(b.device, address, &memory, &owner));
+        REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, memory,
+                    quire_device_find_owner(b.device, address, &memory, &owner));
+    }
+}
+
+static bool visit_nothing(void *user, const quire_item *item)
+{
+    (void)user, (void)item;
+    return false;
+}
+
+static bool refuse_text(void *user, const char *text, size_t size)
+{
+    (void)user, (void)text, (void)size;
+    return false;
+}
+
+static void dumps(void)
+{
+    quire_space *space = NULL;
+    CHECK_OK(quire_space_create(&(quire_space_options){.size = 65536}, &space));
+    REFUSED(&b, INVALID, quire_memory_walk(NULL, visit_nothing, NULL));
+    REFUSED(&b, INVALID, quire_memory_walk(visible, NULL, NULL));
+    REFUSED(&b, INVALID, quire_memory_write_json(NULL, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_memory_write_json(visible, NULL, NULL));
+    REFUSED(&b, INVALID, quire_memory_write_svg(NULL, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_memory_write_svg(visible, NULL, NULL));
+    REFUSED(&b, INVALID, quire_space_write_json(NULL, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_space_write_json(space, NULL, NULL));
+    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_json(visible, refuse_text, NULL));
+    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_svg(visible, refuse_text, NULL));
+    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_space_write_json(space, refuse_text, NULL));
+    quire_space_destroy(&space);
+}
+
+static void nothing_forgotten(void)
+{
+    CHECK(refusal_covers(root, "resource.h"));
+    CHECK(refusal_covers(root, "insight.h"));
+    bench_end(&b);
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    begin();
+    plain_case("buffers", buffers);
+    plain_case("images", images);
+    plain_case("asking buffers and images", asking);
+    plain_case("backends that ask the impossible", impossible_needs);
+    plain_case("figures", figures);
+    plain_case("owners of addresses", owners);
+    plain_case("walks and dumps", dumps);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("no function is forgotten", nothing_forgotten);
+    return plain_end();
+}

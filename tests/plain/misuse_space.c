@@ -1,0 +1,327 @@
+/*
+ * misuse_space.c - every wrong use of quire/space.h and quire/trace.h: the documented code, a
+ * sentence, zeroed outputs, nothing changed. Spaces are tried with both fits.
+ *
+ *     misuse_space [--root SOURCE_FOLDER]
+ */
+#include <stdio.h>
+
+#include "quire/trace.h"
+#include "tests/support/state.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define KIB UINT64_C(1024)
+
+static bench b;
+static quire_fit fit;
+static quire_space *other;
+static quire_range live, stale, reused, foreign;
+static const char *root;
+
+/* ---- the space that is misused -------------------------------------------------------------- */
+
+static quire_range allocate(quire_space *space, uint64_t size)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, size, 1, 77, &at));
+    return at.range;
+}
+
+static void begin(void)
+{
+    const quire_space_options options = {.fit = fit, .size = 64 * KIB};
+    bench_begin(&b, true);
+    CHECK_OK(quire_space_create(&options, &b.space));
+    CHECK_OK(quire_space_create(&options, &other));
+    stale = allocate(b.space, 1000);
+    reused = allocate(b.space, 3000);
+    CHECK_OK(quire_space_free(b.space, reused));
+    CHECK_OK(quire_space_free(b.space, stale));
+    live = allocate(b.space, 3000);
+    allocate(b.space, 500);
+    foreign = allocate(other, 2000);
+    refusal_begin(&b);
+}
+
+static void end(void)
+{
+    quire_space_destroy(&other);
+    bench_end(&b);
+}
+
+static void with_both_fits(void (*body)(void))
+{
+    for (int i = 0; i < 2; i++) {
+        fit = i ? QUIRE_FIT_FIRST : QUIRE_FIT_SEGREGATED;
+        begin();
+        body();
+        end();
+    }
+}
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+static void *one_sided_allocate(void *user, size_t size, size_t alignment)
+{
+    (void)user, (void)size, (void)alignment;
+    return NULL;
+}
+
+static void one_sided_release(void *user, void *pointer, size_t size, size_t alignment)
+{
+    (void)user, (void)pointer, (void)size, (void)alignment;
+}
+
+static void refuse_options(quire_result code, const quire_space_options *options)
+{
+    quire_space *made;
+    REFUSED_OUT(&b, code, made, quire_space_create(options, &made));
+}
+
+static void creation(void)
+{
+    static const quire_host_memory halves[] = {{.allocate = one_sided_allocate},
+                                               {.release = one_sided_release}};
+    const uint64_t unlike = fit == QUIRE_FIT_FIRST ? 2 : UINT64_C(1) << 31;
+    REFUSED(&b, INVALID, quire_space_create(NULL, NULL));
+    refuse_options(INVALID, &(quire_space_options){.fit = (quire_fit)4});
+    refuse_options(INVALID, &(quire_space_options){.fit = (quire_fit)99});
+    refuse_options(QUIRE_ERROR_UNSUPPORTED, &(quire_space_options){.fit = QUIRE_FIT_BUDDY});
+    refuse_options(QUIRE_ERROR_UNSUPPORTED, &(quire_space_options){.fit = QUIRE_FIT_LINEAR});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = 3});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = unlike});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = UINT64_MAX});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .largest_alignment = 3});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .largest_alignment = 1u << 31});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .host_memory = &halves[0]});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .host_memory = &halves[1]});
+    refuse_options(QUIRE_ERROR_OUT_OF_RANGE,
+                   &(quire_space_options){.fit = fit, .size = UINT64_C(1) << 63});
+    for (int i = 0; i < 4; i++) {
+        quire_space_options options = {.fit = fit};
+        options.reserved[i] = 1;
+        refuse_options(INVALID, &options);
+    }
+    if (fit == QUIRE_FIT_SEGREGATED)
+        refuse_options(INVALID, &(quire_space_options){.size = 1000});
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static void regions(void)
+{
+    uint32_t region;
+    REFUSED_OUT(&b, INVALID, region, quire_space_add_region(NULL, 64 * KIB, 0, &region));
+    REFUSED(&b, INVALID, quire_space_add_region(b.space, 64 * KIB, 0, NULL));
+    REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 0, 0, &region));
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, region,
+                quire_space_add_region(b.space, UINT64_C(1) << 62, 0, &region));
+    if (fit == QUIRE_FIT_SEGREGATED) {
+        REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 100, 0, &region));
+        REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 64 * KIB, 100, &region));
+        REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, UINT64_MAX, 0, &region));
+    }
+    REFUSED(&b, INVALID, quire_space_remove_region(NULL, 0));
+    REFUSED(&b, INVALID, quire_space_remove_region(b.space, 1));
+    REFUSED(&b, INVALID, quire_space_remove_region(b.space, 1000));
+    REFUSED(&b, INVALID, quire_space_remove_region(b.space, UINT32_MAX));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_space_remove_region(b.space, 0));
+}
+
+/* ---- ranges --------------------------------------------------------------------------------- */
+
+static const struct {
+    uint64_t size, alignment;
+    quire_result code;
+} wrong_sizes[] = {
+    {0, 1, INVALID},
+    {0, 0, INVALID},
+    {1, 3, INVALID},
+    {1, 48, INVALID},
+    {1, UINT64_C(4) << 20, INVALID},
+    {1, UINT64_C(1) << 63, INVALID},
+    {1, UINT64_MAX, INVALID},
+    {64 * KIB, 1, QUIRE_ERROR_NO_SPACE},
+    {UINT64_C(1) << 40, 1, QUIRE_ERROR_NO_SPACE},
+    {UINT64_MAX - 254, 256, QUIRE_ERROR_NO_SPACE},
+    {UINT64_MAX, 1, QUIRE_ERROR_NO_SPACE},
+    {UINT64_MAX, UINT64_C(2) << 20, QUIRE_ERROR_NO_SPACE},
+};
+
+static void allocations(void)
+{
+    quire_placement at;
+    for (size_t i = 0; i < sizeof wrong_sizes / sizeof *wrong_sizes; i++) {
+        uint64_t size = wrong_sizes[i].size, alignment = wrong_sizes[i].alignment;
+        quire_result code = wrong_sizes[i].code;
+        REFUSED_OUT(&b, code, at, quire_space_allocate(b.space, size, alignment, 0, &at));
+        REFUSED_OUT(&b, code, at,
+                    quire_space_allocate_exhaustive(b.space, size, alignment, 0, &at));
+    }
+    REFUSED_OUT(&b, INVALID, at, quire_space_allocate(NULL, 1, 1, 0, &at));
+    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_exhaustive(NULL, 1, 1, 0, &at));
+    REFUSED(&b, INVALID, quire_space_allocate(b.space, 1, 1, 0, NULL));
+    REFUSED(&b, INVALID, quire_space_allocate_exhaustive(b.space, 1, 1, 0, NULL));
+}
+
+static void refuse_range(quire_space *space, quire_range range, quire_result code)
+{
+    quire_placement at;
+    REFUSED(&b, code, quire_space_free(space, range));
+    REFUSED(&b, code, quire_space_set_user(space, range, 5));
+    REFUSED_OUT(&b, code, at, quire_space_get(space, range, &at));
+}
+
+static void ranges(void)
+{
+    refuse_range(NULL, live, INVALID);
+    refuse_range(b.space, (quire_range){0}, INVALID);
+    refuse_range(b.space, stale, QUIRE_ERROR_STALE_HANDLE);
+    refuse_range(b.space, reused, QUIRE_ERROR_STALE_HANDLE);
+    refuse_range(b.space, foreign, QUIRE_ERROR_FOREIGN_HANDLE);
+    refuse_range(b.space, (quire_range){UINT64_MAX}, QUIRE_ERROR_FOREIGN_HANDLE);
+    REFUSED(&b, INVALID, quire_space_get(b.space, live, NULL));
+    /* forged: the lowest 26 bits are a slot, then come 26 of a generation and 12 of the owner */
+    uint64_t slots = (UINT64_C(1) << 26) - 1;
+    refuse_range(b.space, (quire_range){live.id | slots}, QUIRE_ERROR_STALE_HANDLE);
+    refuse_range(b.space, (quire_range){live.id & ~slots}, QUIRE_ERROR_STALE_HANDLE);
+    for (uint32_t bit = 26; bit < 64; bit++)
+        refuse_range(b.space, (quire_range){live.id ^ UINT64_C(1) << bit},
+                     bit < 52 ? QUIRE_ERROR_STALE_HANDLE : QUIRE_ERROR_FOREIGN_HANDLE);
+}
+
+static bool stop_at_once(void *user, const quire_space_item *item)
+{
+    (void)user, (void)item;
+    return false;
+}
+
+static void nothing_to_work_on(void)
+{
+    quire_space *none = NULL;
+    REFUSED(&b, INVALID, quire_space_clear(NULL));
+    REFUSED(&b, INVALID, quire_space_check(NULL));
+    REFUSED(&b, INVALID, quire_space_walk(NULL, stop_at_once, NULL));
+    REFUSED(&b, INVALID, quire_space_walk(b.space, NULL, NULL));
+    REFUSED(&b, INVALID, quire_space_get_stats(b.space, NULL));
+    HARMLESS(&b, quire_space_destroy(NULL));
+    HARMLESS(&b, quire_space_destroy(&none));
+    HARMLESS(&b, quire_space_trim(NULL));
+}
+
+/* ---- traces --------------------------------------------------------------------------------- */
+
+static const char TEXT[] = "op,id,size,alignment,time_ns,stream,label\nalloc,1,64,,0,,a\n";
+
+static void parsing(void)
+{
+    static const quire_host_memory half = {.allocate = one_sided_allocate};
+    static const quire_host_memory empty = {one_sided_allocate, one_sided_release, NULL};
+    quire_trace *trace;
+    size_t size = sizeof TEXT - 1;
+    REFUSED_OUT(&b, INVALID, trace, quire_trace_parse(NULL, TEXT, size, NULL, &trace));
+    REFUSED_OUT(&b, INVALID, trace, quire_trace_parse("name", NULL, size, NULL, &trace));
+    REFUSED(&b, INVALID, quire_trace_parse("name", TEXT, size, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, trace, quire_trace_parse("name", TEXT, size, &half, &trace));
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_HOST_MEMORY, trace,
+                quire_trace_parse("name", TEXT, size, &empty, &trace));
+    REFUSED_OUT(&b, QUIRE_ERROR_BAD_FILE, trace, quire_trace_parse("name", "", 0, NULL, &trace));
+    REFUSED_OUT(&b, QUIRE_ERROR_BAD_FILE, trace, quire_trace_parse("name", NULL, 0, NULL, &trace));
+    REFUSED_OUT(&b, QUIRE_ERROR_BAD_FILE, trace, quire_trace_parse("%n%s", "x", 1, NULL, &trace));
+    CHECK_HAS(quire_last_error(), "%n%s:1:1:");
+    trace = NULL;
+    HARMLESS(&b, quire_trace_destroy(NULL));
+    HARMLESS(&b, quire_trace_destroy(&trace));
+}
+
+static void playing(quire_trace *trace)
+{
+    quire_trace_info info;
+    quire_trace_event event;
+    quire_replay_report report;
+    REFUSED_OUT(&b, INVALID, info, quire_trace_get_info(NULL, &info));
+    REFUSED(&b, INVALID, quire_trace_get_info(trace, NULL));
+    REFUSED_OUT(&b, INVALID, event, quire_trace_get_event(NULL, 0, &event));
+    REFUSED(&b, INVALID, quire_trace_get_event(trace, 0, NULL));
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, event, quire_trace_get_event(trace, 1, &event));
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, event,
+                quire_trace_get_event(trace, UINT64_MAX, &event));
+    REFUSED_OUT(&b, INVALID, report, quire_trace_replay(NULL, b.memory, NULL, &report));
+    REFUSED_OUT(&b, INVALID, report, quire_trace_replay(trace, NULL, NULL, &report));
+    REFUSED(&b, INVALID, quire_trace_replay(trace, b.memory, NULL, NULL));
+    for (int i = 0; i < 4; i++) {
+        quire_replay_options options = {0};
+        options.reserved[i] = UINT64_MAX;
+        REFUSED_OUT(&b, INVALID, report, quire_trace_replay(trace, b.memory, &options, &report));
+    }
+}
+
+static void traces(void)
+{
+    quire_trace *trace = NULL;
+    bench_begin(&b, true);
+    CHECK(bench_open(&b) && bench_memory(&b, NULL) &&
+          bench_allocate(&b, 2, &(quire_allocation_options){.size = 100}));
+    refusal_begin(&b);
+    CHECK_OK(quire_trace_parse("name", TEXT, sizeof TEXT - 1, NULL, &trace));
+    parsing();
+    playing(trace);
+    quire_trace_destroy(&trace);
+    bench_end(&b);
+}
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+static void misused_creation(void)
+{
+    with_both_fits(creation);
+}
+
+static void misused_regions(void)
+{
+    with_both_fits(regions);
+}
+
+static void misused_allocations(void)
+{
+    with_both_fits(allocations);
+}
+
+static void misused_ranges(void)
+{
+    with_both_fits(ranges);
+}
+
+static void misused_nothing(void)
+{
+    with_both_fits(nothing_to_work_on);
+}
+
+static void figures_of_nothing(void)
+{
+    quire_space_stats stats;
+    begin();
+    REFUSED_OUT(&b, INVALID, stats, quire_space_get_stats(NULL, &stats));
+    end();
+}
+
+static void nothing_forgotten(void)
+{
+    CHECK(refusal_covers(root, "space.h"));
+    CHECK(refusal_covers(root, "trace.h"));
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    plain_case("creating spaces", misused_creation);
+    plain_case("adding and removing regions", misused_regions);
+    plain_case("allocating ranges", misused_allocations);
+    plain_case("handles of ranges", misused_ranges);
+    plain_case("no space to work on", misused_nothing);
+    plain_case("traces", traces);
+    plain_case("no function is forgotten", nothing_forgotten);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("the figures of no space", figures_of_nothing);
+    return plain_end();
+}

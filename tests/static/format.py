@@ -1,0 +1,68 @@
+"""Every source is formatted as .clang-format says, and the text of the project keeps its rules.
+
+usage: format.py SOURCE_ROOT CLANG_FORMAT-or-none
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+from tap import Tap
+
+FOLDERS = ("include", "src", "backends", "tests", "bench", "docs")
+# Formatting differs between versions; this is the one the sources follow.
+VERSION = "14."
+
+
+def sources(root):
+    return sorted(p for folder in FOLDERS for p in (root / folder).rglob("*.[ch]"))
+
+
+def check_format(tap, root, clang_format):
+    if clang_format == "none":
+        tap.skip("sources are formatted", "there is no clang-format")
+        return
+    version = subprocess.run([clang_format, "--version"], text=True, capture_output=True).stdout
+    if f"version {VERSION}" not in version:
+        tap.skip("sources are formatted", f"needs clang-format {VERSION}x, this is {version.strip()}")
+        return
+    problems = []
+    for path in sources(root):
+        done = subprocess.run([clang_format, "--dry-run", "-Werror", str(path)], text=True,
+                              capture_output=True)
+        if done.returncode:
+            problems.append(done.stderr.splitlines()[0])
+    tap.case("sources are formatted", problems)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    tap = Tap()
+    check_format(tap, root, sys.argv[2])
+    wide, tabs, guards = [], [], []
+    for path in sources(root):
+        name = path.relative_to(root)
+        text = path.read_text()
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > 100:
+                wide.append(f"{name}:{number}: {len(line)} columns")
+            if "\t" in line or line != line.rstrip():
+                tabs.append(f"{name}:{number}")
+        if path.suffix == ".h" and not re.search(r"#ifndef (QUIRE_\w+_H)\n#define \1\n", text):
+            guards.append(f"{name} has no include guard")
+    tap.case("no line is wider than 100 columns", wide)
+    tap.case("no tabs, no blanks at line ends", tabs)
+    tap.case("every header has its guard", guards)
+    allocating = []
+    for path in sorted((root / "src").rglob("*.c")) + sorted((root / "backends").rglob("*.c")):
+        if "cli" in path.parts or path.name == "host_memory.c":
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"\b(malloc|calloc|realloc|strdup|aligned_alloc|free)\s*\(", line):
+                allocating.append(f"{path.relative_to(root)}:{number}: {line.strip()}")
+    tap.case("host_memory.c alone calls malloc", allocating)
+    tap.end()
+
+
+main()

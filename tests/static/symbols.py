@@ -1,0 +1,39 @@
+"""The libraries export the public functions and nothing else.
+
+usage: symbols.py SOURCE_ROOT NM SHARED_LIBRARY STATIC_LIBRARY
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+from tap import Tap
+
+DECLARATION = re.compile(r"QUIRE_API\s[^;{]*?\b(quire_\w+)\s*\(", re.S)
+
+
+def symbols(nm, library, *options):
+    text = subprocess.run([nm, *options, "--defined-only", library], text=True, check=True,
+                          capture_output=True).stdout
+    return {line.split()[2] for line in text.splitlines() if len(line.split()) == 3}
+
+
+def main():
+    root, nm, shared, static = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+    tap = Tap()
+    declared = set()
+    for header in (root / "include/quire").glob("*.h"):
+        code = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        declared |= set(DECLARATION.findall(re.sub(r"#define[^\n]*", "", code)))
+    exported = {s for s in symbols(nm, shared, "-D") if not s.startswith("QUIRE_")}
+    tap.case("every declared function is exported", sorted(declared - exported))
+    tap.case("nothing else is exported", sorted(exported - declared))
+    in_archive = symbols(nm, static, "-g")
+    tap.case("the archive defines quire_ and qi_ names only",
+             sorted(s for s in in_archive if not s.startswith(("quire_", "qi_"))))
+    tap.case("the archive has every declared function", sorted(declared - in_archive))
+    tap.end()
+
+
+main()

@@ -1,0 +1,660 @@
+/*
+ * state.c - see state.h.
+ */
+#include "tests/support/state.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- fingerprints --------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = mix(hash, (unsigned char)*text);
+    return mix(hash, 256);
+}
+
+/* A walk over a memory: the sum of a page counts only when the page holds an allocation. */
+typedef struct gathering {
+    quire_memory *memory;
+    uint64_t total, page_sum, objects;
+    uint32_t page;
+    bool in_page, holds_any;
+} gathering;
+
+static void end_page(gathering *g)
+{
+    if (g->in_page && g->holds_any)
+        g->total = mix(g->total, g->page_sum);
+    g->page_sum = 0;
+    g->holds_any = false;
+}
+
+static uint64_t mix_allocation(uint64_t sum, gathering *g, const quire_item *item)
+{
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(g->memory, item->allocation, &info));
+    CHECK_EQ(info.offset, item->offset);
+    CHECK_EQ(info.page, item->page);
+    sum = mix(mix(sum, item->allocation.id), item->left_padding);
+    sum = mix(mix(sum, item->requested), item->user_data);
+    sum = mix(mix(sum, info.map_count), info.committed);
+    sum = mix(mix(sum, (uint64_t)info.object), info.native);
+    g->objects += info.object != QUIRE_OBJECT_NONE;
+    g->holds_any = true;
+    return mix_text(sum, item->name);
+}
+
+static bool gather(void *user, const quire_item *item)
+{
+    gathering *g = user;
+    if (!g->in_page || g->page != item->page)
+        end_page(g);
+    g->in_page = true;
+    g->page = item->page;
+    uint64_t sum = mix(mix(g->page_sum, item->page), item->page_size);
+    sum = mix(mix(sum, item->offset), item->size);
+    sum = mix(mix(sum, item->is_free), item->dedicated);
+    g->page_sum = item->is_free ? sum : mix_allocation(sum, g, item);
+    return true;
+}
+
+static uint64_t state_and_objects(quire_memory *memory, uint64_t *objects)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(memory, &stats));
+    gathering g = {.memory = memory};
+    CHECK_OK(quire_memory_walk(memory, gather, &g));
+    end_page(&g);
+    *objects += g.objects;
+    uint64_t sum = mix(mix(g.total, stats.live_bytes), stats.requested_bytes);
+    sum = mix(mix(sum, stats.allocation_count), stats.reserved_bytes - stats.empty_bytes);
+    return mix(sum, stats.allocations - stats.frees);
+}
+
+uint64_t state_of_memory(quire_memory *memory)
+{
+    uint64_t objects = 0;
+    return state_and_objects(memory, &objects);
+}
+
+static bool gather_range(void *user, const quire_space_item *item)
+{
+    uint64_t *sum = user;
+    *sum = mix(mix(*sum, item->region), item->is_free);
+    *sum = mix(mix(*sum, item->offset), item->size);
+    *sum = mix(mix(*sum, item->left_padding), item->range.id);
+    *sum = mix(*sum, item->user);
+    return true;
+}
+
+uint64_t state_of_space(const quire_space *space)
+{
+    uint64_t sum = 1;
+    quire_space_stats stats;
+    CHECK_OK(quire_space_walk(space, gather_range, &sum));
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    sum = mix(mix(sum, stats.granule), stats.region_bytes);
+    sum = mix(mix(sum, stats.live_bytes), stats.padding_bytes);
+    sum = mix(mix(sum, stats.free_bytes), stats.largest_free);
+    sum = mix(mix(sum, stats.live_count), stats.free_count);
+    return mix(sum, stats.region_count);
+}
+
+/* What the backend counts must be what the library says: a page or object that is not is lost. */
+static void check_backend(const bench *t, const quire_device_stats *sums, uint64_t mapped)
+{
+    quire_device_stats stats;
+    CHECK_OK(quire_device_get_stats(t->device, &stats));
+    CHECK_EQ(stats.page_count, sums->page_count);
+    CHECK_EQ(stats.reserved_bytes, sums->reserved_bytes);
+    CHECK_EQ(stats.live_bytes, sums->live_bytes);
+    CHECK_EQ(stats.allocation_count, sums->allocation_count);
+    CHECK_EQ(stats.memory_count, sums->memory_count);
+    if (!t->on_fake)
+        return;
+    CHECK_EQ(t->fake.pages, sums->page_count);
+    CHECK_EQ(t->fake.page_bytes, sums->reserved_bytes);
+    CHECK_EQ(t->fake.objects, t->fake.table.object_create ? t->objects : 0);
+    CHECK_EQ(t->fake.maps, mapped);
+}
+
+static uint64_t memory_part(bench *t, quire_memory *memory, quire_device_stats *sums,
+                            uint64_t *mapped)
+{
+    quire_memory_stats stats;
+    quire_memory_info info;
+    CHECK_OK(quire_memory_check(memory));
+    CHECK_OK(quire_memory_get_stats(memory, &stats));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    sums->page_count += stats.page_count;
+    sums->reserved_bytes += stats.reserved_bytes;
+    sums->live_bytes += stats.live_bytes;
+    sums->allocation_count += stats.allocation_count;
+    sums->memory_count++;
+    *mapped += info.mappable ? stats.page_count : 0;
+    return state_and_objects(memory, &t->objects);
+}
+
+uint64_t bench_fingerprint(bench *t)
+{
+    uint64_t fail_at = t->host.fail_at, calls = t->host.calls, mapped = 0, sum = 0;
+    quire_device_stats sums = {0};
+    t->host.fail_at = 0; /* the walk below takes host memory; the plan must not see it */
+    t->objects = 0;
+    for (int i = 0; i < BENCH_MOST_MEMORIES; i++)
+        if (t->memories[i])
+            sum = mix(sum, memory_part(t, t->memories[i], &sums, &mapped));
+    if (t->device)
+        check_backend(t, &sums, mapped);
+    if (t->space) {
+        CHECK_OK(quire_space_check(t->space));
+        sum = mix(sum, state_of_space(t->space));
+    }
+    t->host.fail_at = fail_at;
+    t->host.calls = calls;
+    return sum;
+}
+
+/* ---- one step ------------------------------------------------------------------------------- */
+
+static uint64_t calls_so_far(const bench *t)
+{
+    return t->in_backend ? t->fake.fallible_calls : t->host.calls;
+}
+
+void bench_before(bench *t)
+{
+    CHECK(t->step + 1 < BENCH_MOST_STEPS);
+    uint32_t step = t->step++;
+    if (!t->fail_at)
+        t->calls_before[step] = calls_so_far(t);
+    bool comes =
+        t->fail_at > t->calls_before[step] && t->fail_at <= t->calls_before[step + 1] && !t->hit;
+    if (t->fail_at && (comes || (t->hit && t->from_then)))
+        t->before = bench_fingerprint(t);
+}
+
+static bool is_zero(const void *bytes, size_t size)
+{
+    const unsigned char *p = bytes;
+    while (size && !*p) {
+        p++;
+        size--;
+    }
+    return !size;
+}
+
+static void check_refusal(bench *t, const char *call, const void *out, size_t size)
+{
+    if (quire_last_result() != t->code || !*quire_last_error())
+        check_failed(__FILE__, __LINE__, "%s: the last error is %s '%s'", call,
+                     quire_result_name(quire_last_result()), quire_last_error());
+    int64_t native = t->in_backend ? t->fake.fail_native : 0;
+    if (quire_last_native_code() != native)
+        check_failed(__FILE__, __LINE__, "%s: the native code is %" PRId64 ", not %" PRId64, call,
+                     quire_last_native_code(), native);
+    if (!is_zero(out, size))
+        check_failed(__FILE__, __LINE__, "%s failed and its output is not zero", call);
+    if (bench_fingerprint(t) != t->before)
+        check_failed(__FILE__, __LINE__, "%s failed (call %" PRIu64 ") and changed something", call,
+                     t->fail_at);
+}
+
+/*
+ * A fault that did not reach the caller is right only where it was meant: a page that the backend
+ * had no memory for is asked for again, smaller, or the request is placed by the full pass.
+ */
+static void check_recovered(bench *t, const char *call)
+{
+    char create[32], map[32];
+    snprintf(create, sizeof create, "fake failure %d", FAKE_PAGE_CREATE);
+    snprintf(map, sizeof map, "fake failure %d", FAKE_MAP);
+    bool making = strstr(quire_last_error(), create) || strstr(quire_last_error(), map);
+    t->recovered++;
+    if (t->tolerance == BENCH_STRICT &&
+        !(t->in_backend && t->code == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY && making))
+        check_failed(__FILE__, __LINE__, "%s succeeded although call %" PRIu64 " failed", call,
+                     t->fail_at);
+}
+
+/* Judges a call; true: it is to be made again. */
+bool bench_after(bench *t, const char *call, quire_result result, void *out, size_t size)
+{
+    bool first = !t->hit && t->fail_at && calls_so_far(t) >= t->fail_at;
+    bool passes = !result || (t->accepted && result == t->accepted);
+    t->hit = t->hit || first;
+    if (passes && first)
+        check_recovered(t, call);
+    if (!passes) {
+        bool planned = first || (t->hit && t->from_then);
+        if (!planned || result != t->code || t->tolerance == BENCH_NEVER_FAILS)
+            check_failed(__FILE__, __LINE__, "%s gives %s, planned is %s at call %" PRIu64 ": %s",
+                         call, quire_result_name(result), quire_result_name(t->code), t->fail_at,
+                         quire_last_error());
+        check_refusal(t, call, out, size);
+        t->stopped = t->from_then;
+        if (!t->stopped)
+            return true;
+    }
+    t->accepted = QUIRE_SUCCESS;
+    t->tolerance = BENCH_STRICT;
+    return false;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+void bench_begin(bench *t, bool on_fake)
+{
+    test_memory_init(&t->host);
+    fake_init(&t->fake);
+    t->on_fake = on_fake;
+    t->device = NULL;
+    t->memory = NULL;
+    memset(t->memories, 0, sizeof t->memories);
+    t->space = NULL;
+    t->held_count = 0;
+    t->accepted = QUIRE_SUCCESS;
+    t->tolerance = BENCH_STRICT;
+    t->hit = t->stopped = false;
+    t->step = 0;
+}
+
+static void free_held(bench *t)
+{
+    for (uint32_t i = 0; i < t->held_count; i++) {
+        while (t->held[i].allocation.id && t->held[i].maps)
+            CHECK(bench_unmap(t, i));
+        if (t->held[i].allocation.id)
+            CHECK(t->held[i].reserved ? bench_abort(t, i) : bench_free(t, i));
+    }
+}
+
+/* Three ways to the end, by the number of the fault: all three must work from anywhere. */
+static void end_memory(bench *t, quire_memory **memory)
+{
+    if (t->fail_at % 3 == 2) {
+        quire_memory_destroy_all(memory);
+    } else {
+        if (t->fail_at % 3 == 1) {
+            uint64_t released = 1;
+            CHECK_OK(
+                quire_memory_trim(*memory, 0, &released)); /* may ask for memory, not need it */
+            test_memory_fail(&t->host, 1, true);
+        }
+        CHECK_OK(quire_memory_destroy(memory));
+    }
+    CHECK(!*memory);
+    CHECK_EQ(t->host.calls, 0); /* freeing, unmapping and destroying never allocate */
+}
+
+void bench_end(bench *t)
+{
+    bool opened = t->device != NULL;
+    test_memory_fail(&t->host, 1, true);
+    fake_fail(&t->fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
+    if (t->fail_at % 3 != 2)
+        free_held(t);
+    for (int i = 0; i < BENCH_MOST_MEMORIES; i++)
+        if (t->memories[i])
+            end_memory(t, &t->memories[i]);
+    quire_space_destroy(&t->space);
+    CHECK_OK(quire_device_destroy(&t->device));
+    CHECK(!t->device && !t->space);
+    CHECK_EQ(t->host.calls, 0);
+    CHECK_EQ(t->host.blocks, 0);
+    CHECK_EQ(t->host.bytes, 0);
+    CHECK_EQ(t->fake.pages, 0);
+    CHECK_EQ(t->fake.page_bytes, 0);
+    CHECK_EQ(t->fake.objects, 0);
+    CHECK_EQ(t->fake.maps, 0);
+    CHECK_EQ(t->fake.ended, opened && t->on_fake);
+    pthread_mutex_destroy(&t->host.lock);
+    pthread_mutex_destroy(&t->fake.lock);
+}
+
+/* One run; true when the planned fault was reached. */
+static bool run_once(bench *t, bench_scenario scenario, bool on_fake, uint64_t fail_at)
+{
+    t->fail_at = fail_at;
+    bench_begin(t, on_fake);
+    if (t->in_backend)
+        fake_fail(&t->fake, fail_at, t->from_then, t->code);
+    else
+        test_memory_fail(&t->host, fail_at, t->from_then);
+    bool done = scenario(t);
+    if (!fail_at)
+        t->calls_before[t->step] = calls_so_far(t);
+    if (!done && !t->stopped)
+        check_failed(__FILE__, __LINE__, "the scenario ended without a fault");
+    (void)bench_fingerprint(t);
+    bool hit = t->hit;
+    bench_end(t);
+    return hit;
+}
+
+uint64_t bench_run(bench *t, bench_scenario scenario, bool on_fake, bool in_backend,
+                   quire_result code)
+{
+    uint64_t injected = 0;
+    t->in_backend = in_backend;
+    t->code = code;
+    for (int mode = 0; mode < 2; mode++) {
+        t->from_then = mode != 0;
+        CHECK(!run_once(t, scenario, on_fake, 0));
+        uint64_t calls = t->calls_before[t->step], n = 1;
+        while (run_once(t, scenario, on_fake, n))
+            n++;
+        CHECK_EQ(n, calls + 1); /* every call was made to fail */
+        injected += calls;
+    }
+    return injected;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+bool bench_open(bench *t)
+{
+    quire_device *device;
+    const quire_host_memory *host = &t->host.callbacks;
+    quire_host_options options = {.device.host_memory = host};
+    TRY_OUT(t, device,
+            t->on_fake ? fake_open(&t->fake, host, &device) : quire_host_open(&options, &device));
+    t->device = device;
+    return true;
+}
+
+bool bench_memory(bench *t, const quire_memory_options *options)
+{
+    quire_memory *memory;
+    TRY_OUT(t, memory, quire_memory_create(t->device, options, &memory));
+    int i = 0;
+    while (t->memories[i])
+        i++;
+    CHECK(i < BENCH_MOST_MEMORIES);
+    t->memories[i] = t->memory = memory;
+    return true;
+}
+
+static bool hold(bench *t, quire_allocation allocation, uint64_t size, bool reserved)
+{
+    CHECK(t->held_count < BENCH_MOST_HELD);
+    t->held[t->held_count++] = (bench_held){t->memory, allocation, size, 0, reserved};
+    return true;
+}
+
+bool bench_allocate(bench *t, uint32_t count, const quire_allocation_options *options)
+{
+    for (; count; count--) {
+        quire_allocation made;
+        TRY_OUT(t, made, quire_allocate(t->memory, options, &made));
+        hold(t, made, options->size, false);
+    }
+    return true;
+}
+
+bool bench_reserve(bench *t, const quire_allocation_options *options)
+{
+    quire_allocation made;
+    TRY_OUT(t, made, quire_reserve(t->memory, options, &made));
+    return hold(t, made, options->size, true);
+}
+
+bool bench_buffer(bench *t, uint32_t count, const quire_buffer_options *options)
+{
+    for (; count; count--) {
+        quire_buffer made;
+        TRY_OUT(t, made, quire_buffer_create(t->memory, options, &made));
+        hold(t, made.allocation, options->size, false);
+    }
+    return true;
+}
+
+bool bench_image(bench *t, uint32_t count, const quire_image_options *options)
+{
+    for (; count; count--) {
+        quire_image made;
+        quire_image_info info;
+        TRY_OUT(t, made, quire_image_create(t->memory, options, &made));
+        CHECK_OK(quire_image_get_info(t->memory, made, &info));
+        hold(t, made.allocation, info.minimum_size, false);
+    }
+    return true;
+}
+
+/* The four below can neither fail nor ask for host memory. */
+static bool never_fails(const bench *t, quire_result result, uint64_t calls)
+{
+    CHECK_OK(result);
+    CHECK_EQ(t->host.calls, calls);
+    return true;
+}
+
+bool bench_commit(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    uint64_t calls = t->host.calls;
+    h->reserved = false;
+    return never_fails(t, quire_commit(h->memory, h->allocation), calls);
+}
+
+bool bench_abort(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    uint64_t calls = t->host.calls;
+    quire_allocation allocation = h->allocation;
+    h->allocation.id = 0;
+    return never_fails(t, quire_abort(h->memory, allocation), calls);
+}
+
+bool bench_free(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    uint64_t calls = t->host.calls;
+    quire_allocation allocation = h->allocation;
+    h->allocation.id = 0;
+    return never_fails(t, quire_free(h->memory, allocation), calls);
+}
+
+bool bench_unmap(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    uint64_t calls = t->host.calls;
+    h->maps--;
+    return never_fails(t, quire_unmap(h->memory, h->allocation), calls);
+}
+
+bool bench_free_every(bench *t, uint32_t nth)
+{
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < t->held_count; i++)
+        if (t->held[i].allocation.id && !t->held[i].maps && !t->held[i].reserved)
+            if (seen++ % nth == 0)
+                bench_free(t, i);
+    return true;
+}
+
+bool bench_map(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    void *pointer;
+    TRY_OUT(t, pointer, quire_map(h->memory, h->allocation, &pointer));
+    memset(pointer, 0x5a, h->size);
+    h->maps++;
+    return true;
+}
+
+static bool is_mappable(quire_memory *memory)
+{
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    return info.mappable;
+}
+
+bool bench_write(bench *t, uint32_t index)
+{
+    const bench_held *h = &t->held[index];
+    static const char bytes[64] = "what the fault tests write";
+    uint64_t size = h->size < sizeof bytes ? h->size : sizeof bytes;
+    TRY(t, quire_write(h->memory, h->allocation, h->size - size, bytes, size));
+    if (is_mappable(h->memory))
+        TRY(t, quire_flush(h->memory, h->allocation, 0, 0));
+    return true;
+}
+
+bool bench_read(bench *t, uint32_t index)
+{
+    const bench_held *h = &t->held[index];
+    char bytes[64];
+    uint64_t size = h->size < sizeof bytes ? h->size : sizeof bytes;
+    TRY(t, quire_read(h->memory, h->allocation, h->size - size, bytes, size));
+    if (is_mappable(h->memory))
+        TRY(t, quire_invalidate(h->memory, h->allocation, 0, 0));
+    return true;
+}
+
+bool bench_name(bench *t, uint32_t index, const char *name)
+{
+    TRY(t, quire_allocation_set_name(t->held[index].memory, t->held[index].allocation, name));
+    return true;
+}
+
+static bool drop_text(void *user, const char *text, size_t size)
+{
+    (void)user;
+    (void)text;
+    (void)size;
+    return true;
+}
+
+static bool drop_item(void *user, const quire_item *item)
+{
+    *(uint64_t *)user += item->size;
+    return true;
+}
+
+bool bench_look(bench *t)
+{
+    uint64_t bytes = 0;
+    quire_memory_stats stats;
+    quire_device_stats device;
+    TRY(t, quire_memory_walk(t->memory, drop_item, &bytes));
+    TRY(t, quire_memory_write_json(t->memory, drop_text, NULL));
+    TRY(t, quire_memory_write_svg(t->memory, drop_text, NULL));
+    TRY_OUT(t, stats, quire_memory_get_stats(t->memory, &stats));
+    TRY_OUT(t, device, quire_device_get_stats(t->device, &device));
+    return true;
+}
+
+bool bench_trim(bench *t)
+{
+    uint64_t released;
+    t->tolerance = BENCH_NEVER_FAILS;
+    TRY_OUT(t, released, quire_memory_trim(t->memory, 0, &released));
+    return true;
+}
+
+/* ---- refused calls -------------------------------------------------------------------------- */
+
+enum { MOST_NAMES = 128, NAME_ROOM = 64 };
+
+static struct {
+    char names[MOST_NAMES][NAME_ROOM]; /* the functions called so far */
+    uint32_t name_count;
+    uint32_t checks;
+} refusals;
+
+/* Puts the identifier that begins at `text` into `name`, which is cut where it ends. */
+static void copy_name(const char *text, char name[NAME_ROOM])
+{
+    size_t length = 0;
+    for (; (isalnum((unsigned char)*text) || *text == '_') && length + 1 < NAME_ROOM; text++)
+        name[length++] = *text;
+    name[length] = '\0';
+}
+
+static bool was_called(const char *name)
+{
+    for (uint32_t i = 0; i < refusals.name_count; i++)
+        if (!strcmp(refusals.names[i], name))
+            return true;
+    return false;
+}
+
+void refusal_begin(bench *t)
+{
+    t->before = bench_fingerprint(t);
+}
+
+void refusal_count(const char *file, int line, bench *t, const char *call)
+{
+    char name[NAME_ROOM];
+    const char *begin = strstr(call, "quire_");
+    copy_name(begin ? begin : "", name);
+    refusals.checks++;
+    if (bench_fingerprint(t) != t->before)
+        check_failed(file, line, "%s changed something", call);
+    if (was_called(name))
+        return;
+    CHECK(refusals.name_count < MOST_NAMES);
+    memcpy(refusals.names[refusals.name_count++], name, sizeof name);
+}
+
+void refusal_check(const char *file, int line, bench *t, const char *call, quire_result actual,
+                   quire_result expected, const void *out, size_t size)
+{
+    check_result(file, line, call, actual, expected);
+    if (!is_zero(out, size))
+        check_failed(file, line, "%s failed and its output is not zero", call);
+    refusal_count(file, line, t, call);
+}
+
+uint32_t refusal_checks(void)
+{
+    return refusals.checks;
+}
+
+uint32_t refusal_covers(const char *root, const char *header)
+{
+    char path[512], text[1024], name[NAME_ROOM];
+    snprintf(path, sizeof path, "%s/include/quire/%s", root, header);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        check_failed(__FILE__, __LINE__, "no %s: give the source folder by --root", path);
+    uint32_t found = 0, declared = 0;
+    bool wanted = false; /* between QUIRE_API and the name of the function */
+    while (fgets(text, sizeof text, file)) {
+        bool begins = !strncmp(text, "QUIRE_API ", 10);
+        declared += begins;
+        wanted = wanted || begins;
+        for (const char *at = text; wanted && (at = strstr(at, "quire_")) != NULL;) {
+            copy_name(at, name);
+            at += strlen(name);
+            if (*at != '(')
+                continue;
+            wanted = false;
+            found++;
+            if (!was_called(name))
+                check_failed(__FILE__, __LINE__, "%s of %s has no check here", name, header);
+        }
+    }
+    fclose(file);
+    CHECK_EQ(found, declared);
+    return found;
+}
+
+const char *state_root(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i++)
+        if (!strcmp(argv[i], "--root"))
+            return argv[i + 1];
+    return ".";
+}

@@ -1,0 +1,179 @@
+/*
+ * state.h - what the fault and misuse tests share: a fingerprint of everything that can be seen of a
+ * memory or a space, a bench on which the n-th call of a scenario is made to fail, and the record of
+ * refused calls that proves that no public function was forgotten.
+ *
+ * A scenario is a chain of bench_ calls joined by &&. Each of them makes one public call after the
+ * other by TRY; the call that the planned fault hits must be refused as the contract says, with its
+ * outputs zeroed and nothing changed, and is then made again (fault once) or ends the scenario
+ * (fault from then on). Not thread-safe.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_STATE_H
+#define QUIRE_TESTS_SUPPORT_STATE_H
+
+#include "quire/host.h"
+#include "quire/quire.h"
+#include "tests/support/fake.h"
+#include "tests/support/plain.h"
+
+/* ---- fingerprints --------------------------------------------------------------------------- */
+
+/*
+ * Of a memory: every range of the pages that hold an allocation, with handles, names, map counts
+ * and all that quire_allocation_get_info says, and the figures of what is live. Left out is what a
+ * refused call may change: pages kept empty (giving them back, or keeping one that was made and not
+ * used, is invisible to allocations) and with them reserved_bytes, page_count, free_bytes,
+ * largest_free and fragmentation; peaks, failures, full passes, backend calls and times, metadata;
+ * `allocations` and `frees`, which count a placement that was undone.
+ */
+uint64_t state_of_memory(quire_memory *memory);
+
+/* Of a space: every range, and all figures but metadata and full passes. */
+uint64_t state_of_space(const quire_space *space);
+
+/* ---- the bench ------------------------------------------------------------------------------ */
+
+enum { BENCH_MOST_HELD = 1024, BENCH_MOST_STEPS = 8192, BENCH_MOST_MEMORIES = 4 };
+
+/* What a call may make of a fault below it; strict, unless a step says otherwise. */
+typedef enum bench_tolerance {
+    BENCH_STRICT = 0,
+    BENCH_MAY_SUCCEED, /* it counts refusals and goes on, as a replay does */
+    BENCH_NEVER_FAILS  /* it does without, as a trim does */
+} bench_tolerance;
+
+typedef struct bench_held {
+    quire_memory *memory;
+    quire_allocation allocation;
+    uint64_t size;
+    uint32_t maps;
+    bool reserved;
+} bench_held;
+
+typedef struct bench {
+    test_memory host;
+    fake_backend fake;
+    bool on_fake;
+    quire_device *device;
+    quire_memory *memories[BENCH_MOST_MEMORIES];
+    quire_memory *memory; /* the one made last; what the calls below work on */
+    quire_space *space;
+    bench_held held[BENCH_MOST_HELD];
+    uint32_t held_count;
+
+    /* the plan: call `fail_at` (0: none) of the host memory or of the backend ends with `code` */
+    bool in_backend;
+    uint64_t fail_at;
+    bool from_then;
+    quire_result code;
+    quire_result accepted; /* a refusal that belongs to the scenario, for the next TRY */
+
+    /* what happened */
+    bool hit;                  /* the planned call was reached */
+    bool stopped;              /* the scenario ended there */
+    bench_tolerance tolerance; /* of the next TRY */
+    uint32_t step;
+    uint64_t calls_before[BENCH_MOST_STEPS]; /* of the fault-free run, by step */
+    uint64_t before;                         /* fingerprint before the step, where it is wanted */
+    uint64_t objects;                        /* buffers and images seen by the last fingerprint */
+    uint64_t recovered; /* faults after which the call still succeeded, over all runs */
+} bench;
+
+typedef bool (*bench_scenario)(bench *t);
+
+/*
+ * Runs a scenario without a fault, then once for every call in it that fails, once and from then
+ * on; returns the number of faults that were hit.
+ */
+uint64_t bench_run(bench *t, bench_scenario scenario, bool on_fake, bool in_backend,
+                   quire_result code);
+
+/* A bench without faults, for tests that need objects to misuse. */
+void bench_begin(bench *t, bool on_fake);
+
+/*
+ * Unmaps, frees, trims and destroys all that is left while every host allocation and every fallible
+ * backend call fails, and checks that nothing remains.
+ */
+void bench_end(bench *t);
+
+/* All memories and the space in one number; checks every record and that the backend agrees. */
+uint64_t bench_fingerprint(bench *t);
+
+void bench_before(bench *t);
+bool bench_after(bench *t, const char *call, quire_result result, void *out, size_t size);
+
+/* Makes a call as a step of the scenario; returns false from the function where it must end. */
+#define TRY_OUT(t, out, call)                                                                      \
+    do {                                                                                           \
+        bench_before(t);                                                                           \
+        do                                                                                         \
+            memset(&(out), 0xaa, sizeof(out));                                                     \
+        while (bench_after((t), #call, (call), &(out), sizeof(out)));                              \
+        if ((t)->stopped)                                                                          \
+            return false;                                                                          \
+    } while (0)
+
+#define TRY(t, call)                                                                               \
+    do {                                                                                           \
+        bench_before(t);                                                                           \
+        while (bench_after((t), #call, (call), NULL, 0)) {                                         \
+        }                                                                                          \
+        if ((t)->stopped)                                                                          \
+            return false;                                                                          \
+    } while (0)
+
+/* Steps. `index` counts what was allocated in this run, from 0. */
+bool bench_open(bench *t);
+bool bench_memory(bench *t, const quire_memory_options *options);
+bool bench_allocate(bench *t, uint32_t count, const quire_allocation_options *options);
+bool bench_reserve(bench *t, const quire_allocation_options *options);
+bool bench_commit(bench *t, uint32_t index);
+bool bench_abort(bench *t, uint32_t index);
+bool bench_buffer(bench *t, uint32_t count, const quire_buffer_options *options);
+bool bench_image(bench *t, uint32_t count, const quire_image_options *options);
+bool bench_free(bench *t, uint32_t index);
+bool bench_free_every(bench *t, uint32_t nth); /* the allocations that live, each nth of them */
+bool bench_map(bench *t, uint32_t index);
+bool bench_unmap(bench *t, uint32_t index);
+bool bench_write(bench *t, uint32_t index); /* and flushes, where that can be */
+bool bench_read(bench *t, uint32_t index);  /* and invalidates */
+bool bench_name(bench *t, uint32_t index, const char *name);
+bool bench_look(bench *t); /* walk, JSON, SVG, figures, owner: everything of quire/insight.h */
+bool bench_trim(bench *t);
+
+/* ---- refused calls -------------------------------------------------------------------------- */
+
+/*
+ * The call is refused with exactly this code and a sentence, its output is zeroed and nothing of the
+ * bench changed. The called function counts as misused.
+ */
+#define REFUSED_OUT(t, code, out, call)                                                            \
+    (memset(&(out), 0xaa, sizeof(out)),                                                            \
+     refusal_check(__FILE__, __LINE__, (t), #call, (call), (code), &(out), sizeof(out)))
+#define REFUSED(t, code, call)                                                                     \
+    refusal_check(__FILE__, __LINE__, (t), #call, (call), (code), NULL, 0)
+
+/* A call that cannot be refused takes what it is given: nothing happens. */
+#define HARMLESS(t, call) ((call), refusal_count(__FILE__, __LINE__, (t), #call))
+
+void refusal_check(const char *file, int line, bench *t, const char *call, quire_result actual,
+                   quire_result expected, const void *out, size_t size);
+void refusal_count(const char *file, int line, bench *t, const char *call);
+
+/* Taken anew after every change that a test makes on purpose. */
+void refusal_begin(bench *t);
+
+/* Single checks so far in this program. */
+uint32_t refusal_checks(void);
+
+/*
+ * Reads ROOT/include/quire/HEADER and checks that every function declared in it with QUIRE_API was
+ * called by one of the macros above. Returns their number.
+ */
+uint32_t refusal_covers(const char *root, const char *header);
+
+/* The text behind --root on the command line, or ".". */
+const char *state_root(int argc, char **argv);
+
+#endif
