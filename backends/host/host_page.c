@@ -13,6 +13,7 @@
 
 #include "backends/host/host.h"
 #include "src/base/bits.h"
+#include "src/base/result.h"
 
 /* log2 of the huge page's size where the kernel's ABI wants it, for mmap and memfd_create alike. */
 #define HUGE_2_MIB (21 << 26)
@@ -40,7 +41,7 @@ static quire_result fail_errno(const char *what, uint64_t size)
     int code = errno;
     quire_result result = code == EPERM || code == EACCES ? QUIRE_ERROR_NOT_PERMITTED
                                                           : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
-    return quire_backend_fail(result, code, "%s of %llu bytes: %s", what, (unsigned long long)size,
+    return quire_backend_fail(result, code, "%s of %s: %s", what, qi_bytes(size).text,
                               strerror(code));
 }
 
@@ -133,9 +134,9 @@ static quire_result take_from_heap(qi_host_device *device, uint32_t heap, uint64
     do {
         if (size > limit - used)
             return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
-                                      "heap %u of '%s' has %llu of %llu bytes left, %llu wanted",
-                                      heap, device->name, (unsigned long long)(limit - used),
-                                      (unsigned long long)limit, (unsigned long long)size);
+                                      "heap %u of '%s' has %s of %s left, %s wanted", heap,
+                                      device->name, qi_bytes(limit - used).text,
+                                      qi_bytes(limit).text, qi_bytes(size).text);
     } while (!qi_atomic_exchange_if_u64(&device->heap_used[heap], &used, used + size));
     return QUIRE_SUCCESS;
 }

@@ -5,8 +5,8 @@
  * Conventions that hold everywhere and are not repeated at each function:
  *  - Sizes, offsets and alignments are bytes in uint64_t; counts are uint32_t or uint64_t.
  *  - Option structs are read only during the call; {0} is a good default; `reserved` must be zero.
- *  - Outputs are written fully on success and zeroed on failure, and on failure nothing changed; the
- *    bytes of a copy that failed half way are the exception.
+ *  - Outputs are written fully on success and zeroed on failure, and on failure nothing changed
+ *    (the bytes of a copy that failed half way excepted).
  *  - `_destroy` takes a pointer to the handle, sets it to NULL and accepts a pointer to NULL.
  *  - Functions are not async-signal-safe.
  */

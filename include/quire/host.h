@@ -38,8 +38,8 @@ typedef struct quire_host_profile {
     uint32_t kind_count;                /* 1 to QUIRE_MOST_KINDS */
     quire_heap heaps[QUIRE_MOST_HEAPS]; /* size 0: 8 GiB */
     quire_kind kinds[QUIRE_MOST_KINDS];
-    quire_limits limits; /* 0: the host backend's own; page_granularity and page_alignment are
-                            raised to what the host needs */
+    quire_limits limits; /* 0: the host backend's own; granularity and alignments are raised to what
+                            the host needs: 256 B, 2 MiB, and 64 B for buffers and image rows */
 } quire_host_profile;
 
 typedef struct quire_host_options {

@@ -57,7 +57,7 @@ qi_bytes_text qi_bytes(uint64_t bytes)
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     size_t unit = 0;
     double value = (double)bytes;
-    while (value >= 1024.0 && unit + 1 < sizeof units / sizeof *units) {
+    while (value >= 1023.995 && unit + 1 < sizeof units / sizeof *units) {
         value /= 1024.0;
         unit++;
     }

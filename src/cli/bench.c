@@ -399,8 +399,7 @@ static int run_speed(const benching *b)
 int run_bench(const command *self, int argc, char **argv)
 {
     benching b = {.repeats = DEFAULT_REPEATS};
-    bool threaded = false;
-    uint64_t threads = 0;
+    uint64_t threads = UINT64_MAX; /* not asked for */
     const option_spec specs[] = {
         {"fit", "F", "segregated (default) or first", OPTION_FIT, &b.fit},
         {"threads", "N", "N threads share one memory; without: a bare space, one thread",
@@ -411,13 +410,12 @@ int run_bench(const command *self, int argc, char **argv)
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &b.workload);
     if (code >= 0)
         return code;
-    for (int i = 0; i < argc; i++)
-        threaded = threaded || !strncmp(argv[i], "--threads", strlen("--threads"));
+    bool threaded = threads != UINT64_MAX;
     if (!b.repeats || b.repeats > MOST_REPEATS)
         return bad_usage(self, "--repeats takes 1 to %d", MOST_REPEATS);
     if (threaded && (!threads || threads > MOST_THREADS))
         return bad_usage(self, "--threads takes 1 to %d", MOST_THREADS);
-    b.threads = threads;
+    b.threads = threaded ? threads : 0;
     bool ramp = !strncmp(b.workload, "ramp-", 5), fill = !strncmp(b.workload, "fill-", 5);
     if ((ramp || fill) && threaded)
         return bad_usage(self, "%s measures a bare space: no --threads", b.workload);

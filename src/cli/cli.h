@@ -63,6 +63,12 @@ int bad_usage(const command *self, const char *format, ...) QUIRE_PRINTF(2, 3);
 /* Prints the thread's last error; returns EXIT_FAILED. */
 int fail_with_last_error(void);
 
+/* "s" unless the count is 1. */
+const char *plural(uint64_t count);
+
+/* Prints a name that came from outside, its control characters replaced. */
+void print_clean(const char *text);
+
 /* ---- devices (open.c, profile.c) ---------------------------------------------------------- */
 
 /* What --backend and --profile say. */

@@ -46,7 +46,8 @@ char *read_file(const char *path, size_t *size)
         return complain(path, strerror(errno));
     if (!fstat(fileno(file), &info) && S_ISDIR(info.st_mode)) {
         fclose(file);
-        return complain(path, "it is a directory, not a file");
+        fprintf(stderr, "%s: it is a directory, not a file\n", path);
+        return NULL;
     }
     char *text = read_stream(file, size);
     bool broken = ferror(file);

@@ -28,6 +28,15 @@ static void print_help(FILE *out)
                  "Exit status: 0 success, 1 failure, 2 bad usage.\n");
 }
 
+/* Results that did not get out are a failure. */
+static int end_output(int code)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return code;
+    fprintf(stderr, "quire: standard output cannot be written\n");
+    return EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -36,21 +45,17 @@ int main(int argc, char **argv)
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         print_help(stdout);
-        return EXIT_OK;
+        return end_output(EXIT_OK);
     }
     if (!strcmp(argv[1], "--version")) {
         printf("quire %s\n", quire_version());
-        return EXIT_OK;
+        return end_output(EXIT_OK);
     }
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(argv[1], COMMANDS[i].name))
             continue;
         int code = COMMANDS[i].run(&COMMANDS[i], argc - 1, argv + 1);
-        if (fflush(stdout) || ferror(stdout)) {
-            fprintf(stderr, "quire: standard output cannot be written\n");
-            return EXIT_FAILED;
-        }
-        return code;
+        return end_output(code);
     }
     fprintf(stderr, "quire: there is no command '%s'; quire --help lists them\n", argv[1]);
     return EXIT_USAGE;

@@ -25,7 +25,8 @@ static bool events_until(const mapping *m, uint64_t *count)
         *count = info->event_count ? info->peak_event + 1 : 0;
     else if (strcmp(m->at, "end")) {
         char rest = 0;
-        return sscanf(m->at, "%" SCNu64 "%c", count, &rest) == 1 && *count &&
+        return *m->at >= '0' && *m->at <= '9' &&
+               sscanf(m->at, "%" SCNu64 "%c", count, &rest) == 1 && *count &&
                *count <= info->event_count;
     }
     return true;
@@ -51,7 +52,7 @@ static int play(const command *self, mapping *m)
 {
     uint64_t count = 0;
     if (!events_until(m, &count))
-        return bad_usage(self, "--at takes peak, end, or a number of events up to %" PRIu64,
+        return bad_usage(self, "--at takes peak, end, or a number of events from 1 to %" PRIu64,
                          m->playing.info.event_count);
     quire_replay_options options = {
         .event_count = count,

@@ -1,6 +1,7 @@
 /*
  * options.c - one table per subcommand drives getopt_long and --help.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -22,8 +23,20 @@ int bad_usage(const command *self, const char *format, ...)
 
 int fail_with_last_error(void)
 {
-    fprintf(stderr, "quire: %s\n", quire_last_error());
+    if (!ferror(stdout)) /* else main tells that the output did not get out */
+        fprintf(stderr, "quire: %s\n", quire_last_error());
     return EXIT_FAILED;
+}
+
+const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+void print_clean(const char *text)
+{
+    for (; *text; text++)
+        putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
 }
 
 static void print_help(const command *self, const option_spec *specs, size_t count)
@@ -35,7 +48,7 @@ static void print_help(const command *self, const option_spec *specs, size_t cou
                  specs[i].argument ? specs[i].argument : "");
         printf("  %-18s %s\n", left, specs[i].help);
     }
-    printf("  %-18s %s\n", "--help", "this text");
+    printf("  %-18s %s\n", "-h, --help", "this text");
 }
 
 static bool parse_number(const char *text, uint64_t *number, const char **rest)
@@ -56,7 +69,7 @@ static bool parse_size(const char *text, uint64_t *size)
     const char *rest = NULL;
     if (!parse_number(text, size, &rest))
         return false;
-    const char *unit = *rest ? strchr(units, *rest & ~0x20) : NULL;
+    const char *unit = *rest ? strchr(units, toupper((unsigned char)*rest)) : NULL;
     if (unit) {
         unsigned shift = 10 * (unsigned)(unit - units + 1);
         if (*size > UINT64_MAX >> shift)
@@ -101,7 +114,7 @@ static const char *apply(const option_spec *spec, const char *value)
     case OPTION_NUMBER:
         return parse_number(value, spec->target, &rest) && !*rest ? NULL : "a number";
     case OPTION_FIT:
-        return parse_fit(value, spec->target) ? NULL : "segregated, first, buddy or linear";
+        return parse_fit(value, spec->target) ? NULL : "segregated or first";
     }
     return NULL;
 }
@@ -117,12 +130,15 @@ int parse_options(const command *self, int argc, char **argv, const option_spec 
     longs[count] = (struct option){"help", no_argument, NULL, help};
     opterr = 0;
     optind = 1;
-    for (int found; (found = getopt_long(argc, argv, ":", longs, NULL)) != -1;) {
+    for (int found; (found = getopt_long(argc, argv, ":h", longs, NULL)) != -1;) {
         if (found == ':')
             return bad_usage(self, "%s wants a value", argv[optind - 1]);
+        if (found == '?' && optopt >= ' ' && optopt < 0x7f)
+            return bad_usage(self, "there is no option -%c", optopt);
         if (found == '?')
-            return bad_usage(self, "there is no option %s", argv[optind - 1]);
-        if (found == help) {
+            return bad_usage(self, "%s is no option, stands for several, or takes no value",
+                             argv[optind - 1]);
+        if (found == help || found == 'h') {
             print_help(self, specs, count);
             return EXIT_OK;
         }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/result.h"
+#include "src/cli/cli.h"
 
 enum { CELLS = 64, LEVELS = 8 };
 
@@ -30,8 +31,8 @@ static void print_row(const row *r)
         int level = r->filled[i] ? 1 + (int)(share * (LEVELS - 1) + 0.001) : 0;
         fputs(blocks[level > LEVELS ? LEVELS : level], stdout);
     }
-    printf(" %10s  %3.0f%%  %" PRIu64 " allocations\n", qi_bytes(r->page_size).text,
-           100.0 * (double)r->live / (double)r->page_size, r->count);
+    printf(" %10s  %3.0f%%  %" PRIu64 " allocation%s\n", qi_bytes(r->page_size).text,
+           100.0 * (double)r->live / (double)r->page_size, r->count, plural(r->count));
 }
 
 /* Spreads [begin, end) over the cells it covers. */
@@ -75,9 +76,10 @@ quire_result print_page_map(quire_memory *memory)
     row r = {0};
     qi_ignore(quire_memory_get_info(memory, &info));
     qi_ignore(quire_memory_get_stats(memory, &stats));
-    printf("%s: %s live in %" PRIu64 " allocations, %s reserved in %" PRIu64 " pages\n", info.name,
-           qi_bytes(stats.live_bytes).text, stats.allocation_count,
-           qi_bytes(stats.reserved_bytes).text, stats.page_count);
+    printf("%s: %s live in %" PRIu64 " allocation%s, %s reserved in %" PRIu64 " page%s\n",
+           info.name, qi_bytes(stats.live_bytes).text, stats.allocation_count,
+           plural(stats.allocation_count), qi_bytes(stats.reserved_bytes).text, stats.page_count,
+           plural(stats.page_count));
     quire_result result = quire_memory_walk(memory, add_item, &r);
     if (r.open)
         print_row(&r);

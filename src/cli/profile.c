@@ -4,15 +4,24 @@
  * checks anyway (heap indices, limits), by opening the device.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/cli/cli.h"
 
-static bool complain(const char *path, const char *what, const char *where)
+static bool complain(const char *path, const char *format, ...) QUIRE_PRINTF(2, 3);
+
+static bool complain(const char *path, const char *format, ...)
 {
-    fprintf(stderr, "quire: %s: %s%s%s\n", path, what, where ? " " : "", where ? where : "");
+    fprintf(stderr, "quire: %s: ", path);
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\n");
     return false;
 }
 
@@ -36,14 +45,14 @@ static bool read_number(const json_t *value, uint64_t *number)
 static bool read_optional(const char *path, const json_t *object, const char *key, uint64_t *number)
 {
     const json_t *value = json_object_get(object, key);
-    return !value || read_number(value, number) || complain(path, "this is not a number:", key);
+    return !value || read_number(value, number) || complain(path, "\"%s\" is not a number", key);
 }
 
-static bool read_heap_flags(const char *path, const json_t *heap, uint32_t *flags)
+static bool read_heap_flags(const char *path, uint32_t index, const json_t *heap, uint32_t *flags)
 {
     const json_t *names = json_object_get(heap, "flags");
     if (!json_is_array(names))
-        return complain(path, "a heap has no list of", "\"flags\"");
+        return complain(path, "heap %" PRIu32 " has no list of flags", index);
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         if (name && !strcmp(name, "DEVICE_LOCAL"))
@@ -51,23 +60,26 @@ static bool read_heap_flags(const char *path, const json_t *heap, uint32_t *flag
         else if (name && !strcmp(name, "MULTI_INSTANCE"))
             *flags |= QUIRE_HEAP_MULTI_INSTANCE;
         else
-            return complain(path, "there is no heap flag", name ? name : "of this type");
+            return complain(path, "heap %" PRIu32 ": there is no heap flag '%s'", index,
+                            name ? name : "(not a text)");
     }
     return true;
 }
 
-static bool read_kind_flags(const char *path, const json_t *kind, quire_memory_flags *flags)
+static bool read_kind_flags(const char *path, uint32_t index, const json_t *kind,
+                            quire_memory_flags *flags)
 {
     const json_t *names = json_object_get(kind, "flags");
     if (!json_is_array(names))
-        return complain(path, "a memory type has no list of", "\"flags\"");
+        return complain(path, "memory type %" PRIu32 " has no list of flags", index);
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         quire_memory_flags flag = 1;
         while (name && quire_memory_flag_name(flag) && strcmp(name, quire_memory_flag_name(flag)))
             flag <<= 1;
         if (!name || !quire_memory_flag_name(flag))
-            return complain(path, "there is no memory flag", name ? name : "of this type");
+            return complain(path, "memory type %" PRIu32 ": there is no memory flag '%s'", index,
+                            name ? name : "(not a text)");
         *flags |= flag;
     }
     return true;
@@ -76,12 +88,13 @@ static bool read_kind_flags(const char *path, const json_t *kind, quire_memory_f
 static bool read_heaps(const char *path, const json_t *heaps, quire_host_profile *profile)
 {
     if (!json_array_size(heaps) || json_array_size(heaps) > QUIRE_MOST_HEAPS)
-        return complain(path, "a device has 1 to 16 heaps: see", "\"heaps\"");
+        return complain(path, "\"heaps\" lists %zu: a device has 1 to %d", json_array_size(heaps),
+                        QUIRE_MOST_HEAPS);
     profile->heap_count = (uint32_t)json_array_size(heaps);
     for (uint32_t i = 0; i < profile->heap_count; i++) {
         const json_t *heap = json_array_get(heaps, i);
         if (!read_optional(path, heap, "size", &profile->heaps[i].size) ||
-            !read_heap_flags(path, heap, &profile->heaps[i].flags))
+            !read_heap_flags(path, i, heap, &profile->heaps[i].flags))
             return false;
     }
     return true;
@@ -90,15 +103,17 @@ static bool read_heaps(const char *path, const json_t *heaps, quire_host_profile
 static bool read_kinds(const char *path, const json_t *kinds, quire_host_profile *profile)
 {
     if (!json_array_size(kinds) || json_array_size(kinds) > QUIRE_MOST_KINDS)
-        return complain(path, "a device has 1 to 32 memory types: see", "\"types\"");
+        return complain(path, "\"types\" lists %zu: a device has 1 to %d", json_array_size(kinds),
+                        QUIRE_MOST_KINDS);
     profile->kind_count = (uint32_t)json_array_size(kinds);
     for (uint32_t i = 0; i < profile->kind_count; i++) {
         const json_t *kind = json_array_get(kinds, i);
         uint64_t heap = 0;
         if (!read_number(json_object_get(kind, "heap"), &heap) || heap >= profile->heap_count)
-            return complain(path, "a memory type names a heap that is not there: see", "\"types\"");
+            return complain(path, "memory type %" PRIu32 " names no heap of the %" PRIu32, i,
+                            profile->heap_count);
         profile->kinds[i].heap = (uint32_t)heap;
-        if (!read_kind_flags(path, kind, &profile->kinds[i].flags))
+        if (!read_kind_flags(path, i, kind, &profile->kinds[i].flags))
             return false;
     }
     return true;
@@ -107,6 +122,8 @@ static bool read_kinds(const char *path, const json_t *kinds, quire_host_profile
 static bool read_limits(const char *path, const json_t *limits, quire_limits *out)
 {
     uint64_t storage = 0, uniform = 0;
+    if (limits && !json_is_object(limits))
+        return complain(path, "\"limits\" is not an object");
     if (!read_optional(path, limits, "bufferImageGranularity", &out->buffer_image_granularity) ||
         !read_optional(path, limits, "nonCoherentAtomSize", &out->non_coherent_atom) ||
         !read_optional(path, limits, "maxMemoryAllocationCount", &out->most_pages) ||
@@ -122,15 +139,18 @@ static bool read_root(const char *path, const json_t *root, quire_host_profile *
                       char **name)
 {
     if (!json_is_object(root))
-        return complain(path, "a profile is one JSON object", NULL);
-    const char *given = json_string_value(json_object_get(root, "name"));
+        return complain(path, "a profile is one JSON object");
+    const json_t *title = json_object_get(root, "name");
+    const char *given = json_string_value(title);
+    if (title && !given)
+        return complain(path, "\"name\" is not a text");
     if (!read_heaps(path, json_object_get(root, "heaps"), profile) ||
         !read_kinds(path, json_object_get(root, "types"), profile) ||
         !read_limits(path, json_object_get(root, "limits"), &profile->limits))
         return false;
     *name = strdup(given ? given : path);
     profile->name = *name;
-    return *name || complain(path, "no memory for its name", NULL);
+    return *name || complain(path, "no memory for its name");
 }
 
 bool read_profile(const char *path, quire_host_profile *profile, char **name)
@@ -139,6 +159,10 @@ bool read_profile(const char *path, quire_host_profile *profile, char **name)
     char *text = read_file(path, &size);
     if (!text)
         return false;
+    if (!size) {
+        free(text);
+        return complain(path, "the file is empty");
+    }
     json_error_t error;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     free(text);

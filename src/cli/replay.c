@@ -41,7 +41,7 @@ static void print_text(const replaying *r, uint64_t page_size)
            qi_bytes(o->left_bytes).text);
     printf("  most asked for         %s\n", qi_bytes(o->peak_requested_bytes).text);
     printf("  most held              %s\n", qi_bytes(o->peak_live_bytes).text);
-    printf("  most reserved          %s, %.4f of the most asked for\n",
+    printf("  most reserved          %s, %.4f times the most asked for\n",
            qi_bytes(o->peak_reserved_bytes).text, ratio);
     printf("  pages                  %" PRIu64 " made, %" PRIu64 " given back, most %" PRIu64
            " at a time\n",

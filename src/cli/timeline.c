@@ -3,8 +3,10 @@
  */
 #include "src/cli/timeline.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/result.h"
 #include "src/base/writer.h"
@@ -149,7 +151,7 @@ bool timeline_write(const timeline *t, const char *path, const playing *p,
 {
     FILE *file = fopen(path, "wb");
     if (!file) {
-        perror(path);
+        fprintf(stderr, "quire: %s: %s\n", path, strerror(errno));
         return false;
     }
     qi_writer w;

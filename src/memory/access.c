@@ -22,9 +22,9 @@ static quire_result refuse_null(void)
 static quire_result refuse_device_only(const quire_memory *memory)
 {
     return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
-                        "memory '%s' of kind %u cannot be mapped (flags 0x%x): use quire_write and "
+                        "memory '%s' of kind %u cannot be mapped (%s): use quire_write and "
                         "quire_read, or a host-visible memory",
-                        memory->name, memory->kind, memory->flags);
+                        memory->name, memory->kind, qi_flags(memory->flags).text);
 }
 
 static quire_result refuse_range(uint64_t limit, uint64_t offset, uint64_t size)

@@ -229,9 +229,9 @@ quire_result quire_device_destroy(quire_device **device)
     list_memories(ending, names, sizeof names);
     qi_lock_release(&ending->lock);
     if (count) {
-        qi_log(&ending->log, QUIRE_LOG_WARNING, "device '%s' cannot go: %u memories live: %s",
+        qi_log(&ending->log, QUIRE_LOG_WARNING, "device '%s' cannot go, memories live (%u): %s",
                ending->info.name, count, names);
-        return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' has %u live memories: %s",
+        return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' still has live memories (%u): %s",
                             ending->info.name, count, names);
     }
     *device = NULL;

@@ -42,6 +42,13 @@ static inline bool qi_device_offers(const quire_device *device, quire_backend_fe
     return (device->table.features & feature) != 0;
 }
 
+/* kind.c: memory flags in words, "DEVICE_LOCAL|HOST_VISIBLE" or "no flags"; as qi_bytes is used. */
+typedef struct qi_flags_text {
+    char text[160];
+} qi_flags_text;
+
+qi_flags_text qi_flags(quire_memory_flags flags);
+
 /* kind.c: what an intent asks of a kind; refuses contradictions and what the backend cannot do. */
 QUIRE_MUST_USE quire_result qi_kind_request_for(const quire_device *device,
                                                 const quire_intent *intent,

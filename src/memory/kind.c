@@ -6,6 +6,7 @@
  * memory that the host can reach is not used up by work that never looks at it). Drivers order
  * their kinds by speed, so that the lowest index wins between equals.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "src/base/bits.h"
@@ -30,6 +31,17 @@ const char *quire_memory_flag_name(quire_memory_flags flag)
     return names[qi_lowest_bit(flag)];
 }
 
+qi_flags_text qi_flags(quire_memory_flags flags)
+{
+    qi_flags_text out = {"no flags"};
+    size_t length = 0;
+    for (quire_memory_flags flag = 1; quire_memory_flag_name(flag); flag <<= 1)
+        if (flags & flag)
+            length += (size_t)snprintf(out.text + length, sizeof out.text - length, "%s%s",
+                                       length ? "|" : "", quire_memory_flag_name(flag));
+    return out;
+}
+
 static bool is_candidate(const quire_kind_request *request, quire_memory_flags flags)
 {
     if (request->exact)
@@ -48,10 +60,14 @@ static uint32_t cost_of(const quire_kind_request *request, quire_memory_flags fl
 
 static quire_result refuse(const quire_device *device, const quire_kind_request *request)
 {
-    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                        "device '%s' has no memory kind with flags 0x%x%s among kinds 0x%x",
-                        device->info.name, request->required, request->exact ? " exactly" : "",
-                        request->kind_mask ? request->kind_mask : UINT32_MAX);
+    if (request->kind_mask)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "device '%s' has no memory kind with %s%s among those of mask 0x%x",
+                            device->info.name, request->exact ? "exactly " : "",
+                            qi_flags(request->required).text, request->kind_mask);
+    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "device '%s' has no memory kind with %s%s",
+                        device->info.name, request->exact ? "exactly " : "",
+                        qi_flags(request->required).text);
 }
 
 static quire_result check_request(const quire_kind_request *request)

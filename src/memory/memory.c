@@ -151,8 +151,8 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
     if (result)
         return result;
     qi_device_add_memory(device, *memory);
-    qi_log(&device->log, QUIRE_LOG_INFO, "memory '%s' made: kind %u, flags 0x%x, pages of %s",
-           (*memory)->name, resolved.kind, resolved.flags,
+    qi_log(&device->log, QUIRE_LOG_INFO, "memory '%s' made: kind %u (%s), pages of %s",
+           (*memory)->name, resolved.kind, qi_flags(resolved.flags).text,
            qi_bytes(resolved.policy.first_page_size).text);
     return QUIRE_SUCCESS;
 }
@@ -212,7 +212,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
     if (ending->slots.used) {
         char names[768];
         list_allocations(ending, names, sizeof names);
-        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' has %u live allocations: %s",
+        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
                             ending->name, ending->slots.used, names);
     }
     *memory = NULL;
@@ -249,8 +249,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
         .flags = memory->flags,
         .mappable = (memory->flags & QUIRE_HOST_VISIBLE) != 0,
         .fit = memory->fit,
-        .page_size = qi_policy_next_page(&memory->policy, memory->pages.last_size,
-                                         memory->device->info.limits.page_granularity),
+        .page_size = qi_page_policy_size(memory),
         .granule = memory->granule,
         .page_count = (uint32_t)memory->stats.page_count,
     };

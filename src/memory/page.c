@@ -9,6 +9,7 @@
 #include "src/base/result.h"
 #include "src/memory/memory.h"
 #include "src/memory/policy.h"
+#include "src/space/fit.h"
 
 void qi_pages_init(qi_pages *pages)
 {
@@ -205,11 +206,13 @@ static quire_result needed_size(const quire_memory *memory, uint64_t size, uint6
 }
 
 /* What the policy says for the next page, within the device's limit. */
-static uint64_t policy_size(const quire_memory *memory)
+uint64_t qi_page_policy_size(const quire_memory *memory)
 {
     uint64_t largest = memory->device->info.limits.largest_page, unit = page_unit(memory);
     uint64_t size = qi_policy_next_page(&memory->policy, memory->pages.last_size, unit);
-    return largest && size > largest ? qi_align_down(largest, unit) : size;
+    uint64_t line = qi_space_line_left(memory->space);
+    largest = largest && largest < line ? largest : line;
+    return size > largest ? qi_align_down(largest, unit) : size;
 }
 
 /* With the lock: a numbered record for a page to make, and what others may wait for in it. */
@@ -222,7 +225,7 @@ static quire_result begin(quire_memory *memory, uint64_t needed, bool dedicated,
     qi_page *page = *out;
     pages->making++;
     page->dedicated = dedicated;
-    page->policy_size = dedicated ? 0 : policy_size(memory);
+    page->policy_size = dedicated ? 0 : qi_page_policy_size(memory);
     uint64_t left = page->policy_size > needed ? page->policy_size - needed : 0;
     pages->coming = left > pages->coming ? left : pages->coming;
     return QUIRE_SUCCESS;

@@ -80,7 +80,7 @@ QUIRE_MUST_USE quire_result qi_page_make(quire_memory *memory, uint64_t size, ui
                                          bool dedicated, qi_page **page);
 
 /*
- * With the lock, given up meanwhile: waits for pages on their way, if waiting can help: one is being
+ * With the lock, given up meanwhile: waits for pages on their way, if that can help: one is being
  * made in which `size` bytes will be left, or the memory has as many pages as it may and some of
  * them are coming or going. True when it waited and the caller should look again.
  */
@@ -104,5 +104,8 @@ qi_page *qi_pages_take_all(quire_memory *memory);
 
 /* Without the lock: gives the pages back to the backend, then their numbers. Returns the bytes. */
 uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list);
+
+/* With the lock: what the policy says for the next page, within the device's limit. */
+uint64_t qi_page_policy_size(const quire_memory *memory);
 
 #endif

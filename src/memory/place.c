@@ -33,8 +33,8 @@ quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
     if (wish->host_access && !(memory->flags & QUIRE_HOST_VISIBLE))
         return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
                             "host access is asked for, and memory '%s' of kind %u is not "
-                            "host-visible (flags 0x%x)",
-                            memory->name, memory->kind, memory->flags);
+                            "host-visible (%s)",
+                            memory->name, memory->kind, qi_flags(memory->flags).text);
     return QUIRE_SUCCESS;
 }
 
@@ -205,9 +205,9 @@ static quire_result report(quire_memory *memory, const placing *p, quire_result 
     qi_lock_release(&memory->lock);
     return quire_backend_fail(
         result, native,
-        "memory '%s' (kind %u, flags 0x%x): %s at alignment %llu asked; %llu pages, largest free "
-        "range %s of %s free; %s",
-        memory->name, memory->kind, memory->flags, qi_bytes(p->wish->size).text,
+        "memory '%s' (kind %u, %s): %s at alignment %llu asked; pages: %llu, largest free range %s "
+        "of %s free; %s",
+        memory->name, memory->kind, qi_flags(memory->flags).text, qi_bytes(p->wish->size).text,
         (unsigned long long)p->alignment, (unsigned long long)pages,
         qi_bytes(space.largest_free).text, qi_bytes(space.free_bytes).text, why);
 }

@@ -42,7 +42,7 @@ quire_result quire_view_map(quire_memory *memory, quire_view view, void **pointe
 {
     if (pointer)
         *pointer = NULL;
-    if (!view.size) /* none that was made by these functions; as a size, 0 would mean "to the end" */
+    if (!view.size) /* not made by these functions; for a map, 0 would mean "to the end" */
         return qi_fail(QUIRE_ERROR_OUT_OF_RANGE, "the view has size 0");
     return quire_map_range(memory, view.allocation, view.offset, view.size, pointer);
 }

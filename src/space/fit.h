@@ -104,4 +104,7 @@ static inline bool qi_space_walk_region(const quire_space *space, uint32_t regio
 quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment);
 quire_result qi_space_damaged(const char *what, uint32_t node);
 
+/* Bytes behind the last region: the largest region that surely has a place. */
+uint64_t qi_space_line_left(const quire_space *space);
+
 #endif

@@ -358,3 +358,8 @@ void quire_space_trim(quire_space *space)
     if (space)
         space->fit->trim(space);
 }
+
+uint64_t qi_space_line_left(const quire_space *space)
+{
+    return space->line.limit - qi_line_extent(&space->line);
+}

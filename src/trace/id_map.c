@@ -9,7 +9,7 @@ enum { FIRST_CAPACITY = 64 };
 static uint64_t home_of(const qi_id_map *map, uint64_t id)
 {
     uint64_t hash = id * UINT64_C(0x9E3779B97F4A7C15);
-    return (hash ^ hash >> 32) & (map->capacity - 1);
+    return hash >> (__builtin_clzll(map->capacity) + 1);
 }
 
 void qi_id_map_finish(qi_id_map *map, qi_host *host)

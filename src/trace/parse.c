@@ -43,6 +43,8 @@ static quire_result read_header(reader *r)
     quire_result result = qi_csv_next_line(&r->csv, &line, &end);
     if (result)
         return result;
+    if (!strncmp(line, "\xef\xbb\xbf", 3))
+        return qi_csv_refuse(&r->csv, line, "a byte order mark stands before the header line");
     size_t same = 0;
     while (HEADER[same] && line[same] == HEADER[same])
         same++;
@@ -212,27 +214,29 @@ static quire_result add_free(reader *r, quire_trace_event *event)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-static quire_result read_frame(reader *r)
+static quire_result read_frame(reader *r, quire_trace_event *event)
 {
-    static const int empty[] = {ID, SIZE, ALIGNMENT, STREAM, LABEL};
     quire_result result = QUIRE_SUCCESS;
-    for (size_t i = 0; i < sizeof empty / sizeof *empty && !result; i++)
-        result = expect_empty(r, empty[i]);
+    for (int field = ID; field <= LABEL && !result; field++)
+        result = field == TIME ? read_time(r, event) : expect_empty(r, field);
     r->trace->info.frame_count++;
     return result;
 }
 
+/* Field by field from the left, so that the first fault of a line is the one that is told. */
 static quire_result read_range_event(reader *r, quire_trace_event *event)
 {
     quire_result result = read_id(r, &event->id);
-    if (!result)
-        result = read_stream_and_label(r, event);
     if (!result && event->op == QUIRE_TRACE_ALLOC)
         result = read_size(r, event);
     if (!result && event->op != QUIRE_TRACE_ALLOC)
         result = expect_empty(r, SIZE);
     if (!result && event->op != QUIRE_TRACE_ALLOC)
         result = expect_empty(r, ALIGNMENT);
+    if (!result)
+        result = read_time(r, event);
+    if (!result)
+        result = read_stream_and_label(r, event);
     if (result)
         return result;
     if (event->op == QUIRE_TRACE_ALLOC)
@@ -245,17 +249,16 @@ static quire_result read_range_event(reader *r, quire_trace_event *event)
 
 static quire_result read_event(reader *r)
 {
-    char *line = NULL, *end = NULL;
+    char *line = NULL, *line_end = NULL;
     quire_trace_event event = {.label = ""};
-    quire_result result = qi_csv_next_line(&r->csv, &line, &end);
+    quire_result result = qi_csv_next_line(&r->csv, &line, &line_end);
     if (!result)
-        result = qi_csv_split(&r->csv, line, end);
+        result = qi_csv_split(&r->csv, line, line_end);
     if (!result)
         result = read_op(r, &event.op);
     if (!result)
-        result = read_time(r, &event);
-    if (!result)
-        result = event.op == QUIRE_TRACE_FRAME ? read_frame(r) : read_range_event(r, &event);
+        result =
+            event.op == QUIRE_TRACE_FRAME ? read_frame(r, &event) : read_range_event(r, &event);
     if (!result)
         r->trace->events[r->trace->info.event_count++] = event;
     return result;

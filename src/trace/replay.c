@@ -1,28 +1,34 @@
 /*
  * replay.c - plays a trace on a memory through the public calls and reports what it cost.
  */
-#include <stdio.h>
 #include <time.h>
 
 #include "src/base/histogram.h"
 #include "src/base/result.h"
 #include "src/trace/trace.h"
 
-/* Events between two calls of the progress callback. */
-enum { PROGRESS_EVERY = 256, CLOCK_SAMPLES = 1000 };
+/* Calls of the progress callback, about: as many as a chart of the course can show. */
+enum { PROGRESS_CALLS = 2000, CLOCK_SAMPLES = 1000 };
+
+/* A live range: its allocation, {0} when it was refused or is free, and what it asked for. */
+typedef struct qi_played {
+    quire_allocation allocation;
+    uint64_t size;
+} qi_played;
 
 typedef struct player {
     const quire_trace *trace;
     quire_memory *memory;
     const quire_replay_options *options;
     quire_replay_report *report;
-    quire_allocation *live; /* by range; {0} when refused or free */
+    qi_played *live;      /* by range */
+    uint64_t bytes, most; /* asked for by what lives, now and at most */
+    bool fullest;         /* nothing was freed since `most` rose: the figures are yet to be taken */
     qi_histogram *alloc_ns;
     qi_histogram *free_ns;
     uint64_t clock_cost;
     bool failed_before;
-    quire_result first_failure;
-    char first_sentence[QI_ERROR_TEXT];
+    qi_error first_failure;
 } player;
 
 static uint64_t now(void)
@@ -48,14 +54,24 @@ static void add_sample(const player *p, qi_histogram *histogram, uint64_t spent)
     qi_histogram_add(histogram, spent > p->clock_cost ? spent - p->clock_cost : 0);
 }
 
-static void note_failure(player *p, quire_result result)
+static void note_failure(player *p)
 {
     p->report->failures++;
     if (p->failed_before)
         return;
     p->failed_before = true;
-    p->first_failure = result;
-    snprintf(p->first_sentence, sizeof p->first_sentence, "%s", quire_last_error());
+    p->first_failure = qi_error_save();
+}
+
+/* Figures of the fullest moment so far, before something of it goes. */
+static void look_when_fullest(player *p)
+{
+    if (!p->fullest)
+        return;
+    quire_memory_stats stats;
+    qi_ignore(quire_memory_get_stats(p->memory, &stats));
+    p->report->fragmentation = stats.fragmentation;
+    p->fullest = false;
 }
 
 static void play_alloc(player *p, const quire_trace_event *event)
@@ -64,27 +80,37 @@ static void play_alloc(player *p, const quire_trace_event *event)
     if (p->options->name && *event->label)
         options.name = event->label;
     uint64_t begin = now();
-    quire_result result = quire_allocate(p->memory, &options, &p->live[event->range]);
+    qi_played *range = &p->live[event->range];
+    quire_result result = quire_allocate(p->memory, &options, &range->allocation);
     add_sample(p, p->alloc_ns, now() - begin);
-    if (result)
-        note_failure(p, result);
-    else
-        p->report->allocations++;
+    if (result) {
+        note_failure(p);
+        return;
+    }
+    p->report->allocations++;
+    range->size = event->size;
+    p->bytes += event->size;
+    if (p->bytes > p->most) {
+        p->most = p->bytes;
+        p->fullest = true;
+    }
 }
 
 static void play_free(player *p, const quire_trace_event *event)
 {
-    quire_allocation allocation = p->live[event->range];
-    if (!allocation.id)
+    qi_played *range = &p->live[event->range];
+    if (!range->allocation.id)
         return;
+    look_when_fullest(p);
     uint64_t begin = now();
-    quire_result result = quire_free(p->memory, allocation);
+    quire_result result = quire_free(p->memory, range->allocation);
     add_sample(p, p->free_ns, now() - begin);
     if (result)
-        note_failure(p, result);
+        note_failure(p);
     else
         p->report->frees++;
-    p->live[event->range] = (quire_allocation){0};
+    p->bytes -= range->size;
+    *range = (qi_played){0};
 }
 
 static void play_event(player *p, const quire_trace_event *event)
@@ -97,7 +123,7 @@ static void play_event(player *p, const quire_trace_event *event)
         play_free(p, event);
         break;
     case QUIRE_TRACE_USE:
-        p->report->uses++;
+        p->report->uses += p->live[event->range].allocation.id != 0;
         break;
     case QUIRE_TRACE_FRAME:
         p->report->frames++;
@@ -108,18 +134,14 @@ static void play_event(player *p, const quire_trace_event *event)
 
 static void play(player *p, uint64_t count)
 {
+    uint64_t every = count / PROGRESS_CALLS + 1;
     for (uint64_t i = 0; i < count; i++) {
-        if (p->options->progress && i % PROGRESS_EVERY == 0 &&
+        if (p->options->progress && i % every == 0 &&
             !p->options->progress(p->options->user, i, count)) {
             p->report->stopped = true;
             return;
         }
         play_event(p, &p->trace->events[i]);
-        if (i == p->trace->info.peak_event) {
-            quire_memory_stats stats;
-            qi_ignore(quire_memory_get_stats(p->memory, &stats));
-            p->report->fragmentation = stats.fragmentation;
-        }
     }
     if (p->options->progress)
         p->options->progress(p->options->user, count, count);
@@ -158,8 +180,8 @@ static void fill_in(const player *p)
 static void free_the_rest(player *p)
 {
     for (uint32_t i = 0; i < p->trace->range_count; i++)
-        if (p->live[i].id && quire_free(p->memory, p->live[i]))
-            note_failure(p, quire_last_result());
+        if (p->live[i].allocation.id && quire_free(p->memory, p->live[i].allocation))
+            note_failure(p);
 }
 
 static void run(player *p)
@@ -170,12 +192,13 @@ static void run(player *p)
     p->clock_cost = measure_clock();
     uint64_t begin = now();
     play(p, count);
+    look_when_fullest(p);
     p->report->wall_ns = now() - begin;
     fill_in(p);
     if (!p->options->keep)
         free_the_rest(p);
     if (p->failed_before)
-        qi_fail_text(p->first_failure, "%s", p->first_sentence);
+        qi_error_restore(&p->first_failure);
 }
 
 static quire_result allocate_records(player *p, qi_host *host)

@@ -1,0 +1,300 @@
+/*
+ * id_map.c - the map from ids to numbers: against a list that is searched through, with ids that
+ * share their homes, through growth, removal and the end of host memory.
+ */
+#include "src/trace/id_map.h"
+
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+enum { MOST = 600 };
+
+typedef struct bench {
+    qi_host host;
+    qi_id_map map;
+} bench;
+
+static bench make_bench(void)
+{
+    bench b = {0};
+    CHECK_OK(qi_host_init(&b.host, unit_memory()));
+    return b;
+}
+
+static void end_bench(bench *b)
+{
+    qi_id_map_finish(&b->map, &b->host);
+    CHECK_EQ(qi_atomic_load_u64(&b->host.bytes), 0);
+}
+
+static void add(bench *b, uint64_t id, uint32_t number)
+{
+    CHECK(qi_id_map_add(&b->map, &b->host, id, number));
+}
+
+static void expect(const bench *b, uint64_t id, uint32_t number)
+{
+    const uint32_t *found = qi_id_map_find(&b->map, id);
+    if (!found || *found != number)
+        check_failed(__FILE__, __LINE__, "id %" PRIu64 " is %s, not %" PRIu32, id,
+                     found ? "another number" : "missing", number);
+}
+
+/* Every entry can be reached, and the count is that of the filled places. */
+static void expect_sound(const bench *b)
+{
+    uint64_t filled = 0;
+    for (uint64_t i = 0; i < b->map.capacity; i++) {
+        const qi_id_entry *entry = &b->map.entries[i];
+        if (!entry->id)
+            continue;
+        filled++;
+        CHECK(qi_id_map_find(&b->map, entry->id) == &entry->number);
+    }
+    CHECK_EQ(b->map.count, filled);
+    CHECK(b->map.count * 2 <= b->map.capacity || !b->map.capacity);
+    CHECK_EQ(b->map.capacity & (b->map.capacity - 1), 0);
+}
+
+/* The longest run of filled places: what a search may have to walk. */
+static uint64_t longest_run(const qi_id_map *map)
+{
+    uint64_t longest = 0, run = 0;
+    for (uint64_t i = 0; i < 2 * map->capacity; i++) { /* twice: runs go round the end */
+        run = map->entries[i & (map->capacity - 1)].id ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+UNIT(id_map, an_empty_map_holds_nothing_and_costs_nothing)
+{
+    bench b = make_bench();
+    CHECK(!qi_id_map_find(&b.map, 1));
+    CHECK(!qi_id_map_find(&b.map, UINT64_MAX));
+    CHECK_EQ(qi_atomic_load_u64(&b.host.bytes), 0);
+    end_bench(&b);
+}
+
+UNIT(id_map, finishing_leaves_an_empty_map_that_can_be_used_again)
+{
+    bench b = make_bench();
+    add(&b, 7, 1);
+    qi_id_map_finish(&b.map, &b.host);
+    CHECK(!qi_id_map_find(&b.map, 7));
+    CHECK_EQ(b.map.capacity, 0);
+    qi_id_map_finish(&b.map, &b.host); /* nothing to do */
+    add(&b, 7, 2);
+    expect(&b, 7, 2);
+    end_bench(&b);
+}
+
+UNIT(id_map, smallest_and_largest_ids_and_numbers)
+{
+    bench b = make_bench();
+    const uint64_t ids[] = {1, 2, UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, UINT32_MAX};
+    enum { COUNT = sizeof ids / sizeof *ids };
+    for (uint32_t i = 0; i < COUNT; i++)
+        add(&b, ids[i], i % 2 ? UINT32_MAX - i : i);
+    for (uint32_t i = 0; i < COUNT; i++)
+        expect(&b, ids[i], i % 2 ? UINT32_MAX - i : i);
+    CHECK(!qi_id_map_find(&b.map, 3));
+    expect_sound(&b);
+    end_bench(&b);
+}
+
+UNIT(id_map, growth_keeps_every_entry)
+{
+    bench b = make_bench();
+    for (uint32_t i = 1; i <= 10000; i++) {
+        add(&b, i, i * 3);
+        CHECK_EQ(b.map.count, i);
+    }
+    for (uint32_t i = 1; i <= 10000; i++)
+        expect(&b, i, i * 3);
+    CHECK(!qi_id_map_find(&b.map, 10001));
+    expect_sound(&b);
+    end_bench(&b);
+}
+
+UNIT(id_map, an_id_can_be_removed_and_added_again_for_ever)
+{
+    bench b = make_bench();
+    for (uint32_t i = 0; i < 1000; i++) {
+        add(&b, 42, i);
+        expect(&b, 42, i);
+        qi_id_map_remove(&b.map, 42);
+        CHECK(!qi_id_map_find(&b.map, 42));
+    }
+    CHECK_EQ(b.map.count, 0);
+    CHECK_EQ(b.map.capacity, 64); /* nothing is left of those that went */
+    end_bench(&b);
+}
+
+/* ---- ids with one home -------------------------------------------------------------------- */
+
+/* Ids that stand at a given place of an otherwise empty map of the first capacity. */
+static void ids_with_home(uint64_t home, uint64_t *ids, uint32_t count)
+{
+    bench b = make_bench();
+    uint64_t id = 1;
+    for (uint32_t found = 0; found < count; id++) {
+        add(&b, id, 0);
+        bool there = b.map.entries[home].id == id;
+        qi_id_map_remove(&b.map, id);
+        if (there)
+            ids[found++] = id;
+    }
+    end_bench(&b);
+}
+
+/* Removes each of a run in turn from maps made in each order; the others stay to be found. */
+static void remove_from_run(const uint64_t *ids, uint32_t count)
+{
+    for (uint32_t rotate = 0; rotate < count; rotate++) {
+        for (uint32_t gone = 0; gone < count; gone++) {
+            bench b = make_bench();
+            for (uint32_t i = 0; i < count; i++)
+                add(&b, ids[(i + rotate) % count], (i + rotate) % count);
+            qi_id_map_remove(&b.map, ids[gone]);
+            for (uint32_t i = 0; i < count; i++)
+                if (i != gone)
+                    expect(&b, ids[i], i);
+            CHECK(!qi_id_map_find(&b.map, ids[gone]));
+            expect_sound(&b);
+            end_bench(&b);
+        }
+    }
+}
+
+UNIT(id_map, ids_with_one_home_move_up_when_one_goes)
+{
+    uint64_t ids[8];
+    ids_with_home(20, ids, 8);
+    remove_from_run(ids, 8);
+}
+
+UNIT(id_map, a_run_goes_round_the_end)
+{
+    uint64_t ids[8];
+    ids_with_home(63, ids, 4);
+    ids_with_home(0, ids + 4, 2);
+    ids_with_home(61, ids + 6, 2);
+    remove_from_run(ids, 8);
+}
+
+UNIT(id_map, neighbouring_homes_do_not_swallow_each_other)
+{
+    uint64_t ids[9];
+    for (uint64_t i = 0; i < 3; i++)
+        ids_with_home(30 + i, ids + 3 * i, 3);
+    remove_from_run(ids, 9);
+}
+
+/* Addresses and the like differ in their high bits only: they must not share a home. */
+UNIT(id_map, ids_of_any_stride_are_spread)
+{
+    enum { COUNT = 500, MOST_RUN = 32 };
+    for (uint32_t shift = 0; shift <= 54; shift++) {
+        bench b = make_bench();
+        for (uint64_t i = 1; i <= COUNT; i++)
+            add(&b, i << shift, 0);
+        uint64_t run = longest_run(&b.map);
+        if (run > MOST_RUN)
+            check_failed(__FILE__, __LINE__,
+                         "%d ids that are multiples of 2^%" PRIu32 " make a run of %" PRIu64, COUNT,
+                         shift, run);
+        end_bench(&b);
+    }
+}
+
+/* ---- against a list ----------------------------------------------------------------------- */
+
+typedef struct list {
+    uint64_t ids[MOST];
+    uint32_t numbers[MOST];
+    uint32_t count;
+} list;
+
+static bool is_listed(const list *l, uint64_t id)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->ids[i] == id)
+            return true;
+    return false;
+}
+
+static void compare(const bench *b, const list *l, test_random *rng, uint64_t most_id)
+{
+    CHECK_EQ(b->map.count, l->count);
+    for (uint32_t i = 0; i < l->count; i++)
+        expect(b, l->ids[i], l->numbers[i]);
+    for (int i = 0; i < 50; i++) {
+        uint64_t id = 1 + random_below(rng, most_id);
+        CHECK_EQ(qi_id_map_find(&b->map, id) != NULL, is_listed(l, id));
+    }
+    expect_sound(b);
+}
+
+static void run_against_list(uint64_t seed, uint64_t most_id)
+{
+    static list l;
+    l.count = 0;
+    test_random rng = {seed};
+    bench b = make_bench();
+    for (uint32_t step = 0; step < 20000; step++) {
+        uint64_t id = 1 + random_below(&rng, most_id);
+        bool filling = step / 2000 % 2 == 0;
+        if (l.count < MOST && random_below(&rng, 4) < (filling ? 3 : 1) && !is_listed(&l, id)) {
+            add(&b, id, step);
+            l.ids[l.count] = id;
+            l.numbers[l.count++] = step;
+        } else if (l.count) {
+            uint32_t i = (uint32_t)random_below(&rng, l.count);
+            qi_id_map_remove(&b.map, l.ids[i]);
+            l.count--;
+            l.ids[i] = l.ids[l.count];
+            l.numbers[i] = l.numbers[l.count];
+        }
+        if (step % 500 == 0)
+            compare(&b, &l, &rng, most_id);
+    }
+    compare(&b, &l, &rng, most_id);
+    end_bench(&b);
+}
+
+UNIT(id_map, as_a_list_does_with_few_ids)
+{
+    run_against_list(1, 1000);
+}
+
+UNIT(id_map, as_a_list_does_with_any_ids)
+{
+    run_against_list(2, UINT64_MAX - 1);
+}
+
+/* ---- no host memory ----------------------------------------------------------------------- */
+
+UNIT(id_map, a_map_that_cannot_grow_stays_as_it_is)
+{
+    bench b = make_bench();
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK(!qi_id_map_add(&b.map, &b.host, 1, 1));
+    CHECK(!qi_id_map_find(&b.map, 1));
+    test_memory_fail(unit_memory_state(), 0, false);
+    for (uint32_t round = 0; round < 4; round++) {
+        uint32_t before = (uint32_t)b.map.count;
+        test_memory_fail(unit_memory_state(), 1, true);
+        uint32_t id = before + 1;
+        while (qi_id_map_add(&b.map, &b.host, id, id * 5))
+            id++;
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK_EQ(b.map.count, id - 1);
+        CHECK(!qi_id_map_find(&b.map, id));
+        for (uint32_t i = 1; i < id; i++)
+            expect(&b, i, i * 5);
+        expect_sound(&b);
+        add(&b, id, id * 5);
+    }
+    end_bench(&b);
+}

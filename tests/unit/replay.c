@@ -1,0 +1,494 @@
+/*
+ * replay.c - replaying traces: the figures of the report for traces made by hand, refusals that are
+ * counted and passed over, early ends, names, and what is left in the memory and in the error.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "quire/host.h"
+#include "quire/trace.h"
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#define HEADER "op,id,size,alignment,time_ns,stream,label\n"
+
+enum { KIB = 1024, PAGE = 64 * KIB };
+
+/* A trace, and a memory with pages of 64 KiB on a host device. */
+typedef struct bench {
+    quire_device *device;
+    quire_memory *memory;
+    quire_trace *trace;
+    quire_replay_report report;
+} bench;
+
+static quire_trace *read_trace(const char *lines)
+{
+    quire_trace *trace = NULL;
+    char text[4096] = HEADER;
+    strcat(text, lines);
+    CHECK_OK(quire_trace_parse("t.csv", text, strlen(text), unit_memory(), &trace));
+    return trace;
+}
+
+static void make_memory(bench *b)
+{
+    quire_memory_options options = {.name = "bench", .pages = {.page_size = PAGE}};
+    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+}
+
+/* A device whose one heap is that large. */
+static bench make_bench(uint64_t heap_size, const char *lines)
+{
+    bench b = {.trace = read_trace(lines)};
+    quire_host_profile profile = {
+        .name = "small",
+        .heap_count = 1,
+        .kind_count = 1,
+        .heaps = {{.size = heap_size, .flags = QUIRE_HEAP_DEVICE_LOCAL}},
+        .kinds = {{.flags = QUIRE_DEVICE_LOCAL}},
+    };
+    quire_host_options options = {.profile = &profile, .device = {.host_memory = unit_memory()}};
+    CHECK_OK(quire_host_open(&options, &b.device));
+    make_memory(&b);
+    return b;
+}
+
+static void end_bench(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    quire_trace_destroy(&b->trace);
+}
+
+static void play(bench *b, const quire_replay_options *options)
+{
+    memset(&b->report, 0xaa, sizeof b->report);
+    CHECK_OK(quire_trace_replay(b->trace, b->memory, options, &b->report));
+    CHECK_OK(quire_memory_check(b->memory));
+}
+
+static uint64_t live_count(const bench *b)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    return stats.allocation_count;
+}
+
+static void expect_latency(const quire_latency *ns)
+{
+    CHECK(ns->p50 <= ns->p99 && ns->p99 <= ns->p999 && ns->p999 <= ns->max);
+}
+
+/* ---- figures ------------------------------------------------------------------------------ */
+
+UNIT(replay, figures_of_a_trace_by_hand)
+{
+    /* held in granules of 256 bytes: 1000 -> 1024, 300 -> 512; then a second page */
+    bench b = make_bench(4 * PAGE, "alloc,1,1000,1,0,0,\nalloc,2,300,256,0,0,\nframe,,,,0,,\n"
+                                   "use,2,,,1,0,\nfree,1,,,2,0,\nalloc,3,65536,1,3,0,\n"
+                                   "alloc,4,256,1,4,0,\nfree,3,,,5,0,\nframe,,,,6,,\n");
+    play(&b, NULL);
+    const quire_replay_report *r = &b.report;
+    CHECK_EQ(r->operations, 9);
+    CHECK_EQ(r->allocations, 4);
+    CHECK_EQ(r->frees, 2);
+    CHECK_EQ(r->uses, 1);
+    CHECK_EQ(r->frames, 2);
+    CHECK_EQ(r->failures, 0);
+    CHECK_EQ(r->peak_requested_bytes, 300 + 65536 + 256);
+    CHECK_EQ(r->peak_live_bytes, 512 + 65536 + 256);
+    CHECK_EQ(r->peak_reserved_bytes, 2 * PAGE);
+    CHECK_EQ(r->pages_created, 2);
+    CHECK_EQ(r->pages_destroyed, 0);
+    CHECK_EQ(r->peak_pages, 2);
+    CHECK(r->backend_calls >= 2);
+    CHECK_EQ(r->left_at_end, 2);
+    CHECK_EQ(r->left_bytes, 300 + 256);
+    CHECK(r->metadata_bytes_peak > 0);
+    CHECK(r->wall_ns > 0);
+    CHECK(!r->stopped);
+    expect_latency(&r->alloc_ns);
+    expect_latency(&r->free_ns);
+    end_bench(&b);
+}
+
+UNIT(replay, fragmentation_is_that_of_the_fullest_moment)
+{
+    /* fullest after event 2: 100 bytes in 256, 64 KiB - 256 - 512 free around them */
+    bench b = make_bench(PAGE, "alloc,1,256,1,0,0,\nalloc,2,512,1,0,0,\nalloc,3,100,1,0,0,\n"
+                               "free,2,,,0,0,\nfree,1,,,0,0,\nfree,3,,,0,0,\n");
+    play(&b, NULL);
+    CHECK_EQ(b.report.fragmentation.internal, 156);
+    CHECK_EQ(b.report.fragmentation.split, PAGE - 1024);
+    CHECK(b.report.fragmentation.free >= 0 && b.report.fragmentation.free < 0.0001);
+    CHECK(b.report.fragmentation.reserved == 1 - 1024.0 / PAGE);
+    end_bench(&b);
+}
+
+/* The fullest moment of what was played, also when the trace's own comes later. */
+UNIT(replay, fragmentation_of_a_part_is_that_of_its_fullest_moment)
+{
+    bench b = make_bench(PAGE, "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000,1,0,0,\n");
+    quire_replay_options options = {.event_count = 2};
+    play(&b, &options);
+    CHECK_EQ(b.report.peak_requested_bytes, 100);
+    CHECK_EQ(b.report.fragmentation.internal, 156);
+    CHECK_EQ(b.report.fragmentation.split, PAGE - 256);
+    end_bench(&b);
+}
+
+/* Likewise when the trace's fullest moment needs an allocation that is refused. */
+UNIT(replay, fragmentation_is_not_taken_where_the_refused_would_have_lived)
+{
+    bench b = make_bench(PAGE, "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000000,1,0,0,\n");
+    play(&b, NULL);
+    CHECK_EQ(b.report.failures, 1);
+    CHECK_EQ(b.report.peak_requested_bytes, 100);
+    CHECK_EQ(b.report.fragmentation.internal, 156);
+    end_bench(&b);
+}
+
+UNIT(replay, a_trace_without_events)
+{
+    bench b = make_bench(PAGE, "");
+    play(&b, NULL);
+    CHECK_EQ(b.report.operations, 0);
+    CHECK_EQ(b.report.peak_reserved_bytes, 0);
+    CHECK_EQ(b.report.pages_created, 0);
+    CHECK_EQ(b.report.alloc_ns.max, 0);
+    CHECK_EQ(b.report.free_ns.max, 0);
+    end_bench(&b);
+}
+
+UNIT(replay, ids_used_again_find_their_own_range)
+{
+    bench b = make_bench(PAGE, "alloc,1,256,1,0,0,\nfree,1,,,0,0,\nalloc,2,256,1,0,0,\n"
+                               "alloc,1,512,1,0,0,\nfree,2,,,0,0,\nalloc,2,768,1,0,0,\n"
+                               "free,1,,,0,0,\n");
+    play(&b, NULL);
+    CHECK_EQ(b.report.failures, 0);
+    CHECK_EQ(b.report.frees, 3);
+    CHECK_EQ(b.report.left_at_end, 1);
+    CHECK_EQ(b.report.left_bytes, 768);
+    end_bench(&b);
+}
+
+/* ---- what is left ------------------------------------------------------------------------- */
+
+static const char THREE[] = "alloc,1,256,1,0,0,weights\nalloc,2,512,1,0,0,\nalloc,3,768,1,0,0,k\n"
+                            "free,2,,,0,0,\n";
+
+UNIT(replay, everything_is_freed_at_the_end)
+{
+    bench b = make_bench(PAGE, THREE);
+    play(&b, NULL);
+    CHECK_EQ(b.report.left_at_end, 2);
+    CHECK_EQ(b.report.left_bytes, 256 + 768);
+    CHECK_EQ(b.report.frees, 1); /* those of the trace */
+    CHECK_EQ(live_count(&b), 0);
+    CHECK_OK(quire_memory_destroy(&b.memory));
+    make_memory(&b);
+    end_bench(&b);
+}
+
+typedef struct names {
+    char text[256];
+    uint64_t count;
+} names;
+
+static bool add_name(void *user, const quire_item *item)
+{
+    names *n = user;
+    if (item->is_free)
+        return true;
+    n->count++;
+    strcat(strcat(n->text, item->name), ";");
+    return true;
+}
+
+static void expect_names(const bench *b, const char *expected)
+{
+    names n = {0};
+    CHECK_OK(quire_memory_walk(b->memory, add_name, &n));
+    CHECK_STR(n.text, expected);
+}
+
+UNIT(replay, keep_leaves_what_lives_without_names)
+{
+    bench b = make_bench(PAGE, THREE);
+    play(&b, &(quire_replay_options){.keep = true});
+    CHECK_EQ(b.report.left_at_end, 2);
+    CHECK_EQ(live_count(&b), 2);
+    expect_names(&b, ";;");
+    end_bench(&b);
+}
+
+UNIT(replay, keep_with_names)
+{
+    bench b = make_bench(PAGE, THREE);
+    play(&b, &(quire_replay_options){.keep = true, .name = true, .event_count = 3});
+    expect_names(&b, "weights;;k;");
+    quire_trace_destroy(&b.trace);
+    expect_names(&b, "weights;;k;"); /* they do not need the trace */
+    end_bench(&b);
+}
+
+UNIT(replay, a_memory_that_was_used_before)
+{
+    bench b = make_bench(PAGE, THREE);
+    for (int i = 0; i < 3; i++) {
+        play(&b, NULL);
+        CHECK_EQ(b.report.failures, 0);
+        CHECK_EQ(b.report.peak_requested_bytes, 256 + 512 + 768);
+        CHECK_EQ(live_count(&b), 0);
+    }
+    end_bench(&b);
+}
+
+/* ---- parts of a trace --------------------------------------------------------------------- */
+
+UNIT(replay, event_count_ends_it_early)
+{
+    bench b = make_bench(PAGE, THREE);
+    for (uint64_t count = 1; count <= 6; count++) {
+        play(&b, &(quire_replay_options){.event_count = count});
+        CHECK_EQ(b.report.operations, count < 4 ? count : 4);
+        CHECK_EQ(b.report.left_at_end, count < 4 ? count : 2);
+        CHECK(!b.report.stopped);
+        CHECK_EQ(live_count(&b), 0);
+    }
+    end_bench(&b);
+}
+
+/* Sixteen bytes allocated and freed, that often. */
+static bench make_long_bench(uint32_t pairs)
+{
+    size_t room = sizeof HEADER + (size_t)pairs * 64;
+    char *text = malloc(room);
+    size_t length = (size_t)snprintf(text, room, HEADER);
+    for (uint32_t i = 1; i <= pairs; i++)
+        length += (size_t)snprintf(text + length, room - length,
+                                   "alloc,%" PRIu32 ",16,,0,0,\nfree,%" PRIu32 ",,,0,0,\n", i, i);
+    bench b = make_bench(PAGE, "");
+    quire_trace_destroy(&b.trace);
+    CHECK_OK(quire_trace_parse("long", text, length, unit_memory(), &b.trace));
+    free(text);
+    return b;
+}
+
+typedef struct watch {
+    uint64_t calls, last, total, stop_at;
+} watch;
+
+static bool on_progress(void *user, uint64_t done, uint64_t total)
+{
+    watch *w = user;
+    CHECK(!w->calls || done >= w->last);
+    CHECK(done <= total);
+    w->calls++;
+    w->last = done;
+    w->total = total;
+    return done < w->stop_at;
+}
+
+UNIT(replay, progress_goes_from_nothing_to_everything)
+{
+    bench b = make_long_bench(5000);
+    watch w = {.stop_at = UINT64_MAX};
+    play(&b, &(quire_replay_options){.progress = on_progress, .user = &w});
+    CHECK(w.calls >= 3);
+    CHECK_EQ(w.last, 10000);
+    CHECK_EQ(w.total, 10000);
+    CHECK(!b.report.stopped);
+
+    w = (watch){.stop_at = UINT64_MAX};
+    play(&b, &(quire_replay_options){.progress = on_progress, .user = &w, .event_count = 777});
+    CHECK_EQ(w.last, 777);
+    CHECK_EQ(w.total, 777);
+    CHECK_EQ(b.report.operations, 777);
+    end_bench(&b);
+}
+
+UNIT(replay, progress_stops_it_where_it_is)
+{
+    bench b = make_long_bench(5000);
+    for (uint64_t stop_at = 0; stop_at < 9000; stop_at += 1500) {
+        watch w = {.stop_at = stop_at};
+        play(&b, &(quire_replay_options){.progress = on_progress, .user = &w});
+        CHECK(b.report.stopped);
+        CHECK_EQ(b.report.operations, w.last); /* it is not called after it said no */
+        CHECK(w.last >= stop_at && w.last < 10000);
+        CHECK_EQ(b.report.allocations, w.last / 2 + w.last % 2);
+        CHECK_EQ(live_count(&b), 0);
+    }
+    end_bench(&b);
+}
+
+UNIT(replay, stopped_with_keep_leaves_what_lives)
+{
+    bench b = make_bench(PAGE, THREE);
+    watch w = {0};
+    play(&b, &(quire_replay_options){.keep = true, .progress = on_progress, .user = &w});
+    CHECK(b.report.stopped);
+    CHECK_EQ(b.report.operations, 0);
+    CHECK_EQ(live_count(&b), 0);
+    CHECK_EQ(w.calls, 1);
+    end_bench(&b);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------- */
+
+UNIT(replay, refused_allocations_are_counted_and_passed_over)
+{
+    bench b = make_bench(2 * PAGE, "alloc,1,65536,1,0,0,\nalloc,2,65536,1,0,0,\n"
+                                   "alloc,3,65536,1,0,0,\nfree,3,,,0,0,\nfree,1,,,0,0,\n"
+                                   "alloc,3,60000,1,0,0,\nalloc,4,10,4294967296,0,0,\n"
+                                   "free,3,,,0,0,\n");
+    play(&b, NULL);
+    CHECK_EQ(b.report.operations, 8);
+    CHECK_EQ(b.report.allocations, 3);
+    CHECK_EQ(b.report.failures, 2);
+    CHECK_EQ(b.report.frees, 2);
+    CHECK_EQ(b.report.left_at_end, 1);
+    CHECK_EQ(b.report.peak_reserved_bytes, 2 * PAGE);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY); /* the first refusal */
+    CHECK_HAS(quire_last_error(), "64 KiB");
+    CHECK_EQ(live_count(&b), 0);
+    end_bench(&b);
+}
+
+UNIT(replay, uses_of_refused_allocations_are_passed_over)
+{
+    bench b = make_bench(PAGE, "alloc,1,65536,1,0,0,\nalloc,2,1,1,0,0,\nuse,2,,,0,0,\n"
+                               "use,1,,,0,0,\nfree,2,,,0,0,\n");
+    play(&b, NULL);
+    CHECK_EQ(b.report.failures, 1);
+    CHECK_EQ(b.report.frees, 0);
+    CHECK_EQ(b.report.uses, 1);
+    end_bench(&b);
+}
+
+UNIT(replay, the_first_refusal_is_the_last_error_with_its_native_code)
+{
+    fake_backend fake;
+    fake_init(&fake);
+    bench b = {.trace = read_trace("alloc,1,256,1,0,0,\nalloc,2,0256,1,0,0,\n")};
+    CHECK_OK(fake_open(&fake, unit_memory(), &b.device));
+    make_memory(&b);
+    fake_fail(&fake, 1, true, QUIRE_ERROR_BACKEND_FAILURE);
+    fake.fail_native = 77;
+    play(&b, NULL);
+    CHECK_EQ(b.report.failures, 2);
+    CHECK_EQ(b.report.allocations, 0);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_EQ(quire_last_native_code(), 77);
+    fake_fail(&fake, 0, false, QUIRE_SUCCESS);
+    end_bench(&b);
+}
+
+/* ---- arguments, host memory, threads ------------------------------------------------------ */
+
+UNIT(replay, arguments)
+{
+    bench b = make_bench(PAGE, THREE);
+    quire_replay_report none = {0};
+    for (int i = 0; i < 2; i++) {
+        memset(&b.report, 0xaa, sizeof b.report);
+        CHECK_FAILS(quire_trace_replay(i ? b.trace : NULL, i ? NULL : b.memory, NULL, &b.report),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK(!memcmp(&b.report, &none, sizeof none));
+    }
+    CHECK_FAILS(quire_trace_replay(b.trace, b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    for (int i = 0; i < 4; i++) {
+        quire_replay_options options = {0};
+        options.reserved[i] = 1;
+        memset(&b.report, 0xaa, sizeof b.report);
+        CHECK_FAILS(quire_trace_replay(b.trace, b.memory, &options, &b.report),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "quire_replay_options");
+        CHECK(!memcmp(&b.report, &none, sizeof none));
+    }
+    CHECK_EQ(live_count(&b), 0);
+    end_bench(&b);
+}
+
+/* One replay on a fresh memory with one host allocation failing; true when none did. */
+static bool play_with_fault(bench *b, uint64_t call, bool from_then)
+{
+    quire_replay_report none = {0};
+    make_memory(b);
+    memset(&b->report, 0xaa, sizeof b->report);
+    test_memory_fail(unit_memory_state(), call, from_then);
+    quire_result result =
+        quire_trace_replay(b->trace, b->memory, &(quire_replay_options){.name = true}, &b->report);
+    bool reached = unit_memory_state()->calls >= call;
+    test_memory_fail(unit_memory_state(), 0, false);
+    if (result) {
+        CHECK_FAILS(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK(!memcmp(&b->report, &none, sizeof none));
+    } else {
+        CHECK_EQ(b->report.operations, 4);
+        CHECK_EQ(b->report.allocations + b->report.failures, 3);
+        CHECK(!b->report.failures || quire_last_result() == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    }
+    CHECK_OK(quire_memory_check(b->memory));
+    CHECK_EQ(live_count(b), 0);
+    CHECK_OK(quire_memory_destroy(&b->memory));
+    return !reached;
+}
+
+UNIT(replay, every_host_allocation_may_fail)
+{
+    bench b = make_bench(PAGE, THREE);
+    CHECK_OK(quire_memory_destroy(&b.memory));
+    for (int from_then = 0; from_then < 2; from_then++) {
+        uint64_t call = 1;
+        while (!play_with_fault(&b, call, from_then))
+            call++;
+        CHECK(call > 3); /* the replay's own three, and the memory's */
+        CHECK_EQ(b.report.failures, 0);
+    }
+    make_memory(&b);
+    end_bench(&b);
+}
+
+typedef struct player {
+    pthread_t thread;
+    bench *bench;
+    quire_memory *memory;
+    quire_replay_report report;
+    quire_result result;
+} player;
+
+static void *play_apart(void *user)
+{
+    player *p = user;
+    p->result = quire_trace_replay(p->bench->trace, p->memory, NULL, &p->report);
+    return NULL;
+}
+
+UNIT(replay, threads_share_a_trace)
+{
+    enum { THREADS = 4 };
+    bench b = make_long_bench(2000);
+    player players[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        players[i] = (player){.bench = &b, .memory = NULL};
+        CHECK_OK(quire_memory_create(
+            b.device, &(quire_memory_options){.pages = {.page_size = PAGE / THREADS}},
+            &players[i].memory));
+    }
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&players[i].thread, NULL, play_apart, &players[i]));
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(players[i].thread, NULL);
+        CHECK_EQ(players[i].result, QUIRE_SUCCESS);
+        CHECK_EQ(players[i].report.operations, 4000);
+        CHECK_EQ(players[i].report.failures, 0);
+        CHECK_OK(quire_memory_destroy(&players[i].memory));
+    }
+    end_bench(&b);
+}
