@@ -1,6 +1,6 @@
 /*
- * fault_host.c - host memory runs out, at every allocation the library makes, once and from then on,
- * in scenarios that go through the whole public API: the call that is hit answers
+ * fault_host.c - host memory runs out, at every allocation the library makes, once and from then
+ * on, in scenarios that go through the whole public API: the call that is hit answers
  * OUT_OF_HOST_MEMORY, changes nothing and works when made again; freeing, unmapping, trimming and
  * destroying need no host memory. Every scenario runs with both fits, on the host and the fake
  * backend.

@@ -1,6 +1,6 @@
 /*
- * misuse_memory.c - every wrong use of quire/memory.h and quire/allocation.h: the documented code, a
- * sentence, zeroed outputs, nothing changed.
+ * misuse_memory.c - every wrong use of quire/memory.h and quire/allocation.h: the documented code,
+ * a sentence, zeroed outputs, nothing changed.
  *
  *     misuse_memory [--root SOURCE_FOLDER]
  */

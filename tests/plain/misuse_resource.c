@@ -1,6 +1,7 @@
 /*
- * misuse_resource.c - every wrong use of quire/resource.h and quire/insight.h, and backends that ask
- * impossible things of objects: the documented code, a sentence, zeroed outputs, nothing changed.
+ * misuse_resource.c - every wrong use of quire/resource.h and quire/insight.h, and backends that
+ * ask impossible things of objects: the documented code, a sentence, zeroed outputs, nothing
+ * changed.
  *
  *     misuse_resource [--root SOURCE_FOLDER]
  */

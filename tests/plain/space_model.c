@@ -4,9 +4,10 @@
  * The oracle keeps one owner per unit of every region and knows nothing of classes, lists or trees.
  * After each operation it holds the space to its promises:
  *  - a range lies inside its region, at a multiple of its alignment, on units that nobody owns
- *  - the first fit takes the lowest address at which the request fits, and refuses only when none does
- *  - the segregated fit succeeds when a free range exists in a class above that of size + alignment -
- *    granule; its exhaustive search refuses only when no range fits
+ *  - the first fit takes the lowest address at which the request fits, and refuses only when none
+ *    does
+ *  - the segregated fit succeeds when a free range exists in a class above that of size + alignment
+ *    - granule; its exhaustive search refuses only when no range fits
  *  - figures and free neighbours are as the oracle sees them, and quire_space_check finds nothing
  *
  * Worlds of other shapes follow each other until the steps are done; the seed makes a run again.

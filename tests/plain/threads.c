@@ -497,8 +497,8 @@ static void memories_come_and_go(void)
 
 /*
  * A walk shows allocations to every thread, also one that another thread is still filling with
- * zeros. Here it is given a name while the filling fails: the name waits in the host memory callback
- * for the other thread to take everything back.
+ * zeros. Here it is given a name while the filling fails: the name waits in the host memory
+ * callback for the other thread to take everything back.
  */
 static _Atomic int phase; /* 1: being filled, 2: the filling may fail, 3: it has */
 static _Atomic bool hook_armed;

@@ -44,8 +44,10 @@ def main():
             tap.skip("programs compile against the prefix", "there is no pkg-config")
             tap.end()
         environment = dict(os.environ, PKG_CONFIG_PATH=str(found[0].parent))
-        flags, problems = run(["pkg-config", "--define-prefix", "--cflags", "--libs", "quire"],
-                              env=environment)
+        # the file names the prefix it was configured for; this one lies in a folder of its own
+        prefix = re.search(r"^prefix=(.*)$", found[0].read_text(), re.M).group(1)
+        flags, problems = run(["pkg-config", f"--define-variable=prefix={place / 'root'}{prefix}",
+                               "--cflags", "--libs", "quire"], env=environment)
         tap.case("pkg-config answers", problems)
         library = str(found[0].parent.parent)
         include = [f for f in flags.split() if f.startswith("-I")]

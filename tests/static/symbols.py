@@ -16,7 +16,7 @@ DECLARATION = re.compile(r"QUIRE_API\s[^;{]*?\b(quire_\w+)\s*\(", re.S)
 def symbols(nm, library, *options):
     text = subprocess.run([nm, *options, "--defined-only", library], text=True, check=True,
                           capture_output=True).stdout
-    return {line.split()[2] for line in text.splitlines() if len(line.split()) == 3}
+    return {line.split()[2].split("@")[0] for line in text.splitlines() if len(line.split()) == 3}
 
 
 def main():

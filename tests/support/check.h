@@ -1,6 +1,6 @@
 /*
- * check.h - assertions for every test, whichever harness runs it. They are never compiled out, print
- * the values they compare, and end the test at once.
+ * check.h - assertions for every test, whichever harness runs it. They are never compiled out,
+ * print the values they compare, and end the test at once.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CHECK_H
 #define QUIRE_TESTS_SUPPORT_CHECK_H

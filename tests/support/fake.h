@@ -51,8 +51,8 @@ typedef struct fake_backend {
 } fake_backend;
 
 /*
- * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached and
- * not coherent (atom 64), 3 device-local and host-visible. Offers everything.
+ * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached
+ * and not coherent (atom 64), 3 device-local and host-visible. Offers everything.
  */
 void fake_init(fake_backend *fake);
 

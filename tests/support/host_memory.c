@@ -1,6 +1,6 @@
 /*
- * host_memory.c - see host_memory.h. Each block carries its size and alignment in front of it, so that
- * a release with other numbers stops the program.
+ * host_memory.c - see host_memory.h. Each block carries its size and alignment in front of it, so
+ * that a release with other numbers stops the program.
  */
 #include "tests/support/host_memory.h"
 

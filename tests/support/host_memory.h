@@ -1,6 +1,6 @@
 /*
- * host_memory.h - host memory callbacks for tests: they count, check sizes and alignments on release,
- * and fail when told to. Thread-safe.
+ * host_memory.h - host memory callbacks for tests: they count, check sizes and alignments on
+ * release, and fail when told to. Thread-safe.
  */
 #ifndef QUIRE_TESTS_SUPPORT_HOST_MEMORY_H
 #define QUIRE_TESTS_SUPPORT_HOST_MEMORY_H

@@ -1,6 +1,7 @@
 /*
- * plain.h - tests as plain programs: what Criterion cannot run (thread sanitizer, millions of steps,
- * failures at every call). Each program prints TAP, one line per case, and ends at the first failure.
+ * plain.h - tests as plain programs: what Criterion cannot run (thread sanitizer, millions of
+ * steps, failures at every call). Each program prints TAP, one line per case, and ends at the first
+ * failure.
  */
 #ifndef QUIRE_TESTS_SUPPORT_PLAIN_H
 #define QUIRE_TESTS_SUPPORT_PLAIN_H

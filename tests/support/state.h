@@ -1,7 +1,7 @@
 /*
- * state.h - what the fault and misuse tests share: a fingerprint of everything that can be seen of a
- * memory or a space, a bench on which the n-th call of a scenario is made to fail, and the record of
- * refused calls that proves that no public function was forgotten.
+ * state.h - what the fault and misuse tests share: a fingerprint of everything that can be seen of
+ * a memory or a space, a bench on which the n-th call of a scenario is made to fail, and the record
+ * of refused calls that proves that no public function was forgotten.
  *
  * A scenario is a chain of bench_ calls joined by &&. Each of them makes one public call after the
  * other by TRY; the call that the planned fault hits must be refused as the contract says, with its
@@ -145,8 +145,8 @@ bool bench_trim(bench *t);
 /* ---- refused calls -------------------------------------------------------------------------- */
 
 /*
- * The call is refused with exactly this code and a sentence, its output is zeroed and nothing of the
- * bench changed. The called function counts as misused.
+ * The call is refused with exactly this code and a sentence, its output is zeroed and nothing of
+ * the bench changed. The called function counts as misused.
  */
 #define REFUSED_OUT(t, code, out, call)                                                            \
     (memset(&(out), 0xaa, sizeof(out)),                                                            \
