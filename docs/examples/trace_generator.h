@@ -22,7 +22,8 @@
 #define CUBLAS_WORKSPACE (UINT64_C(2) * 4096 * 1024 + UINT64_C(8) * 16 * 1024)
 
 /* Adds an allocation and returns its id. The label is a printf format; 39 characters remain. */
-uint64_t add_alloc(uint64_t time, unsigned stream, uint64_t bytes, const char *label, ...);
+__attribute__((format(printf, 4, 5))) uint64_t add_alloc(uint64_t time, unsigned stream,
+                                                         uint64_t bytes, const char *label, ...);
 
 void add_free(uint64_t time, unsigned stream, uint64_t id);
 void add_use(uint64_t time, unsigned stream, uint64_t id);

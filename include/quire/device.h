@@ -53,7 +53,7 @@ typedef struct quire_kind {
 /* What the backend asks of placements; 0 where it asks nothing. */
 typedef struct quire_limits {
     uint64_t page_granularity;         /* page sizes are multiples of it, bytes, a power of two */
-    uint64_t page_alignment;           /* what every page's native address is aligned to */
+    uint64_t page_alignment;           /* of every page's native address; 0: as the core asks */
     uint64_t largest_page;             /* bytes of one page; 0: no limit */
     uint64_t most_pages;               /* pages of the device at one time; 0: no limit */
     uint64_t buffer_image_granularity; /* linear and optimal resources keep this apart */

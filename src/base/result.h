@@ -40,7 +40,8 @@ quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint6
 
 /* Fails with text in the sentence, put together at once; longer ones are cut at QI_ERROR_TEXT. */
 quire_result qi_fail_text(quire_result code, const char *format, ...) QUIRE_PRINTF(2, 3);
-quire_result qi_fail_native(quire_result code, int64_t native, const char *format, va_list args);
+quire_result qi_fail_native(quire_result code, int64_t native, const char *format, va_list args)
+    QUIRE_PRINTF(3, 0);
 
 /* Refuses an option struct, named in the sentence, whose reserved room is not zero. */
 #define qi_check_reserved(options, name)                                                           \

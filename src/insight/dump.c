@@ -51,6 +51,8 @@ static void write_stats(qi_json *json, const quire_memory_stats *stats)
         {"allocations", stats->allocations},
         {"frees", stats->frees},
         {"failures", stats->failures},
+        {"full_passes", stats->full_passes},
+        {"full_pass_hits", stats->full_pass_hits},
         {"pages_created", stats->pages_created},
         {"pages_destroyed", stats->pages_destroyed},
         {"backend_calls", stats->backend_calls},

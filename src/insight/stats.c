@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/memory/memory.h"
 #include "src/space/fit.h"
@@ -121,7 +122,7 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     const qi_page *page = qi_page_at(&memory->pages, record->page);
     if (!page || page->phase != QI_PAGE_LIVE || page->dedicated != record->dedicated)
         return damaged(memory, "an allocation names a page that is not there", slot);
-    if (record->offset + record->size > page->native.native.size)
+    if (!qi_range_fits(record->offset, record->size, page->native.native.size))
         return damaged(memory, "an allocation reaches beyond its page", slot);
     if (record->dedicated && page->slot != slot)
         return damaged(memory, "a dedicated page names another allocation", slot);
@@ -138,21 +139,38 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     return QUIRE_SUCCESS;
 }
 
+/* Whether the region of a shared page leads back to it. */
+static bool region_agrees(const qi_pages *pages, const qi_page *page)
+{
+    const uint32_t *number =
+        page->region < QI_SLOT_COUNT ? qi_table_get(&pages->by_region, page->region) : NULL;
+    return page->dedicated || (number && *number == page->number);
+}
+
 static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
 {
-    uint64_t live = 0, count = 0;
+    uint64_t live = 0, count = 0, shared = 0;
+    uint32_t in_use = 0;
     for (uint32_t i = 0; i < memory->pages.top; i++) {
         const qi_page *page = qi_page_at(&memory->pages, i);
+        in_use += page->phase != QI_PAGE_NONE;
         if (page->phase != QI_PAGE_LIVE)
             continue;
+        if (!region_agrees(&memory->pages, page))
+            return damaged(memory, "a page and its region disagree", i);
         seen->page_count++;
         seen->reserved_bytes += page->native.native.size;
         seen->empty_bytes += page->allocation_count ? 0 : page->native.native.size;
         live += page->live_bytes;
         count += page->allocation_count;
+        shared += page->dedicated ? 0 : page->allocation_count;
     }
     if (live != seen->live_bytes || count != seen->allocation_count)
         return damaged(memory, "the pages' live figures are not the sum of the allocations", count);
+    if (shared != memory->space->live_count)
+        return damaged(memory, "the space holds ranges that no allocation has", shared);
+    if (in_use != memory->pages.in_use)
+        return damaged(memory, "the count of page numbers is not that of the pages", in_use);
     return QUIRE_SUCCESS;
 }
 
@@ -161,13 +179,18 @@ static quire_result check_locked(quire_memory *memory)
     quire_memory_stats seen = {0};
     const quire_memory_stats *kept = &memory->stats;
     quire_result result = quire_space_check(memory->space);
+    uint32_t used = 0;
     for (uint32_t i = 0; i < memory->slots.top && !result; i++)
-        if (qi_slot_phase(&memory->slots, i) != QI_PHASE_FREE)
+        if (qi_slot_phase(&memory->slots, i) != QI_PHASE_FREE) {
             result = check_slot(memory, i, &seen);
+            used++;
+        }
     if (!result)
         result = check_pages(memory, &seen);
     if (result)
         return result;
+    if (used != memory->slots.used)
+        return damaged(memory, "the count of slots is not that of the allocations", used);
     if (seen.allocation_count != kept->allocation_count || seen.live_bytes != kept->live_bytes ||
         seen.requested_bytes != kept->requested_bytes)
         return damaged(memory, "the live figures are not the sum of the allocations",

@@ -187,7 +187,7 @@ quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation al
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(name), QUIRE_LONGEST_NAME);
     uint32_t slot = 0;
-    quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
     qi_extra *made = NULL;
@@ -204,7 +204,7 @@ quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocati
     if (!memory)
         return refuse_null();
     uint32_t slot = 0;
-    quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
     qi_lock_acquire(&memory->lock);

@@ -63,6 +63,23 @@ static void raw_destroy(quire_device *device, qi_calls *calls, const quire_nativ
     leave(device, calls, entered);
 }
 
+/* A page of less than was asked or promised would let allocations reach beyond it. */
+static quire_result check_page(const quire_device *device, const quire_page_request *request,
+                               const quire_native_page *page)
+{
+    uint64_t promised = device->info.limits.page_alignment;
+    uint64_t alignment = promised ? promised : request->alignment;
+    if (page->size < request->size)
+        return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
+                            "the backend made a page of %b where %b were asked", page->size,
+                            request->size);
+    if (qi_padding(page->address, alignment))
+        return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
+                            "the backend made a page at %x, which is not a multiple of %b",
+                            page->address, alignment);
+    return QUIRE_SUCCESS;
+}
+
 static quire_result raw_create(quire_device *device, qi_calls *calls,
                                const quire_page_request *request, quire_native_page *page)
 {
@@ -70,12 +87,12 @@ static quire_result raw_create(quire_device *device, qi_calls *calls,
     uint64_t entered = enter();
     quire_result result = device->table.page_create(device->state, request, page);
     leave(device, calls, entered);
-    if (result || page->size >= request->size)
+    if (result)
         return result;
-    raw_destroy(device, calls, page);
-    return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
-                        "the backend made a page of %b where %b were asked", page->size,
-                        request->size);
+    result = check_page(device, request, page);
+    if (result)
+        raw_destroy(device, calls, page);
+    return result;
 }
 
 static quire_result map_page(quire_device *device, qi_calls *calls, qi_device_page *page)

@@ -1,10 +1,11 @@
 /*
  * kind.c - which memory kind of a device serves a request or an intent best.
  *
- * A cost decides: missing preferred and present avoided flags count double, flags that nobody asked
- * for count once (a kind is taken for what it is needed for, so that a small window of device
- * memory that the host can reach is not used up by work that never looks at it). Drivers order
- * their kinds by speed, so that the lowest index wins between equals.
+ * A cost decides: each missing preferred and present avoided flag outweighs all the flags that
+ * nobody asked for, and these tell between kinds that are equal so far. A kind is taken for what it
+ * is needed for, so that a small window of device memory that the host can reach is not used up by
+ * work that never looks at it. Drivers order their kinds by speed: the lowest index wins between
+ * equals.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "src/base/result.h"
 #include "src/memory/device.h"
 
-enum { COST_PREFERENCE = 2, COST_UNASKED = 1 };
+enum { COST_PREFERENCE = 16, COST_UNASKED = 1 }; /* there are 8 flags */
 
 /* Kinds with one of these behave so differently that they are never taken by accident. */
 static const quire_memory_flags ONLY_WHEN_NAMED =

@@ -83,6 +83,14 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
     memory->fit = options->fit;
     memory->largest_alignment =
         options->largest_alignment ? options->largest_alignment : DEFAULT_LARGEST_ALIGNMENT;
+    if (memory->largest_alignment < memory->atom)
+        memory->largest_alignment = memory->atom;
+    uint64_t base = device->info.limits.page_alignment;
+    if (base && base < memory->atom)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "memory kind %u is flushed in atoms of %b, but the device aligns its "
+                            "pages to %b only",
+                            memory->kind, memory->atom, base);
     memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
     return qi_policy_validate(&memory->policy);
 }

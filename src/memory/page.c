@@ -257,10 +257,10 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
     for (;;) {
         quire_result result =
             qi_device_page_create(memory->device, &memory->calls, &request, native);
-        uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
-        if (result != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || half < needed)
+        if (result != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || request.size == needed)
             return result;
-        request.size = half;
+        uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
+        request.size = half > needed ? half : needed;
     }
 }
 

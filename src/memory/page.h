@@ -72,7 +72,7 @@ void qi_pages_finish(qi_pages *pages, qi_host *host);
  * Makes a page for `size` bytes at `alignment` and publishes it. The lock is held on entry and on
  * return, whatever the result, and given up between: the caller places in the page before anybody
  * else can. Empty pages are given back first. A shared page that the backend refuses for want of
- * memory is asked for again at half the size while the request fits.
+ * memory is asked for again at half the size, and at last at the size of the request.
  * Fails with TOO_MANY_PAGES, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE and what the
  * backend answers.
  */

@@ -143,6 +143,8 @@ static quire_result place_in_new_page(quire_memory *memory, const placing *p, bo
         return result;
     result =
         dedicated ? place_dedicated(memory, p, page, slot) : place_shared(memory, p, false, slot);
+    if (result == QUIRE_ERROR_NO_SPACE) /* holes that fit badly can hide the page from the bounds */
+        result = place_shared(memory, p, true, slot);
     if (result) {
         qi_page *leaving = qi_page_take(memory, page);
         qi_lock_release(&memory->lock);

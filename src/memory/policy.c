@@ -13,10 +13,12 @@
 static const uint64_t DEFAULT_PAGE_SIZE = UINT64_C(32) << 20;
 enum { HEAP_FRACTION = 8, MOST_GROWTH_PERCENT = 1000 };
 
-static uint64_t round_up(uint64_t size, uint64_t granularity)
+/* Up to the granularity; sizes near 2^64 down. */
+static uint64_t round_size(uint64_t size, uint64_t granularity)
 {
     uint64_t rounded = 0;
-    return qi_align_up_overflows(size, granularity, &rounded) ? size : rounded;
+    return qi_align_up_overflows(size, granularity, &rounded) ? qi_align_down(size, granularity)
+                                                              : rounded;
 }
 
 quire_page_policy qi_policy_resolve(const quire_page_policy *asked, const quire_device *device,
@@ -27,15 +29,17 @@ quire_page_policy qi_policy_resolve(const quire_page_policy *asked, const quire_
     uint64_t granularity = device->info.limits.page_granularity;
     if (!policy.page_size) {
         uint64_t share = qi_align_down(heap / HEAP_FRACTION, granularity);
-        policy.page_size = share && share < DEFAULT_PAGE_SIZE ? share : DEFAULT_PAGE_SIZE;
+        policy.page_size = share < DEFAULT_PAGE_SIZE ? share : DEFAULT_PAGE_SIZE;
+        policy.page_size += share ? 0 : granularity;
     }
-    policy.page_size = round_up(policy.page_size, granularity);
+    policy.page_size = round_size(policy.page_size, granularity);
     if (!policy.first_page_size)
         policy.first_page_size = policy.page_size;
-    policy.first_page_size = round_up(policy.first_page_size, granularity);
+    policy.first_page_size = round_size(policy.first_page_size, granularity);
     if (!policy.largest_page)
         policy.largest_page =
             policy.page_size > policy.first_page_size ? policy.page_size : policy.first_page_size;
+    policy.largest_page = round_size(policy.largest_page, granularity);
     if (!policy.size_granularity)
         policy.size_granularity = 1;
     return policy;
@@ -73,7 +77,7 @@ uint64_t qi_policy_next_page(const quire_page_policy *policy, uint64_t last, uin
     uint64_t grown = 0;
     if (qi_multiply_overflows(last, 100 + policy->growth_percent, &grown))
         return policy->largest_page;
-    grown = round_up(grown / 100, granularity);
+    grown = round_size(grown / 100, granularity);
     return grown < policy->largest_page ? grown : policy->largest_page;
 }
 

@@ -13,10 +13,12 @@ quire_result quire_view_create(quire_memory *memory, quire_allocation allocation
         *view = (quire_view){0};
     if (!memory || !view)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_view_create: memory or view is null");
-    quire_allocation_info info;
-    quire_result result = quire_allocation_get_info(memory, allocation, &info);
-    if (!result)
-        result = qi_access_resolve_range(info.requested, offset, &size);
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    result = qi_access_resolve_range(qi_memory_slot(memory, slot)->requested, offset, &size);
+    qi_slot_unpin(&memory->slots, slot);
     if (!result)
         *view = (quire_view){.allocation = allocation, .offset = offset, .size = size};
     return result;

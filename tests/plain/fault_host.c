@@ -153,7 +153,7 @@ static bool reserved(bench *t)
 {
     const quire_allocation_options options = {.size = 20 * KIB, .name = "reserved", .zero = true};
     return bench_open(t) && small_pages(t) && bench_reserve(t, &options) &&
-           bench_reserve(t, &options) && bench_name(t, 0, "renamed") && bench_commit(t, 0) &&
+           bench_reserve(t, &options) && bench_commit(t, 0) && bench_name(t, 0, "renamed") &&
            bench_reserve(t, &options) && bench_reserve(t, &options) && bench_look(t) &&
            bench_abort(t, 1) && bench_reserve(t, &options);
 }

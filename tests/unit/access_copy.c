@@ -1,0 +1,393 @@
+/*
+ * access_copy.c - host access by copy: write, read and zero-fill on every kind, through the mapping
+ * or through the backend, and nothing beside the range ever changed.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+
+enum { KINDS = 4, DEVICE = 0, COHERENT = 1, CACHED = 2, WINDOW = 3 }; /* of the fake */
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void prepare(bench *b)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+}
+
+static void open_prepared(bench *b, uint32_t kind)
+{
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    quire_memory_options options = {
+        .kind_mask = UINT32_C(1) << kind, .fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}};
+    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+}
+
+static void make(bench *b, uint32_t kind)
+{
+    prepare(b);
+    open_prepared(b, kind);
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.maps, 0);
+    CHECK(b->fake.ended);
+}
+
+static quire_allocation allocate(bench *b, uint64_t size)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
+    return allocation;
+}
+
+/* All bytes of the range have this value. */
+static void expect_bytes(bench *b, quire_allocation allocation, uint64_t offset, uint64_t size,
+                         int value)
+{
+    unsigned char bytes[4096];
+    CHECK(size <= sizeof bytes);
+    memset(bytes, ~value, sizeof bytes);
+    CHECK_OK(quire_read(b->memory, allocation, offset, bytes, size));
+    for (uint64_t i = 0; i < size; i++)
+        CHECK_EQ(bytes[i], value);
+    CHECK(size == sizeof bytes || bytes[size] == (unsigned char)~value);
+}
+
+static void fill(bench *b, quire_allocation allocation, uint64_t offset, uint64_t size, int value)
+{
+    unsigned char bytes[4096];
+    CHECK(size <= sizeof bytes);
+    memset(bytes, value, sizeof bytes);
+    CHECK_OK(quire_write(b->memory, allocation, offset, bytes, size));
+}
+
+/* ---- write and read ----------------------------------------------------------------------- */
+
+UNIT(access_copy, what_is_written_is_read_on_every_kind)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        bench b;
+        make(&b, kind);
+        allocate(&b, 100);
+        quire_allocation allocation = allocate(&b, 1000);
+        char text[] = "sixteen bytes..", back[sizeof text] = "";
+        CHECK_OK(quire_write(b.memory, allocation, 984, text, sizeof text));
+        CHECK_OK(quire_read(b.memory, allocation, 984, back, sizeof back));
+        CHECK_STR(back, text);
+        fill(&b, allocation, 0, 1000, 0x5a);
+        expect_bytes(&b, allocation, 0, 1000, 0x5a);
+        fill(&b, allocation, 10, 1, 7);
+        expect_bytes(&b, allocation, 10, 1, 7);
+        expect_bytes(&b, allocation, 0, 10, 0x5a);
+        expect_bytes(&b, allocation, 11, 989, 0x5a);
+        end(&b);
+    }
+}
+
+UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
+{
+    static const uint32_t kinds[] = {COHERENT, CACHED, WINDOW};
+    for (int k = 0; k < 3; k++) {
+        bench b;
+        make(&b, kinds[k]);
+        quire_allocation allocation = allocate(&b, 100);
+        void *pointer = NULL;
+        CHECK_OK(quire_map_range(b.memory, allocation, 20, 10, &pointer));
+        fill(&b, allocation, 20, 10, 3);
+        CHECK_EQ(*(char *)pointer, 3);
+        memset(pointer, 4, 10);
+        expect_bytes(&b, allocation, 20, 10, 4);
+        end(&b);
+    }
+}
+
+UNIT(access_copy, each_kind_calls_the_backend_as_it_must)
+{
+    static const struct {
+        uint64_t copy_to, copy_from, flush, invalidate;
+    } expected[KINDS] = {{1, 1, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 1}, {0, 0, 0, 0}};
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        bench b;
+        make(&b, kind);
+        quire_allocation allocation = allocate(&b, 100);
+        fill(&b, allocation, 70, 1, 1);
+        CHECK_EQ(b.fake.calls[FAKE_COPY_TO], expected[kind].copy_to);
+        CHECK_EQ(b.fake.calls[FAKE_FLUSH], expected[kind].flush);
+        CHECK_EQ(b.fake.calls[FAKE_COPY_FROM] + b.fake.calls[FAKE_INVALIDATE], 0);
+        expect_bytes(&b, allocation, 70, 1, 1);
+        CHECK_EQ(b.fake.calls[FAKE_COPY_FROM], expected[kind].copy_from);
+        CHECK_EQ(b.fake.calls[FAKE_INVALIDATE], expected[kind].invalidate);
+        if (kind == CACHED) {
+            CHECK_EQ(b.fake.last_sync_offset, 64);
+            CHECK_EQ(b.fake.last_sync_size, 64);
+        }
+        end(&b);
+    }
+}
+
+UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
+{
+    static const uint64_t cases[][2] = {
+        {0, 101},
+        {1, 100},
+        {100, 1},
+        {101, 0},
+        {101, 1},
+        {UINT64_MAX, 1},
+        {UINT64_MAX, 0},
+        {1, UINT64_MAX},
+        {UINT64_MAX, 2},
+        {50, UINT64_MAX - 49},
+        {UINT64_MAX, UINT64_MAX},
+    };
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        bench b;
+        make(&b, kind);
+        quire_allocation allocation = allocate(&b, 100);
+        fill(&b, allocation, 0, 100, 1);
+        uint64_t calls = b.fake.fallible_calls;
+        char bytes[128] = {0};
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            uint64_t offset = cases[i][0], size = cases[i][1];
+            CHECK_FAILS(quire_write(b.memory, allocation, offset, bytes, size),
+                        QUIRE_ERROR_OUT_OF_RANGE);
+            CHECK_HAS(quire_last_error(), "of 100 bytes");
+            CHECK_FAILS(quire_read(b.memory, allocation, offset, bytes, size),
+                        QUIRE_ERROR_OUT_OF_RANGE);
+        }
+        CHECK_EQ(b.fake.fallible_calls, calls);
+        expect_bytes(&b, allocation, 0, 100, 1);
+        CHECK_OK(quire_free(b.memory, allocation)); /* no pin is left */
+        end(&b);
+    }
+}
+
+UNIT(access_copy, a_size_of_0_copies_nothing_and_needs_no_data)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        bench b;
+        make(&b, kind);
+        quire_allocation allocation = allocate(&b, 100);
+        uint64_t calls = b.fake.fallible_calls;
+        static const uint64_t offsets[] = {0, 50, 100};
+        for (int i = 0; i < 3; i++) {
+            CHECK_OK(quire_write(b.memory, allocation, offsets[i], NULL, 0));
+            CHECK_OK(quire_read(b.memory, allocation, offsets[i], NULL, 0));
+        }
+        CHECK_EQ(b.fake.fallible_calls, calls);
+        CHECK_OK(quire_free(b.memory, allocation));
+        end(&b);
+    }
+}
+
+UNIT(access_copy, missing_data_and_memory_are_refused)
+{
+    bench b;
+    make(&b, COHERENT);
+    quire_allocation allocation = allocate(&b, 100);
+    char bytes[4] = {0};
+    CHECK_FAILS(quire_write(b.memory, allocation, 0, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "data is null");
+    CHECK_FAILS(quire_read(b.memory, allocation, 0, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_write(NULL, allocation, 0, bytes, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_read(NULL, allocation, 0, bytes, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&b);
+}
+
+/* ---- backends that cannot, and that fail -------------------------------------------------- */
+
+static void prepare_without_copies(bench *b)
+{
+    prepare(b);
+    b->fake.table.features &= ~(QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE);
+    b->fake.table.copy_to_page = NULL;
+    b->fake.table.copy_from_page = NULL;
+}
+
+UNIT(access_copy, without_copy_functions_the_devices_memory_is_out_of_reach)
+{
+    bench b;
+    prepare_without_copies(&b);
+    open_prepared(&b, DEVICE);
+    quire_allocation allocation = allocate(&b, 100);
+    char bytes[4] = {0};
+    CHECK_FAILS(quire_write(b.memory, allocation, 0, bytes, 4), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "backend fake cannot write");
+    CHECK_FAILS(quire_read(b.memory, allocation, 0, bytes, 4), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "backend fake cannot read");
+    CHECK_OK(quire_write(b.memory, allocation, 0, bytes, 0));
+    CHECK_OK(quire_free(b.memory, allocation));
+    quire_allocation_options zero = {.size = 100, .zero = true};
+    CHECK_FAILS(quire_allocate(b.memory, &zero, &allocation), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_EQ(allocation.id, 0);
+    CHECK_OK(quire_memory_destroy(&b.memory)); /* nothing was left */
+    CHECK_OK(quire_device_destroy(&b.device));
+    CHECK_EQ(b.fake.pages, 0);
+}
+
+UNIT(access_copy, without_copy_functions_mapped_memory_is_reached_as_ever)
+{
+    for (uint32_t kind = COHERENT; kind < KINDS; kind++) {
+        bench b;
+        prepare_without_copies(&b);
+        open_prepared(&b, kind);
+        quire_allocation allocation;
+        quire_allocation_options zero = {.size = 100, .zero = true};
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation));
+        expect_bytes(&b, allocation, 0, 100, 0);
+        fill(&b, allocation, 0, 100, 9);
+        expect_bytes(&b, allocation, 0, 100, 9);
+        end(&b);
+    }
+}
+
+UNIT(access_copy, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
+{
+    static const uint32_t kinds[] = {DEVICE, CACHED};
+    for (int k = 0; k < 2; k++) {
+        bench b;
+        make(&b, kinds[k]);
+        quire_allocation allocation = allocate(&b, 100);
+        char bytes[4] = {0};
+        b.fake.fail_native = 4711;
+        fake_fail(&b.fake, 1, true, QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_FAILS(quire_write(b.memory, allocation, 0, bytes, 4), QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_EQ(quire_last_native_code(), 4711);
+        CHECK_HAS(quire_last_error(), "fake failure");
+        CHECK_FAILS(quire_read(b.memory, allocation, 0, bytes, 4), QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_EQ(quire_last_native_code(), 4711);
+        fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
+        CHECK_OK(quire_free(b.memory, allocation));
+        end(&b);
+    }
+}
+
+/* ---- zeros -------------------------------------------------------------------------------- */
+
+UNIT(access_copy, zero_fill_covers_dirty_memory_on_every_kind)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        bench b;
+        make(&b, kind);
+        quire_allocation_options zero = {.size = 1000, .zero = true};
+        quire_allocation allocation;
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* a driver's dirt */
+        expect_bytes(&b, allocation, 0, 1000, 0);
+        fill(&b, allocation, 0, 1000, 0xff);
+        CHECK_OK(quire_free(b.memory, allocation));
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* its own */
+        expect_bytes(&b, allocation, 0, 1000, 0);
+        CHECK_OK(quire_free(b.memory, allocation));
+        zero.zero = false;
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* not asked: left as it was */
+        CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
+        end(&b);
+    }
+}
+
+UNIT(access_copy, zero_fill_covers_what_is_held_beyond_the_request)
+{
+    bench b;
+    make(&b, CACHED);
+    quire_allocation dirty = allocate(&b, 128);
+    void *bytes = NULL;
+    CHECK_OK(quire_map(b.memory, dirty, &bytes));
+    memset(bytes, 0xff, 128);
+    CHECK_OK(quire_unmap(b.memory, dirty));
+    CHECK_OK(quire_free(b.memory, dirty));
+    quire_allocation clean;
+    CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 65, .zero = true},
+                            &clean)); /* in the same place, 128 bytes held */
+    for (int i = 0; i < 128; i++)
+        CHECK_EQ(((char *)bytes)[i], 0);
+    CHECK_EQ(b.fake.last_sync_size, 128);
+    end(&b);
+}
+
+UNIT(access_copy, a_large_range_of_the_device_is_zeroed_piece_by_piece)
+{
+    enum { LARGE = 3 * 65536 + 1 };
+    bench b;
+    make(&b, DEVICE);
+    quire_allocation_options options = {.size = LARGE};
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b.memory, &options, &allocation));
+    for (uint64_t at = 0; at < LARGE; at += 4096)
+        fill(&b, allocation, at, LARGE - at < 4096 ? LARGE - at : 4096, 0xee);
+    CHECK_OK(quire_free(b.memory, allocation));
+    options.zero = true;
+    b.fake.calls[FAKE_COPY_TO] = 0;
+    CHECK_OK(quire_allocate(b.memory, &options, &allocation));
+    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 4);
+    for (uint64_t at = 0; at < LARGE; at += 4096)
+        expect_bytes(&b, allocation, at, LARGE - at < 4096 ? LARGE - at : 4096, 0);
+    end(&b);
+}
+
+UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_one)
+{
+    bench b;
+    make(&b, DEVICE);
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 2 * 65536, .zero = true},
+                            &allocation));
+    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 2); /* the fake ends the test at a size of 0 */
+    end(&b);
+}
+
+UNIT(access_copy, a_zero_fill_that_fails_leaves_nothing)
+{
+    static const uint32_t kinds[] = {DEVICE, CACHED};
+    for (int k = 0; k < 2; k++) {
+        bench b;
+        make(&b, kinds[k]);
+        CHECK_OK(quire_free(b.memory, allocate(&b, 100))); /* a page to use */
+        quire_allocation_options zero = {.size = 100, .zero = true, .name = "zeros"};
+        quire_allocation none = {1};
+        fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
+        CHECK_FAILS(quire_allocate(b.memory, &zero, &none), QUIRE_ERROR_DEVICE_LOST);
+        CHECK_EQ(none.id, 0);
+        CHECK_EQ(quire_last_native_code(), -13);
+        quire_memory_stats stats;
+        CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+        CHECK_EQ(stats.allocation_count, 0);
+        CHECK_EQ(stats.live_bytes, 0);
+        CHECK_EQ(stats.allocations, stats.frees);
+        end(&b);
+    }
+}
+
+/* ---- neighbours --------------------------------------------------------------------------- */
+
+UNIT(access_copy, the_neighbours_bytes_never_change)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        bench b;
+        make(&b, kind);
+        quire_allocation before = allocate(&b, 200), middle = allocate(&b, 100),
+                         after = allocate(&b, 200);
+        fill(&b, before, 0, 200, 1);
+        fill(&b, after, 0, 200, 3);
+        fill(&b, middle, 0, 100, 2);
+        expect_bytes(&b, middle, 0, 100, 2);
+        CHECK_OK(quire_free(b.memory, middle));
+        CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 100, .zero = true},
+                                &middle));
+        expect_bytes(&b, middle, 0, 100, 0);
+        expect_bytes(&b, before, 0, 200, 1);
+        expect_bytes(&b, after, 0, 200, 3);
+        end(&b);
+    }
+}

@@ -1,0 +1,204 @@
+/*
+ * allocation_neighbour.c - what may not lie next to what: linear and optimal resources in one
+ * granule of the device, and two allocations in one atom of a kind that is not coherent.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+#include "tests/support/random.h"
+
+enum { GRANULARITY = 1024, ATOM = 64, LIVE = 96, STEPS = 4000 };
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void make(bench *b, const quire_memory_options *options)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    b->fake.info.limits.buffer_image_granularity = GRANULARITY;
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK_EQ(b->fake.maps, 0);
+    CHECK(b->fake.ended);
+}
+
+/* Something live: where it lies, and whether the device keeps it in an order of its own. */
+typedef struct thing {
+    quire_allocation allocation;
+    bool optimal, is_image;
+    uint32_t page;
+    uint64_t first, last; /* bytes of the page */
+} thing;
+
+static quire_allocation make_image(bench *b, uint32_t width, uint32_t height, quire_tiling tiling)
+{
+    quire_image image;
+    quire_image_options options = {.width = width, .height = height, .tiling = tiling};
+    CHECK_OK(quire_image_create(b->memory, &options, &image));
+    return image.allocation;
+}
+
+static quire_allocation make_buffer(bench *b, uint64_t size)
+{
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = size}, &buffer));
+    return buffer.allocation;
+}
+
+static quire_allocation make_range(bench *b, uint64_t size, uint64_t alignment)
+{
+    quire_allocation range;
+    quire_allocation_options options = {.size = size, .alignment = alignment};
+    CHECK_OK(quire_allocate(b->memory, &options, &range));
+    return range;
+}
+
+static thing make_thing(bench *b, test_random *random)
+{
+    uint64_t sort = random_below(random, 4), size = random_size(random, 5000);
+    uint32_t side = (uint32_t)random_size(random, 70);
+    thing t = {.optimal = sort == 0, .is_image = sort <= 1};
+    if (sort <= 1)
+        t.allocation = make_image(b, side, side, sort ? QUIRE_TILING_LINEAR : QUIRE_TILING_OPTIMAL);
+    else if (sort == 2)
+        t.allocation = make_buffer(b, size);
+    else
+        t.allocation = make_range(b, size, UINT64_C(1) << random_below(random, 10));
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(b->memory, t.allocation, &info));
+    t.page = info.page;
+    t.first = info.offset;
+    t.last = info.offset + info.requested - 1;
+    return t;
+}
+
+static bool share_unit(const thing *a, const thing *b, uint64_t unit)
+{
+    return a->page == b->page && a->first / unit <= b->last / unit &&
+           b->first / unit <= a->last / unit;
+}
+
+/* Random life; the number of linear images that share a granule with something linear. */
+static uint64_t play(bench *b, uint64_t seed)
+{
+    test_random random = {seed};
+    thing live[LIVE] = {{.page = 0}};
+    uint64_t shared = 0;
+    for (int step = 0; step < STEPS; step++) {
+        thing *t = &live[random_below(&random, LIVE)];
+        if (t->allocation.id) {
+            CHECK_OK(quire_free(b->memory, t->allocation));
+            t->allocation.id = 0;
+            continue;
+        }
+        thing made = make_thing(b, &random);
+        for (int i = 0; i < LIVE; i++) {
+            if (!live[i].allocation.id || !share_unit(&made, &live[i], GRANULARITY))
+                continue;
+            CHECK(!share_unit(&made, &live[i], 1));
+            CHECK_EQ(made.optimal, live[i].optimal);
+            shared += made.is_image && !made.optimal;
+        }
+        *t = made;
+    }
+    return shared;
+}
+
+UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
+{
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
+    for (uint64_t i = 0; i < 4; i++) { /* D2 */
+        bench b;
+        make(&b, &(quire_memory_options){.fit = fits[i % 2], .pages = {.page_size = 65536}});
+        CHECK(play(&b, i) > 0); /* linear images cost no granule each */
+        end(&b);
+    }
+}
+
+UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_tells_so)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
+    make_buffer(&b, 100);
+    quire_allocation image = make_image(&b, 100, 11, QUIRE_TILING_OPTIMAL);
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(b.memory, image, &info));
+    CHECK_EQ(info.offset, GRANULARITY);
+    CHECK_EQ(info.size, 2 * GRANULARITY);
+    CHECK_EQ(info.requested, 1100);
+    CHECK_OK(quire_allocation_get_info(b.memory, make_buffer(&b, 100), &info));
+    CHECK_EQ(info.offset, 3 * GRANULARITY);
+    end(&b);
+}
+
+UNIT(allocation_neighbour, a_linear_image_lies_as_close_as_a_buffer)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
+    make_buffer(&b, 64);
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(b.memory, make_image(&b, 8, 8, QUIRE_TILING_LINEAR), &info));
+    CHECK_EQ(info.offset, 64);
+    CHECK_EQ(info.size, 64);
+    CHECK_OK(quire_allocation_get_info(b.memory, make_buffer(&b, 64), &info));
+    CHECK_EQ(info.offset, 128);
+    end(&b);
+}
+
+UNIT(allocation_neighbour, ranges_of_a_kind_that_is_not_coherent_share_no_atom)
+{
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
+    for (int i = 0; i < 2; i++) {
+        bench b;
+        make(&b, &(quire_memory_options){
+                     .kind_mask = 4, .granule = 1, .fit = fits[i], .pages = {.page_size = 65536}});
+        test_random random = {77};
+        thing live[LIVE] = {{.page = 0}};
+        for (int step = 0; step < STEPS; step++) {
+            thing *t = &live[random_below(&random, LIVE)];
+            if (t->allocation.id) {
+                CHECK_OK(quire_free(b.memory, t->allocation));
+                t->allocation.id = 0;
+                continue;
+            }
+            thing made = make_thing(&b, &random);
+            for (int k = 0; k < LIVE; k++)
+                CHECK(!live[k].allocation.id || !share_unit(&made, &live[k], ATOM));
+            *t = made;
+        }
+        end(&b);
+    }
+}
+
+UNIT(allocation_neighbour, ranges_of_a_coherent_kind_lie_byte_to_byte)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit = QUIRE_FIT_FIRST});
+    quire_allocation_info info;
+    make_range(&b, 3, 1);
+    CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
+    CHECK_EQ(info.offset, 3);
+    CHECK_EQ(info.size, 5);
+    end(&b);
+    make(&b, &(quire_memory_options){.kind_mask = 4, .fit = QUIRE_FIT_FIRST});
+    make_range(&b, 3, 1);
+    CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
+    CHECK_EQ(info.offset, ATOM);
+    CHECK_EQ(info.size, ATOM);
+    CHECK_EQ(info.requested, 5);
+    end(&b);
+}

@@ -1,0 +1,305 @@
+/*
+ * allocation_state.c - the states of an allocation (reserved, live, mapped, freed) and every call
+ * in each of them.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void make(bench *b, quire_memory_flags flags)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    quire_memory_options options = {.flags = flags, .pages = {.page_size = 4096}};
+    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing lives any more */
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.maps, 0);
+    CHECK(b->fake.ended);
+}
+
+static quire_allocation reserve(bench *b, uint64_t size)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = size}, &allocation));
+    return allocation;
+}
+
+static quire_allocation allocate(bench *b, uint64_t size)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
+    return allocation;
+}
+
+static quire_allocation_info info_of(bench *b, quire_allocation allocation)
+{
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(b->memory, allocation, &info));
+    return info;
+}
+
+/* Every call that works with the bytes or the life of an allocation answers so. */
+static void expect_all(bench *b, quire_allocation allocation, quire_result code)
+{
+    void *pointer = b;
+    char bytes[4] = {0};
+    quire_buffer_info buffer_info;
+    quire_image_info image_info;
+    CHECK_FAILS(quire_free(b->memory, allocation), code);
+    CHECK_FAILS(quire_map(b->memory, allocation, &pointer), code);
+    CHECK(pointer == NULL);
+    pointer = b;
+    CHECK_FAILS(quire_map_range(b->memory, allocation, 0, 1, &pointer), code);
+    CHECK(pointer == NULL);
+    CHECK_FAILS(quire_unmap(b->memory, allocation), code);
+    CHECK_FAILS(quire_flush(b->memory, allocation, 0, 1), code);
+    CHECK_FAILS(quire_invalidate(b->memory, allocation, 0, 1), code);
+    CHECK_FAILS(quire_write(b->memory, allocation, 0, bytes, 1), code);
+    CHECK_FAILS(quire_read(b->memory, allocation, 0, bytes, 1), code);
+    CHECK_FAILS(quire_buffer_get_info(b->memory, (quire_buffer){allocation}, &buffer_info), code);
+    CHECK_FAILS(quire_image_get_info(b->memory, (quire_image){allocation}, &image_info), code);
+}
+
+/* The calls that ask, name, commit and abort. */
+static void expect_rest(bench *b, quire_allocation allocation, quire_result code)
+{
+    quire_allocation_info info = {.size = 1};
+    quire_native native;
+    quire_view view;
+    char name[8];
+    CHECK_FAILS(quire_commit(b->memory, allocation), code);
+    CHECK_FAILS(quire_abort(b->memory, allocation), code);
+    CHECK_FAILS(quire_allocation_get_info(b->memory, allocation, &info), code);
+    CHECK_EQ(info.size, 0);
+    CHECK_FAILS(quire_allocation_get_name(b->memory, allocation, name, sizeof name), code);
+    CHECK_FAILS(quire_allocation_set_name(b->memory, allocation, "x"), code);
+    CHECK_FAILS(quire_allocation_set_user_data(b->memory, allocation, 1), code);
+    CHECK_FAILS(quire_get_native(b->memory, allocation, &native), code);
+    CHECK(native.device == NULL);
+    CHECK_FAILS(quire_view_create(b->memory, allocation, 0, 0, &view), code);
+    CHECK_EQ(view.allocation.id, 0);
+}
+
+/* ---- reserved ----------------------------------------------------------------------------- */
+
+UNIT(allocation_state, a_reserved_range_can_be_asked_about_and_committed)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation_options options = {.size = 100, .name = "mine", .user_data = 9};
+    quire_allocation allocation;
+    CHECK_OK(quire_reserve(b.memory, &options, &allocation));
+    quire_allocation_info before = info_of(&b, allocation);
+    CHECK(!before.committed);
+    CHECK_EQ(before.requested, 100);
+    CHECK_EQ(before.user_data, 9);
+    char name[8];
+    quire_native native;
+    CHECK_OK(quire_allocation_get_name(b.memory, allocation, name, sizeof name));
+    CHECK_STR(name, "mine");
+    CHECK_OK(quire_get_native(b.memory, allocation, &native));
+    CHECK_EQ(native.offset, before.offset);
+    CHECK_OK(quire_commit(b.memory, allocation));
+    quire_allocation_info after = info_of(&b, allocation);
+    CHECK(after.committed);
+    CHECK_EQ(after.address, before.address);
+    CHECK_OK(quire_write(b.memory, allocation, 0, "x", 1));
+    CHECK_OK(quire_free(b.memory, allocation));
+    end(&b);
+}
+
+UNIT(allocation_state, a_reserved_range_can_do_nothing_else)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation allocation = reserve(&b, 100);
+    expect_all(&b, allocation, QUIRE_ERROR_WRONG_STATE);
+    CHECK_HAS(quire_last_error(), "reserved: commit or abort it first");
+    CHECK_OK(quire_abort(b.memory, allocation));
+    end(&b);
+}
+
+UNIT(allocation_state, a_reserved_range_takes_no_name_no_user_data_and_no_view)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation allocation = reserve(&b, 100);
+    quire_view view;
+    CHECK_FAILS(quire_allocation_set_name(b.memory, allocation, "x"), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_allocation_set_user_data(b.memory, allocation, 1), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_view_create(b.memory, allocation, 0, 0, &view), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(quire_abort(b.memory, allocation));
+    end(&b);
+}
+
+UNIT(allocation_state, an_aborted_range_is_stale_and_its_bytes_are_free)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation allocation = reserve(&b, 4096);
+    CHECK_OK(quire_abort(b.memory, allocation));
+    expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
+    expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
+    quire_allocation next = allocate(&b, 4096);
+    CHECK_EQ(info_of(&b, next).page, 0);
+    CHECK_OK(quire_free(b.memory, next));
+    CHECK_EQ(b.fake.pages, 1);
+    end(&b);
+}
+
+UNIT(allocation_state, a_reservation_counts_like_an_allocation)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_allocation allocation = reserve(&b, 100);
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_EQ(stats.allocation_count, 1);
+    CHECK_EQ(stats.live_bytes, 256);
+    CHECK_OK(quire_abort(b.memory, allocation));
+    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_EQ(stats.allocation_count, 0);
+    CHECK_EQ(stats.live_bytes, 0);
+    end(&b);
+}
+
+UNIT(allocation_state, a_reserved_range_is_zeroed_by_its_reserve)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_allocation_options options = {.size = 1000, .zero = true};
+    quire_allocation allocation;
+    CHECK_OK(quire_reserve(b.memory, &options, &allocation));
+    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 1);
+    CHECK_OK(quire_commit(b.memory, allocation));
+    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 1);
+    char bytes[1000];
+    CHECK_OK(quire_read(b.memory, allocation, 0, bytes, sizeof bytes));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        CHECK_EQ(bytes[i], 0);
+    CHECK_OK(quire_free(b.memory, allocation));
+    end(&b);
+}
+
+/* ---- live --------------------------------------------------------------------------------- */
+
+UNIT(allocation_state, a_live_one_is_neither_committed_nor_aborted)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation allocation = allocate(&b, 100);
+    CHECK_FAILS(quire_commit(b.memory, allocation), QUIRE_ERROR_WRONG_STATE);
+    CHECK_HAS(quire_last_error(), "committed already");
+    CHECK_FAILS(quire_abort(b.memory, allocation), QUIRE_ERROR_WRONG_STATE);
+    CHECK(info_of(&b, allocation).committed);
+    CHECK_OK(quire_free(b.memory, allocation));
+    end(&b);
+}
+
+UNIT(allocation_state, a_mapped_one_is_not_freed)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation allocation = allocate(&b, 100);
+    void *pointer = NULL;
+    CHECK_OK(quire_map(b.memory, allocation, &pointer));
+    CHECK_OK(quire_map(b.memory, allocation, &pointer));
+    CHECK_FAILS(quire_free(b.memory, allocation), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "still mapped 2 times");
+    CHECK_OK(quire_unmap(b.memory, allocation));
+    CHECK_FAILS(quire_free(b.memory, allocation), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_unmap(b.memory, allocation));
+    CHECK_FAILS(quire_unmap(b.memory, allocation), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_OK(quire_free(b.memory, allocation));
+    end(&b);
+}
+
+/* ---- freed -------------------------------------------------------------------------------- */
+
+UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation allocation = allocate(&b, 100);
+    CHECK_OK(quire_free(b.memory, allocation));
+    expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE); /* D5: a second free too */
+    expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
+    quire_allocation next = allocate(&b, 100); /* in the same slot and place */
+    CHECK(next.id != allocation.id);
+    CHECK_EQ(info_of(&b, next).offset, 0);
+    expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
+    expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
+    CHECK_OK(quire_free(b.memory, next));
+    end(&b);
+}
+
+UNIT(allocation_state, none_is_invalid_for_every_call)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    expect_all(&b, (quire_allocation){0}, QUIRE_ERROR_INVALID_ARGUMENT);
+    expect_rest(&b, (quire_allocation){0}, QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&b);
+}
+
+UNIT(allocation_state, a_freed_dedicated_one_is_stale_although_its_page_is_gone)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation allocation;
+    quire_allocation_options options = {.size = 100, .dedicated = true};
+    CHECK_OK(quire_allocate(b.memory, &options, &allocation));
+    CHECK_OK(quire_free(b.memory, allocation));
+    CHECK_EQ(b.fake.pages, 0);
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
+    expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
+    end(&b);
+}
+
+UNIT(allocation_state, freeing_never_takes_host_memory)
+{
+    enum { COUNT = 200 };
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation live[COUNT];
+    for (uint64_t i = 0; i < COUNT; i++) {
+        quire_allocation_options options = {
+            .size = 1 + i * 7, .name = i % 2 ? "named" : NULL, .dedicated = i % 5 == 0};
+        CHECK_OK(quire_allocate(b.memory, &options, &live[i]));
+    }
+    test_memory_fail(unit_memory_state(), 1, true);
+    for (uint64_t i = 0; i < COUNT; i++)
+        CHECK_OK(quire_free(b.memory, live[i * 37 % COUNT]));
+    CHECK_EQ(unit_memory_state()->calls, 0);
+    end(&b);
+}
+
+UNIT(allocation_state, destroying_a_memory_never_takes_host_memory)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation live[3000];
+    for (int i = 0; i < 3000; i++)
+        live[i] = allocate(&b, 1);
+    for (int i = 0; i < 3000; i++)
+        CHECK_OK(quire_free(b.memory, live[i]));
+    test_memory_fail(unit_memory_state(), 1, true);
+    end(&b);
+    CHECK_EQ(unit_memory_state()->calls, 0);
+}

@@ -1,0 +1,162 @@
+/*
+ * device_end.c - the end of a device with memories on it, and the lines a device logs.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+
+#include "quire/quire.h"
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+UNIT(device_end, null_is_refused_and_a_pointer_to_null_is_fine)
+{
+    quire_device *device = NULL;
+    CHECK_FAILS(quire_device_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+UNIT(device_end, a_device_with_memories_stays_and_names_them)
+{
+    fake_backend fake;
+    fake_init(&fake);
+    quire_device *device = NULL;
+    quire_memory *weights = NULL, *frames = NULL;
+    CHECK_OK(fake_open(&fake, unit_memory(), &device));
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.name = "weights"}, &weights));
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.name = "frames"}, &frames));
+    quire_device *same = device;
+    CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "'fake device' still has live memories (2): ");
+    CHECK_HAS(quire_last_error(), "'weights'");
+    CHECK_HAS(quire_last_error(), "'frames'");
+    CHECK(device == same && !fake.ended);
+    CHECK_OK(quire_memory_destroy(&weights));
+    CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "live memories (1): 'frames'");
+    CHECK_OK(quire_memory_destroy(&frames));
+    CHECK_OK(quire_device_destroy(&device));
+    CHECK(fake.ended);
+}
+
+UNIT(device_end, a_list_of_names_that_is_too_long_is_cut)
+{
+    enum { COUNT = 8 };
+    fake_backend fake;
+    fake_init(&fake);
+    quire_device *device = NULL;
+    quire_memory *memories[COUNT] = {NULL};
+    char name[QUIRE_LONGEST_NAME + 1];
+    memset(name, 'm', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    CHECK_OK(fake_open(&fake, unit_memory(), &device));
+    for (int i = 0; i < COUNT; i++)
+        CHECK_OK(quire_memory_create(device, &(quire_memory_options){.name = name}, &memories[i]));
+    CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "live memories (8): '");
+    CHECK_HAS(quire_last_error(), name);
+    for (int i = 0; i < COUNT; i++)
+        CHECK_OK(quire_memory_destroy(&memories[i]));
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+/* ---- the log ------------------------------------------------------------------------------ */
+
+typedef struct log_lines {
+    char text[4096];
+    uint32_t count[QUIRE_LOG_DEBUG + 1];
+    quire_memory *ask; /* asked for its figures at every line */
+} log_lines;
+
+static void keep_line(void *user, quire_log_level level, const char *line)
+{
+    log_lines *lines = user;
+    size_t length = strlen(lines->text);
+    snprintf(lines->text + length, sizeof lines->text - length, "%s\n", line);
+    lines->count[level]++;
+    CHECK(!strchr(line, '\n'));
+    quire_memory_stats stats;
+    if (lines->ask)
+        CHECK_OK(quire_memory_get_stats(lines->ask, &stats));
+}
+
+/* Everything that logs: open, create, a page, busy ends, a page back, end, close. */
+static void play(log_lines *lines, quire_log_level level)
+{
+    fake_backend fake;
+    fake_init(&fake);
+    quire_device *device = NULL;
+    quire_memory *memory = NULL;
+    quire_device_options options = {.host_memory = unit_memory(), .log = {keep_line, lines, level}};
+    CHECK_OK(quire_device_create(&fake.table, &fake, &options, &device));
+    quire_memory_options wanted = {.name = "weights", .pages = {.page_size = 4096}};
+    CHECK_OK(quire_memory_create(device, &wanted, &memory));
+    lines->ask = memory; /* a sink may call quire: no lock is held */
+    quire_allocation named, unnamed;
+    CHECK_OK(
+        quire_allocate(memory, &(quire_allocation_options){.size = 300, .name = "layer"}, &named));
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 256}, &unnamed));
+    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_free(memory, named));
+    CHECK_OK(quire_free(memory, unnamed));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    lines->ask = NULL;
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+UNIT(device_end, warnings_name_what_lives_and_where)
+{
+    log_lines lines = {.ask = NULL};
+    play(&lines, QUIRE_LOG_WARNING);
+    CHECK_STR(lines.text, "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
+                          "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n"
+                          "device 'fake device' cannot go, memories live (1): 'weights'\n");
+    CHECK_EQ(lines.count[QUIRE_LOG_WARNING], 3);
+}
+
+UNIT(device_end, a_level_of_none_is_warning_and_error_is_less)
+{
+    log_lines none = {.ask = NULL}, error = {.ask = NULL};
+    play(&none, QUIRE_LOG_NONE);
+    CHECK_EQ(none.count[QUIRE_LOG_WARNING], 3);
+    CHECK_EQ(none.count[QUIRE_LOG_INFO] + none.count[QUIRE_LOG_DEBUG], 0);
+    play(&error, QUIRE_LOG_ERROR);
+    CHECK_STR(error.text, "");
+}
+
+UNIT(device_end, info_tells_of_devices_and_memories)
+{
+    log_lines lines = {.ask = NULL};
+    play(&lines, QUIRE_LOG_INFO);
+    CHECK_EQ(lines.count[QUIRE_LOG_INFO], 4);
+    CHECK_EQ(lines.count[QUIRE_LOG_WARNING], 3);
+    CHECK_EQ(lines.count[QUIRE_LOG_DEBUG], 0);
+    CHECK_HAS(lines.text, "device 'fake device' opened: backend fake, 2 heaps, 4 memory kinds\n");
+    CHECK_HAS(lines.text, "memory 'weights' made: kind 0 (DEVICE_LOCAL), pages of 4 KiB\n");
+    CHECK_HAS(lines.text, "memory 'weights' ended\n");
+    CHECK_HAS(lines.text, "device 'fake device' closed\n");
+}
+
+UNIT(device_end, debug_tells_of_pages)
+{
+    log_lines lines = {.ask = NULL};
+    play(&lines, QUIRE_LOG_DEBUG);
+    CHECK_EQ(lines.count[QUIRE_LOG_DEBUG], 2);
+    CHECK_EQ(lines.count[QUIRE_LOG_INFO], 4);
+    CHECK_HAS(lines.text, "memory 'weights': page 0 made, 4 KiB\n");
+    CHECK_HAS(lines.text, "memory 'weights': page 0 given back, 4 KiB\n");
+}
+
+UNIT(device_end, without_a_sink_nothing_is_logged)
+{
+    fake_backend fake;
+    fake_init(&fake);
+    quire_device *device = NULL;
+    quire_device_options options = {.host_memory = unit_memory(),
+                                    .log = {NULL, NULL, QUIRE_LOG_DEBUG}};
+    CHECK_OK(quire_device_create(&fake.table, &fake, &options, &device));
+    CHECK_OK(quire_device_destroy(&device));
+}

@@ -1,0 +1,385 @@
+/*
+ * dump.c - the JSON of a memory and of a space, read back: its sums are the figures, its numbers
+ * exact, its texts safe whatever they hold, and a sink may refuse at any piece.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "quire/quire.h"
+
+enum { MOST_TEXT = 1 << 18 };
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void make(bench *b, const quire_memory_options *options)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK_EQ(b->fake.maps, 0);
+    CHECK(b->fake.ended);
+}
+
+static quire_allocation allocate(bench *b, const quire_allocation_options *options)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b->memory, options, &allocation));
+    return allocation;
+}
+
+/* Gathers text, and refuses one piece when told to. */
+typedef struct gathering {
+    char text[MOST_TEXT];
+    size_t length;
+    uint64_t pieces, refuse; /* counted from 1; 0: none */
+} gathering;
+
+static bool gather(void *user, const char *text, size_t size)
+{
+    gathering *g = user;
+    CHECK(!g->refuse || g->pieces < g->refuse); /* never asked again after a refusal */
+    g->pieces++;
+    if (g->pieces == g->refuse)
+        return false;
+    CHECK(size > 0 && g->length + size < sizeof g->text);
+    memcpy(g->text + g->length, text, size);
+    g->length += size;
+    g->text[g->length] = '\0';
+    return true;
+}
+
+static gathering gathered;
+
+static json_t *parse(void)
+{
+    json_error_t error;
+    json_t *root = json_loads(gathered.text, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        check_failed(__FILE__, __LINE__, "line %d: %s", error.line, error.text);
+    CHECK_EQ(gathered.text[gathered.length - 1], '\n');
+    return root;
+}
+
+static json_t *dump(quire_memory *memory)
+{
+    gathered.length = gathered.pieces = gathered.refuse = 0;
+    CHECK_OK(quire_memory_write_json(memory, gather, &gathered));
+    return parse();
+}
+
+static uint64_t number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value))
+        check_failed(__FILE__, __LINE__, "'%s' is no integer", key);
+    return (uint64_t)json_integer_value(value);
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+/* ---- a memory ----------------------------------------------------------------------------- */
+
+UNIT(dump, a_memory_tells_what_it_is)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.name = "frames",
+                                     .kind_mask = 8,
+                                     .fit = QUIRE_FIT_FIRST,
+                                     .pages = {.page_size = 4096}});
+    json_t *root = dump(b.memory);
+    CHECK_EQ(number(root, "schema"), QUIRE_JSON_SCHEMA);
+    CHECK_STR(text(root, "what"), "memory");
+    CHECK_STR(text(root, "name"), "frames");
+    CHECK_STR(text(root, "fit"), "first");
+    CHECK_EQ(number(root, "kind"), 3);
+    CHECK_EQ(number(root, "granule"), 1);
+    CHECK_EQ(number(root, "page_size"), 4096);
+    const json_t *flags = json_object_get(root, "flags");
+    CHECK_EQ(json_array_size(flags), 3);
+    CHECK_STR(json_string_value(json_array_get(flags, 0)), "DEVICE_LOCAL");
+    CHECK_STR(json_string_value(json_array_get(flags, 2)), "HOST_COHERENT");
+    CHECK_EQ(json_array_size(json_object_get(root, "pages")), 0);
+    json_decref(root);
+    end(&b);
+}
+
+/* Sums over one page's ranges. */
+typedef struct sums {
+    uint64_t live, requested, free, count, bytes;
+} sums;
+
+static void add_page(const json_t *page, sums *s)
+{
+    uint64_t at = 0;
+    size_t i;
+    const json_t *range;
+    json_array_foreach(json_object_get(page, "ranges"), i, range)
+    {
+        uint64_t size = number(range, "size");
+        if (!strcmp(text(range, "kind"), "free")) {
+            CHECK_EQ(number(range, "offset"), at);
+            s->free += size;
+        } else {
+            CHECK_EQ(number(range, "offset") - number(range, "left_padding"), at);
+            s->live += size + number(range, "left_padding");
+            s->requested += number(range, "requested");
+            s->count++;
+        }
+        at = number(range, "offset") + size;
+    }
+    CHECK_EQ(at, number(page, "size"));
+    s->bytes += at;
+}
+
+UNIT(dump, the_ranges_add_up_to_the_figures)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}});
+    quire_allocation live[60];
+    for (uint64_t i = 0; i < 60; i++)
+        live[i] = allocate(&b, &(quire_allocation_options){.size = 1 + i * 41,
+                                                           .alignment = UINT64_C(1) << i % 9,
+                                                           .dedicated = i % 9 == 0});
+    for (int i = 0; i < 60; i += 4)
+        CHECK_OK(quire_free(b.memory, live[i]));
+    json_t *root = dump(b.memory);
+    const json_t *stats = json_object_get(root, "stats"), *page;
+    sums s = {0};
+    size_t i;
+    json_array_foreach(json_object_get(root, "pages"), i, page) add_page(page, &s);
+    CHECK_EQ(i, number(stats, "page_count"));
+    CHECK_EQ(s.live, number(stats, "live_bytes"));
+    CHECK_EQ(s.requested, number(stats, "requested_bytes"));
+    CHECK_EQ(s.free, number(stats, "free_bytes"));
+    CHECK_EQ(s.count, number(stats, "allocation_count"));
+    CHECK_EQ(s.bytes, number(stats, "reserved_bytes"));
+    json_decref(root);
+    end(&b);
+}
+
+UNIT(dump, every_figure_is_the_one_asked_for_directly)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.pages = {.page_size = 4096, .most_pages = 2}});
+    quire_allocation first = allocate(&b, &(quire_allocation_options){.size = 3000}), none;
+    allocate(&b, &(quire_allocation_options){.size = 3000});
+    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 3000}, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_OK(quire_free(b.memory, first));
+    quire_memory_stats s;
+    CHECK_OK(quire_memory_get_stats(b.memory, &s));
+    json_t *root = dump(b.memory);
+    const json_t *stats = json_object_get(root, "stats");
+    const struct {
+        const char *key;
+        uint64_t value;
+    } figures[] = {
+        {"live_bytes", s.live_bytes},
+        {"requested_bytes", s.requested_bytes},
+        {"reserved_bytes", s.reserved_bytes},
+        {"free_bytes", s.free_bytes},
+        {"empty_bytes", s.empty_bytes},
+        {"largest_free", s.largest_free},
+        {"allocation_count", s.allocation_count},
+        {"page_count", s.page_count},
+        {"peak_live_bytes", s.peak_live_bytes},
+        {"peak_requested_bytes", s.peak_requested_bytes},
+        {"peak_reserved_bytes", s.peak_reserved_bytes},
+        {"peak_allocation_count", s.peak_allocation_count},
+        {"peak_page_count", s.peak_page_count},
+        {"allocations", s.allocations},
+        {"frees", s.frees},
+        {"failures", s.failures},
+        {"pages_created", s.pages_created},
+        {"pages_destroyed", s.pages_destroyed},
+        {"backend_calls", s.backend_calls},
+        {"backend_nanoseconds", s.backend_nanoseconds},
+        {"metadata_bytes", s.metadata_bytes},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        CHECK_EQ(number(stats, figures[i].key), figures[i].value);
+    const json_t *fragmentation = json_object_get(stats, "fragmentation");
+    CHECK_EQ(number(fragmentation, "internal"), s.fragmentation.internal);
+    CHECK_EQ(number(fragmentation, "split"), s.fragmentation.split);
+    double reserved = json_number_value(json_object_get(fragmentation, "reserved"));
+    CHECK(reserved > s.fragmentation.reserved - 1e-5 && reserved < s.fragmentation.reserved + 1e-5);
+    json_decref(root);
+    end(&b);
+}
+
+UNIT(dump, full_passes_are_figures_too)
+{
+    bench b;
+    make(&b, NULL);
+    json_t *root = dump(b.memory);
+    const json_t *stats = json_object_get(root, "stats");
+    bool both = json_is_integer(json_object_get(stats, "full_passes")) &&
+                json_is_integer(json_object_get(stats, "full_pass_hits"));
+    json_decref(root);
+    end(&b);
+    CHECK(both);
+}
+
+UNIT(dump, a_range_tells_what_it_is_with_exact_numbers)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.pages = {.page_size = 4096}});
+    quire_buffer buffer;
+    quire_image image;
+    quire_allocation range =
+        allocate(&b, &(quire_allocation_options){.size = 100, .name = "layer", .user_data = 12});
+    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 1}, &buffer));
+    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
+    json_t *root = dump(b.memory);
+    const json_t *page = json_array_get(json_object_get(root, "pages"), 0);
+    const json_t *ranges = json_object_get(page, "ranges"), *first = json_array_get(ranges, 0);
+    CHECK_EQ(number(page, "page"), 0);
+    CHECK_EQ(number(page, "size"), 4096);
+    CHECK(json_is_false(json_object_get(page, "dedicated")));
+    CHECK_EQ(json_array_size(ranges), 4);
+    CHECK_EQ(number(first, "allocation"), range.id);
+    CHECK_EQ(number(first, "size"), 256);
+    CHECK_EQ(number(first, "requested"), 100);
+    CHECK_EQ(number(first, "user_data"), 12);
+    CHECK_STR(text(first, "name"), "layer");
+    static const char *const kinds[] = {"range", "buffer", "image", "free"};
+    for (size_t i = 0; i < 4; i++)
+        CHECK_STR(text(json_array_get(ranges, i), "kind"), kinds[i]);
+    json_decref(root);
+    /* beyond what jansson reads: looked for in the text */
+    CHECK_OK(quire_allocation_set_user_data(b.memory, range, UINT64_MAX));
+    gathered.length = 0;
+    CHECK_OK(quire_memory_write_json(b.memory, gather, &gathered));
+    CHECK_HAS(gathered.text, "\"user_data\":18446744073709551615,");
+    end(&b);
+}
+
+/* ---- a space ------------------------------------------------------------------------------ */
+
+UNIT(dump, a_space_tells_its_figures_and_ranges)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.fit = QUIRE_FIT_FIRST, .size = 1000};
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &space));
+    quire_placement at;
+    uint32_t region = 0;
+    CHECK_OK(quire_space_add_region(space, 500, 0, &region));
+    CHECK_OK(quire_space_allocate(space, 10, 1, 1, &at));
+    CHECK_OK(quire_space_allocate(space, 100, 64, 77, &at));
+    gathered.length = 0;
+    CHECK_OK(quire_space_write_json(space, gather, &gathered));
+    json_t *root = parse();
+    CHECK_STR(text(root, "what"), "space");
+    CHECK_EQ(number(root, "schema"), QUIRE_JSON_SCHEMA);
+    CHECK_EQ(number(root, "region_bytes"), 1500);
+    CHECK_EQ(number(root, "live_bytes"), 110);
+    CHECK_EQ(number(root, "padding_bytes"), 54);
+    CHECK_EQ(number(root, "free_bytes"), 1336);
+    CHECK_EQ(number(root, "live_count"), 2);
+    const json_t *regions = json_object_get(root, "regions");
+    CHECK_EQ(json_array_size(regions), 2);
+    const json_t *first = json_array_get(regions, 0), *ranges = json_object_get(first, "ranges");
+    CHECK_EQ(number(first, "region"), 0);
+    CHECK_EQ(json_array_size(ranges), 3);
+    const json_t *range = json_array_get(ranges, 1);
+    CHECK_EQ(number(range, "offset"), 64);
+    CHECK_EQ(number(range, "left_padding"), 54);
+    CHECK_EQ(number(range, "size"), 100);
+    CHECK_EQ(number(range, "user"), 77);
+    CHECK_EQ(number(range, "range"), at.range.id);
+    CHECK_STR(text(json_array_get(ranges, 2), "kind"), "free");
+    json_decref(root);
+    CHECK_FAILS(quire_space_write_json(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_space_write_json(space, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    gathered.pieces = 0;
+    gathered.refuse = 1;
+    CHECK_FAILS(quire_space_write_json(space, gather, &gathered), QUIRE_ERROR_BAD_FILE);
+    quire_space_destroy(&space);
+}
+
+/* ---- hostile texts ------------------------------------------------------------------------ */
+
+UNIT(dump, names_of_any_bytes_make_good_json_and_come_back)
+{
+    static const struct {
+        const char *given, *back;
+    } names[] = {
+        {"\"quoted\" and \\ back", "\"quoted\" and \\ back"},
+        {"line\nend\r\ttab", "line\nend\r\ttab"},
+        {"\x01\x02\x1b[31m\x1f\x7f", "\x01\x02\x1b[31m\x1f\x7f"},
+        {"na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x88",
+         "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x88"},
+        {"lone \xff and \x80", "lone \xef\xbf\xbd and \xef\xbf\xbd"},
+        {"cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd"},
+        {"overlong \xc0\xaf", "overlong \xef\xbf\xbd\xef\xbf\xbd"},
+        {"surrogate \xed\xa0\x80", "surrogate \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"</script><!-- ]]> {}[],:", "</script><!-- ]]> {}[],:"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bench b;
+        make(&b, &(quire_memory_options){.name = names[i].given});
+        allocate(&b, &(quire_allocation_options){.size = 1, .name = names[i].given});
+        json_t *root = dump(b.memory);
+        const json_t *page = json_array_get(json_object_get(root, "pages"), 0);
+        CHECK_STR(text(root, "name"), names[i].back);
+        CHECK_STR(text(json_array_get(json_object_get(page, "ranges"), 0), "name"), names[i].back);
+        json_decref(root);
+        end(&b);
+    }
+}
+
+/* ---- refusals ----------------------------------------------------------------------------- */
+
+UNIT(dump, a_sink_may_refuse_at_any_piece)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
+    for (int i = 0; i < 100; i++)
+        allocate(&b, &(quire_allocation_options){.size = 1, .name = "some name"});
+    json_decref(dump(b.memory));
+    uint64_t all = gathered.pieces;
+    CHECK(all > 5);
+    for (uint64_t piece = 1; piece <= all; piece++) {
+        gathered.length = gathered.pieces = 0;
+        gathered.refuse = piece;
+        CHECK_FAILS(quire_memory_write_json(b.memory, gather, &gathered), QUIRE_ERROR_BAD_FILE);
+        CHECK_HAS(quire_last_error(), "the sink refused");
+        CHECK_EQ(gathered.pieces, piece);
+    }
+    end(&b);
+}
+
+UNIT(dump, null_arguments_and_no_host_memory_are_refused)
+{
+    bench b;
+    make(&b, NULL);
+    allocate(&b, &(quire_allocation_options){.size = 1});
+    gathered.refuse = 0;
+    CHECK_FAILS(quire_memory_write_json(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_memory_write_json(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(quire_memory_write_json(b.memory, gather, &gathered),
+                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    end(&b);
+}

@@ -1,0 +1,90 @@
+/*
+ * handle.c - handles keep their three fields apart up to the limits, and owner tags go round
+ * without ever being 0.
+ */
+#include "src/base/handle.h"
+
+#include <pthread.h>
+
+#include "tests/support/unit.h"
+
+enum { TAGS = 4095, THREADS = 4, TAGS_PER_THREAD = TAGS / THREADS };
+
+static void expect_round_trip(uint32_t tag, uint32_t generation, uint32_t slot)
+{
+    uint64_t id = qi_handle(tag, generation, slot);
+    CHECK_EQ(qi_handle_tag(id), tag);
+    CHECK_EQ(qi_handle_generation(id), generation);
+    CHECK_EQ(qi_handle_slot(id), slot);
+}
+
+UNIT(handle, the_limits_are_those_of_the_picture)
+{
+    CHECK_EQ(QI_SLOT_BITS + QI_GENERATION_BITS + QI_TAG_BITS, 64);
+    CHECK_EQ(QI_SLOT_COUNT, 67108864);
+    CHECK_EQ(QI_LAST_GENERATION, 67108863);
+    CHECK_EQ(qi_handle(1, 0, 0), UINT64_C(1) << 52);
+    CHECK_EQ(qi_handle(0, 1, 0), UINT64_C(1) << 26);
+    CHECK_EQ(qi_handle(0, 0, 1), 1);
+}
+
+UNIT(handle, every_field_survives_beside_empty_and_full_neighbours)
+{
+    const uint32_t tags[] = {0, 1, 2, 2048, 4094, 4095};
+    const uint32_t others[] = {0, 1, 2, 1u << 25, QI_SLOT_COUNT - 2, QI_SLOT_COUNT - 1};
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            for (int k = 0; k < 6; k++)
+                expect_round_trip(tags[i], others[j], others[k]);
+}
+
+UNIT(handle, every_single_bit_of_a_field_survives)
+{
+    for (uint32_t bit = 0; bit < 26; bit++) {
+        expect_round_trip(4095, UINT32_C(1) << bit, QI_SLOT_COUNT - 1);
+        expect_round_trip(4095, QI_LAST_GENERATION, UINT32_C(1) << bit);
+        expect_round_trip(UINT32_C(1) << bit % 12, QI_LAST_GENERATION, QI_SLOT_COUNT - 1);
+    }
+}
+
+UNIT(handle, different_fields_give_different_ids)
+{
+    CHECK(qi_handle(1, 2, 3) != qi_handle(1, 3, 2));
+    CHECK(qi_handle(1, 2, 3) != qi_handle(2, 1, 3));
+    CHECK(qi_handle(1, 0, 0) != qi_handle(0, 1, 0));
+    CHECK(qi_handle(0, 0, 1) != 0);
+}
+
+UNIT(handle, tags_go_from_1_to_4095_and_round_again)
+{
+    uint32_t previous = qi_next_tag();
+    CHECK(previous >= 1 && previous <= TAGS);
+    for (int i = 0; i < 3 * TAGS; i++) {
+        uint32_t tag = qi_next_tag();
+        CHECK_EQ(tag, previous == TAGS ? 1 : previous + 1);
+        previous = tag;
+    }
+}
+
+static void *take_tags(void *tags)
+{
+    for (int i = 0; i < TAGS_PER_THREAD; i++)
+        ((uint32_t *)tags)[i] = qi_next_tag();
+    return NULL;
+}
+
+UNIT(handle, threads_never_get_the_same_tag_within_a_round)
+{
+    static uint32_t tags[THREADS][TAGS_PER_THREAD];
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, take_tags, tags[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    static bool seen[TAGS + 1];
+    for (int i = 0; i < THREADS * TAGS_PER_THREAD; i++) {
+        uint32_t tag = tags[i / TAGS_PER_THREAD][i % TAGS_PER_THREAD];
+        CHECK(tag >= 1 && tag <= TAGS && !seen[tag]);
+        seen[tag] = true;
+    }
+}

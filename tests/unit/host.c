@@ -1,0 +1,342 @@
+/*
+ * host.c - the host backend: the devices it poses as, its heaps, what its pages cost, and the host
+ * pointers it tells. memfd and huge pages are host_backing.c.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "quire/host.h"
+#include "quire/quire.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+static quire_device *open_host(quire_host_options options)
+{
+    quire_device *device = NULL;
+    options.device.host_memory = unit_memory();
+    CHECK_OK(quire_host_open(&options, &device));
+    return device;
+}
+
+static quire_memory *create(quire_device *device, quire_memory_options options)
+{
+    quire_memory *memory = NULL;
+    CHECK_OK(quire_memory_create(device, &options, &memory));
+    return memory;
+}
+
+static void end(quire_device *device, quire_memory *memory)
+{
+    if (memory)
+        CHECK_OK(quire_memory_check(memory));
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+static quire_allocation allocate(quire_memory *memory, uint64_t size)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &allocation));
+    return allocation;
+}
+
+static quire_device_info info_of(const quire_device *device)
+{
+    quire_device_info info;
+    CHECK_OK(quire_device_get_info(device, &info));
+    return info;
+}
+
+/* ---- posing ------------------------------------------------------------------------------- */
+
+UNIT(host, nothing_asked_is_two_heaps_of_a_tebibyte_and_four_kinds)
+{
+    quire_device *device = open_host((quire_host_options){.row_alignment = 0});
+    quire_device_info info = info_of(device);
+    CHECK_STR(info.name, "host");
+    CHECK_STR(info.backend, "host");
+    CHECK_EQ(info.heap_count, 2);
+    CHECK_EQ(info.heaps[0].size, 1024 * GIB);
+    CHECK_EQ(info.heaps[0].flags, QUIRE_HEAP_DEVICE_LOCAL);
+    CHECK_EQ(info.heaps[1].size, 1024 * GIB);
+    CHECK_EQ(info.heaps[1].flags, 0);
+    CHECK_EQ(info.kind_count, 4);
+    CHECK_EQ(info.kinds[0].flags, QUIRE_DEVICE_LOCAL);
+    CHECK_EQ(info.kinds[1].flags, QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT);
+    CHECK_EQ(info.kinds[2].flags, QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT | QUIRE_HOST_CACHED);
+    CHECK_EQ(info.kinds[3].flags, QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT);
+    CHECK_EQ(info.kinds[3].heap, 0);
+    CHECK_EQ(info.limits.buffer_alignment, 64);
+    CHECK_EQ(info.limits.image_row_alignment, 64);
+    CHECK(!info.exportable);
+    end(device, NULL);
+    CHECK_OK(quire_host_open(NULL, &device)); /* the same with malloc */
+    CHECK_EQ(info_of(device).kind_count, 4);
+    end(device, NULL);
+}
+
+UNIT(host, a_profile_is_posed_as_it_stands)
+{
+    char name[] = "GeForce";
+    quire_host_profile profile = {
+        .name = name,
+        .heap_count = 3,
+        .kind_count = 2,
+        .heaps = {{.size = 7 * GIB, .flags = QUIRE_HEAP_DEVICE_LOCAL | QUIRE_HEAP_MULTI_INSTANCE},
+                  {.size = 0},
+                  {.size = 1}},
+        .kinds = {{.flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED, .heap = 1},
+                  {.flags = QUIRE_DEVICE_LOCAL | QUIRE_LAZILY_ALLOCATED}},
+        .limits = {.page_granularity = 65536,
+                   .page_alignment = 4 * MIB,
+                   .largest_page = 4292870144,
+                   .most_pages = 4096,
+                   .buffer_image_granularity = 1024,
+                   .non_coherent_atom = 128,
+                   .buffer_alignment = 256,
+                   .image_row_alignment = 512},
+    };
+    quire_device *device = open_host((quire_host_options){.profile = &profile});
+    name[0] = 'X';
+    quire_host_profile given = profile;
+    memset(&profile, 0, sizeof profile); /* it was copied */
+    quire_device_info info = info_of(device);
+    CHECK_STR(info.name, "GeForce");
+    CHECK_EQ(info.heap_count, 3);
+    CHECK_EQ(info.heaps[0].size, 7 * GIB);
+    CHECK_EQ(info.heaps[0].flags, given.heaps[0].flags);
+    CHECK_EQ(info.heaps[1].size, 8 * GIB); /* of unknown size */
+    CHECK_EQ(info.heaps[2].size, 1);
+    CHECK_EQ(info.kinds[0].flags, given.kinds[0].flags);
+    CHECK_EQ(info.kinds[0].heap, 1);
+    CHECK_EQ(info.kinds[1].flags, given.kinds[1].flags);
+    CHECK(!memcmp(&info.limits, &given.limits, sizeof info.limits));
+    end(device, NULL);
+}
+
+UNIT(host, limits_below_what_the_host_needs_are_raised)
+{
+    quire_host_profile profile = {
+        .heap_count = 1,
+        .kind_count = 1,
+        .kinds = {{.flags = QUIRE_DEVICE_LOCAL}},
+        .limits = {.page_granularity = 1, .page_alignment = 16, .buffer_alignment = 4},
+    };
+    quire_device *device = open_host((quire_host_options){.profile = &profile});
+    quire_device_info info = info_of(device);
+    CHECK_STR(info.name, "host"); /* a profile without a name */
+    CHECK_EQ(info.limits.page_granularity, 256);
+    CHECK_EQ(info.limits.page_alignment, 2 * MIB);
+    CHECK_EQ(info.limits.buffer_alignment, 64);
+    CHECK_EQ(info.limits.buffer_image_granularity, 1);
+    end(device, NULL);
+}
+
+static void expect_no_device(const quire_host_options *options, const char *says)
+{
+    quire_host_options resolved = *options;
+    resolved.device.host_memory = unit_memory();
+    quire_device *device = (quire_device *)&resolved;
+    CHECK_FAILS(quire_host_open(&resolved, &device), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), says);
+    CHECK(device == NULL);
+    CHECK_EQ(unit_memory_state()->blocks, 0);
+}
+
+UNIT(host, wrong_options_are_refused)
+{
+    expect_no_device(&(quire_host_options){.backing = (quire_host_backing)2}, "no host backing 2");
+    expect_no_device(&(quire_host_options){.huge_pages = (quire_host_huge_pages)3},
+                     "no huge page mode 3");
+    expect_no_device(&(quire_host_options){.row_alignment = 3}, "row alignment 3");
+    expect_no_device(&(quire_host_options){.reserved = {1}}, "quire_host_options.reserved[0]");
+    expect_no_device(&(quire_host_options){.device = {.reserved = {0, 1}}},
+                     "quire_device_options.reserved[1]");
+    CHECK_FAILS(quire_host_open(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+}
+
+UNIT(host, profiles_that_cannot_be_a_device_are_refused)
+{
+    const quire_host_profile good = {
+        .heap_count = 1, .kind_count = 1, .kinds = {{.flags = QUIRE_DEVICE_LOCAL}}};
+    quire_host_profile profile = good;
+    const quire_host_options options = {.profile = &profile};
+    profile.kind_count = 0;
+    expect_no_device(&options, "1 heaps and 0 memory kinds");
+    profile.kind_count = 33;
+    expect_no_device(&options, "33 memory kinds");
+    profile = good;
+    profile.heap_count = 0;
+    expect_no_device(&options, "0 heaps");
+    profile.heap_count = 17;
+    expect_no_device(&options, "17 heaps");
+    profile = good;
+    profile.kinds[0].heap = 1;
+    expect_no_device(&options, "heap 1 of 1");
+    profile = good;
+    profile.limits.page_granularity = 3;
+    expect_no_device(&options, "page_granularity is 3");
+    profile = good;
+    profile.limits.non_coherent_atom = 48;
+    expect_no_device(&options, "non_coherent_atom is 48");
+    profile = good;
+    profile.kinds[0].flags = QUIRE_HOST_COHERENT;
+    expect_no_device(&options, "not host-visible");
+}
+
+UNIT(host, each_host_allocation_that_fails_leaves_nothing)
+{
+    uint64_t call = 1;
+    for (;; call++) {
+        quire_device *device = NULL;
+        quire_host_options options = {.device = {.host_memory = unit_memory()}};
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result result = quire_host_open(&options, &device);
+        if (!result) {
+            end(device, NULL);
+            break;
+        }
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK(device == NULL);
+        CHECK_EQ(unit_memory_state()->blocks, 0);
+    }
+    CHECK_EQ(call, 3); /* the state and the device */
+}
+
+/* ---- heaps -------------------------------------------------------------------------------- */
+
+UNIT(host, a_heap_is_kept_to_the_byte_and_free_again_after_a_page)
+{
+    quire_host_profile profile = {
+        .heap_count = 1,
+        .kind_count = 2,
+        .heaps = {{.size = 10240}},
+        .kinds = {{.flags = QUIRE_DEVICE_LOCAL},
+                  {.flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT}}};
+    quire_device *device = open_host((quire_host_options){.profile = &profile});
+    quire_memory *memory = create(device, (quire_memory_options){.pages = {.page_size = 1024}});
+    quire_memory *other = create(
+        device, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = 1024}});
+    quire_allocation none, most = allocate(memory, 9216);
+    allocate(other, 1024); /* both kinds lie in the heap */
+    CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &none),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "heap 0 of 'host' has 0 B of 10 KiB left, 256 B wanted");
+    CHECK_OK(quire_free(memory, most));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    most = allocate(memory, 9216);
+    quire_memory_destroy_all(&other);
+    CHECK_OK(quire_free(memory, most));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    allocate(memory, 10240);
+    CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 10241}, &none),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "has 10 KiB in all");
+    end(device, memory);
+}
+
+/* Bytes of this process: of address space, and of them in RAM. */
+static void measure(uint64_t *space, uint64_t *resident)
+{
+    unsigned long long whole = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL);
+    CHECK_EQ(fscanf(file, "%llu %llu", &whole, &pages), 2);
+    fclose(file);
+    *space = whole * (uint64_t)sysconf(_SC_PAGESIZE);
+    *resident = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+UNIT(host, pages_cost_address_space_until_they_are_touched)
+{
+    static const quire_memory_flags kinds[] = {QUIRE_DEVICE_LOCAL, QUIRE_HOST_VISIBLE};
+    for (int k = 0; k < 2; k++) {
+        quire_device *device = open_host((quire_host_options){.row_alignment = 0});
+        quire_memory *memory = create(device, (quire_memory_options){.flags = kinds[k]});
+        uint64_t space = 0, before = 0, after = 0;
+        measure(&space, &before);
+        for (int i = 0; i < 60 * 32; i++) /* 60 GiB in pages of 32 MiB */
+            allocate(memory, 32 * MIB);
+        quire_memory_info info;
+        CHECK_OK(quire_memory_get_info(memory, &info));
+        CHECK_EQ(info.page_count, 60 * 32);
+        measure(&space, &after);
+        CHECK(after < before + 64 * MIB);
+        end(device, memory);
+    }
+}
+
+UNIT(host, address_space_is_taken_for_the_page_alone_and_given_back)
+{
+    quire_device *device = open_host((quire_host_options){.row_alignment = 0});
+    quire_memory *memory =
+        create(device, (quire_memory_options){.largest_alignment = GIB}); /* a rough wish */
+    uint64_t before = 0, during = 0, after = 0, resident = 0;
+    measure(&before, &resident);
+    for (int i = 0; i < 16; i++)
+        allocate(memory, 32 * MIB);
+    measure(&during, &resident);
+    CHECK(during - before < GIB); /* 512 MiB, and some for the records */
+    quire_memory_destroy_all(&memory);
+    measure(&after, &resident);
+    CHECK(after < before + 64 * MIB);
+    end(device, NULL);
+}
+
+/* ---- pointers ----------------------------------------------------------------------------- */
+
+UNIT(host, a_host_pointer_needs_no_map_and_is_none_for_the_devices_memory)
+{
+    static const quire_memory_flags kinds[] = {QUIRE_HOST_VISIBLE, QUIRE_DEVICE_LOCAL};
+    for (int k = 0; k < 2; k++) {
+        quire_device *device = open_host((quire_host_options){.row_alignment = 0});
+        quire_memory *memory = create(device, (quire_memory_options){.flags = kinds[k]});
+        allocate(memory, 100);
+        quire_allocation allocation = allocate(memory, 100);
+        void *pointer = &device, *mapped = NULL;
+        quire_allocation_info info;
+        CHECK_OK(quire_host_pointer(memory, allocation, &pointer));
+        CHECK_OK(quire_allocation_get_info(memory, allocation, &info));
+        CHECK_EQ(info.address, (uintptr_t)pointer); /* the native address is the pointer */
+        CHECK((pointer == NULL) == (k == 1));
+        if (k == 0) {
+            CHECK_OK(quire_map(memory, allocation, &mapped));
+            CHECK(mapped == pointer);
+        }
+        CHECK_OK(quire_write(memory, allocation, 0, "reached", 8));
+        char bytes[8];
+        CHECK_OK(quire_read(memory, allocation, 0, bytes, 8));
+        CHECK_STR(bytes, "reached");
+        end(device, memory);
+    }
+}
+
+UNIT(host, pointers_of_wrong_handles_and_other_backends_are_refused)
+{
+    quire_device *device = open_host((quire_host_options){.row_alignment = 0});
+    quire_memory *memory = create(device, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    quire_allocation allocation = allocate(memory, 100);
+    void *pointer = &device;
+    CHECK_FAILS(quire_host_pointer(NULL, allocation, &pointer), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(pointer == NULL);
+    CHECK_FAILS(quire_host_pointer(memory, allocation, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_free(memory, allocation));
+    pointer = &device;
+    CHECK_FAILS(quire_host_pointer(memory, allocation, &pointer), QUIRE_ERROR_STALE_HANDLE);
+    CHECK(pointer == NULL);
+    end(device, memory);
+    fake_backend fake;
+    fake_init(&fake);
+    CHECK_OK(fake_open(&fake, unit_memory(), &device));
+    memory = create(device, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    allocation = allocate(memory, 100);
+    pointer = &device;
+    CHECK_FAILS(quire_host_pointer(memory, allocation, &pointer), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "not of the host backend");
+    CHECK(pointer == NULL);
+    end(device, memory);
+}

@@ -1,0 +1,276 @@
+/*
+ * host_backing.c - what pages of the host backend are made of: memfds that others can map, and huge
+ * pages.
+ */
+#include "tests/support/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "quire/host.h"
+#include "quire/quire.h"
+
+enum { PAGE = 65536 };
+
+typedef struct bench {
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void make(bench *b, quire_host_options host, quire_memory_options options)
+{
+    *b = (bench){.device = NULL};
+    host.device.host_memory = unit_memory();
+    CHECK_OK(quire_host_open(&host, &b->device));
+    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+}
+
+static quire_allocation allocate(bench *b, uint64_t size)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
+    return allocation;
+}
+
+static int descriptor_of(bench *b, quire_allocation allocation, uint64_t *offset)
+{
+    int descriptor = -1;
+    CHECK_OK(quire_host_descriptor(b->memory, allocation, &descriptor, offset));
+    CHECK(descriptor >= 0);
+    return descriptor;
+}
+
+/* ---- memfd -------------------------------------------------------------------------------- */
+
+UNIT(host_backing, another_mapping_of_the_descriptor_sees_the_same_bytes)
+{
+    static const quire_memory_flags kinds[] = {QUIRE_DEVICE_LOCAL, QUIRE_HOST_VISIBLE};
+    for (int k = 0; k < 2; k++) {
+        bench b;
+        make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+             (quire_memory_options){.flags = kinds[k], .pages = {.page_size = PAGE}});
+        allocate(&b, 1000);
+        quire_allocation allocation = allocate(&b, 1000);
+        quire_allocation_info info;
+        uint64_t offset = 0;
+        int descriptor = descriptor_of(&b, allocation, &offset);
+        CHECK_OK(quire_allocation_get_info(b.memory, allocation, &info));
+        CHECK_EQ(offset, info.offset);
+        CHECK(offset > 0);
+        struct stat stat;
+        CHECK(!fstat(descriptor, &stat));
+        CHECK(stat.st_size >= PAGE);
+        char *bytes = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        CHECK(bytes != MAP_FAILED);
+        CHECK_OK(quire_write(b.memory, allocation, 0, "there", 6));
+        CHECK_STR(bytes + offset, "there");
+        memcpy(bytes + offset, "back again", 11);
+        char text[11];
+        CHECK_OK(quire_read(b.memory, allocation, 0, text, 11));
+        CHECK_STR(text, "back again");
+        munmap(bytes, PAGE);
+        end(&b);
+    }
+}
+
+UNIT(host_backing, the_descriptor_goes_with_its_page_and_a_duplicate_stays)
+{
+    bench b;
+    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+         (quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_allocation allocation = allocate(&b, PAGE);
+    uint64_t offset = 0;
+    int descriptor = descriptor_of(&b, allocation, &offset), kept = dup(descriptor);
+    CHECK(fcntl(descriptor, F_GETFD) & FD_CLOEXEC);
+    CHECK_OK(quire_write(b.memory, allocation, 0, "kept", 5));
+    CHECK_OK(quire_free(b.memory, allocation));
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    CHECK(fcntl(descriptor, F_GETFD) == -1 && errno == EBADF);
+    char text[5];
+    CHECK_EQ(pread(kept, text, 5, 0), 5);
+    CHECK_STR(text, "kept");
+    close(kept);
+    end(&b);
+}
+
+UNIT(host_backing, each_page_has_a_descriptor_of_its_own)
+{
+    bench b;
+    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+         (quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_allocation first = allocate(&b, PAGE / 2), second = allocate(&b, PAGE / 2),
+                     third = allocate(&b, PAGE);
+    uint64_t offset = 0;
+    int one = descriptor_of(&b, first, &offset);
+    CHECK(descriptor_of(&b, second, &offset) == one);
+    CHECK_EQ(offset, PAGE / 2);
+    CHECK(descriptor_of(&b, third, &offset) != one);
+    CHECK_EQ(offset, 0);
+    end(&b);
+}
+
+UNIT(host_backing, descriptor_0_is_as_good_as_any)
+{
+    bench b;
+    int input = dup(STDIN_FILENO);
+    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+         (quire_memory_options){.pages = {.page_size = PAGE}});
+    close(STDIN_FILENO); /* the next descriptor is 0 */
+    quire_allocation allocation = allocate(&b, PAGE);
+    uint64_t offset = 0;
+    CHECK_EQ(descriptor_of(&b, allocation, &offset), 0);
+    CHECK_OK(quire_free(b.memory, allocation));
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    CHECK(fcntl(0, F_GETFD) == -1);
+    CHECK_EQ(dup(input < 0 ? STDERR_FILENO : input), 0);
+    end(&b);
+}
+
+UNIT(host_backing, a_label_of_any_length_names_it)
+{
+    char name[QUIRE_LONGEST_NAME + 1];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    const char *const names[] = {name, "", "weights"};
+    for (int i = 0; i < 3; i++) {
+        bench b;
+        make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+             (quire_memory_options){.name = names[i], .pages = {.page_size = PAGE}});
+        uint64_t offset = 0;
+        char link[64], target[512] = "";
+        snprintf(link, sizeof link, "/proc/self/fd/%d",
+                 descriptor_of(&b, allocate(&b, 1), &offset));
+        CHECK(readlink(link, target, sizeof target - 1) > 0);
+        CHECK_HAS(target, "quire");
+        CHECK_HAS(target, i == 0 ? "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" : names[i]);
+        end(&b);
+    }
+}
+
+UNIT(host_backing, anonymous_pages_have_no_descriptor)
+{
+    bench b;
+    make(&b, (quire_host_options){.backing = QUIRE_HOST_ANONYMOUS},
+         (quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_allocation allocation = allocate(&b, 1);
+    int descriptor = 7;
+    uint64_t offset = 7;
+    CHECK_FAILS(quire_host_descriptor(b.memory, allocation, &descriptor, &offset),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "QUIRE_HOST_MEMFD");
+    CHECK(descriptor == -1 && offset == 0);
+    descriptor = 7;
+    CHECK_FAILS(quire_host_descriptor(b.memory, allocation, &descriptor, NULL),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(descriptor == -1);
+    CHECK_FAILS(quire_host_descriptor(b.memory, allocation, NULL, &offset),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_host_descriptor(NULL, allocation, &descriptor, &offset),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_free(b.memory, allocation));
+    CHECK_FAILS(quire_host_descriptor(b.memory, allocation, &descriptor, &offset),
+                QUIRE_ERROR_STALE_HANDLE);
+    end(&b);
+}
+
+UNIT(host_backing, pages_are_exportable_with_memfd_only)
+{
+    const quire_intent exported = {.exportable = true};
+    const quire_memory_options options = {.intent = &exported};
+    bench b;
+    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD}, options);
+    quire_device_info info;
+    CHECK_OK(quire_device_get_info(b.device, &info));
+    CHECK(info.exportable);
+    end(&b);
+    quire_host_options host = {.device = {.host_memory = unit_memory()}};
+    CHECK_OK(quire_host_open(&host, &b.device));
+    CHECK_FAILS(quire_memory_create(b.device, &options, &b.memory), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "backend host cannot export");
+    CHECK_OK(quire_device_destroy(&b.device));
+}
+
+/* ---- huge pages --------------------------------------------------------------------------- */
+
+static const quire_host_backing BACKINGS[] = {QUIRE_HOST_ANONYMOUS, QUIRE_HOST_MEMFD};
+
+static void use(bench *b, uint64_t size)
+{
+    quire_allocation allocation = allocate(b, size);
+    for (uint64_t at = 0; at < size; at += 4096)
+        CHECK_OK(quire_write(b->memory, allocation, at, &at, sizeof at));
+    for (uint64_t at = 0; at < size; at += 4096) {
+        uint64_t value = 0;
+        CHECK_OK(quire_read(b->memory, allocation, at, &value, sizeof value));
+        CHECK_EQ(value, at);
+    }
+}
+
+UNIT(host_backing, transparent_huge_pages_are_advice)
+{
+    for (int k = 0; k < 2; k++) {
+        bench b;
+        make(&b, (quire_host_options){.backing = BACKINGS[k], .huge_pages = QUIRE_HOST_HUGE_ADVISE},
+             (quire_memory_options){.pages = {.page_size = 4 << 20}});
+        use(&b, 4 << 20);
+        end(&b);
+    }
+}
+
+UNIT(host_backing, reserved_huge_pages_are_there_or_the_page_is_refused)
+{
+    for (int k = 0; k < 2; k++) {
+        bench b;
+        make(&b,
+             (quire_host_options){.backing = BACKINGS[k], .huge_pages = QUIRE_HOST_HUGE_RESERVED},
+             (quire_memory_options){.pages = {.page_size = 1 << 20}});
+        quire_memory_info info;
+        CHECK_OK(quire_memory_get_info(b.memory, &info));
+        CHECK_EQ(info.page_size, 2 << 20); /* whole huge pages */
+        quire_allocation allocation;
+        quire_result result =
+            quire_allocate(b.memory, &(quire_allocation_options){.size = 2 << 20}, &allocation);
+        if (!result) {
+            CHECK_OK(quire_free(b.memory, allocation));
+            use(&b, 2 << 20);
+        } else {
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+            CHECK(quire_last_native_code() > 0); /* errno */
+            quire_device_stats stats;
+            CHECK_OK(quire_device_get_stats(b.device, &stats));
+            CHECK_EQ(stats.reserved_bytes, 0);
+        }
+        end(&b);
+    }
+}
+
+UNIT(host_backing, every_page_is_aligned_to_2_mib_or_to_what_the_memory_asks)
+{
+    static const uint64_t alignments[] = {1, UINT64_C(2) << 20, UINT64_C(64) << 20};
+    for (int i = 0; i < 6; i++) {
+        bench b;
+        make(&b, (quire_host_options){.backing = BACKINGS[i % 2]},
+             (quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                    .largest_alignment = alignments[i / 2],
+                                    .pages = {.page_size = PAGE}});
+        for (uint32_t page = 0; page < 4; page++) {
+            allocate(&b, PAGE);
+            quire_page_info info;
+            CHECK_OK(quire_page_get_info(b.memory, page, &info));
+            CHECK_EQ(info.address % (UINT64_C(2) << 20), 0);
+            CHECK_EQ(info.address % alignments[i / 2], 0);
+        }
+        end(&b);
+    }
+}

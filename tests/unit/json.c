@@ -1,0 +1,297 @@
+/*
+ * json.c - what the JSON writer writes is read back by another parser and is the same.
+ */
+#include "src/base/json.h"
+
+#include <jansson.h>
+#include <locale.h>
+#include <math.h>
+
+#include "src/base/text.h"
+#include "tests/support/unit.h"
+
+typedef struct sink {
+    int calls, refused_call; /* counted from 1; 0: none */
+    size_t length;
+    char text[65536];
+} sink;
+
+static sink out;
+
+static bool gather(void *user, const char *text, size_t size)
+{
+    sink *s = user;
+    CHECK(s->length + size < sizeof s->text);
+    if (++s->calls == s->refused_call)
+        return false;
+    memcpy(s->text + s->length, text, size);
+    s->length += size;
+    s->text[s->length] = '\0';
+    return true;
+}
+
+static qi_json begin(void)
+{
+    qi_json json;
+    out = (sink){0};
+    qi_json_init(&json, gather, &out);
+    return json;
+}
+
+static json_t *parse_output(void)
+{
+    json_error_t error;
+    json_t *value = json_loads(out.text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!value)
+        check_failed(__FILE__, __LINE__, "line %d: %s in\n%s", error.line, error.text, out.text);
+    return value;
+}
+
+/* Ends the document and compares it; takes the expected value. */
+static void expect_document(qi_json *json, json_t *expected)
+{
+    CHECK(expected != NULL);
+    CHECK_OK(qi_json_finish(json));
+    json_t *value = parse_output();
+    CHECK(json_equal(value, expected));
+    json_decref(value);
+    json_decref(expected);
+}
+
+/* ---- structure ----------------------------------------------------------------------------- */
+
+UNIT(json, a_value_alone_is_a_document_with_a_line_end)
+{
+    qi_json json = begin();
+    qi_json_bool(&json, NULL, true);
+    CHECK_OK(qi_json_finish(&json));
+    CHECK_STR(out.text, "true\n");
+}
+
+UNIT(json, empty_objects_and_arrays_stand_side_by_side)
+{
+    qi_json json = begin();
+    qi_json_array(&json, NULL);
+    qi_json_object(&json, NULL);
+    qi_json_end_object(&json);
+    qi_json_array(&json, NULL);
+    qi_json_end_array(&json);
+    qi_json_object(&json, NULL);
+    qi_json_end_object(&json);
+    qi_json_end_array(&json);
+    expect_document(&json, json_pack("[{}[]{}]"));
+}
+
+UNIT(json, a_container_starts_without_a_comma_after_a_filled_one)
+{
+    qi_json json = begin();
+    qi_json_array(&json, NULL);
+    for (uint64_t i = 0; i < 3; i++) {
+        qi_json_object(&json, NULL);
+        qi_json_array(&json, "a");
+        qi_json_number(&json, NULL, i);
+        qi_json_number(&json, NULL, i);
+        qi_json_end_array(&json);
+        qi_json_end_object(&json);
+    }
+    qi_json_end_array(&json);
+    expect_document(&json,
+                    json_pack("[{s:[i,i]},{s:[i,i]},{s:[i,i]}]", "a", 0, 0, "a", 1, 1, "a", 2, 2));
+}
+
+UNIT(json, commas_stand_between_values_at_every_depth)
+{
+    qi_json json = begin();
+    qi_json_object(&json, NULL);
+    qi_json_number(&json, "first", 1);
+    qi_json_array(&json, "list");
+    qi_json_text(&json, NULL, "a");
+    qi_json_object(&json, NULL);
+    qi_json_null(&json, "n");
+    qi_json_bool(&json, "f", false);
+    qi_json_end_object(&json);
+    qi_json_number(&json, NULL, 2);
+    qi_json_end_array(&json);
+    qi_json_real(&json, "half", 0.5);
+    qi_json_end_object(&json);
+    expect_document(&json, json_pack("{s:i, s:[s, {s:n, s:b}, i], s:f}", "first", 1, "list", "a",
+                                     "n", "f", 0, 2, "half", 0.5));
+}
+
+UNIT(json, nesting_goes_31_deep_and_back)
+{
+    qi_json json = begin();
+    for (int i = 0; i < 31; i++)
+        qi_json_array(&json, NULL);
+    qi_json_number(&json, NULL, 7);
+    for (int i = 0; i < 31; i++) {
+        qi_json_end_array(&json);
+        if (i < 30)
+            qi_json_number(&json, NULL, (uint64_t)i);
+    }
+    CHECK_OK(qi_json_finish(&json));
+    json_t *value = parse_output(), *inner = value;
+    for (int depth = 1; depth < 31; depth++) {
+        CHECK_EQ(json_array_size(inner), 2);
+        CHECK_EQ(json_integer_value(json_array_get(inner, 1)), 30 - depth);
+        inner = json_array_get(inner, 0);
+    }
+    CHECK_EQ(json_array_size(inner), 1);
+    CHECK_EQ(json_integer_value(json_array_get(inner, 0)), 7);
+    json_decref(value);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+UNIT(json, integers_are_exact_to_the_last_bit)
+{
+    qi_json json = begin();
+    qi_json_array(&json, NULL);
+    qi_json_number(&json, NULL, 0);
+    qi_json_number(&json, NULL, (UINT64_C(1) << 53) + 1); /* the first that a double has not */
+    qi_json_number(&json, NULL, INT64_MAX);
+    qi_json_end_array(&json);
+    expect_document(&json, json_pack("[I,I,I]", (json_int_t)0, ((json_int_t)1 << 53) + 1,
+                                     (json_int_t)INT64_MAX));
+    json = begin();
+    qi_json_number(&json, NULL, UINT64_MAX); /* jansson's integers end below */
+    CHECK_OK(qi_json_finish(&json));
+    CHECK_STR(out.text, "18446744073709551615\n");
+}
+
+UNIT(json, reals_are_read_back_to_six_digits)
+{
+    const double reals[] = {0.0, 1.0, -1.25, 0.1, 123456.0, 1234567.0, 1e300, -1e-300, 5e-324};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
+        qi_json json = begin();
+        qi_json_real(&json, NULL, reals[i]);
+        CHECK_OK(qi_json_finish(&json));
+        json_t *value = parse_output();
+        CHECK(json_is_number(value));
+        CHECK(fabs(json_number_value(value) - reals[i]) <= 5e-6 * fabs(reals[i]));
+        json_decref(value);
+    }
+}
+
+UNIT(json, what_is_not_finite_is_null)
+{
+    qi_json json = begin();
+    qi_json_object(&json, NULL);
+    qi_json_real(&json, "a", (double)NAN);
+    qi_json_real(&json, "b", (double)INFINITY);
+    qi_json_real(&json, "c", -(double)INFINITY);
+    qi_json_end_object(&json);
+    expect_document(&json, json_pack("{s:n,s:n,s:n}", "a", "b", "c"));
+}
+
+/* A program that speaks German must not write 0,5. Says something only where such a locale is. */
+UNIT(json, the_locale_of_the_program_does_not_matter)
+{
+    const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "fr_FR", "nl_NL.UTF-8"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!setlocale(LC_NUMERIC, names[i]))
+            continue;
+        qi_json json = begin();
+        qi_json_real(&json, NULL, 0.5);
+        CHECK_OK(qi_json_finish(&json));
+        CHECK_STR(out.text, "0.5\n");
+    }
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static void expect_text(const char *text, const char *expected)
+{
+    qi_json json = begin();
+    qi_json_object(&json, NULL);
+    qi_json_text(&json, "value", text);
+    qi_json_end_object(&json);
+    expect_document(&json, json_pack("{s:s}", "value", expected));
+}
+
+UNIT(json, every_ascii_character_survives_alone_and_between_others)
+{
+    for (int c = 1; c < 0x80; c++) {
+        char alone[] = {(char)c, '\0'}, between[] = {'"', (char)c, '\\', '\0'};
+        expect_text(alone, alone);
+        expect_text(between, between);
+    }
+}
+
+UNIT(json, the_borders_of_utf_8_survive)
+{
+    const uint32_t borders[] = {0x80,   0x7ff,  0x800,   0xd7ff, 0xe000,
+                                0xfffd, 0xffff, 0x10000, 0x2028, 0x10ffff};
+    for (size_t i = 0; i < sizeof borders / sizeof *borders; i++) {
+        char text[5] = {0};
+        qi_put_code_point(borders[i], text);
+        expect_text(text, text);
+    }
+}
+
+UNIT(json, ill_formed_bytes_become_replacements)
+{
+    expect_text("a\xff"
+                "b\xc3",
+                "a\xef\xbf\xbd"
+                "b\xef\xbf\xbd");
+    expect_text("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+UNIT(json, no_text_is_null_and_an_empty_one_is_not)
+{
+    qi_json json = begin();
+    qi_json_array(&json, NULL);
+    qi_json_text(&json, NULL, NULL);
+    qi_json_text(&json, NULL, "");
+    qi_json_end_array(&json);
+    expect_document(&json, json_pack("[n,s]", ""));
+}
+
+UNIT(json, keys_are_escaped_like_texts)
+{
+    qi_json json = begin();
+    qi_json_object(&json, NULL);
+    qi_json_number(&json, "say \"hi\"\n\x01", 1);
+    qi_json_array(&json, "\\");
+    qi_json_end_array(&json);
+    qi_json_end_object(&json);
+    expect_document(&json, json_pack("{s:i,s:[]}", "say \"hi\"\n\x01", 1, "\\"));
+}
+
+UNIT(json, text_longer_than_the_buffer_survives)
+{
+    static char text[10001];
+    for (size_t i = 0; i < sizeof text - 1; i++)
+        text[i] = (char)('"' + i % 80);
+    expect_text(text, text);
+    CHECK(out.calls > 9);
+}
+
+/* ---- sinks that refuse --------------------------------------------------------------------- */
+
+static quire_result write_long_document(void)
+{
+    qi_json json;
+    qi_json_init(&json, gather, &out);
+    qi_json_array(&json, NULL);
+    for (uint64_t i = 0; i < 1000; i++)
+        qi_json_number(&json, NULL, i * 1000000007);
+    qi_json_end_array(&json);
+    return qi_json_finish(&json);
+}
+
+UNIT(json, a_refusal_at_any_piece_is_a_bad_file)
+{
+    out = (sink){0};
+    CHECK_OK(write_long_document());
+    int pieces = out.calls;
+    CHECK(pieces > 5);
+    for (int refused = 1; refused <= pieces; refused++) {
+        out = (sink){.refused_call = refused};
+        CHECK_FAILS(write_long_document(), QUIRE_ERROR_BAD_FILE);
+        CHECK_EQ(out.calls, refused);
+    }
+    out = (sink){.refused_call = pieces + 1};
+    CHECK_OK(write_long_document());
+}

@@ -1,0 +1,297 @@
+/*
+ * lock.c - a lock lets one thread in; builds without NDEBUG stop the program, with a sentence, at
+ * each breach of the rules in lock.h.
+ */
+#include "src/base/lock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/base/atomic.h"
+#include "tests/support/unit.h"
+
+static qi_lock device, memory, backend;
+
+static void make_locks(void)
+{
+    CHECK_OK(qi_lock_init(&device, "device", QI_RANK_DEVICE));
+    CHECK_OK(qi_lock_init(&memory, "memory", QI_RANK_MEMORY));
+    CHECK_OK(qi_lock_init(&backend, "backend", QI_RANK_BACKEND));
+}
+
+static void end_locks(void)
+{
+    qi_lock_finish(&device);
+    qi_lock_finish(&memory);
+    qi_lock_finish(&backend);
+}
+
+/* ---- what it is for ------------------------------------------------------------------------ */
+
+static qi_atomic_u64 entered;
+
+static void *enter(void *unused)
+{
+    qi_lock_acquire(&memory);
+    qi_atomic_store_release_u64(&entered, 1);
+    qi_lock_release(&memory);
+    return unused;
+}
+
+UNIT(lock, another_thread_waits_until_it_is_given_back)
+{
+    make_locks();
+    pthread_t thread;
+    qi_lock_acquire(&memory);
+    CHECK_EQ(pthread_create(&thread, NULL, enter, NULL), 0);
+    usleep(50000); /* long enough for a thread that does not wait */
+    CHECK_EQ(qi_atomic_load_acquire_u64(&entered), 0);
+    qi_lock_release(&memory);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(qi_atomic_load_acquire_u64(&entered), 1);
+    end_locks();
+}
+
+enum { THREADS = 4, ROUNDS = 100000 };
+
+/* Only the lock keeps counts from being lost; volatile, so that each step really happens. */
+static volatile uint64_t counted;
+
+static void *count(void *unused)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        qi_lock_acquire(&memory);
+        counted = counted + 1;
+        qi_lock_release(&memory);
+    }
+    return unused;
+}
+
+UNIT(lock, one_thread_at_a_time_holds_it)
+{
+    make_locks();
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, count, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(counted, THREADS * ROUNDS);
+    end_locks();
+}
+
+static int waiting, woken;
+
+static void *wait_for_the_sign(void *sign)
+{
+    qi_lock_acquire(&memory);
+    waiting++;
+    while (!*(const bool *)sign)
+        qi_lock_wait(&memory);
+    woken++;
+    qi_lock_release(&memory);
+    return NULL;
+}
+
+/* Waits until as many threads wait; they can only have come so far if each gave the lock up. */
+static void await_waiting(int threads)
+{
+    for (int seen = 0; seen < threads;) {
+        qi_lock_acquire(&memory);
+        seen = waiting;
+        qi_lock_release(&memory);
+        usleep(1000);
+    }
+}
+
+UNIT(lock, those_who_wait_give_it_up_and_are_all_woken)
+{
+    make_locks();
+    pthread_t threads[THREADS];
+    bool sign = false;
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, wait_for_the_sign, &sign), 0);
+    await_waiting(THREADS);
+    qi_lock_acquire(&memory);
+    CHECK_EQ(woken, 0);
+    sign = true;
+    qi_lock_wake_all(&memory);
+    qi_lock_release(&memory);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(woken, THREADS);
+    end_locks();
+}
+
+UNIT(lock, locks_are_taken_by_rising_rank_again_and_again)
+{
+    make_locks();
+    for (int i = 0; i < 3; i++) {
+        qi_lock_acquire(&device);
+        qi_lock_acquire(&memory);
+        qi_lock_acquire(&backend);
+        qi_lock_release(&backend);
+        qi_lock_release(&memory);
+        qi_lock_acquire(&backend); /* a rank may be left out */
+        qi_lock_release(&backend);
+        qi_lock_release(&device);
+        qi_lock_assert_none();
+    }
+    end_locks();
+}
+
+/* ---- what stops the program ---------------------------------------------------------------- */
+
+#ifndef NDEBUG
+
+/* Reads all that a child writes before it ends. */
+static void read_all(int from, char *text, size_t size)
+{
+    size_t length = 0;
+    for (ssize_t got; (got = read(from, text + length, size - 1 - length)) > 0;)
+        length += (size_t)got;
+    text[length] = '\0';
+    close(from);
+}
+
+/* The breach, made in a process of its own, aborts and says so. */
+static void expect_stop(void (*breach)(void), const char *sentence)
+{
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        breach();
+        _exit(0);
+    }
+    close(ends[1]);
+    char text[2048];
+    read_all(ends[0], text, sizeof text);
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    CHECK_HAS(text, sentence);
+}
+
+static void take_a_lower_rank(void)
+{
+    qi_lock_acquire(&memory);
+    qi_lock_acquire(&device);
+}
+
+static void take_the_same_rank(void)
+{
+    qi_lock other;
+    CHECK_OK(qi_lock_init(&other, "other", QI_RANK_MEMORY));
+    qi_lock_acquire(&memory);
+    qi_lock_acquire(&other);
+}
+
+static void take_it_twice(void)
+{
+    qi_lock_acquire(&memory);
+    qi_lock_acquire(&memory);
+}
+
+UNIT(lock, a_rank_not_above_those_held_stops_the_program)
+{
+    make_locks();
+    expect_stop(take_a_lower_rank, "lock 'device' (rank 10): taken out of order; the thread holds "
+                                   "'memory'");
+    expect_stop(take_the_same_rank, "lock 'other' (rank 20): taken out of order");
+    expect_stop(take_it_twice, "lock 'memory' (rank 20): taken out of order");
+    end_locks();
+}
+
+static void take_five(void)
+{
+    static qi_lock locks[5];
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(qi_lock_init(&locks[i], "one of many", (qi_lock_rank)(i + 1)));
+        qi_lock_acquire(&locks[i]);
+    }
+}
+
+UNIT(lock, more_locks_at_once_than_there_are_ranks_stop_the_program)
+{
+    expect_stop(take_five, "lock 'one of many' (rank 5): too many locks held");
+}
+
+static void give_back_nothing(void)
+{
+    qi_lock_release(&memory);
+}
+
+static void give_back_another(void)
+{
+    qi_lock_acquire(&device);
+    qi_lock_release(&memory);
+}
+
+static void *take_memory(void *unused)
+{
+    qi_lock_acquire(&memory);
+    return unused;
+}
+
+static void give_back_another_threads(void)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, take_memory, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    qi_lock_release(&memory);
+}
+
+UNIT(lock, giving_back_what_is_not_held_stops_the_program)
+{
+    make_locks();
+    expect_stop(give_back_nothing, "lock 'memory' (rank 20): given back by a thread that did not");
+    expect_stop(give_back_another, "the thread holds 'device'");
+    expect_stop(give_back_another_threads, "lock 'memory' (rank 20): given back by a thread");
+    end_locks();
+}
+
+static void leave_with_a_lock(void)
+{
+    qi_lock_acquire(&backend);
+    qi_lock_assert_none();
+}
+
+static void leave_with_the_first_of_two(void)
+{
+    qi_lock_acquire(&device);
+    qi_lock_acquire(&memory);
+    qi_lock_release(&memory);
+    qi_lock_assert_none();
+}
+
+UNIT(lock, leaving_the_library_with_a_lock_stops_the_program)
+{
+    make_locks();
+    expect_stop(leave_with_a_lock, "lock 'backend' (rank 30): still held");
+    expect_stop(leave_with_the_first_of_two, "lock 'device' (rank 10): still held");
+    end_locks();
+}
+
+static void *leave_elsewhere(void *unused)
+{
+    qi_lock_assert_none();
+    return unused;
+}
+
+UNIT(lock, locks_of_another_thread_do_not_count)
+{
+    make_locks();
+    qi_lock_acquire(&device);
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, leave_elsewhere, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    qi_lock_release(&device);
+    end_locks();
+}
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * log.c - which lines reach the sink, and what they look like there.
+ */
+#include "src/base/log.h"
+
+#include "quire/space.h"
+#include "tests/support/unit.h"
+
+typedef struct sink {
+    int lines;
+    quire_log_level level;
+    char line[4096];
+} sink;
+
+static void keep_line(void *user, quire_log_level level, const char *line)
+{
+    sink *s = user;
+    s->lines++;
+    s->level = level;
+    CHECK(strlen(line) < sizeof s->line);
+    memcpy(s->line, line, strlen(line) + 1);
+}
+
+static int lines_written(quire_log_level most, quire_log_level level)
+{
+    sink s = {0};
+    quire_log log = {.write = keep_line, .user = &s, .level = most};
+    qi_log(&log, level, "a line");
+    CHECK(!s.lines || s.level == level);
+    return s.lines;
+}
+
+UNIT(log, lines_up_to_the_level_are_written)
+{
+    for (int most = QUIRE_LOG_ERROR; most <= QUIRE_LOG_DEBUG; most++)
+        for (int level = QUIRE_LOG_ERROR; level <= QUIRE_LOG_DEBUG; level++)
+            CHECK_EQ(lines_written((quire_log_level)most, (quire_log_level)level), level <= most);
+}
+
+UNIT(log, no_level_means_warning)
+{
+    CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_ERROR), 1);
+    CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_WARNING), 1);
+    CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_INFO), 0);
+    CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_DEBUG), 0);
+}
+
+UNIT(log, without_a_sink_nothing_happens)
+{
+    quire_log log = {.level = QUIRE_LOG_DEBUG};
+    qi_log(&log, QUIRE_LOG_ERROR, "%s", "nobody listens");
+    CHECK_EQ(log.level, QUIRE_LOG_DEBUG);
+}
+
+UNIT(log, the_line_is_formatted_and_has_no_line_end)
+{
+    sink s = {0};
+    quire_log log = {.write = keep_line, .user = &s};
+    qi_log(&log, QUIRE_LOG_WARNING, "%d of %s", 3, "four");
+    CHECK_STR(s.line, "3 of four");
+    qi_log(&log, QUIRE_LOG_ERROR, "second");
+    CHECK_STR(s.line, "second");
+    CHECK_EQ(s.level, QUIRE_LOG_ERROR);
+    CHECK_EQ(s.lines, 2);
+}
+
+UNIT(log, a_long_line_is_cut_and_ended)
+{
+    sink s = {0};
+    quire_log log = {.write = keep_line, .user = &s};
+    char text[3000];
+    memset(text, 'z', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    qi_log(&log, QUIRE_LOG_ERROR, "%s", text);
+    CHECK_EQ(strlen(s.line), 1023);
+    CHECK_EQ(strspn(s.line, "z"), 1023);
+    text[1023] = '\0';
+    qi_log(&log, QUIRE_LOG_ERROR, "%s", text);
+    CHECK_STR(s.line, text);
+}
+
+static void fail_within(void *user, quire_log_level level, const char *line)
+{
+    keep_line(user, level, line);
+    CHECK_FAILS(quire_space_create(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+}
+
+UNIT(log, a_sink_that_calls_quire_and_fails_leaves_the_last_error_alone)
+{
+    sink s = {0};
+    quire_log log = {.write = fail_within, .user = &s};
+    CHECK_FAILS(quire_space_clear(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "quire_space_clear");
+    qi_log(&log, QUIRE_LOG_ERROR, "a line");
+    CHECK_EQ(s.lines, 1);
+    CHECK_HAS(quire_last_error(), "quire_space_clear");
+}

@@ -1,0 +1,312 @@
+/*
+ * memory.c - making a memory: its kind by flags, mask or intent, its defaults, and every option
+ * that is refused. How a memory ends is memory_end.c.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+} bench;
+
+static void make(bench *b)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_device_destroy(&b->device)); /* nothing lives on it */
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK(b->fake.ended);
+}
+
+#define CREATE(b, ...) create((b), &(quire_memory_options){__VA_ARGS__})
+
+static quire_memory *create(bench *b, const quire_memory_options *options)
+{
+    quire_memory *memory = NULL;
+    CHECK_OK(quire_memory_create(b->device, options, &memory));
+    CHECK_OK(quire_memory_check(memory));
+    return memory;
+}
+
+static quire_memory_info info_of(quire_memory *memory)
+{
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    return info;
+}
+
+/* Makes a memory, tells its kind, and ends it. */
+#define EXPECT_KIND(b, expected, ...)                                                              \
+    expect_kind((b), (expected), &(quire_memory_options){__VA_ARGS__})
+
+static void expect_kind(bench *b, uint32_t expected, const quire_memory_options *options)
+{
+    quire_memory *memory = create(b, options);
+    quire_memory_info info = info_of(memory);
+    CHECK_EQ(info.kind, expected);
+    CHECK_EQ(info.flags, b->fake.info.kinds[expected].flags);
+    CHECK_EQ(info.mappable, (info.flags & QUIRE_HOST_VISIBLE) != 0);
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK(memory == NULL);
+}
+
+/* ---- defaults ----------------------------------------------------------------------------- */
+
+UNIT(memory, nothing_asked_is_device_local_with_pages_of_32_mib_and_none_of_them_yet)
+{
+    bench b;
+    make(&b);
+    static const quire_memory_options zero;
+    const quire_memory_options *both[] = {NULL, &zero};
+    for (int i = 0; i < 2; i++) {
+        quire_memory *memory = create(&b, both[i]);
+        quire_memory_info info = info_of(memory);
+        CHECK_STR(info.name, "memory");
+        CHECK(info.device == b.device);
+        CHECK_EQ(info.kind, 0);
+        CHECK_EQ(info.flags, QUIRE_DEVICE_LOCAL);
+        CHECK(!info.mappable);
+        CHECK_EQ(info.fit, QUIRE_FIT_SEGREGATED);
+        CHECK_EQ(info.page_size, UINT64_C(32) << 20);
+        CHECK_EQ(info.granule, 256);
+        CHECK_EQ(info.page_count, 0);
+        CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
+        CHECK_OK(quire_memory_destroy(&memory));
+    }
+    end(&b);
+}
+
+UNIT(memory, the_options_are_told_back)
+{
+    bench b;
+    make(&b);
+    char name[] = "first";
+    quire_memory *memory = CREATE(&b, .name = name, .flags = QUIRE_HOST_VISIBLE,
+                                  .fit = QUIRE_FIT_FIRST, .shards = 1, .pages = {.page_size = 100});
+    name[0] = 'w'; /* the name was copied */
+    quire_memory_info info = info_of(memory);
+    CHECK_STR(info.name, "first");
+    CHECK_EQ(info.fit, QUIRE_FIT_FIRST);
+    CHECK_EQ(info.granule, 1);
+    CHECK_EQ(info.page_size, 256);
+    CHECK(info.mappable);
+    CHECK_OK(quire_memory_destroy(&memory));
+    memory = CREATE(&b, .granule = 4096);
+    CHECK_EQ(info_of(memory).granule, 4096);
+    CHECK_OK(quire_memory_destroy(&memory));
+    end(&b);
+}
+
+UNIT(memory, a_name_has_at_most_255_bytes)
+{
+    bench b;
+    make(&b);
+    char name[QUIRE_LONGEST_NAME + 2];
+    memset(name, 'n', sizeof name);
+    name[QUIRE_LONGEST_NAME] = '\0';
+    quire_memory *memory = CREATE(&b, .name = name);
+    CHECK_STR(info_of(memory).name, name);
+    CHECK_OK(quire_memory_destroy(&memory));
+    memory = CREATE(&b, .name = "");
+    CHECK_STR(info_of(memory).name, "");
+    CHECK_OK(quire_memory_destroy(&memory));
+    name[QUIRE_LONGEST_NAME] = 'n';
+    name[QUIRE_LONGEST_NAME + 1] = '\0';
+    CHECK_FAILS(quire_memory_create(b.device, &(quire_memory_options){.name = name}, &memory),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "256 bytes: 255 are allowed");
+    end(&b);
+}
+
+UNIT(memory, asking_wants_a_memory_and_zeroes_what_it_cannot_fill)
+{
+    bench b;
+    make(&b);
+    quire_memory *memory = create(&b, NULL);
+    quire_memory_info info = {.kind = 7};
+    CHECK_FAILS(quire_memory_get_info(NULL, &info), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(info.kind, 0);
+    CHECK_FAILS(quire_memory_get_info(memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_memory_destroy(&memory));
+    end(&b);
+}
+
+/* ---- kinds -------------------------------------------------------------------------------- */
+
+UNIT(memory, flags_take_a_superset_unless_they_are_exact)
+{
+    bench b;
+    make(&b);
+    EXPECT_KIND(&b, 0, .flags = QUIRE_DEVICE_LOCAL);
+    EXPECT_KIND(&b, 1, .flags = QUIRE_HOST_VISIBLE); /* one flag too many in 1 and 2 alike */
+    EXPECT_KIND(&b, 2, .flags = QUIRE_HOST_CACHED);
+    EXPECT_KIND(&b, 3, .flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE);
+    EXPECT_KIND(&b, 0, .flags = QUIRE_DEVICE_LOCAL, .exact = true);
+    EXPECT_KIND(&b, 2, .flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED, .exact = true);
+    end(&b);
+}
+
+UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_names_the_kind)
+{
+    bench b;
+    make(&b);
+    EXPECT_KIND(&b, 3, .flags = QUIRE_DEVICE_LOCAL, .kind_mask = 0xe);
+    EXPECT_KIND(&b, 2, .flags = QUIRE_HOST_VISIBLE, .kind_mask = 0xd);
+    for (uint32_t i = 0; i < 4; i++)
+        EXPECT_KIND(&b, i, .kind_mask = UINT32_C(1) << i);
+    EXPECT_KIND(&b, 3, .kind_mask = 0xe); /* two bits and more: device-local, as without flags */
+    end(&b);
+}
+
+UNIT(memory, a_special_kind_is_taken_when_the_mask_names_it)
+{
+    bench b;
+    b = (bench){.device = NULL};
+    fake_init(&b.fake);
+    b.fake.info.kinds[0].flags = QUIRE_DEVICE_LOCAL | QUIRE_PROTECTED;
+    CHECK_OK(fake_open(&b.fake, unit_memory(), &b.device));
+    EXPECT_KIND(&b, 3, .flags = 0);
+    EXPECT_KIND(&b, 0, .kind_mask = 1);
+    end(&b);
+}
+
+UNIT(memory, intents_choose_the_kind)
+{
+    static const struct {
+        quire_intent intent;
+        uint32_t kind;
+    } cases[] = {
+        {{.host_read = false}, 0},
+        {{.host_write = true, .upload = true}, 1},
+        {{.host_read = true}, 1},  /* coherent or cached: as good, the lower one */
+        {{.host_write = true}, 3}, /* device-local */
+        {{.host_read = true, .host_write = true}, 3},
+    };
+    bench b;
+    make(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        EXPECT_KIND(&b, cases[i].kind, .intent = &cases[i].intent);
+    EXPECT_KIND(&b, 2, .intent = &cases[2].intent, .kind_mask = 0xc);
+    end(&b);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------- */
+
+UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
+{
+    static const quire_intent reading = {.host_read = true}, wrong = {.upload = true},
+                              exported = {.exportable = true};
+    static const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT,
+                              unsupported = QUIRE_ERROR_UNSUPPORTED;
+    const struct {
+        quire_memory_options options;
+        quire_result code;
+        const char *says;
+    } cases[] = {
+        {{.flags = 0x100}, invalid, "unknown memory flags 0x100"},
+        {{.flags = QUIRE_PROTECTED}, unsupported, "no memory kind with PROTECTED"},
+        {{.flags = QUIRE_HOST_VISIBLE, .exact = true}, unsupported, "with exactly HOST_VISIBLE"},
+        {{.exact = true}, unsupported, "with exactly no flags"},
+        {{.kind_mask = 0x10}, unsupported, "among those of mask 0x10"},
+        {{.kind_mask = 0x2, .flags = QUIRE_DEVICE_LOCAL}, unsupported, "among those of mask 0x2"},
+        {{.kind_mask = 0x1, .intent = &reading}, unsupported, "among those of mask 0x1"},
+        {{.intent = &reading, .flags = QUIRE_HOST_VISIBLE}, invalid, "flags or an intent"},
+        {{.intent = &reading, .exact = true}, invalid, "flags or an intent"},
+        {{.intent = &wrong}, invalid, "set host_write alone"},
+        {{.intent = &exported}, unsupported, "backend fake cannot export"},
+        {{.contiguous = true}, unsupported, "contiguous"},
+        {{.shards = 2}, unsupported, "2 shards"},
+        {{.fit = QUIRE_FIT_BUDDY}, unsupported, "buddy"},
+        {{.fit = QUIRE_FIT_LINEAR}, unsupported, "linear"},
+        {{.fit = (quire_fit)9}, invalid, "no fit 9"},
+        {{.granule = 3}, invalid, "granule 3"},
+        {{.granule = UINT64_C(2) << 30}, invalid, "granule 2147483648"},
+        {{.granule = 256, .fit = QUIRE_FIT_FIRST}, invalid, "granule 256"},
+        {{.largest_alignment = 3}, invalid, "largest alignment 3"},
+        {{.largest_alignment = UINT64_C(2) << 30}, invalid, "largest alignment 2147483648"},
+        {{.reserved = {0, 0, 1}}, invalid, "quire_memory_options.reserved[2]"},
+        {{.pages = {.reserved = {1}}}, invalid, "quire_page_policy.reserved[0]"},
+        {{.pages = {.growth_percent = 2000}}, invalid, "2000 percent"},
+        {{.pages = {.retained_empty_bytes = 1}}, unsupported, "retention"},
+    };
+    bench b;
+    make(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quire_memory *memory = (quire_memory *)&b;
+        CHECK_FAILS(quire_memory_create(b.device, &cases[i].options, &memory), cases[i].code);
+        CHECK_HAS(quire_last_error(), cases[i].says);
+        CHECK(memory == NULL);
+    }
+    end(&b);
+}
+
+UNIT(memory, the_outermost_allowed_options_are_taken)
+{
+    bench b;
+    make(&b);
+    static const quire_memory_options cases[] = {
+        {.largest_alignment = UINT64_C(1) << 30}, {.largest_alignment = 1},
+        {.granule = UINT64_C(1) << 30},           {.granule = 1},
+        {.granule = 1, .fit = QUIRE_FIT_FIRST},   {.kind_mask = UINT32_MAX},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quire_memory *memory = create(&b, &cases[i]);
+        CHECK_OK(quire_memory_destroy(&memory));
+    }
+    end(&b);
+}
+
+UNIT(memory, null_arguments_are_refused)
+{
+    bench b;
+    make(&b);
+    quire_memory *memory = (quire_memory *)&b;
+    CHECK_FAILS(quire_memory_create(NULL, NULL, &memory), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(memory == NULL);
+    CHECK_FAILS(quire_memory_create(b.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&b);
+}
+
+UNIT(memory, each_host_allocation_that_fails_leaves_nothing)
+{
+    bench b;
+    make(&b);
+    uint64_t call = 1;
+    for (;; call++) {
+        quire_memory *memory = (quire_memory *)&b;
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result result = quire_memory_create(b.device, NULL, &memory);
+        if (!result) {
+            CHECK_OK(quire_memory_destroy(&memory));
+            break;
+        }
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK(memory == NULL);
+        CHECK_EQ(unit_memory_state()->blocks, 1); /* the device alone */
+    }
+    CHECK(call > 2);
+    end(&b);
+}
+
+UNIT(memory, one_that_needs_atoms_can_be_used_whatever_its_largest_alignment)
+{
+    bench b;
+    make(&b);
+    quire_memory *memory = NULL;
+    quire_memory_options options = {.kind_mask = 4, .largest_alignment = 16}; /* the atom is 64 */
+    if (quire_memory_create(b.device, &options, &memory)) /* refusing it would be as good */
+        CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    quire_allocation allocation;
+    if (memory)
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &allocation));
+    quire_memory_destroy_all(&memory);
+    end(&b);
+}

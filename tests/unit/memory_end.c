@@ -1,0 +1,192 @@
+/*
+ * memory_end.c - how a memory ends: refused while something lives, or with everything in it; and
+ * two memories on one device.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+
+#include "quire/quire.h"
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+    char log[16384];
+} bench;
+
+static void keep_line(void *user, quire_log_level level, const char *line)
+{
+    bench *b = user;
+    size_t length = strlen(b->log);
+    if (level == QUIRE_LOG_WARNING)
+        snprintf(b->log + length, sizeof b->log - length, "%s\n", line);
+}
+
+static void make(bench *b, quire_memory_flags flags)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    quire_device_options options = {.host_memory = unit_memory(), .log = {.write = keep_line}};
+    options.log.user = b;
+    CHECK_OK(quire_device_create(&b->fake.table, &b->fake, &options, &b->device));
+    quire_memory_options wanted = {.name = "weights", .flags = flags, .pages = {.page_size = 4096}};
+    CHECK_OK(quire_memory_create(b->device, &wanted, &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK(b->memory == NULL);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK_EQ(b->fake.maps, 0);
+    CHECK(b->fake.ended);
+}
+
+static quire_allocation allocate(quire_memory *memory, uint64_t size, const char *name)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size, .name = name},
+                            &allocation));
+    return allocation;
+}
+
+UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_fine)
+{
+    quire_memory *memory = NULL;
+    CHECK_FAILS(quire_memory_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_memory_destroy(&memory));
+    quire_memory_destroy_all(NULL);
+    quire_memory_destroy_all(&memory);
+}
+
+UNIT(memory_end, what_lives_is_named_in_the_error_and_in_the_log_and_nothing_changes)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_memory *same = b.memory;
+    quire_allocation layer = allocate(b.memory, 300, "layer"), none = allocate(b.memory, 10, NULL);
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(),
+              "memory 'weights' still has live allocations (2): 'layer', '(unnamed)'");
+    CHECK_STR(b.log, "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
+                     "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n");
+    CHECK(b.memory == same);
+    CHECK_OK(quire_memory_check(b.memory));
+    CHECK_OK(quire_free(b.memory, layer));
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "memory 'weights' still has live allocations (1): '(unnamed)'");
+    CHECK_OK(quire_free(b.memory, none));
+    CHECK_OK(quire_memory_destroy(&b.memory)); /* with a page, which is empty */
+    end(&b);
+}
+
+UNIT(memory_end, a_reserved_range_keeps_it_alive_too)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_allocation reserved;
+    CHECK_OK(quire_reserve(b.memory, &(quire_allocation_options){.size = 1}, &reserved));
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_abort(b.memory, reserved));
+    CHECK_OK(quire_memory_destroy(&b.memory));
+    end(&b);
+}
+
+UNIT(memory_end, a_long_list_is_cut_in_the_error_and_complete_in_the_log)
+{
+    enum { COUNT = 40 };
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    char name[64];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "%02d-a-name-that-is-rather-long-so-that-the-list", i);
+        allocate(b.memory, 1, name);
+    }
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "live allocations (40): '00-a-name");
+    CHECK_HAS(quire_last_error(), "'01-a-name");
+    CHECK(!strstr(quire_last_error(), "39-a-name"));
+    int lines = 0;
+    for (const char *at = b.log; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    CHECK_EQ(lines, COUNT);
+    CHECK_HAS(b.log, "39-a-name");
+    quire_memory_destroy_all(&b.memory);
+    end(&b);
+}
+
+UNIT(memory_end, everything_goes_with_it_when_told_so)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation mapped = allocate(b.memory, 100, "mapped"), reserved, dedicated;
+    void *pointer = NULL;
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_map(b.memory, mapped, &pointer));
+    CHECK_OK(quire_reserve(b.memory, &(quire_allocation_options){.size = 5000, .name = "reserved"},
+                           &reserved));
+    CHECK_OK(quire_allocate(
+        b.memory, &(quire_allocation_options){.size = 1, .dedicated = true, .name = "own"},
+        &dedicated));
+    quire_buffer buffer;
+    quire_image image;
+    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 10}, &buffer));
+    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 10}, &image));
+    CHECK_OK(quire_free(b.memory, allocate(b.memory, 50, "gone")));
+    CHECK_EQ(b.fake.objects, 2);
+    CHECK(b.fake.pages >= 3);
+    quire_memory_destroy_all(&b.memory);
+    CHECK_STR(b.log, "");
+    end(&b);
+}
+
+/* ---- two memories ------------------------------------------------------------------------- */
+
+UNIT(memory_end, two_memories_do_not_know_each_others_handles)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_memory *other = NULL;
+    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
+                                 &other));
+    quire_allocation mine = allocate(b.memory, 100, NULL), theirs = allocate(other, 100, NULL);
+    CHECK(mine.id != theirs.id);
+    quire_allocation_info info = {.size = 1};
+    void *pointer = &b;
+    CHECK_FAILS(quire_allocation_get_info(b.memory, theirs, &info), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_EQ(info.size, 0);
+    CHECK_HAS(quire_last_error(), "another memory");
+    CHECK_FAILS(quire_map(b.memory, theirs, &pointer), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK(pointer == NULL);
+    CHECK_FAILS(quire_write(other, mine, 0, "x", 1), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_FAILS(quire_free(other, mine), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_OK(quire_free(other, theirs));
+    CHECK_FAILS(quire_free(b.memory, theirs), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_OK(quire_free(b.memory, mine));
+    CHECK_OK(quire_memory_destroy(&other));
+    CHECK_OK(quire_memory_destroy(&b.memory));
+    end(&b);
+}
+
+UNIT(memory_end, memories_of_one_device_may_go_in_any_order)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_memory *memories[3] = {NULL};
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(quire_memory_create(b.device, NULL, &memories[i]));
+        allocate(memories[i], 100, NULL);
+    }
+    static const int order[] = {1, 2, 0};
+    for (int i = 0; i < 3; i++) {
+        quire_memory_destroy_all(&memories[order[i]]);
+        quire_device_stats stats;
+        CHECK_OK(quire_device_get_stats(b.device, &stats));
+        CHECK_EQ(stats.memory_count, 3 - i);
+    }
+    CHECK_OK(quire_memory_destroy(&b.memory));
+    end(&b);
+}

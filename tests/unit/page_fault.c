@@ -1,0 +1,294 @@
+/*
+ * page_fault.c - pages that cannot be made as wished: a backend with too little memory, one that
+ * fails to make or map a page, one that does not keep its promises, and host memory running out.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+
+enum { PAGE = 65536 };
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void prepare(bench *b)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+}
+
+/* A memory with small pages, host-visible or not. */
+static void open_prepared(bench *b, quire_memory_flags flags, uint64_t page_size)
+{
+    quire_memory_options options = {.flags = flags, .pages = {.page_size = page_size}};
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+}
+
+static void make(bench *b, quire_memory_flags flags)
+{
+    prepare(b);
+    open_prepared(b, flags, PAGE);
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.page_bytes, 0);
+    CHECK_EQ(b->fake.maps, 0);
+    CHECK(b->fake.ended);
+}
+
+static quire_allocation allocate(bench *b, uint64_t size)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
+    return allocation;
+}
+
+static uint64_t page_size(bench *b, uint32_t page)
+{
+    quire_page_info info;
+    CHECK_OK(quire_page_get_info(b->memory, page, &info));
+    return info.size;
+}
+
+static quire_memory_stats stats_of(bench *b)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    return stats;
+}
+
+/* The allocation fails so, and leaves nothing of the page it wanted. */
+static void expect_nothing_left(bench *b, const quire_allocation_options *options,
+                                quire_result code)
+{
+    quire_memory_stats before = stats_of(b);
+    quire_allocation none = {1};
+    CHECK_FAILS(quire_allocate(b->memory, options, &none), code);
+    CHECK_EQ(none.id, 0);
+    quire_memory_stats after = stats_of(b);
+    CHECK_EQ(after.page_count, before.page_count);
+    CHECK_EQ(after.reserved_bytes, before.reserved_bytes);
+    CHECK_EQ(after.allocation_count, before.allocation_count);
+    CHECK_EQ(after.failures, before.failures + 1);
+    CHECK_EQ(b->fake.pages, before.page_count);
+    quire_device_stats device;
+    CHECK_OK(quire_device_get_stats(b->device, &device));
+    CHECK_EQ(device.page_count, before.page_count);
+    CHECK_EQ(device.reserved_bytes, before.reserved_bytes);
+    CHECK_OK(quire_memory_check(b->memory));
+}
+
+/* ---- too little memory -------------------------------------------------------------------- */
+
+UNIT(page_fault, a_smaller_page_is_made_where_the_backend_has_too_little)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    b.fake.page_budget = PAGE / 4;
+    allocate(&b, 1000);
+    CHECK_EQ(page_size(&b, 0), PAGE / 4);
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 3);
+    b.fake.page_budget = 0;
+    allocate(&b, PAGE / 4); /* the policy goes on from what it said, not from what was had */
+    CHECK_EQ(page_size(&b, 1), PAGE);
+    end(&b);
+}
+
+UNIT(page_fault, a_page_becomes_no_smaller_than_its_request)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    b.fake.page_budget = 1024;
+    expect_nothing_left(&b, &(quire_allocation_options){.size = 5000},
+                        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(quire_last_native_code(), -7);
+    CHECK_HAS(quire_last_error(), "the fake is full");
+    CHECK_HAS(quire_last_error(),
+              "memory 'memory' (kind 0, DEVICE_LOCAL): 4.88 KiB at alignment 1");
+    CHECK(b.fake.last_page.size >= 5120);
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 5); /* 64, 32, 16, 8 and 5 KiB */
+    end(&b);
+}
+
+UNIT(page_fault, a_request_is_not_refused_while_the_backend_has_enough_for_it)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    b.fake.page_budget = 30 * 1024; /* a page of 32 KiB is too large, one of 16 KiB too small */
+    allocate(&b, 20 * 1024);
+    CHECK(page_size(&b, 0) >= 20 * 1024);
+    end(&b);
+}
+
+UNIT(page_fault, other_failures_are_not_tried_again)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
+    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(b.fake.fallible_calls, 1);
+    CHECK_EQ(quire_last_native_code(), -13);
+    CHECK_HAS(quire_last_error(), "fake failure 1");
+    end(&b);
+}
+
+UNIT(page_fault, what_fits_a_page_is_found_after_the_refusal)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_allocation most = allocate(&b, PAGE - 1024);
+    fake_fail(&b.fake, 1, true, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    expect_nothing_left(&b, &(quire_allocation_options){.size = 2048},
+                        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "pages: 1, largest free range 1 KiB of 1 KiB free");
+    allocate(&b, 1024);
+    CHECK_OK(quire_free(b.memory, most));
+    allocate(&b, 2048);
+    end(&b);
+}
+
+UNIT(page_fault, each_size_asked_of_the_backend_is_a_multiple_of_its_granularity)
+{
+    bench b;
+    prepare(&b);
+    b.fake.info.limits.page_granularity = 4096;
+    open_prepared(&b, QUIRE_DEVICE_LOCAL, 3 * 4096);
+    b.fake.page_budget = 4096;
+    allocate(&b, 100);
+    CHECK_EQ(page_size(&b, 0), 4096); /* half of three is one */
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
+    end(&b);
+}
+
+/* ---- failing to map ----------------------------------------------------------------------- */
+
+UNIT(page_fault, a_page_that_cannot_be_mapped_is_given_back)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    fake_fail(&b.fake, 2, false, QUIRE_ERROR_NOT_PERMITTED); /* create, map */
+    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_NOT_PERMITTED);
+    CHECK_EQ(quire_last_native_code(), -13);
+    CHECK_HAS(quire_last_error(), "fake failure 2");
+    expect_nothing_left(&b, &(quire_allocation_options){.size = UINT64_C(1) << 31},
+                        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    allocate(&b, 100); /* D9: not unmappable for ever */
+    CHECK_EQ(b.fake.maps, 1);
+    end(&b);
+}
+
+UNIT(page_fault, a_dedicated_page_that_cannot_be_mapped_is_given_back)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    fake_fail(&b.fake, 2, false, QUIRE_ERROR_BACKEND_FAILURE);
+    expect_nothing_left(&b, &(quire_allocation_options){.size = 100, .dedicated = true},
+                        QUIRE_ERROR_BACKEND_FAILURE);
+    end(&b);
+}
+
+static quire_result map_to_null(void *state, const quire_native_page *page, void **pointer)
+{
+    (void)state;
+    (void)page;
+    *pointer = NULL;
+    return QUIRE_SUCCESS;
+}
+
+UNIT(page_fault, a_page_mapped_to_null_is_the_backends_failure)
+{
+    bench b;
+    prepare(&b);
+    b.fake.table.map = map_to_null;
+    open_prepared(&b, QUIRE_HOST_VISIBLE, PAGE);
+    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_HAS(quire_last_error(), "mapped a page to NULL");
+    end(&b);
+}
+
+/* ---- sizes that are not as asked ---------------------------------------------------------- */
+
+static quire_result (*real_page_create)(void *, const quire_page_request *, quire_native_page *);
+
+static quire_result create_smaller(void *state, const quire_page_request *request,
+                                   quire_native_page *page)
+{
+    quire_page_request smaller = *request;
+    smaller.size -= 256;
+    return real_page_create(state, &smaller, page);
+}
+
+static quire_result create_larger(void *state, const quire_page_request *request,
+                                  quire_native_page *page)
+{
+    quire_page_request larger = *request;
+    larger.size += 1000;
+    return real_page_create(state, &larger, page);
+}
+
+UNIT(page_fault, a_page_smaller_than_asked_is_the_backends_failure)
+{
+    bench b;
+    prepare(&b);
+    real_page_create = b.fake.table.page_create;
+    b.fake.table.page_create = create_smaller;
+    open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
+    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_HAS(quire_last_error(), "63.75 KiB where 64 KiB were asked");
+    end(&b);
+}
+
+UNIT(page_fault, a_page_larger_than_asked_is_used_as_far_as_granules_go)
+{
+    bench b;
+    prepare(&b);
+    real_page_create = b.fake.table.page_create;
+    b.fake.table.page_create = create_larger;
+    open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
+    allocate(&b, PAGE + 768);
+    allocate(&b, PAGE - 256);
+    allocate(&b, 1024); /* the rest of the second page */
+    CHECK_EQ(b.fake.pages, 2);
+    CHECK_EQ(page_size(&b, 1), PAGE + 1000);
+    CHECK_EQ(stats_of(&b).reserved_bytes, b.fake.page_bytes);
+    end(&b);
+}
+
+/* ---- host memory -------------------------------------------------------------------------- */
+
+UNIT(page_fault, each_host_allocation_that_fails_on_the_way_leaves_nothing)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        uint64_t call = 1;
+        for (;; call++) {
+            bench b;
+            make(&b, QUIRE_HOST_VISIBLE);
+            quire_allocation_options options = {
+                .size = 100, .name = "layer", .dedicated = kind == 1};
+            quire_allocation allocation;
+            test_memory_fail(unit_memory_state(), call, false);
+            quire_result result = quire_allocate(b.memory, &options, &allocation);
+            test_memory_fail(unit_memory_state(), 0, false);
+            if (result) {
+                CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+                CHECK_EQ(allocation.id, 0);
+                CHECK_EQ(b.fake.pages, 0);
+                allocate(&b, 100);
+            }
+            end(&b);
+            if (!result)
+                break;
+        }
+        CHECK(call > 4); /* there were some to fail */
+    }
+}

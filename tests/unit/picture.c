@@ -1,0 +1,337 @@
+/*
+ * picture.c - the SVG of a memory is well-formed XML whatever the names hold, shows every page and
+ * every range, and lies inside its own frame.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "quire/quire.h"
+
+enum { MOST_TEXT = 1 << 20, MOST_DEPTH = 16 };
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void make(bench *b, uint64_t address_step, const quire_memory_options *options)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    b->fake.address_step = address_step;
+    if (address_step)
+        b->fake.info.limits.page_alignment = address_step;
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK(b->fake.ended);
+}
+
+static quire_allocation allocate(bench *b, const quire_allocation_options *options)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b->memory, options, &allocation));
+    return allocation;
+}
+
+typedef struct gathering {
+    char text[MOST_TEXT];
+    size_t length;
+    uint64_t pieces, refuse; /* counted from 1; 0: none */
+} gathering;
+
+static gathering g;
+
+static bool gather(void *user, const char *text, size_t size)
+{
+    (void)user;
+    CHECK(!g.refuse || g.pieces < g.refuse);
+    if (++g.pieces == g.refuse)
+        return false;
+    CHECK(g.length + size < sizeof g.text);
+    memcpy(g.text + g.length, text, size);
+    g.length += size;
+    g.text[g.length] = '\0';
+    return true;
+}
+
+/* ---- a small checker of XML --------------------------------------------------------------- */
+
+/* What the picture holds. */
+typedef struct survey {
+    const char *open[MOST_DEPTH]; /* names of the open elements */
+    size_t lengths[MOST_DEPTH];
+    int depth, rects, titles, texts, paddings;
+    double lowest; /* the lowest edge of a rectangle with its own place */
+    double height; /* of the frame */
+} survey;
+
+/* An entity at `at`: one of XML's, or a number. Returns what follows. */
+static const char *skip_entity(const char *at)
+{
+    static const char *const known[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#39;"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strncmp(at, known[i], strlen(known[i])))
+            return at + strlen(known[i]);
+    check_failed(__FILE__, __LINE__, "no entity: %.20s", at);
+}
+
+/* The bytes of one UTF-8 character that XML allows. */
+static const char *skip_character(const char *at)
+{
+    unsigned char c = (unsigned char)*at;
+    CHECK(c >= 0x20 || c == '\t' || c == '\n' || c == '\r');
+    CHECK(c != 0x7f);
+    int more = c < 0x80 ? 0 : (c & 0xe0) == 0xc0 ? 1 : (c & 0xf0) == 0xe0 ? 2 : 3;
+    CHECK(c < 0x80 || (c >= 0xc2 && c < 0xf5));
+    for (int i = 1; i <= more; i++)
+        CHECK(((unsigned char)at[i] & 0xc0) == 0x80);
+    return at + more + 1;
+}
+
+static double attribute_number(const char *tag, const char *tag_end, const char *name)
+{
+    const char *at = strstr(tag, name);
+    return at && at < tag_end ? strtod(at + strlen(name), NULL) : 0;
+}
+
+static void survey_element(survey *s, const char *tag, size_t length, const char *tag_end)
+{
+    s->titles += length == 5 && !strncmp(tag, "title", 5);
+    s->texts += length == 4 && !strncmp(tag, "text", 4);
+    if (length == 3 && !strncmp(tag, "svg", 3))
+        s->height = attribute_number(tag, tag_end, " height=\"");
+    if (length != 4 || strncmp(tag, "rect", 4))
+        return;
+    const char *hatch = strstr(tag, "url(#h)");
+    s->rects++;
+    s->paddings += hatch && hatch < tag_end;
+    double bottom =
+        attribute_number(tag, tag_end, " y=\"") + attribute_number(tag, tag_end, " height=\"");
+    if (s->depth == 1 && bottom > s->lowest) /* not those inside the pattern */
+        s->lowest = bottom;
+}
+
+/* One tag at `at`, behind its '<'; returns what follows its '>'. */
+static const char *take_tag(survey *s, const char *at)
+{
+    bool closing = *at == '/';
+    const char *name = at += closing;
+    while (isalnum((unsigned char)*at))
+        at++;
+    size_t length = (size_t)(at - name);
+    CHECK(length > 0);
+    if (closing) {
+        CHECK(s->depth > 0 && *at == '>');
+        s->depth--;
+        CHECK(length == s->lengths[s->depth] && !strncmp(name, s->open[s->depth], length));
+        return at + 1;
+    }
+    while (*at == ' ') { /* attributes: name="value" */
+        while (isalnum((unsigned char)*++at) || *at == '-') {
+        }
+        CHECK(at[0] == '=' && at[1] == '"');
+        for (at += 2; *at != '"';) {
+            CHECK(*at && *at != '<');
+            at = *at == '&' ? skip_entity(at) : skip_character(at);
+        }
+        at++;
+    }
+    bool empty = *at == '/';
+    at += empty;
+    CHECK(*at == '>');
+    survey_element(s, name, length, at);
+    if (!empty) {
+        CHECK(s->depth < MOST_DEPTH);
+        s->open[s->depth] = name;
+        s->lengths[s->depth++] = length;
+    }
+    return at + 1;
+}
+
+/* The whole text is one element, its tags balanced, its characters and entities good. */
+static survey check_xml(const char *at)
+{
+    survey s = {.depth = 0};
+    CHECK(*at == '<');
+    while (*at) {
+        if (*at == '<')
+            at = take_tag(&s, at + 1);
+        else if (*at == '&')
+            at = skip_entity(at);
+        else
+            at = skip_character(at);
+        CHECK(s.depth > 0 || !strcmp(at, "\n") || !*at);
+    }
+    CHECK_EQ(s.depth, 0);
+    CHECK(s.lowest <= s.height);
+    return s;
+}
+
+static survey draw(bench *b)
+{
+    g.length = g.pieces = g.refuse = 0;
+    CHECK_OK(quire_memory_write_svg(b->memory, gather, NULL));
+    CHECK_EQ(strncmp(g.text, "<svg xmlns=\"http://www.w3.org/2000/svg\"", 39), 0);
+    return check_xml(g.text);
+}
+
+/* ---- pictures ----------------------------------------------------------------------------- */
+
+UNIT(picture, a_memory_without_pages_is_a_frame_with_a_heading)
+{
+    bench b;
+    make(&b, 0, &(quire_memory_options){.name = "weights"});
+    survey s = draw(&b);
+    CHECK_EQ(s.titles, 0);
+    CHECK_EQ(s.rects, 2); /* the background and the hatch */
+    CHECK_HAS(g.text, "weights: 0 B live in 0 allocations, 0 B reserved in 0 pages");
+    end(&b);
+}
+
+UNIT(picture, every_page_allocation_and_padding_is_drawn)
+{
+    bench b;
+    make(&b, 0, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}});
+    for (uint64_t i = 0; i < 8; i++)
+        allocate(&b, &(quire_allocation_options){.size = 1000,
+                                                 .alignment = i % 2 ? 64 : 1,
+                                                 .name = i % 3 ? "layer" : NULL});
+    allocate(&b, &(quire_allocation_options){.size = 100, .dedicated = true, .name = "own"});
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    survey s = draw(&b);
+    CHECK_EQ(s.paddings, 4);
+    CHECK_EQ(s.rects, 2 + stats.page_count + 9 + 4);
+    CHECK_EQ(s.titles, stats.page_count + 9 + 4);
+    CHECK_HAS(g.text, "<title>layer: page 0 offset 1024 size 1000, 1000 asked</title>");
+    CHECK_HAS(g.text, "<title>left padding, 24 bytes</title>");
+    CHECK_HAS(g.text, "<title>(unnamed): page 0 offset 0 size 1000, 1000 asked</title>");
+    CHECK_HAS(g.text, "<title>own: page ");
+    CHECK_HAS(g.text, " (own)</text>");
+    CHECK_HAS(g.text, "<title>page 0: 4 KiB</title>");
+    end(&b);
+}
+
+UNIT(picture, a_name_has_one_colour)
+{
+    bench b;
+    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
+    allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
+    allocate(&b, &(quire_allocation_options){.size = 1, .name = "other"});
+    allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
+    draw(&b);
+    unsigned hues[3] = {0};
+    const char *at = g.text;
+    for (int i = 0; i < 3; i++) {
+        at = strstr(at, "hsl(");
+        CHECK(at != NULL);
+        hues[i] = (unsigned)strtoul(at + 4, NULL, 10);
+        at++;
+    }
+    CHECK(hues[0] == hues[2] && hues[0] != hues[1]);
+    CHECK(strstr(at, "hsl(") == NULL);
+    end(&b);
+}
+
+UNIT(picture, all_pages_lie_in_the_frame)
+{
+    bench b;
+    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
+    for (int i = 0; i < 40; i++)
+        allocate(&b, &(quire_allocation_options){.size = 4096, .dedicated = i % 4 == 0});
+    survey s = draw(&b);
+    CHECK(s.height > 40 * 22);
+    end(&b);
+}
+
+UNIT(picture, weakly_aligned_pages_lie_in_the_frame_too)
+{
+    bench b;
+    make(&b, 16, &(quire_memory_options){.pages = {.page_size = 4096}});
+    for (int i = 0; i < 10; i++)
+        allocate(&b, &(quire_allocation_options){.size = 3000});
+    draw(&b);
+    end(&b);
+}
+
+UNIT(picture, hostile_names_stay_text)
+{
+    static const struct {
+        const char *name, *drawn;
+    } names[] = {
+        {"</title><script>alert(1)</script>",
+         "&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;"},
+        {"a & b", "a &amp; b"},
+        {"\" onload=\"x", "&quot; onload=&quot;x"},
+        {"it's", "it&#39;s"},
+        {"]]>", "]]&gt;"},
+        {"\x01\x08\x1b", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xff\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xef\xbf\xbe", "\xef\xbf\xbd"}, /* U+FFFE is no character of XML */
+        {"caf\xc3\xa9 \xf0\x9f\x90\x88", "caf\xc3\xa9 \xf0\x9f\x90\x88"},
+        {"%s%n%x", "%s%n%x"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bench b;
+        char part[128];
+        make(&b, 0, &(quire_memory_options){.name = names[i].name});
+        allocate(&b, &(quire_allocation_options){.size = 1, .name = names[i].name});
+        draw(&b);
+        snprintf(part, sizeof part, "<title>%s: page 0", names[i].drawn);
+        CHECK_HAS(g.text, part);
+        snprintf(part, sizeof part, ">%s: 256 B live", names[i].drawn);
+        CHECK_HAS(g.text, part);
+        end(&b);
+    }
+}
+
+UNIT(picture, the_longest_names_are_drawn_whole)
+{
+    bench b;
+    char name[QUIRE_LONGEST_NAME + 1];
+    memset(name, '&', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    make(&b, 0, &(quire_memory_options){.name = name});
+    allocate(&b, &(quire_allocation_options){.size = 1, .name = name});
+    draw(&b);
+    int entities = 0;
+    for (const char *at = g.text; (at = strstr(at, "&amp;")) != NULL; at++)
+        entities++;
+    CHECK_EQ(entities, 2 * QUIRE_LONGEST_NAME);
+    end(&b);
+}
+
+UNIT(picture, a_sink_may_refuse_at_any_piece)
+{
+    bench b;
+    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
+    for (int i = 0; i < 40; i++)
+        allocate(&b, &(quire_allocation_options){.size = 256, .name = "some name"});
+    draw(&b);
+    uint64_t all = g.pieces;
+    CHECK(all > 3);
+    for (uint64_t piece = 1; piece <= all; piece++) {
+        g.length = g.pieces = 0;
+        g.refuse = piece;
+        CHECK_FAILS(quire_memory_write_svg(b.memory, gather, NULL), QUIRE_ERROR_BAD_FILE);
+        CHECK_EQ(g.pieces, piece);
+    }
+    CHECK_FAILS(quire_memory_write_svg(NULL, gather, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_memory_write_svg(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(quire_memory_write_svg(b.memory, gather, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    end(&b);
+}

@@ -1,0 +1,292 @@
+/*
+ * resource.c - buffers: their options and what is told of them, with and without native objects;
+ * handles of the wrong sort. Images are resource_image.c, failing objects resource_object.c.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/host.h"
+#include "quire/quire.h"
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void make(bench *b, quire_memory_flags flags)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    quire_memory_options options = {.flags = flags, .fit = QUIRE_FIT_FIRST};
+    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+}
+
+/* On the host backend: no native objects. */
+static void make_host(bench *b, quire_memory_flags flags)
+{
+    *b = (bench){.device = NULL};
+    quire_host_options host = {.device = {.host_memory = unit_memory()}};
+    CHECK_OK(quire_host_open(&host, &b->device));
+    quire_memory_options options = {.flags = flags, .fit = QUIRE_FIT_FIRST};
+    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK_EQ(b->fake.maps, 0);
+    CHECK(b->fake.ended || !b->fake.table.name); /* or it was a host device */
+}
+
+#define BUFFER(b, ...) create((b), &(quire_buffer_options){__VA_ARGS__})
+
+static quire_buffer create(bench *b, const quire_buffer_options *options)
+{
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(b->memory, options, &buffer));
+    return buffer;
+}
+
+static quire_buffer_info info_of(bench *b, quire_buffer buffer)
+{
+    quire_buffer_info info;
+    CHECK_OK(quire_buffer_get_info(b->memory, buffer, &info));
+    return info;
+}
+
+UNIT(resource, a_buffer_is_for_storage_and_both_transfers_by_default)
+{
+    bench b;
+    make_host(&b, QUIRE_DEVICE_LOCAL);
+    quire_buffer buffer = BUFFER(&b, .size = 100, .user_data = 5, .name = "weights");
+    quire_buffer_info info = info_of(&b, buffer);
+    CHECK_EQ(info.size, 100);
+    CHECK_EQ(info.usage,
+             QUIRE_USAGE_STORAGE | QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET);
+    CHECK_EQ(info.place.object, QUIRE_OBJECT_BUFFER);
+    CHECK_EQ(info.place.native, 0); /* this backend has no objects */
+    CHECK_EQ(info.place.size, 100);
+    CHECK_EQ(info.place.requested, 100);
+    CHECK_EQ(info.place.user_data, 5);
+    CHECK(info.place.committed);
+    char name[16];
+    CHECK_OK(quire_allocation_get_name(b.memory, buffer.allocation, name, sizeof name));
+    CHECK_STR(name, "weights");
+    end(&b);
+}
+
+UNIT(resource, a_buffer_is_aligned_as_the_device_and_the_caller_ask)
+{
+    bench b;
+    make_host(&b, QUIRE_DEVICE_LOCAL);
+    BUFFER(&b, .size = 10);
+    CHECK_EQ(info_of(&b, BUFFER(&b, .size = 10)).place.offset, 64);
+    CHECK_EQ(info_of(&b, BUFFER(&b, .size = 10, .alignment = 16)).place.offset, 128);
+    CHECK_EQ(info_of(&b, BUFFER(&b, .size = 10, .alignment = 4096)).place.offset, 4096);
+    end(&b);
+}
+
+UNIT(resource, every_usage_of_buffers_is_kept_and_no_other_taken)
+{
+    bench b;
+    make_host(&b, QUIRE_DEVICE_LOCAL);
+    for (int bit = 0; bit < 32; bit++) {
+        quire_usage usage = UINT32_C(1) << bit;
+        quire_buffer buffer = {{1}};
+        quire_buffer_options options = {.size = 1, .usage = usage};
+        if (bit < 6) {
+            CHECK_EQ(info_of(&b, create(&b, &options)).usage, usage);
+            continue;
+        }
+        CHECK_FAILS(quire_buffer_create(b.memory, &options, &buffer), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "is not of buffers");
+        CHECK_EQ(buffer.allocation.id, 0);
+    }
+    end(&b);
+}
+
+UNIT(resource, wrong_buffer_options_are_refused_before_any_object_is_made)
+{
+    static const struct {
+        quire_buffer_options options;
+        quire_result code;
+        const char *says;
+    } cases[] = {
+        {{.size = 0}, QUIRE_ERROR_INVALID_ARGUMENT, "buffer of size 0"},
+        {{.size = 1, .alignment = 96}, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 96"},
+        {{.size = 1, .alignment = UINT64_C(4) << 20},
+         QUIRE_ERROR_INVALID_ARGUMENT,
+         "alignment 4194304 is above the largest of memory 'memory', 2097152"},
+        {{.size = 1, .reserved = {0, 1}},
+         QUIRE_ERROR_INVALID_ARGUMENT,
+         "quire_buffer_options.reserved[1]"},
+        {{.size = 1, .usage = QUIRE_USAGE_SAMPLED},
+         QUIRE_ERROR_INVALID_ARGUMENT,
+         "usage 0x40 is not of buffers"},
+        {{.size = 1, .host_read = true}, QUIRE_ERROR_NOT_HOST_VISIBLE, "not host-visible"},
+        {{.size = 1, .host_write = true}, QUIRE_ERROR_NOT_HOST_VISIBLE, "not host-visible"},
+    };
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_buffer buffer;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buffer.allocation.id = 1;
+        CHECK_FAILS(quire_buffer_create(b.memory, &cases[i].options, &buffer), cases[i].code);
+        CHECK_HAS(quire_last_error(), cases[i].says);
+        CHECK_EQ(buffer.allocation.id, 0);
+    }
+    CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE] + b.fake.calls[FAKE_PAGE_CREATE], 0);
+    CHECK_FAILS(quire_buffer_create(NULL, &cases[0].options, &buffer),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_buffer_create(b.memory, NULL, &buffer), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_buffer_create(b.memory, &cases[0].options, NULL),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&b);
+}
+
+UNIT(resource, a_buffer_that_no_heap_holds_is_refused_and_its_object_destroyed)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    static const uint64_t sizes[] = {(UINT64_C(1) << 30) + 1, UINT64_C(1) << 63, UINT64_MAX};
+    quire_buffer buffer;
+    for (int i = 0; i < 3; i++) {
+        quire_buffer_options options = {.size = sizes[i]};
+        CHECK_FAILS(quire_buffer_create(b.memory, &options, &buffer),
+                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+        CHECK_HAS(quire_last_error(), "1 GiB in all");
+        CHECK_EQ(b.fake.objects, 0);
+    }
+    end(&b);
+}
+
+UNIT(resource, a_buffer_can_be_dedicated_zeroed_mapped_written_and_read)
+{
+    bench b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_buffer buffer =
+        BUFFER(&b, .size = 100, .dedicated = true, .zero = true, .host_read = true);
+    quire_buffer_info info = info_of(&b, buffer);
+    CHECK(info.place.dedicated);
+    char bytes[100];
+    void *pointer = NULL;
+    CHECK_OK(quire_read(b.memory, buffer.allocation, 0, bytes, sizeof bytes));
+    for (int i = 0; i < 100; i++)
+        CHECK_EQ(bytes[i], 0);
+    CHECK_OK(quire_map(b.memory, buffer.allocation, &pointer));
+    CHECK_OK(quire_write(b.memory, buffer.allocation, 99, "x", 1));
+    CHECK_EQ(((char *)pointer)[99], 'x');
+    CHECK_EQ(info_of(&b, buffer).place.map_count, 1);
+    end(&b);
+}
+
+UNIT(resource, a_native_buffer_is_bound_where_it_lies_and_told)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_buffer first = BUFFER(&b, .size = 100), second = BUFFER(&b, .size = 100);
+    quire_buffer_info info = info_of(&b, second);
+    CHECK_EQ(info.place.offset, 128);
+    CHECK(info.place.native != 0);
+    CHECK(info.place.native != info_of(&b, first).place.native);
+    CHECK_EQ(b.fake.calls[FAKE_OBJECT_BIND], 2);
+    CHECK_EQ(b.fake.objects, 2);
+    CHECK_OK(quire_free(b.memory, first.allocation));
+    CHECK_EQ(b.fake.objects, 1);
+    end(&b);
+}
+
+UNIT(resource, a_backend_may_need_more_than_was_asked_for)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    b.fake.object_needs.size = 5000;
+    b.fake.object_needs.alignment = 1024;
+    BUFFER(&b, .size = 100);
+    quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
+    CHECK_EQ(info.size, 100);
+    CHECK_EQ(info.place.requested, 100);
+    CHECK_EQ(info.place.size, 5000);
+    CHECK_EQ(info.place.offset, 5120);
+    end(&b);
+}
+
+UNIT(resource, a_backend_that_needs_less_changes_nothing)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    b.fake.object_needs.size = 10;
+    quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
+    CHECK_EQ(info.place.size, 100);
+    end(&b);
+}
+
+UNIT(resource, a_driver_that_wants_a_page_of_its_own_gets_it)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    b.fake.object_needs.dedicated = true;
+    quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
+    CHECK(info.place.dedicated);
+    CHECK(b.fake.last_page.dedicated);
+    CHECK_EQ(b.fake.last_page.size, 256);
+    end(&b);
+}
+
+UNIT(resource, handles_of_another_sort_are_refused)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_buffer buffer = BUFFER(&b, .size = 1);
+    quire_image image;
+    quire_allocation range;
+    quire_buffer_info buffer_info = {.size = 1};
+    quire_image_info image_info = {.width = 1};
+    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
+    CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &range));
+    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
+    CHECK_FAILS(quire_buffer_get_info(b.memory, (quire_buffer){image.allocation}, &buffer_info),
+                invalid);
+    CHECK_STR(quire_last_error(), "the handle is of an image, not of a buffer");
+    CHECK_EQ(buffer_info.size, 0);
+    CHECK_FAILS(quire_buffer_get_info(b.memory, (quire_buffer){range}, &buffer_info), invalid);
+    CHECK_STR(quire_last_error(), "the handle is of a raw range, not of a buffer");
+    CHECK_FAILS(quire_image_get_info(b.memory, (quire_image){buffer.allocation}, &image_info),
+                invalid);
+    CHECK_STR(quire_last_error(), "the handle is of a buffer, not of an image");
+    CHECK_EQ(image_info.width, 0);
+    CHECK_FAILS(quire_buffer_get_info(NULL, buffer, &buffer_info), invalid);
+    CHECK_FAILS(quire_buffer_get_info(b.memory, buffer, NULL), invalid);
+    CHECK_FAILS(quire_image_get_info(NULL, image, &image_info), invalid);
+    CHECK_FAILS(quire_image_get_info(b.memory, image, NULL), invalid);
+    CHECK_OK(quire_free(b.memory, range)); /* refusals leave no pin */
+    CHECK_OK(quire_free(b.memory, image.allocation));
+    CHECK_OK(quire_free(b.memory, buffer.allocation));
+    end(&b);
+}
+
+UNIT(resource, naming_a_buffer_anew_keeps_the_rest)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_buffer buffer = BUFFER(&b, .size = 100, .usage = QUIRE_USAGE_INDEX);
+    uint64_t native = info_of(&b, buffer).place.native;
+    static const char *const names[] = {"first", NULL, "second"};
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        CHECK_OK(quire_allocation_set_name(b.memory, buffer.allocation, names[i]));
+        CHECK_OK(quire_allocation_get_name(b.memory, buffer.allocation, name, sizeof name));
+        CHECK_STR(name, names[i] ? names[i] : "");
+        quire_buffer_info info = info_of(&b, buffer);
+        CHECK_EQ(info.usage, QUIRE_USAGE_INDEX);
+        CHECK_EQ(info.place.native, native);
+        CHECK_EQ(info.place.object, QUIRE_OBJECT_BUFFER);
+    }
+    end(&b);
+}

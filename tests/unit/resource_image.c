@@ -1,0 +1,319 @@
+/*
+ * resource_image.c - images: defaults, channels, dimensions, rows and sizes on the host backend,
+ * and what is asked before anything is allocated.
+ */
+#include "tests/support/unit.h"
+
+#include "quire/host.h"
+#include "quire/quire.h"
+
+typedef struct bench {
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void make(bench *b, uint64_t row_alignment)
+{
+    *b = (bench){.device = NULL};
+    quire_host_options host = {.row_alignment = row_alignment,
+                               .device = {.host_memory = unit_memory()}};
+    CHECK_OK(quire_host_open(&host, &b->device));
+    CHECK_OK(quire_memory_create(b->device, &(quire_memory_options){.fit = QUIRE_FIT_FIRST},
+                                 &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+}
+
+#define IMAGE(b, ...) info_of((b), &(quire_image_options){__VA_ARGS__})
+
+/* Makes an image and tells what it became. */
+static quire_image_info info_of(bench *b, const quire_image_options *options)
+{
+    quire_image image;
+    quire_image_info info;
+    CHECK_OK(quire_image_create(b->memory, options, &image));
+    CHECK_OK(quire_image_get_info(b->memory, image, &info));
+    CHECK_EQ(info.place.object, QUIRE_OBJECT_IMAGE);
+    CHECK_EQ(info.place.offset % 64, 0);
+    CHECK(info.place.size >= info.minimum_size);
+    return info;
+}
+
+/* ---- what an image is --------------------------------------------------------------------- */
+
+UNIT(resource_image, one_channel_of_a_byte_each_is_the_default)
+{
+    bench b;
+    make(&b, 0);
+    quire_image_info info = IMAGE(&b, .width = 7, .user_data = 3);
+    CHECK_EQ(info.width, 7);
+    CHECK_EQ(info.height, 1);
+    CHECK_EQ(info.depth, 1);
+    CHECK_EQ(info.channel_count, 1);
+    CHECK_EQ(info.channel_type, QUIRE_UINT8);
+    CHECK_EQ(info.tiling, QUIRE_TILING_OPTIMAL);
+    CHECK_EQ(info.usage, QUIRE_USAGE_STORAGE | QUIRE_USAGE_SAMPLED | QUIRE_USAGE_TRANSFER_SOURCE |
+                             QUIRE_USAGE_TRANSFER_TARGET);
+    CHECK_EQ(info.dimensions, 1);
+    CHECK_EQ(info.minimum_size, 7);
+    CHECK_EQ(info.row_pitch, 64);
+    CHECK_EQ(info.place.size, 64);
+    CHECK_EQ(info.place.user_data, 3);
+    end(&b);
+}
+
+UNIT(resource_image, dimensions_follow_the_extents)
+{
+    static const struct {
+        uint32_t width, height, depth, dimensions;
+    } cases[] = {
+        {5, 0, 0, 1}, {5, 1, 1, 1}, {1, 1, 1, 1}, {5, 4, 0, 2}, {1, 2, 1, 2},
+        {5, 4, 3, 3}, {5, 1, 3, 3}, {5, 0, 2, 3}, {1, 1, 2, 3},
+    };
+    bench b;
+    make(&b, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quire_image_info info =
+            IMAGE(&b, .width = cases[i].width, .height = cases[i].height, .depth = cases[i].depth);
+        CHECK_EQ(info.dimensions, cases[i].dimensions);
+        CHECK_EQ(info.height, cases[i].height ? cases[i].height : 1);
+        CHECK_EQ(info.depth, cases[i].depth ? cases[i].depth : 1);
+    }
+    end(&b);
+}
+
+static const struct {
+    quire_channel_type type;
+    uint32_t size;
+} CHANNELS[] = {
+    {QUIRE_UINT8, 1},   {QUIRE_INT8, 1},   {QUIRE_UINT16, 2},  {QUIRE_INT16, 2},
+    {QUIRE_FLOAT16, 2}, {QUIRE_UINT32, 4}, {QUIRE_INT32, 4},   {QUIRE_FLOAT32, 4},
+    {QUIRE_UINT64, 8},  {QUIRE_INT64, 8},  {QUIRE_FLOAT64, 8},
+};
+enum { CHANNEL_TYPES = sizeof CHANNELS / sizeof *CHANNELS };
+
+UNIT(resource_image, every_channel_type_with_one_to_four_channels_has_its_size)
+{
+    bench b;
+    make(&b, 0);
+    for (uint32_t i = 0; i < CHANNEL_TYPES; i++) {
+        CHECK_EQ(CHANNELS[i].type, i); /* Lluvia's order */
+        CHECK_EQ(quire_channel_size(CHANNELS[i].type), CHANNELS[i].size);
+        for (uint32_t count = 1; count <= 4; count++) {
+            quire_image_info info = IMAGE(&b, .width = 33, .height = 3, .channel_count = count,
+                                          .channel_type = CHANNELS[i].type);
+            uint64_t row = UINT64_C(33) * count * CHANNELS[i].size;
+            CHECK_EQ(info.minimum_size, row * 3);
+            CHECK_EQ(info.row_pitch, (row + 63) / 64 * 64);
+            CHECK_EQ(info.slice_pitch, info.row_pitch * 3);
+            CHECK_EQ(info.place.size, info.slice_pitch);
+            CHECK_EQ(info.channel_count, count);
+            CHECK_EQ(info.channel_type, CHANNELS[i].type);
+        }
+    }
+    CHECK_EQ(quire_channel_size((quire_channel_type)CHANNEL_TYPES), 0);
+    CHECK_EQ(quire_channel_size((quire_channel_type)4711), 0);
+    end(&b);
+}
+
+UNIT(resource_image, lluvias_images_have_their_sizes)
+{
+    bench b;
+    make(&b, 0);
+    quire_image_info info = IMAGE(&b, .width = 32, .height = 32);
+    CHECK_EQ(info.minimum_size, 1024);
+    CHECK_EQ(info.place.size, 2048);
+    CHECK_EQ(info.place.requested, 2048); /* the rows' padding can be written too */
+    info = IMAGE(&b, .width = 640, .height = 480);
+    CHECK_EQ(info.place.size, 307200);
+    info = IMAGE(&b, .width = 32, .height = 32, .depth = 32);
+    CHECK_EQ(info.place.size, 65536);
+    CHECK_EQ(info.slice_pitch, 2048);
+    info = IMAGE(&b, .width = 128, .height = 128);
+    CHECK_EQ(info.minimum_size, info.place.size);
+    end(&b);
+}
+
+UNIT(resource_image, rows_follow_the_row_alignment)
+{
+    static const uint64_t alignments[] = {1, 64, 256, 4096};
+    for (int i = 0; i < 4; i++) {
+        bench b;
+        make(&b, alignments[i]);
+        uint64_t pitch = (100 + alignments[i] - 1) / alignments[i] * alignments[i];
+        quire_image_info info = IMAGE(&b, .width = 100, .height = 5);
+        CHECK_EQ(info.row_pitch, pitch);
+        CHECK_EQ(info.place.size, pitch * 5);
+        CHECK_EQ(info.minimum_size, 500);
+        end(&b);
+    }
+}
+
+UNIT(resource_image, the_tiling_is_kept)
+{
+    bench b;
+    make(&b, 0);
+    CHECK_EQ(IMAGE(&b, .width = 1, .tiling = QUIRE_TILING_LINEAR).tiling, QUIRE_TILING_LINEAR);
+    end(&b);
+}
+
+UNIT(resource_image, its_bytes_are_zeroed_written_and_read)
+{
+    bench b;
+    make(&b, 0);
+    quire_image image;
+    quire_image_options options = {.width = 32, .height = 2, .zero = true, .dedicated = true};
+    CHECK_OK(quire_image_create(b.memory, &options, &image));
+    char bytes[128];
+    CHECK_OK(quire_write(b.memory, image.allocation, 64, "row 1", 6));
+    CHECK_OK(quire_read(b.memory, image.allocation, 0, bytes, sizeof bytes));
+    CHECK_EQ(bytes[0], 0);
+    CHECK_STR(bytes + 64, "row 1");
+    CHECK_EQ(bytes[127], 0);
+    CHECK_FAILS(quire_write(b.memory, image.allocation, 128, "x", 1), QUIRE_ERROR_OUT_OF_RANGE);
+    quire_image_info info;
+    CHECK_OK(quire_image_get_info(b.memory, image, &info));
+    CHECK(info.place.dedicated);
+    end(&b);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------- */
+
+/* Making it and asking for its requirements refuse alike. */
+static void expect_refused(bench *b, const quire_image_options *options, quire_result code,
+                           const char *says)
+{
+    quire_image image = {{1}};
+    quire_requirements needs = {.size = 1};
+    CHECK_FAILS(quire_image_create(b->memory, options, &image), code);
+    CHECK_HAS(quire_last_error(), says);
+    CHECK_EQ(image.allocation.id, 0);
+    CHECK_FAILS(quire_image_get_requirements(b->device, options, &needs), code);
+    CHECK_HAS(quire_last_error(), says);
+    CHECK_EQ(needs.size, 0);
+}
+
+UNIT(resource_image, what_is_no_image_is_refused)
+{
+    static const struct {
+        quire_image_options options;
+        const char *says;
+    } cases[] = {
+        {{.width = 0}, "width 0"},
+        {{.width = 0, .height = 3, .depth = 3}, "width 0"},
+        {{.width = 1, .channel_count = 5}, "5 channels: 4 at most"},
+        {{.width = 1, .channel_count = UINT32_MAX}, "4294967295 channels"},
+        {{.width = 1, .channel_type = (quire_channel_type)11}, "no channel type 11"},
+        {{.width = 1, .channel_type = (quire_channel_type)1000}, "no channel type 1000"},
+        {{.width = 1, .tiling = (quire_tiling)2}, "no tiling 2"},
+        {{.width = 1, .reserved = {0, 0, 0, 1}}, "quire_image_options.reserved[3]"},
+    };
+    bench b;
+    make(&b, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_refused(&b, &cases[i].options, QUIRE_ERROR_INVALID_ARGUMENT, cases[i].says);
+    end(&b);
+}
+
+UNIT(resource_image, every_usage_of_images_is_kept_and_no_other_taken)
+{
+    bench b;
+    make(&b, 0);
+    const quire_usage images = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
+                               QUIRE_USAGE_STORAGE | QUIRE_USAGE_SAMPLED;
+    for (int bit = 0; bit < 32; bit++) {
+        quire_image_options options = {.width = 1, .usage = UINT32_C(1) << bit};
+        if (options.usage & images)
+            CHECK_EQ(info_of(&b, &options).usage, options.usage);
+        else
+            expect_refused(&b, &options, QUIRE_ERROR_INVALID_ARGUMENT, "is not of images");
+    }
+    end(&b);
+}
+
+UNIT(resource_image, texels_that_cannot_be_counted_are_refused)
+{
+    static const quire_image_options cases[] = {
+        {.width = UINT32_MAX, .height = UINT32_MAX, .depth = 2},
+        {.width = UINT32_MAX, .height = UINT32_MAX, .depth = UINT32_MAX},
+        {.width = UINT32_MAX,
+         .height = UINT32_MAX,
+         .channel_count = 4,
+         .channel_type = QUIRE_FLOAT64},
+        {.width = 1u << 31, .height = 1u << 31, .channel_count = 4},
+    };
+    bench b;
+    make(&b, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_refused(&b, &cases[i], QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "cannot be counted");
+    end(&b);
+}
+
+UNIT(resource_image, padded_rows_that_cannot_be_counted_are_refused)
+{
+    bench b;
+    make(&b, UINT64_C(1) << 40);
+    /* one byte of texels in each row, and 2^40 bytes of row */
+    quire_image_options options = {.width = 1, .height = 1u << 24};
+    expect_refused(&b, &options, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                   "1 x 16777216 x 1 texels: its bytes cannot be counted");
+    end(&b);
+}
+
+UNIT(resource_image, host_access_is_refused_where_the_memory_cannot_be_mapped)
+{
+    bench b;
+    make(&b, 0);
+    quire_image image;
+    quire_image_options options = {.width = 1, .host_read = true};
+    CHECK_FAILS(quire_image_create(b.memory, &options, &image), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    options = (quire_image_options){.width = 1, .host_write = true};
+    CHECK_FAILS(quire_image_create(b.memory, &options, &image), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    end(&b);
+}
+
+UNIT(resource_image, null_arguments_are_refused)
+{
+    bench b;
+    make(&b, 0);
+    quire_image image = {{1}};
+    quire_requirements needs = {.size = 1};
+    quire_image_options options = {.width = 1};
+    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
+    CHECK_FAILS(quire_image_create(NULL, &options, &image), invalid);
+    CHECK_EQ(image.allocation.id, 0);
+    CHECK_FAILS(quire_image_create(b.memory, NULL, &image), invalid);
+    CHECK_FAILS(quire_image_create(b.memory, &options, NULL), invalid);
+    CHECK_FAILS(quire_image_get_requirements(NULL, &options, &needs), invalid);
+    CHECK_EQ(needs.size, 0);
+    CHECK_FAILS(quire_image_get_requirements(b.device, NULL, &needs), invalid);
+    CHECK_FAILS(quire_image_get_requirements(b.device, &options, NULL), invalid);
+    end(&b);
+}
+
+/* ---- before allocating -------------------------------------------------------------------- */
+
+UNIT(resource_image, requirements_are_told_before_anything_is_made)
+{
+    bench b;
+    make(&b, 0);
+    quire_requirements needs;
+    quire_image_options options = {
+        .width = 33, .height = 5, .depth = 2, .channel_count = 3, .channel_type = QUIRE_FLOAT32};
+    CHECK_OK(quire_image_get_requirements(b.device, &options, &needs));
+    CHECK_EQ(needs.row_pitch, 448); /* 396 rounded up */
+    CHECK_EQ(needs.slice_pitch, 448 * 5);
+    CHECK_EQ(needs.size, 448 * 10);
+    CHECK_EQ(needs.alignment, 64);
+    CHECK_EQ(needs.kind_mask, UINT32_MAX);
+    CHECK(!needs.dedicated);
+    quire_image_info info = info_of(&b, &options);
+    CHECK_EQ(info.place.size, needs.size);
+    CHECK_EQ(info.row_pitch, needs.row_pitch);
+    end(&b);
+}

@@ -1,0 +1,283 @@
+/*
+ * resource_object.c - native objects of buffers and images on the fake backend: whatever fails on
+ * the way, no object and no range is left behind.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void prepare(bench *b)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+}
+
+static void open_prepared(bench *b)
+{
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    quire_memory_options options = {.name = "frames",
+                                    .fit = QUIRE_FIT_FIRST,
+                                    .largest_alignment = 4096,
+                                    .pages = {.page_size = 65536, .most_pages = 1}};
+    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+}
+
+static void make(bench *b)
+{
+    prepare(b);
+    open_prepared(b);
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing lives */
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK(b->fake.ended);
+}
+
+/* A buffer (0) or an image (1) of this many bytes. */
+static quire_result create(bench *b, int sort, uint32_t size, quire_allocation *allocation)
+{
+    if (sort)
+        return quire_image_create(
+            b->memory, &(quire_image_options){.width = size, .zero = true, .name = "image"},
+            (quire_image *)allocation);
+    return quire_buffer_create(
+        b->memory, &(quire_buffer_options){.size = size, .zero = true, .name = "buffer"},
+        (quire_buffer *)allocation);
+}
+
+/* Neither sort can be made: so, saying so, and leaving nothing. */
+static void expect_refused(bench *b, uint32_t size, quire_result code, const char *says)
+{
+    for (int sort = 0; sort < 2; sort++) {
+        quire_allocation none = {1};
+        CHECK_FAILS(create(b, sort, size, &none), code);
+        CHECK_HAS(quire_last_error(), says);
+        CHECK_EQ(none.id, 0);
+        CHECK_EQ(b->fake.objects, 0);
+        quire_memory_stats stats;
+        CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+        CHECK_EQ(stats.allocation_count, 0);
+        CHECK_EQ(stats.live_bytes, 0);
+        CHECK_OK(quire_memory_check(b->memory));
+    }
+}
+
+UNIT(resource_object, an_object_that_cannot_lie_in_this_kind_is_refused_and_destroyed)
+{
+    bench b;
+    make(&b);
+    b.fake.object_needs.kind_mask = 0xe; /* the memory is of kind 0 */
+    expect_refused(&b, 100, QUIRE_ERROR_UNSUPPORTED,
+                   "memory 'frames' is of kind 0, and the object can lie in kinds 0xe"); /* D11 */
+    CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 2);
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
+    end(&b);
+}
+
+UNIT(resource_object, an_object_that_finds_no_place_is_destroyed)
+{
+    bench b;
+    make(&b);
+    expect_refused(&b, (1u << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "has 1 GiB in all");
+    CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 2);
+    end(&b);
+    make(&b);
+    fake_fail(&b.fake, 2, true, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY); /* object, page */
+    quire_allocation none;
+    CHECK_FAILS(create(&b, 0, 100, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(b.fake.objects, 0);
+    end(&b);
+}
+
+UNIT(resource_object, an_object_that_wants_more_alignment_than_there_is_is_destroyed)
+{
+    bench b;
+    make(&b);
+    b.fake.object_needs.alignment = 8192;
+    expect_refused(&b, 100, QUIRE_ERROR_INVALID_ARGUMENT,
+                   "alignment 8192 is above the largest of memory 'frames', 4096");
+    end(&b);
+}
+
+/* create, page, zero-fill, bind: each of them fails once. */
+UNIT(resource_object, each_backend_call_that_fails_leaves_nothing)
+{
+    for (int sort = 0; sort < 2; sort++) {
+        uint64_t call = 1;
+        for (;; call++) {
+            bench b;
+            make(&b);
+            fake_fail(&b.fake, call, false, QUIRE_ERROR_BACKEND_FAILURE);
+            quire_allocation allocation = {1};
+            quire_result result = create(&b, sort, 100, &allocation);
+            if (!result) {
+                CHECK_OK(quire_free(b.memory, allocation));
+                end(&b);
+                break;
+            }
+            CHECK_EQ(result, QUIRE_ERROR_BACKEND_FAILURE);
+            CHECK_EQ(quire_last_native_code(), -13);
+            CHECK_EQ(allocation.id, 0);
+            CHECK_EQ(b.fake.objects, 0);
+            CHECK_OK(create(&b, sort, 100, &allocation)); /* and it works the next time */
+            CHECK_OK(quire_free(b.memory, allocation));
+            end(&b);
+        }
+        CHECK_EQ(call, 5);
+    }
+}
+
+UNIT(resource_object, each_host_allocation_that_fails_leaves_nothing)
+{
+    for (int sort = 0; sort < 2; sort++) {
+        uint64_t call = 1;
+        for (;; call++) {
+            bench b;
+            make(&b);
+            test_memory_fail(unit_memory_state(), call, false);
+            quire_allocation allocation = {1};
+            quire_result result = create(&b, sort, 100, &allocation);
+            test_memory_fail(unit_memory_state(), 0, false);
+            if (!result)
+                CHECK_OK(quire_free(b.memory, allocation));
+            else
+                CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK_EQ(b.fake.objects, 0);
+            end(&b);
+            if (!result)
+                break;
+        }
+        CHECK(call > 4);
+    }
+}
+
+/* ---- a backend that does not keep its promises -------------------------------------------- */
+
+static quire_result create_without_handle(void *state, const quire_object_request *request,
+                                          uint64_t *native, quire_requirements *needs)
+{
+    (void)state;
+    (void)request;
+    *native = 0;
+    *needs = (quire_requirements){.size = 100, .alignment = 64, .kind_mask = UINT32_MAX};
+    return QUIRE_SUCCESS;
+}
+
+UNIT(resource_object, one_with_handle_0_is_the_backends_failure)
+{
+    bench b;
+    prepare(&b);
+    b.fake.table.object_create = create_without_handle;
+    open_prepared(&b);
+    expect_refused(&b, 100, QUIRE_ERROR_BACKEND_FAILURE, "an object with handle 0");
+    end(&b);
+}
+
+UNIT(resource_object, requirements_that_cannot_be_are_the_backends_failure)
+{
+    static const struct {
+        uint64_t alignment;
+        uint32_t mask;
+        const char *says;
+    } cases[] = {{0, 1, "alignment 0,"}, {96, 1, "alignment 96,"}, {64, 0, "memory kinds 0x0"}};
+    bench b;
+    make(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        b.fake.object_needs.alignment = cases[i].alignment;
+        b.fake.object_needs.kind_mask = cases[i].mask;
+        expect_refused(&b, 100, QUIRE_ERROR_BACKEND_FAILURE, cases[i].says);
+        quire_requirements needs = {.size = 1};
+        CHECK_FAILS(
+            quire_image_get_requirements(b.device, &(quire_image_options){.width = 100}, &needs),
+            QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_EQ(needs.size, 0);
+    }
+    end(&b);
+}
+
+/* ---- backends with only a part ------------------------------------------------------------ */
+
+UNIT(resource_object, without_images_none_are_made)
+{
+    bench b;
+    prepare(&b);
+    b.fake.table.features &= ~(QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_OBJECTS);
+    b.fake.table.image_requirements = NULL;
+    b.fake.table.object_create = NULL;
+    b.fake.table.object_bind = NULL;
+    b.fake.table.object_destroy = NULL;
+    open_prepared(&b);
+    quire_allocation none = {1};
+    quire_requirements needs;
+    CHECK_FAILS(create(&b, 1, 100, &none), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "backend fake has no images");
+    CHECK_EQ(none.id, 0);
+    CHECK_FAILS(quire_image_get_requirements(b.device, &(quire_image_options){.width = 1}, &needs),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(create(&b, 0, 100, &none));
+    CHECK_OK(quire_free(b.memory, none));
+    end(&b);
+}
+
+UNIT(resource_object, objects_without_images_are_buffers_only)
+{
+    bench b;
+    prepare(&b);
+    b.fake.table.features &= ~QUIRE_BACKEND_IMAGES;
+    b.fake.table.image_requirements = NULL;
+    open_prepared(&b);
+    quire_allocation image = {1};
+    CHECK_FAILS(create(&b, 1, 100, &image), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_EQ(image.id, 0);
+    CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 0);
+    end(&b);
+}
+
+UNIT(resource_object, images_without_objects_are_ranges_as_the_backend_needs_them)
+{
+    bench b;
+    prepare(&b);
+    b.fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
+    b.fake.table.object_create = NULL;
+    b.fake.table.object_bind = NULL;
+    b.fake.table.object_destroy = NULL;
+    b.fake.object_needs.alignment = 1024;
+    b.fake.object_needs.dedicated = true;
+    open_prepared(&b);
+    quire_image image;
+    quire_image_info info;
+    CHECK_OK(create(&b, 1, 100, &image.allocation));
+    CHECK_OK(quire_image_get_info(b.memory, image, &info));
+    CHECK_EQ(info.place.native, 0);
+    CHECK_EQ(info.place.size, 100);
+    CHECK(info.place.dedicated);
+    CHECK_EQ(b.fake.objects, 0);
+    CHECK_OK(quire_free(b.memory, image.allocation));
+    end(&b);
+}
+
+UNIT(resource_object, the_backend_sees_resolved_options)
+{
+    bench b;
+    make(&b);
+    quire_requirements needs;
+    b.fake.object_needs.size = 0; /* as large as the options say */
+    CHECK_OK(quire_image_get_requirements(b.device, &(quire_image_options){.width = 10}, &needs));
+    CHECK_EQ(needs.size, 10); /* height, depth and channels of 0 would make it 0 */
+    CHECK_EQ(needs.row_pitch, 10);
+    CHECK_EQ(b.fake.calls[FAKE_IMAGE_REQUIREMENTS], 1);
+    CHECK_EQ(b.fake.objects, 0);
+    end(&b);
+}

@@ -1,0 +1,281 @@
+/*
+ * result.c - result codes with their names, and the thread's last error: what the sentence says,
+ * how long it stays, and that no other thread sees it.
+ */
+#include "src/base/result.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "tests/support/unit.h"
+
+/* ---- codes --------------------------------------------------------------------------------- */
+
+typedef struct code {
+    int value;
+    const char *name;
+} code;
+
+/* Written out once more: programs store these numbers, so that none may ever change. */
+static const code codes[] = {
+    {0, "QUIRE_SUCCESS"},
+    {-1, "QUIRE_ERROR_INVALID_ARGUMENT"},
+    {-2, "QUIRE_ERROR_OUT_OF_DEVICE_MEMORY"},
+    {-3, "QUIRE_ERROR_OUT_OF_HOST_MEMORY"},
+    {-4, "QUIRE_ERROR_OVER_BUDGET"},
+    {-5, "QUIRE_ERROR_TOO_MANY_PAGES"},
+    {-6, "QUIRE_ERROR_TOO_MANY_ALLOCATIONS"},
+    {-7, "QUIRE_ERROR_UNSUPPORTED"},
+    {-8, "QUIRE_ERROR_NOT_PERMITTED"},
+    {-9, "QUIRE_ERROR_NOT_HOST_VISIBLE"},
+    {-10, "QUIRE_ERROR_NOT_MAPPED"},
+    {-11, "QUIRE_ERROR_STALE_HANDLE"},
+    {-12, "QUIRE_ERROR_FOREIGN_HANDLE"},
+    {-13, "QUIRE_ERROR_OUT_OF_RANGE"},
+    {-14, "QUIRE_ERROR_OVERLAP"},
+    {-15, "QUIRE_ERROR_BUSY"},
+    {-16, "QUIRE_ERROR_WRONG_STATE"},
+    {-17, "QUIRE_ERROR_NO_SPACE"},
+    {-18, "QUIRE_ERROR_DEVICE_LOST"},
+    {-19, "QUIRE_ERROR_BACKEND_FAILURE"},
+    {-20, "QUIRE_ERROR_BAD_FILE"},
+    {-21, "QUIRE_ERROR_CORRUPTED"},
+};
+enum { CODES = sizeof codes / sizeof *codes };
+
+UNIT(result, every_code_has_its_name)
+{
+    for (int i = 0; i < CODES; i++)
+        CHECK_STR(quire_result_name((quire_result)codes[i].value), codes[i].name);
+}
+
+UNIT(result, the_list_holds_no_other_codes)
+{
+#define COUNT_ONE(name, value, sentence) +1
+    CHECK_EQ(0 QUIRE_RESULTS(COUNT_ONE), CODES);
+#undef COUNT_ONE
+}
+
+UNIT(result, every_code_has_a_sentence_of_its_own)
+{
+    for (int i = 0; i < CODES; i++) {
+        const char *sentence = quire_result_sentence((quire_result)codes[i].value);
+        CHECK(*sentence && strcmp(sentence, "unknown result"));
+        for (int j = 0; j < i; j++)
+            CHECK(strcmp(sentence, quire_result_sentence((quire_result)codes[j].value)));
+    }
+    CHECK_STR(quire_result_sentence(QUIRE_ERROR_NO_SPACE),
+              "no free range of the space is large enough");
+}
+
+UNIT(result, a_value_that_is_no_code_is_unknown)
+{
+    const int others[] = {1, 2, 22, -CODES, -CODES - 1, -1000, INT_MIN, INT_MAX};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CHECK_STR(quire_result_name((quire_result)others[i]), "unknown result");
+        CHECK_STR(quire_result_sentence((quire_result)others[i]), "unknown result");
+    }
+}
+
+UNIT(result, the_version_is_that_of_the_macros)
+{
+    char expected[32];
+    snprintf(expected, sizeof expected, "%d.%d.%d", QUIRE_VERSION_MAJOR, QUIRE_VERSION_MINOR,
+             QUIRE_VERSION_PATCH);
+    CHECK_STR(quire_version(), expected);
+}
+
+/* ---- the last error ------------------------------------------------------------------------ */
+
+UNIT(result, nothing_failed_at_first)
+{
+    CHECK_STR(quire_last_error(), "");
+    CHECK_EQ(quire_last_result(), QUIRE_SUCCESS);
+    CHECK_EQ(quire_last_native_code(), 0);
+}
+
+UNIT(result, a_failure_answers_its_code_and_keeps_its_sentence)
+{
+    CHECK_FAILS(qi_fail(QUIRE_ERROR_BUSY, "the door is shut"), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "the door is shut");
+    CHECK_STR(quire_last_error(), "the door is shut");
+    CHECK_FAILS(qi_fail(QUIRE_ERROR_OVERLAP, "another"), QUIRE_ERROR_OVERLAP);
+    CHECK_STR(quire_last_error(), "another");
+}
+
+UNIT(result, numbers_are_written_as_the_pattern_says)
+{
+    CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "%u|%x|%b|%u.", 18, 255, 3 << 20, UINT64_MAX),
+                QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "18|0xff|3 MiB|18446744073709551615.");
+    CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "%x", UINT64_MAX), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "0xffffffffffffffff");
+    CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "full to 100 %", 1), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "full to 100 %");
+}
+
+UNIT(result, the_numbers_are_those_of_the_moment_of_the_failure)
+{
+    uint64_t number = 5;
+    CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "%u", number), QUIRE_ERROR_BUSY);
+    number = 6;
+    CHECK_STR(quire_last_error(), "5");
+    CHECK_EQ(number, 6);
+}
+
+UNIT(result, text_goes_into_the_sentence_at_once)
+{
+    char name[] = "quire";
+    CHECK_FAILS(qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s: line %d", name, 7), QUIRE_ERROR_BAD_FILE);
+    name[0] = 'x';
+    CHECK_STR(quire_last_error(), "quire: line 7");
+}
+
+UNIT(result, a_success_does_not_clear_it)
+{
+    const uint64_t zero[2] = {0};
+    CHECK_FAILS(qi_fail(QUIRE_ERROR_BUSY, "kept"), QUIRE_ERROR_BUSY);
+    CHECK_OK(qi_check_zero(zero, 2, "nothing"));
+    CHECK_STR(quire_last_error(), "kept");
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
+}
+
+static quire_result fail_native(int64_t native, const char *format, ...) QUIRE_PRINTF(2, 3);
+
+static quire_result fail_native(int64_t native, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    quire_result result = qi_fail_native(QUIRE_ERROR_BACKEND_FAILURE, native, format, args);
+    va_end(args);
+    return result;
+}
+
+UNIT(result, a_native_code_is_kept_until_the_next_failure)
+{
+    CHECK_FAILS(fail_native(INT64_MIN, "driver says %d", 3), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_STR(quire_last_error(), "driver says 3");
+    CHECK_EQ(quire_last_native_code(), INT64_MIN);
+    CHECK_FAILS(qi_fail(QUIRE_ERROR_BUSY, "other"), QUIRE_ERROR_BUSY);
+    CHECK_EQ(quire_last_native_code(), 0);
+    CHECK_FAILS(fail_native(-4, "again"), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_FAILS(qi_fail_text(QUIRE_ERROR_BUSY, "text"), QUIRE_ERROR_BUSY);
+    CHECK_EQ(quire_last_native_code(), 0);
+}
+
+UNIT(result, a_text_replaces_a_pattern_not_yet_asked_for)
+{
+    CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "pattern %u", 1), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(qi_fail_text(QUIRE_ERROR_BAD_FILE, "text"), QUIRE_ERROR_BAD_FILE);
+    CHECK_STR(quire_last_error(), "text");
+}
+
+/* ---- saved and restored -------------------------------------------------------------------- */
+
+UNIT(result, a_saved_error_comes_back_whole)
+{
+    CHECK_FAILS(fail_native(-7, "driver says %d", 3), QUIRE_ERROR_BACKEND_FAILURE);
+    qi_error saved = qi_error_save();
+    CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "between: %u", 1), QUIRE_ERROR_BUSY);
+    qi_error_restore(&saved);
+    CHECK_STR(quire_last_error(), "driver says 3");
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_EQ(quire_last_native_code(), -7);
+}
+
+UNIT(result, a_pattern_saved_before_anybody_asked_keeps_its_numbers)
+{
+    CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "%u and %x", 1, 2), QUIRE_ERROR_BUSY);
+    qi_error saved = qi_error_save();
+    CHECK_FAILS(qi_fail_with(QUIRE_ERROR_OVERLAP, "%u", 3), QUIRE_ERROR_OVERLAP);
+    qi_error_restore(&saved);
+    CHECK_STR(quire_last_error(), "1 and 0x2");
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
+}
+
+/* ---- sentences that are too long ----------------------------------------------------------- */
+
+UNIT(result, long_text_is_cut_at_the_size_of_the_record)
+{
+    char text[2 * QI_ERROR_TEXT];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    CHECK_FAILS(qi_fail_text(QUIRE_ERROR_BUSY, "%s", text), QUIRE_ERROR_BUSY);
+    CHECK_EQ(strlen(quire_last_error()), QI_ERROR_TEXT - 1);
+    CHECK_FAILS(qi_fail(QUIRE_ERROR_BUSY, text), QUIRE_ERROR_BUSY);
+    CHECK_EQ(strlen(quire_last_error()), QI_ERROR_TEXT - 1);
+}
+
+/* A number may lie before, across and behind the cut. */
+UNIT(result, numbers_at_the_end_of_the_record_are_cut_like_text)
+{
+    for (int length = QI_ERROR_TEXT - 20; length < QI_ERROR_TEXT + 5; length++) {
+        char pattern[QI_ERROR_TEXT + 16], expected[QI_ERROR_TEXT + 64];
+        memset(pattern, 'y', sizeof pattern);
+        memcpy(pattern + length, "%u!", 4);
+        snprintf(expected, sizeof expected, "%.*s123456789!", length, pattern);
+        expected[QI_ERROR_TEXT - 1] = '\0';
+        CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, pattern, 123456789), QUIRE_ERROR_BUSY);
+        CHECK_STR(quire_last_error(), expected);
+    }
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+static void *fail_elsewhere(void *failed)
+{
+    bool clean = !*quire_last_error() && quire_last_result() == QUIRE_SUCCESS;
+    qi_ignore(qi_fail_text(QUIRE_ERROR_DEVICE_LOST, "elsewhere"));
+    *(bool *)failed = clean && !strcmp(quire_last_error(), "elsewhere");
+    return NULL;
+}
+
+UNIT(result, each_thread_has_its_own)
+{
+    CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "here: %u", 1), QUIRE_ERROR_BUSY);
+    bool saw_only_its_own = false;
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, fail_elsewhere, &saw_only_its_own), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(saw_only_its_own);
+    CHECK_STR(quire_last_error(), "here: 1");
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
+}
+
+/* ---- helpers ------------------------------------------------------------------------------- */
+
+UNIT(result, sizes_are_written_in_the_largest_unit)
+{
+    CHECK_STR(qi_bytes(0).text, "0 B");
+    CHECK_STR(qi_bytes(1).text, "1 B");
+    CHECK_STR(qi_bytes(1023).text, "1023 B");
+    CHECK_STR(qi_bytes(1024).text, "1 KiB");
+    CHECK_STR(qi_bytes(1025).text, "1.00 KiB"); /* not exactly 1 KiB, and says so */
+    CHECK_STR(qi_bytes(1536).text, "1.50 KiB");
+    CHECK_STR(qi_bytes(1048570).text, "1023.99 KiB");
+    CHECK_STR(qi_bytes(1048571).text, "1.00 MiB"); /* rather than 1024.00 KiB */
+    CHECK_STR(qi_bytes(64 << 20).text, "64 MiB");
+    CHECK_STR(qi_bytes(UINT64_C(5) << 29).text, "2.50 GiB");
+    CHECK_STR(qi_bytes(UINT64_C(1023) << 30).text, "1023 GiB");
+    CHECK_STR(qi_bytes(UINT64_C(1) << 40).text, "1 TiB");
+    CHECK_STR(qi_bytes(UINT64_C(1) << 50).text, "1 PiB");
+    CHECK_STR(qi_bytes(UINT64_C(1) << 60).text, "1 EiB");
+    CHECK_STR(qi_bytes(UINT64_MAX).text, "16.00 EiB");
+}
+
+UNIT(result, reserved_room_must_be_zero_in_every_word)
+{
+    struct {
+        uint64_t before, reserved[3], after;
+    } options = {.before = 1, .after = 1};
+    CHECK_OK(qi_check_reserved(&options, "some_options"));
+    for (int i = 0; i < 3; i++) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "some_options.reserved[%d] is not zero", i);
+        options.reserved[i] = UINT64_C(1) << (21 * i);
+        CHECK_FAILS(qi_check_reserved(&options, "some_options"), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_STR(quire_last_error(), expected);
+        options.reserved[i] = 0;
+    }
+}

@@ -1,0 +1,379 @@
+/*
+ * slot.c - the table behind handles, looked at from inside: taking and giving, the queue, retired
+ * generations, pins and maps with their limits. Races and forged handles are slot_race.c.
+ */
+#include "tests/support/unit.h"
+
+#include "src/memory/slot.h"
+
+enum { TAG = 77, ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
+
+typedef struct bench {
+    qi_host host;
+    qi_slots slots;
+} bench;
+
+static void make(bench *b)
+{
+    CHECK_OK(qi_host_init(&b->host, unit_memory()));
+    qi_slots_init(&b->slots, TAG);
+}
+
+static void end(bench *b)
+{
+    qi_slots_finish(&b->slots, &b->host);
+    CHECK_EQ(b->host.bytes, 0);
+}
+
+/* A reserved one. */
+static uint32_t take(bench *b)
+{
+    uint32_t slot = 0;
+    CHECK_OK(qi_slot_take(&b->slots, &b->host, &slot));
+    qi_slot_publish(&b->slots, slot, QI_PHASE_RESERVED);
+    return slot;
+}
+
+/* A committed one. */
+static quire_allocation take_live(bench *b)
+{
+    quire_allocation handle = qi_slot_handle(&b->slots, take(b));
+    CHECK_OK(qi_slot_commit(&b->slots, handle));
+    return handle;
+}
+
+/* Frees a live one; returns its slot. */
+static uint32_t give(bench *b, quire_allocation handle)
+{
+    uint32_t slot = 0;
+    CHECK_OK(qi_slot_leave(&b->slots, handle, QI_ACCEPT_LIVE, &slot));
+    qi_slot_give(&b->slots, slot);
+    return slot;
+}
+
+/* The state word, laid out as slot.h draws it. */
+static void write_word(bench *b, uint32_t slot, uint64_t generation, qi_phase phase, uint64_t rest)
+{
+    qi_atomic_u64 *word = qi_table_get(&b->slots.states, slot);
+    *word = generation << 38 | (uint64_t)phase << 36 | rest;
+}
+
+/* ---- handles ------------------------------------------------------------------------------ */
+
+UNIT(slot, a_taken_slot_is_private_then_reserved_then_live_then_private_then_free)
+{
+    bench b;
+    make(&b);
+    uint32_t slot = 9;
+    CHECK_OK(qi_slot_take(&b.slots, &b.host, &slot));
+    quire_allocation handle = qi_slot_handle(&b.slots, slot);
+    CHECK_EQ(handle.id, qi_handle(TAG, 1, 0));
+    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
+    CHECK_FAILS(qi_slot_pin(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_commit(&b.slots, handle), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    qi_slot_publish(&b.slots, slot, QI_PHASE_RESERVED);
+    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_RESERVED);
+    CHECK_OK(qi_slot_commit(&b.slots, handle));
+    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_LIVE);
+    CHECK_OK(qi_slot_leave(&b.slots, handle, QI_ACCEPT_LIVE, &slot));
+    CHECK_EQ(slot, 0);
+    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
+    CHECK_FAILS(qi_slot_pin(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(b.slots.used, 1);
+    qi_slot_give(&b.slots, slot);
+    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_FREE);
+    CHECK_EQ(b.slots.used, 0);
+    end(&b);
+}
+
+UNIT(slot, a_record_is_zeroed_when_taken_again)
+{
+    bench b;
+    make(&b);
+    quire_allocation handle = take_live(&b);
+    memset(qi_slot_at(&b.slots, 0), 0xff, sizeof(qi_slot));
+    give(&b, handle);
+    const qi_slot zero = {0};
+    CHECK_EQ(take(&b), 0);
+    CHECK(!memcmp(qi_slot_at(&b.slots, 0), &zero, sizeof zero));
+    end(&b);
+}
+
+UNIT(slot, none_stale_and_foreign_handles_are_told_apart)
+{
+    bench b;
+    make(&b);
+    quire_allocation live = take_live(&b), freed = take_live(&b);
+    give(&b, freed);
+    const struct {
+        uint64_t id;
+        quire_result code;
+    } cases[] = {
+        {0, QUIRE_ERROR_INVALID_ARGUMENT},
+        {freed.id, QUIRE_ERROR_STALE_HANDLE},
+        {qi_handle(TAG, 0, 0), QUIRE_ERROR_STALE_HANDLE},          /* never given out */
+        {qi_handle(TAG, 2, 0), QUIRE_ERROR_STALE_HANDLE},          /* not yet */
+        {qi_handle(TAG, 1, 2), QUIRE_ERROR_STALE_HANDLE},          /* above the top */
+        {qi_handle(TAG, 1, 5000), QUIRE_ERROR_STALE_HANDLE},       /* in no chunk */
+        {qi_handle(TAG, 1, QI_NO_SLOT), QUIRE_ERROR_STALE_HANDLE}, /* never used */
+        {qi_handle(TAG + 1, 1, 0), QUIRE_ERROR_FOREIGN_HANDLE},
+        {qi_handle(0, 1, 0), QUIRE_ERROR_FOREIGN_HANDLE},
+        {live.id | UINT64_C(1) << 63, QUIRE_ERROR_FOREIGN_HANDLE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quire_allocation handle = {cases[i].id};
+        uint32_t slot = 0;
+        CHECK_FAILS(qi_slot_remove_map(&b.slots, 0), QUIRE_ERROR_NOT_MAPPED); /* another error */
+        CHECK_FAILS(qi_slot_pin(&b.slots, handle, ANY, &slot), cases[i].code);
+        CHECK_FAILS(qi_slot_commit(&b.slots, handle), cases[i].code);
+        CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), cases[i].code);
+    }
+    give(&b, live);
+    end(&b);
+}
+
+UNIT(slot, calls_accept_only_the_phases_they_name)
+{
+    bench b;
+    make(&b);
+    uint32_t slot = take(&b);
+    quire_allocation handle = qi_slot_handle(&b.slots, slot);
+    CHECK_FAILS(qi_slot_pin(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
+    CHECK_HAS(quire_last_error(), "commit or abort");
+    CHECK_FAILS(qi_slot_leave(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(qi_slot_pin(&b.slots, handle, QI_ACCEPT_RESERVED, &slot));
+    qi_slot_unpin(&b.slots, slot);
+    CHECK_OK(qi_slot_commit(&b.slots, handle));
+    CHECK_FAILS(qi_slot_commit(&b.slots, handle), QUIRE_ERROR_WRONG_STATE);
+    CHECK_HAS(quire_last_error(), "committed already");
+    CHECK_FAILS(qi_slot_pin(&b.slots, handle, QI_ACCEPT_RESERVED, &slot), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(qi_slot_leave(&b.slots, handle, QI_ACCEPT_RESERVED, &slot),
+                QUIRE_ERROR_WRONG_STATE);
+    give(&b, handle);
+    end(&b);
+}
+
+/* ---- pins and maps ------------------------------------------------------------------------ */
+
+UNIT(slot, a_pinned_slot_cannot_leave_and_says_how_many_use_it)
+{
+    bench b;
+    make(&b);
+    quire_allocation handle = take_live(&b);
+    uint32_t slot = 0;
+    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
+    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
+    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "2 other calls");
+    qi_slot_unpin(&b.slots, slot);
+    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    qi_slot_unpin(&b.slots, slot);
+    give(&b, handle);
+    end(&b);
+}
+
+UNIT(slot, a_commit_keeps_the_pins)
+{
+    bench b;
+    make(&b);
+    uint32_t slot = take(&b);
+    quire_allocation handle = qi_slot_handle(&b.slots, slot);
+    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
+    CHECK_OK(qi_slot_commit(&b.slots, handle));
+    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    qi_slot_unpin(&b.slots, slot);
+    give(&b, handle);
+    end(&b);
+}
+
+UNIT(slot, maps_are_counted_apart_from_pins)
+{
+    bench b;
+    make(&b);
+    quire_allocation handle = take_live(&b);
+    uint32_t slot = 0;
+    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
+    CHECK_FAILS(qi_slot_remove_map(&b.slots, slot), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_OK(qi_slot_add_map(&b.slots, slot));
+    CHECK_OK(qi_slot_add_map(&b.slots, slot));
+    CHECK_EQ(qi_slot_map_count(&b.slots, slot), 2);
+    qi_slot_unpin(&b.slots, slot);
+    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "mapped 2 times");
+    CHECK_OK(qi_slot_remove_map(&b.slots, slot));
+    CHECK_OK(qi_slot_remove_map(&b.slots, slot));
+    CHECK_FAILS(qi_slot_remove_map(&b.slots, slot), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_EQ(qi_slot_map_count(&b.slots, slot), 0);
+    give(&b, handle);
+    end(&b);
+}
+
+UNIT(slot, pins_and_maps_stop_at_their_limits_and_touch_nothing_else)
+{
+    bench b;
+    make(&b);
+    quire_allocation handle = take_live(&b);
+    const uint64_t most = (UINT64_C(1) << 18) - 1;
+    uint32_t slot = 0;
+    write_word(&b, 0, 1, QI_PHASE_LIVE, most - 1);
+    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
+    CHECK_FAILS(qi_slot_pin(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "262143 calls");
+    CHECK_EQ(qi_slot_map_count(&b.slots, 0), 0);
+    write_word(&b, 0, 1, QI_PHASE_LIVE, (most - 1) << 18);
+    CHECK_OK(qi_slot_add_map(&b.slots, 0));
+    CHECK_EQ(qi_slot_map_count(&b.slots, 0), most);
+    CHECK_FAILS(qi_slot_add_map(&b.slots, 0), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_HAS(quire_last_error(), "mapped 262143 times");
+    CHECK_EQ(qi_slot_phase(&b.slots, 0), QI_PHASE_LIVE);
+    CHECK_EQ(qi_slot_handle(&b.slots, 0).id, handle.id);
+    CHECK_OK(qi_slot_remove_map(&b.slots, 0));
+    CHECK_EQ(qi_slot_map_count(&b.slots, 0), most - 1);
+    write_word(&b, 0, 1, QI_PHASE_LIVE, 0);
+    give(&b, handle);
+    end(&b);
+}
+
+UNIT(slot, an_ending_memory_takes_mapped_pinned_and_reserved_ones)
+{
+    bench b;
+    make(&b);
+    quire_allocation mapped = take_live(&b), gone = take_live(&b);
+    take(&b); /* 2, reserved */
+    uint32_t slot = 0;
+    CHECK_OK(qi_slot_pin(&b.slots, mapped, ANY, &slot));
+    CHECK_OK(qi_slot_add_map(&b.slots, slot));
+    give(&b, gone);
+    CHECK(qi_slot_force_leave(&b.slots, 0));
+    CHECK(!qi_slot_force_leave(&b.slots, 1));
+    CHECK(qi_slot_force_leave(&b.slots, 2));
+    CHECK_EQ(qi_slot_phase(&b.slots, 0), QI_PHASE_PRIVATE);
+    qi_slot_give(&b.slots, 0);
+    qi_slot_give(&b.slots, 2);
+    CHECK_EQ(b.slots.used, 0);
+    end(&b);
+}
+
+/* ---- the queue ---------------------------------------------------------------------------- */
+
+UNIT(slot, freed_slots_come_back_first_in_first_out_before_new_ones)
+{
+    bench b;
+    make(&b);
+    quire_allocation handles[6];
+    for (int i = 0; i < 6; i++)
+        handles[i] = take_live(&b);
+    static const int order[] = {4, 1, 3};
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(give(&b, handles[order[i]]), order[i]);
+    CHECK_EQ(take(&b), 4);
+    CHECK_EQ(give(&b, handles[0]), 0); /* behind 1 and 3 */
+    CHECK_EQ(take(&b), 1);
+    CHECK_EQ(take(&b), 3);
+    CHECK_EQ(take(&b), 0);
+    CHECK_EQ(take(&b), 6);
+    CHECK_EQ(b.slots.used, 7);
+    end(&b);
+}
+
+UNIT(slot, each_use_of_a_slot_has_a_generation_of_its_own)
+{
+    bench b;
+    make(&b);
+    uint64_t before = 0;
+    for (uint32_t i = 1; i <= 1000; i++) {
+        quire_allocation handle = take_live(&b);
+        CHECK_EQ(handle.id, qi_handle(TAG, i, 0));
+        CHECK(handle.id != before);
+        before = handle.id;
+        give(&b, handle);
+    }
+    end(&b);
+}
+
+UNIT(slot, a_slot_whose_generations_are_used_up_is_retired)
+{
+    bench b;
+    make(&b);
+    quire_allocation other = take_live(&b); /* 0 */
+    quire_allocation worn = take_live(&b);  /* 1 */
+    write_word(&b, 1, QI_LAST_GENERATION - 1, QI_PHASE_LIVE, 0);
+    worn = qi_slot_handle(&b.slots, 1);
+    give(&b, worn);
+    CHECK_EQ(take(&b), 1); /* once more */
+    quire_allocation last = qi_slot_handle(&b.slots, 1);
+    CHECK_EQ(last.id, qi_handle(TAG, QI_LAST_GENERATION, 1));
+    CHECK_OK(qi_slot_commit(&b.slots, last));
+    give(&b, last);
+    CHECK_FAILS(qi_slot_commit(&b.slots, last), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(take(&b), 2); /* 1 is never handed out again */
+    qi_slots_trim(&b.slots, &b.host);
+    give(&b, other);
+    CHECK_EQ(take(&b), 0);
+    CHECK_EQ(take(&b), 3);
+    CHECK_EQ(b.slots.used, 3);
+    end(&b);
+}
+
+UNIT(slot, the_last_number_is_never_handed_out)
+{
+    bench b;
+    make(&b);
+    b.slots.top = QI_NO_SLOT; /* as after 67,108,863 allocations */
+    uint32_t slot = 0;
+    CHECK_FAILS(qi_slot_take(&b.slots, &b.host, &slot), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
+    CHECK_HAS(quire_last_error(), "67108863 allocations");
+    b.slots.top = 0;
+    end(&b);
+}
+
+/* ---- host memory -------------------------------------------------------------------------- */
+
+UNIT(slot, without_host_memory_nothing_changes)
+{
+    bench b;
+    make(&b);
+    for (uint64_t call = 1; call <= 2; call++) {
+        uint32_t slot = 0;
+        test_memory_fail(unit_memory_state(), call, false);
+        CHECK_FAILS(qi_slot_take(&b.slots, &b.host, &slot), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK_HAS(quire_last_error(), "record of allocation 1");
+        CHECK_EQ(b.slots.used, 0);
+        CHECK_EQ(b.slots.top, 0);
+        qi_slots_finish(&b.slots, &b.host);
+    }
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_EQ(take(&b), 0);
+    end(&b);
+}
+
+UNIT(slot, a_trim_gives_records_back_and_old_handles_stay_stale)
+{
+    enum { COUNT = 500 };
+    bench b;
+    make(&b);
+    quire_allocation handles[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        handles[i] = take_live(&b);
+    uint64_t full = b.host.bytes;
+    for (int i = COUNT; i-- > 1;) /* 0 stays; backwards, so that the queue is not sorted */
+        give(&b, handles[i]);
+    qi_slots_trim(&b.slots, &b.host);
+    CHECK(b.host.bytes < full);
+    uint32_t slot = 9;
+    CHECK_OK(qi_slot_pin(&b.slots, handles[0], ANY, &slot)); /* its record stays */
+    qi_slot_unpin(&b.slots, slot);
+    CHECK(qi_slot_at(&b.slots, 0) != NULL);
+    CHECK(qi_slot_at(&b.slots, COUNT - 1) == NULL);
+    for (int i = 1; i < COUNT; i++)
+        CHECK_FAILS(qi_slot_pin(&b.slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    for (uint32_t i = 1; i < COUNT; i++) {
+        CHECK_EQ(take(&b), i); /* the lowest first */
+        CHECK_EQ(qi_slot_handle(&b.slots, i).id, qi_handle(TAG, 2, i));
+    }
+    CHECK_EQ(b.host.bytes, full);
+    for (int i = 1; i < COUNT; i++)
+        CHECK_FAILS(qi_slot_pin(&b.slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    end(&b);
+}

@@ -1,0 +1,252 @@
+/*
+ * slot_race.c - the table behind handles under threads that do not agree, and under handles that
+ * nobody was given.
+ */
+#include "tests/support/unit.h"
+
+#include <pthread.h>
+
+#include "src/memory/slot.h"
+#include "tests/support/random.h"
+
+enum { TAG = 5, ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
+
+/* ---- races -------------------------------------------------------------------------------- */
+
+/*
+ * Eight threads go through the same batch of slots in the same order, three times: all commit, all
+ * free; or half commit while half abort. A thousand batches of a hundred slots are 100,000 rounds.
+ */
+enum { THREADS = 8, BATCH = 100, BATCHES = 1000 };
+
+typedef struct race {
+    qi_slots slots;
+    qi_host host;
+    pthread_barrier_t barrier;
+    quire_allocation handles[BATCH];
+    qi_atomic_u64 wins[BATCH];
+    qi_atomic_u64 other_wins[BATCH];
+    qi_atomic_u64 surprises; /* results that no loser may get */
+    bool split;              /* odd threads abort where even ones commit */
+} race;
+
+typedef struct racer {
+    race *race;
+    uint32_t number;
+    pthread_t thread;
+} racer;
+
+static void try_commit(race *r, int i)
+{
+    quire_result result = qi_slot_commit(&r->slots, r->handles[i]);
+    if (!result)
+        qi_atomic_add_u64(&r->wins[i], 1);
+    else if (result != QUIRE_ERROR_WRONG_STATE && result != QUIRE_ERROR_STALE_HANDLE)
+        qi_atomic_add_u64(&r->surprises, 1);
+}
+
+static void try_leave(race *r, int i, int accept, qi_atomic_u64 *wins)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_leave(&r->slots, r->handles[i], accept, &slot);
+    if (!result)
+        qi_atomic_add_u64(&wins[i], 1);
+    else if (result != QUIRE_ERROR_STALE_HANDLE && result != QUIRE_ERROR_WRONG_STATE)
+        qi_atomic_add_u64(&r->surprises, 1);
+}
+
+static void take_batch(race *r)
+{
+    for (int i = 0; i < BATCH; i++) {
+        uint32_t slot = 0;
+        CHECK_OK(qi_slot_take(&r->slots, &r->host, &slot));
+        qi_slot_publish(&r->slots, slot, QI_PHASE_RESERVED);
+        r->handles[i] = qi_slot_handle(&r->slots, slot);
+        r->wins[i] = r->other_wins[i] = 0;
+    }
+}
+
+/* After a split phase each slot was either committed or aborted; free what was committed. */
+static void judge_batch(race *r)
+{
+    for (int i = 0; i < BATCH; i++) {
+        uint32_t slot = qi_handle_slot(r->handles[i].id);
+        if (r->split) {
+            CHECK_EQ(r->wins[i] + r->other_wins[i], 1);
+            if (r->wins[i])
+                CHECK_OK(qi_slot_leave(&r->slots, r->handles[i], QI_ACCEPT_LIVE, &slot));
+        } else {
+            CHECK_EQ(r->wins[i], 1);
+            CHECK_EQ(r->other_wins[i], 1);
+        }
+        CHECK_EQ(qi_slot_phase(&r->slots, slot), QI_PHASE_PRIVATE);
+        qi_slot_give(&r->slots, slot);
+    }
+}
+
+static void *run_racer(void *user)
+{
+    racer *me = user;
+    race *r = me->race;
+    bool first = me->number == 0, aborts = r->split && me->number % 2;
+    for (int batch = 0; batch < BATCHES; batch++) {
+        if (first)
+            take_batch(r);
+        pthread_barrier_wait(&r->barrier);
+        for (int i = 0; i < BATCH; i++)
+            if (aborts)
+                try_leave(r, i, QI_ACCEPT_RESERVED, r->other_wins);
+            else
+                try_commit(r, i);
+        pthread_barrier_wait(&r->barrier);
+        for (int i = 0; i < BATCH && !r->split; i++)
+            try_leave(r, i, QI_ACCEPT_LIVE, r->other_wins);
+        pthread_barrier_wait(&r->barrier);
+        if (first)
+            judge_batch(r);
+    }
+    return NULL;
+}
+
+static void run_race(bool split)
+{
+    static race r;
+    racer racers[THREADS];
+    r.split = split;
+    CHECK_OK(qi_host_init(&r.host, unit_memory()));
+    qi_slots_init(&r.slots, TAG);
+    pthread_barrier_init(&r.barrier, NULL, THREADS);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        racers[i] = (racer){.race = &r, .number = i};
+        if (i)
+            CHECK(!pthread_create(&racers[i].thread, NULL, run_racer, &racers[i]));
+    }
+    run_racer(&racers[0]); /* checks fail the test only on the thread that runs it */
+    for (uint32_t i = 1; i < THREADS; i++)
+        pthread_join(racers[i].thread, NULL);
+    pthread_barrier_destroy(&r.barrier);
+    CHECK_EQ(r.surprises, 0);
+    CHECK_EQ(r.slots.used, 0);
+    qi_slots_finish(&r.slots, &r.host);
+}
+
+UNIT(slot_race, of_eight_threads_exactly_one_commits_and_one_frees)
+{
+    run_race(false);
+}
+
+UNIT(slot_race, of_commits_and_aborts_exactly_one_wins)
+{
+    run_race(true);
+}
+
+/* Pins against a free: whoever holds a pin sees the slot live until it lets go. */
+typedef struct pinner {
+    qi_slots slots;
+    quire_allocation handle;
+    qi_atomic_u64 pinned, broken, done;
+} pinner;
+
+static void *run_pinner(void *user)
+{
+    pinner *p = user;
+    uint32_t slot = 0;
+    while (!p->done) {
+        if (qi_slot_pin(&p->slots, p->handle, QI_ACCEPT_LIVE, &slot))
+            continue;
+        if (qi_slot_phase(&p->slots, slot) != QI_PHASE_LIVE)
+            qi_atomic_add_u64(&p->broken, 1);
+        qi_atomic_add_u64(&p->pinned, 1);
+        qi_slot_unpin(&p->slots, slot);
+    }
+    return NULL;
+}
+
+UNIT(slot_race, a_free_never_comes_between_a_pin_and_its_unpin)
+{
+    static pinner p;
+    qi_host host;
+    pthread_t threads[2];
+    uint32_t slot = 0;
+    CHECK_OK(qi_host_init(&host, unit_memory()));
+    qi_slots_init(&p.slots, TAG);
+    CHECK_OK(qi_slot_take(&p.slots, &host, &slot));
+    qi_slot_publish(&p.slots, slot, QI_PHASE_LIVE);
+    p.handle = qi_slot_handle(&p.slots, slot);
+    for (int i = 0; i < 2; i++)
+        CHECK(!pthread_create(&threads[i], NULL, run_pinner, &p));
+    while (p.pinned < 1000) {
+    }
+    while (qi_slot_leave(&p.slots, p.handle, QI_ACCEPT_LIVE, &slot)) /* busy at times */
+        CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
+    uint64_t pinned = p.pinned;
+    for (int i = 0; i < 1000; i++)
+        CHECK_EQ(qi_slot_phase(&p.slots, slot), QI_PHASE_PRIVATE);
+    p.done = 1;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(p.pinned, pinned);
+    CHECK_EQ(p.broken, 0);
+    qi_slot_give(&p.slots, slot);
+    qi_slots_finish(&p.slots, &host);
+}
+
+/* ---- forged handles ----------------------------------------------------------------------- */
+
+enum { LIVE = 300 };
+
+typedef struct forgery {
+    qi_slots slots;
+    qi_host host;
+    quire_allocation handles[LIVE];
+    uint64_t right; /* forged ids that happened to be live ones */
+} forgery;
+
+static bool is_live(const forgery *f, uint64_t id)
+{
+    for (int i = 0; i < LIVE; i++)
+        if (f->handles[i].id == id)
+            return true;
+    return false;
+}
+
+static void present(forgery *f, uint64_t id)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&f->slots, (quire_allocation){id}, ANY, &slot);
+    if (!result)
+        qi_slot_unpin(&f->slots, slot);
+    CHECK_EQ(!result, is_live(f, id));
+    CHECK(!result || result == QUIRE_ERROR_STALE_HANDLE || result == QUIRE_ERROR_FOREIGN_HANDLE ||
+          (!id && result == QUIRE_ERROR_INVALID_ARGUMENT));
+    f->right += !result;
+}
+
+UNIT(slot_race, forged_handles_are_refused_unless_they_are_live_ones)
+{
+    static forgery f;
+    test_random random = {2024};
+    CHECK_OK(qi_host_init(&f.host, unit_memory()));
+    qi_slots_init(&f.slots, TAG);
+    for (int round = 0; round < 3; round++) /* two generations freed before the live one */
+        for (int i = 0; i < LIVE; i++) {
+            uint32_t slot = 0;
+            CHECK_OK(qi_slot_take(&f.slots, &f.host, &slot));
+            f.handles[i] = qi_slot_handle(&f.slots, slot);
+            if (round < 2)
+                qi_slot_give(&f.slots, slot);
+            else
+                qi_slot_publish(&f.slots, slot, QI_PHASE_LIVE);
+        }
+    for (int i = 0; i < 20000; i++) {
+        uint64_t near_one = f.handles[random_below(&random, LIVE)].id;
+        present(&f, random_next(&random));                                /* anything */
+        present(&f, near_one ^ UINT64_C(1) << random_below(&random, 64)); /* a bit flipped */
+        present(&f, qi_handle(TAG, (uint32_t)random_below(&random, 8),
+                              (uint32_t)random_below(&random, 2 * LIVE)));
+    }
+    CHECK(f.right > 0);
+    for (int i = 0; i < LIVE; i++)
+        present(&f, f.handles[i].id);
+    qi_slots_finish(&f.slots, &f.host);
+}

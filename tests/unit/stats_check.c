@@ -1,0 +1,225 @@
+/*
+ * stats_check.c - quire_memory_check finds damage: each record is changed by hand, named, and put
+ * back.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+#include "src/memory/memory.h"
+#include "src/space/fit.h"
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+    uint32_t shared[3], dedicated, reserved; /* slots */
+} bench;
+
+static uint32_t slot_of(quire_allocation allocation)
+{
+    return qi_handle_slot(allocation.id);
+}
+
+/* Three in a shared page, one in a page of its own, one reserved, and an empty page. */
+static void make(bench *b)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    CHECK_OK(quire_memory_create(
+        b->device, &(quire_memory_options){.name = "weights", .pages = {.page_size = 4096}},
+        &b->memory));
+    quire_allocation made;
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 300}, &made));
+        b->shared[i] = slot_of(made);
+    }
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 300, .dedicated = true},
+                            &made));
+    b->dedicated = slot_of(made);
+    CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 300}, &made));
+    b->reserved = slot_of(made);
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 4096}, &made));
+    CHECK_OK(quire_free(b->memory, made));
+    CHECK_OK(quire_memory_check(b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK(b->fake.ended);
+}
+
+static void expect_damaged(const bench *b, const char *says)
+{
+    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), says);
+}
+
+/* With the field changed the check says so; without, all is well again. */
+#define DAMAGE(b, field, value, says)                                                              \
+    do {                                                                                           \
+        __typeof__(field) kept_ = (field);                                                         \
+        (field) = (value);                                                                         \
+        expect_damaged((b), (says));                                                               \
+        (field) = kept_;                                                                           \
+        CHECK_OK(quire_memory_check((b)->memory));                                                 \
+    } while (0)
+
+UNIT(stats_check, figures_that_are_not_the_sum_of_the_allocations)
+{
+    bench b;
+    make(&b);
+    quire_memory_stats *stats = &b.memory->stats;
+    const char *says = "memory 'weights': the live figures are not the sum of the allocations";
+    DAMAGE(&b, stats->live_bytes, stats->live_bytes + 1, says);
+    DAMAGE(&b, stats->requested_bytes, stats->requested_bytes - 1, says);
+    DAMAGE(&b, stats->allocation_count, stats->allocation_count + 1, says);
+    end(&b);
+}
+
+UNIT(stats_check, figures_that_are_not_the_sum_of_the_pages)
+{
+    bench b;
+    make(&b);
+    quire_memory_stats *stats = &b.memory->stats;
+    const char *says = "the page figures are not the sum of the pages (3)";
+    DAMAGE(&b, stats->page_count, 4, says);
+    DAMAGE(&b, stats->reserved_bytes, stats->reserved_bytes - 256, says);
+    DAMAGE(&b, stats->empty_bytes, 0, says);
+    end(&b);
+}
+
+UNIT(stats_check, pages_whose_figures_are_wrong)
+{
+    bench b;
+    make(&b);
+    const char *says = "the pages' live figures are not the sum of the allocations";
+    for (uint32_t i = 0; i < 3; i++) {
+        qi_page *page = qi_page_at(&b.memory->pages, i);
+        DAMAGE(&b, page->live_bytes, page->live_bytes + 1, says);
+        DAMAGE(&b, page->allocation_count, page->allocation_count + 1, says);
+    }
+    end(&b);
+}
+
+UNIT(stats_check, pages_that_are_not_what_their_allocations_say)
+{
+    bench b;
+    make(&b);
+    qi_page *shared = qi_page_at(&b.memory->pages, 0), *own = qi_page_at(&b.memory->pages, 1);
+    const char *says = "an allocation names a page that is not there";
+    DAMAGE(&b, shared->phase, QI_PAGE_LEAVING, says);
+    DAMAGE(&b, shared->dedicated, true, says);
+    DAMAGE(&b, own->phase, QI_PAGE_MAKING, says);
+    DAMAGE(&b, own->slot, b.shared[0], "a dedicated page names another allocation");
+    DAMAGE(&b, own->native.native.size, 299, "an allocation reaches beyond its page");
+    DAMAGE(&b, shared->region, shared->region + 1, "an allocation and its range disagree");
+    DAMAGE(&b, shared->skipped, 256, "an allocation and its range disagree");
+    end(&b);
+}
+
+UNIT(stats_check, allocations_that_are_not_where_they_say)
+{
+    bench b;
+    make(&b);
+    const uint32_t slots[] = {b.shared[0], b.shared[2], b.reserved};
+    for (int i = 0; i < 3; i++) {
+        qi_slot *slot = qi_memory_slot(b.memory, slots[i]);
+        const qi_slot *other = qi_memory_slot(b.memory, b.shared[1]);
+        DAMAGE(&b, slot->page, 2, "range disagree");
+        DAMAGE(&b, slot->page, 77, "a page that is not there");
+        DAMAGE(&b, slot->dedicated, true, "a page that is not there");
+        DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
+        DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
+        DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
+        DAMAGE(&b, slot->range.id, other->range.id, "range disagree");
+        DAMAGE(&b, slot->range.id, 0, "range disagree");
+        DAMAGE(&b, slot->left_padding, 1, "sum of the allocations");
+        DAMAGE(&b, slot->requested, 299, "sum of the allocations");
+    }
+    end(&b);
+}
+
+UNIT(stats_check, dedicated_allocations_that_are_not_where_they_say)
+{
+    bench b;
+    make(&b);
+    qi_slot *slot = qi_memory_slot(b.memory, b.dedicated);
+    DAMAGE(&b, slot->offset, 256, "reaches beyond its page"); /* 300 bytes in a page of 512 */
+    DAMAGE(&b, slot->size, 513, "reaches beyond its page");
+    DAMAGE(&b, slot->size, 299, "sum of the allocations");
+    DAMAGE(&b, slot->page, 0, "a page that is not there");
+    DAMAGE(&b, slot->dedicated, false, "a page that is not there");
+    end(&b);
+}
+
+UNIT(stats_check, an_end_that_wraps_round)
+{
+    bench b;
+    make(&b);
+    qi_slot *slot = qi_memory_slot(b.memory, b.dedicated);
+    uint64_t size = slot->size;
+    slot->offset = UINT64_MAX - 10; /* offset + size is 289 */
+    expect_damaged(&b, "reaches beyond its page");
+    slot->offset = 0;
+    slot->size = size;
+    end(&b);
+}
+
+UNIT(stats_check, states_that_lost_an_allocation)
+{
+    bench b;
+    make(&b);
+    qi_atomic_u64 *word = qi_table_get(&b.memory->slots.states, b.shared[1]);
+    uint64_t kept = *word;
+    *word &= ~(UINT64_C(3) << 36); /* free, with everything else still there */
+    expect_damaged(&b, "sum of the allocations");
+    *word = kept;
+    end(&b);
+}
+
+UNIT(stats_check, a_space_whose_sums_are_wrong)
+{
+    bench b;
+    make(&b);
+    quire_space *space = b.memory->space;
+    DAMAGE(&b, space->live_bytes, space->live_bytes + 256, "space");
+    DAMAGE(&b, space->live_count, space->live_count + 1, "space");
+    DAMAGE(&b, space->region_bytes, space->region_bytes - 256, "space");
+    end(&b);
+}
+
+UNIT(stats_check, a_range_that_no_allocation_has)
+{
+    bench b;
+    make(&b);
+    quire_placement lost;
+    CHECK_OK(quire_space_allocate(b.memory->space, 256, 1, b.shared[0], &lost));
+    quire_result result = quire_memory_check(b.memory);
+    CHECK_OK(quire_space_free(b.memory->space, lost.range));
+    CHECK_EQ(result, QUIRE_ERROR_CORRUPTED);
+    end(&b);
+}
+
+UNIT(stats_check, counts_behind_the_figures_that_are_wrong)
+{
+    bench b;
+    make(&b);
+    DAMAGE(&b, b.memory->slots.used, b.memory->slots.used + 1, "");
+    DAMAGE(&b, b.memory->pages.in_use, b.memory->pages.in_use + 1, "");
+    end(&b);
+}
+
+UNIT(stats_check, a_region_that_leads_to_another_page)
+{
+    bench b;
+    make(&b);
+    uint32_t *number = qi_table_get(&b.memory->pages.by_region, 0);
+    DAMAGE(&b, *number, 2, "");
+    end(&b);
+}

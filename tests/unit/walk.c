@@ -1,0 +1,338 @@
+/*
+ * walk.c - walks over the ranges of a memory: complete, in order, with what was asked for, and free
+ * to change the memory on the way. Owners of addresses are walk_owner.c.
+ */
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+#include "tests/support/random.h"
+
+enum { PAGE = 65536, MOST_ITEMS = 512 };
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} bench;
+
+static void make(bench *b, const quire_memory_options *options)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_memory_check(b->memory));
+    quire_memory_destroy_all(&b->memory);
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK(b->fake.ended);
+}
+
+#define ALLOCATE(b, ...) allocate((b), &(quire_allocation_options){__VA_ARGS__})
+
+static quire_allocation allocate(bench *b, const quire_allocation_options *options)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(b->memory, options, &allocation));
+    return allocation;
+}
+
+/* What a walk handed out; the names are copied. */
+typedef struct record {
+    quire_item items[MOST_ITEMS];
+    char names[MOST_ITEMS][32];
+    int count, most; /* the walk ends after `most` */
+} record;
+
+static bool keep_item(void *user, const quire_item *item)
+{
+    record *r = user;
+    CHECK(r->count < MOST_ITEMS);
+    CHECK(item->name != NULL && strlen(item->name) < sizeof r->names[0]);
+    strcpy(r->names[r->count], item->name);
+    r->items[r->count] = *item;
+    r->count++;
+    return !r->most || r->count < r->most;
+}
+
+static void walk(bench *b, record *r)
+{
+    r->count = r->most = 0;
+    CHECK_OK(quire_memory_walk(b->memory, keep_item, r));
+}
+
+/* ---- what is handed out ------------------------------------------------------------------- */
+
+UNIT(walk, items_tell_what_was_allocated)
+{
+    static record r;
+    bench b;
+    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
+    quire_allocation first = ALLOCATE(&b, .size = 100, .name = "first", .user_data = UINT64_MAX);
+    quire_buffer buffer;
+    quire_image image;
+    CHECK_OK(quire_buffer_create(
+        b.memory, &(quire_buffer_options){.size = 10, .alignment = 256, .name = "second"},
+        &buffer));
+    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 20}, &image));
+    quire_allocation own = ALLOCATE(&b, .size = 300, .dedicated = true, .name = "own");
+    quire_allocation reserved;
+    CHECK_OK(quire_reserve(b.memory, &(quire_allocation_options){.size = 5}, &reserved));
+    walk(&b, &r);
+    const quire_item expected[] = {
+        {.allocation = first, .size = 100, .requested = 100, .user_data = UINT64_MAX},
+        {.allocation = buffer.allocation,
+         .offset = 256,
+         .left_padding = 156,
+         .size = 10,
+         .requested = 10,
+         .object = QUIRE_OBJECT_BUFFER},
+        {.allocation = image.allocation,
+         .offset = 320,
+         .left_padding = 54,
+         .size = 20,
+         .requested = 20,
+         .object = QUIRE_OBJECT_IMAGE},
+        {.allocation = reserved, .offset = 340, .size = 5, .requested = 5},
+        {.is_free = true, .offset = 345, .size = PAGE - 345},
+        {.page = 1, .dedicated = true, .allocation = own, .size = 300, .requested = 300},
+        {.page = 1, .dedicated = true, .is_free = true, .offset = 300, .size = 212},
+    };
+    static const char *const names[] = {"first", "second", "", "", "", "own", ""};
+    CHECK_EQ(r.count, 7);
+    for (int i = 0; i < r.count; i++) {
+        const quire_item *item = &r.items[i], *e = &expected[i];
+        CHECK_EQ(item->page, e->page);
+        CHECK_EQ(item->dedicated, e->dedicated);
+        CHECK_EQ(item->is_free, e->is_free);
+        CHECK_EQ(item->page_size, e->page ? 512 : PAGE);
+        CHECK_EQ(item->offset, e->offset);
+        CHECK_EQ(item->left_padding, e->left_padding);
+        CHECK_EQ(item->size, e->size);
+        CHECK_EQ(item->requested, e->requested);
+        CHECK_EQ(item->user_data, e->user_data);
+        CHECK_EQ(item->allocation.id, e->allocation.id);
+        CHECK_EQ(item->object, e->object);
+        CHECK_STR(r.names[i], names[i]);
+    }
+    end(&b);
+}
+
+/* Every byte of every page is in exactly one item, page by page and by address. */
+static void expect_complete(bench *b, const record *r)
+{
+    uint64_t at = 0, live = 0, count = 0, pages = 0;
+    for (int i = 0; i < r->count; i++) {
+        const quire_item *item = &r->items[i];
+        if (!i || item->page != r->items[i - 1].page) {
+            CHECK(!i || (at == r->items[i - 1].page_size && item->page > r->items[i - 1].page));
+            at = 0;
+            pages++;
+        }
+        CHECK_EQ(item->offset - item->left_padding, at);
+        CHECK(item->size > 0);
+        at = item->offset + item->size;
+        if (item->is_free) {
+            CHECK_EQ(item->allocation.id, 0);
+            CHECK_EQ(item->left_padding, 0);
+            continue;
+        }
+        quire_allocation_info info;
+        CHECK_OK(quire_allocation_get_info(b->memory, item->allocation, &info));
+        CHECK_EQ(info.page, item->page);
+        CHECK_EQ(info.offset, item->offset);
+        CHECK_EQ(info.size, item->size);
+        live += item->size + item->left_padding;
+        count++;
+    }
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    CHECK_EQ(live, stats.live_bytes);
+    CHECK_EQ(count, stats.allocation_count);
+    CHECK_EQ(pages, stats.page_count);
+    CHECK(!r->count || at == r->items[r->count - 1].page_size);
+}
+
+UNIT(walk, every_byte_is_in_one_item_in_order)
+{
+    static record r;
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
+    for (int f = 0; f < 2; f++) {
+        bench b;
+        make(&b, &(quire_memory_options){
+                     .fit = fits[f], .pages = {.page_size = PAGE, .dedicated_threshold = 30000}});
+        test_random random = {f ? 3u : 4u};
+        quire_allocation live[60] = {{0}};
+        for (int step = 0; step < 1000; step++) {
+            quire_allocation *at = &live[random_below(&random, 60)];
+            quire_allocation_options options = {.size = random_size(&random, 40000),
+                                                .alignment = UINT64_C(1)
+                                                             << random_below(&random, 12),
+                                                .name = step % 3 ? "named" : NULL};
+            if (at->id) {
+                CHECK_OK(quire_free(b.memory, *at));
+                at->id = 0;
+            } else {
+                CHECK_OK(quire_allocate(b.memory, &options, at));
+            }
+            if (step % 50 == 0) {
+                walk(&b, &r);
+                expect_complete(&b, &r);
+            }
+        }
+        end(&b);
+    }
+}
+
+UNIT(walk, a_memory_without_pages_hands_out_nothing)
+{
+    static record r;
+    bench b;
+    make(&b, NULL);
+    walk(&b, &r);
+    CHECK_EQ(r.count, 0);
+    CHECK_OK(quire_free(b.memory, ALLOCATE(&b, .size = 1)));
+    walk(&b, &r);
+    CHECK_EQ(r.count, 1);
+    CHECK(r.items[0].is_free);
+    CHECK_EQ(r.items[0].size, r.items[0].page_size);
+    end(&b);
+}
+
+UNIT(walk, many_and_long_names_find_room)
+{
+    static record r;
+    bench b;
+    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
+    for (int i = 0; i < 300; i++)
+        ALLOCATE(&b, .size = 1, .name = i % 2 ? "thirty-one bytes of a long name" : "");
+    walk(&b, &r);
+    CHECK_EQ(r.count, 301);
+    for (int i = 0; i < 300; i++)
+        CHECK_STR(r.names[i], i % 2 ? "thirty-one bytes of a long name" : "");
+    end(&b);
+}
+
+/* ---- ending early and changing the memory -------------------------------------------------- */
+
+UNIT(walk, a_visit_ends_the_walk_at_any_item)
+{
+    static record r;
+    bench b;
+    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    for (int i = 0; i < 6; i++)
+        ALLOCATE(&b, .size = PAGE / 2 - 256); /* two and a rest on each of three pages */
+    walk(&b, &r);
+    int all = r.count;
+    CHECK_EQ(all, 9);
+    for (int most = 1; most <= all; most++) {
+        r.count = 0;
+        r.most = most;
+        CHECK_OK(quire_memory_walk(b.memory, keep_item, &r));
+        CHECK_EQ(r.count, most);
+    }
+    end(&b);
+}
+
+static bool free_item(void *user, const quire_item *item)
+{
+    bench *b = user;
+    quire_memory_stats stats;
+    if (!item->is_free)
+        CHECK_OK(quire_free(b->memory, item->allocation));
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats)); /* and may ask */
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    return true;
+}
+
+UNIT(walk, a_visit_may_free_what_it_is_shown)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE, .dedicated_threshold = 20000}});
+    for (uint64_t i = 0; i < 40; i++)
+        ALLOCATE(&b, .size = 1 + i * 700, .name = "to be freed");
+    CHECK_OK(quire_memory_walk(b.memory, free_item, &b));
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_EQ(stats.allocation_count, 0);
+    CHECK_EQ(b.fake.pages, 0);
+    end(&b);
+}
+
+static bool allocate_more(void *user, const quire_item *item)
+{
+    bench *b = user;
+    if (!item->is_free)
+        ALLOCATE(b, .size = PAGE / 2, .name = "made on the way");
+    return item->page < 20; /* pages made on the way are not all visited */
+}
+
+UNIT(walk, a_visit_may_allocate)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    for (int i = 0; i < 4; i++)
+        ALLOCATE(&b, .size = PAGE / 2);
+    CHECK_OK(quire_memory_walk(b.memory, allocate_more, &b));
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages there were */
+    end(&b);
+}
+
+static bool walk_inside(void *user, const quire_item *item)
+{
+    static record inner;
+    bench *b = user;
+    (void)item;
+    walk(b, &inner);
+    expect_complete(b, &inner);
+    return true;
+}
+
+UNIT(walk, a_visit_may_walk)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    for (int i = 0; i < 4; i++)
+        ALLOCATE(&b, .size = PAGE / 2 - 256);
+    CHECK_OK(quire_memory_walk(b.memory, walk_inside, &b));
+    end(&b);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------- */
+
+UNIT(walk, without_host_memory_it_ends_and_changes_nothing)
+{
+    static record r;
+    bench b;
+    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    ALLOCATE(&b, .size = 1, .name = "first");
+    for (uint64_t call = 1; call <= 2; call++) {
+        r.count = r.most = 0;
+        test_memory_fail(unit_memory_state(), call, false);
+        CHECK_FAILS(quire_memory_walk(b.memory, keep_item, &r), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK_HAS(quire_last_error(), "picture of 2 ranges");
+        CHECK_EQ(r.count, 0);
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK_OK(quire_memory_check(b.memory));
+    }
+    walk(&b, &r);
+    CHECK_EQ(r.count, 2);
+    end(&b);
+}
+
+UNIT(walk, null_arguments_are_refused)
+{
+    bench b;
+    make(&b, NULL);
+    CHECK_FAILS(quire_memory_walk(NULL, keep_item, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_memory_walk(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&b);
+}
