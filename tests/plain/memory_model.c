@@ -285,7 +285,10 @@ static void begin_world(world *w, bool is_fake)
         w->fake.info.limits.page_alignment =
             w->fake.address_step ? w->fake.address_step & (~w->fake.address_step + 1)
                                  : UINT64_C(1) << 32;
-        w->fake.info.limits.buffer_image_granularity = UINT64_C(1) << random_below(&rng, 13);
+        quire_limits *limits = &w->fake.info.limits;
+        if (limits->non_coherent_atom > limits->page_alignment) /* such kinds would be refused */
+            limits->non_coherent_atom = limits->page_alignment;
+        limits->buffer_image_granularity = UINT64_C(1) << random_below(&rng, 13);
         CHECK_OK(fake_open(&w->fake, &w->host_memory.callbacks, &w->device));
     } else {
         quire_host_options host = {.device = {.host_memory = &w->host_memory.callbacks}};

@@ -2,54 +2,26 @@
  * access.c - host access by pointer: map, unmap, flush, invalidate, and the native side. Copies are
  * access_copy.c.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
-
-#include "quire/quire.h"
+#include "tests/support/fixture.h"
 
 enum { ATOM = 64, DEVICE = 0, COHERENT = 1, CACHED = 2, WINDOW = 3 }; /* kinds of the fake */
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, uint32_t kind)
+static void make(fixture *b, uint32_t kind)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    fixture_prepare(b);
     quire_memory_options options = {.name = "frames",
                                     .kind_mask = UINT32_C(1) << kind,
                                     .fit = QUIRE_FIT_FIRST,
                                     .pages = {.page_size = 4096}};
-    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+    fixture_open(b, &options);
 }
 
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
-}
-
-static quire_allocation allocate(bench *b, uint64_t size, uint64_t alignment)
+static quire_allocation allocate(fixture *b, uint64_t size, uint64_t alignment)
 {
     quire_allocation allocation;
     quire_allocation_options options = {.size = size, .alignment = alignment};
     CHECK_OK(quire_allocate(b->memory, &options, &allocation));
     return allocation;
-}
-
-static quire_allocation_info info_of(bench *b, quire_allocation allocation)
-{
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b->memory, allocation, &info));
-    return info;
 }
 
 /* ---- map ---------------------------------------------------------------------------------- */
@@ -58,7 +30,7 @@ UNIT(access, a_pointer_is_base_plus_offset)
 {
     static const uint32_t kinds[] = {COHERENT, CACHED, WINDOW};
     for (int k = 0; k < 3; k++) {
-        bench b;
+        fixture b;
         make(&b, kinds[k]);
         char *base = NULL;
         for (uint64_t i = 0; i < 10; i++) { /* mixed alignments: paddings of all sorts, D1 */
@@ -67,19 +39,19 @@ UNIT(access, a_pointer_is_base_plus_offset)
             quire_native native;
             CHECK_OK(quire_map(b.memory, allocation, &pointer));
             CHECK_OK(quire_get_native(b.memory, allocation, &native));
-            char *from = (char *)pointer - info_of(&b, allocation).offset;
+            char *from = (char *)pointer - fixture_info(&b, allocation).offset;
             CHECK(!i || from == base);
             base = from;
             CHECK(native.host == pointer);
         }
         CHECK_EQ(b.fake.maps, 1); /* one page, mapped once */
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(access, maps_are_counted_and_each_wants_its_unmap)
 {
-    bench b;
+    fixture b;
     make(&b, COHERENT);
     quire_allocation allocation = allocate(&b, 100, 1), other = allocate(&b, 100, 1);
     void *first = NULL, *again = NULL;
@@ -87,21 +59,21 @@ UNIT(access, maps_are_counted_and_each_wants_its_unmap)
     CHECK_OK(quire_map(b.memory, allocation, &first));
     CHECK_OK(quire_map(b.memory, allocation, &again));
     CHECK(first == again);
-    CHECK_EQ(info_of(&b, allocation).map_count, 2);
-    CHECK_EQ(info_of(&b, other).map_count, 0);
+    CHECK_EQ(fixture_info(&b, allocation).map_count, 2);
+    CHECK_EQ(fixture_info(&b, other).map_count, 0);
     CHECK_OK(quire_unmap(b.memory, allocation));
-    CHECK_EQ(info_of(&b, allocation).map_count, 1);
+    CHECK_EQ(fixture_info(&b, allocation).map_count, 1);
     CHECK_OK(quire_unmap(b.memory, allocation));
     CHECK_FAILS(quire_unmap(b.memory, allocation), QUIRE_ERROR_NOT_MAPPED);
-    CHECK_EQ(info_of(&b, allocation).map_count, 0);
+    CHECK_EQ(fixture_info(&b, allocation).map_count, 0);
     CHECK_OK(quire_free(b.memory, allocation));
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(access, one_can_be_mapped_262143_times)
 {
     enum { MOST = (1 << 18) - 1 };
-    bench b;
+    fixture b;
     make(&b, COHERENT);
     quire_allocation allocation = allocate(&b, 100, 1);
     void *pointer = NULL;
@@ -109,13 +81,13 @@ UNIT(access, one_can_be_mapped_262143_times)
         CHECK_OK(quire_map(b.memory, allocation, &pointer));
     CHECK_FAILS(quire_map(b.memory, allocation, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(pointer == NULL);
-    CHECK_EQ(info_of(&b, allocation).map_count, MOST);
+    CHECK_EQ(fixture_info(&b, allocation).map_count, MOST);
     CHECK_OK(quire_unmap(b.memory, allocation));
     CHECK_OK(quire_map(b.memory, allocation, &pointer));
-    end(&b);
+    fixture_end(&b);
 }
 
-static void expect_outside(bench *b, quire_allocation allocation, uint64_t offset, uint64_t size)
+static void expect_outside(fixture *b, quire_allocation allocation, uint64_t offset, uint64_t size)
 {
     void *pointer = b;
     quire_view view;
@@ -133,7 +105,7 @@ UNIT(access, ranges_end_where_the_request_ended_and_cannot_wrap_round)
 {
     static const uint32_t kinds[] = {COHERENT, CACHED};
     for (int k = 0; k < 2; k++) {
-        bench b;
+        fixture b;
         make(&b, kinds[k]);
         quire_allocation allocation = allocate(&b, 100, 1); /* 128 bytes are held on kind 2 */
         void *whole = NULL, *part = NULL;
@@ -155,15 +127,15 @@ UNIT(access, ranges_end_where_the_request_ended_and_cannot_wrap_round)
         expect_outside(&b, allocation, 1, UINT64_MAX);
         expect_outside(&b, allocation, 2, UINT64_MAX - 1);
         expect_outside(&b, allocation, UINT64_MAX, UINT64_MAX);
-        CHECK_EQ(info_of(&b, allocation).map_count, 4);
+        CHECK_EQ(fixture_info(&b, allocation).map_count, 4);
         CHECK_EQ(b.fake.calls[FAKE_FLUSH] + b.fake.calls[FAKE_INVALIDATE], 0);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(access, memory_of_the_device_alone_is_not_mapped_flushed_or_invalidated)
 {
-    bench b;
+    fixture b;
     make(&b, DEVICE);
     quire_allocation allocation = allocate(&b, 100, 1);
     void *pointer = &b;
@@ -180,12 +152,12 @@ UNIT(access, memory_of_the_device_alone_is_not_mapped_flushed_or_invalidated)
     CHECK(native.host == NULL);
     CHECK_OK(quire_free(b.memory, allocation)); /* not mapped, not pinned */
     CHECK_EQ(b.fake.calls[FAKE_MAP], 0);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(access, null_arguments_are_refused)
 {
-    bench b;
+    fixture b;
     make(&b, COHERENT);
     quire_allocation allocation = allocate(&b, 100, 1);
     void *pointer = &b;
@@ -201,8 +173,8 @@ UNIT(access, null_arguments_are_refused)
     CHECK_FAILS(quire_get_native(NULL, allocation, &native), invalid);
     CHECK_EQ(native.size, 0);
     CHECK_FAILS(quire_get_native(b.memory, allocation, NULL), invalid);
-    CHECK_EQ(info_of(&b, allocation).map_count, 0);
-    end(&b);
+    CHECK_EQ(fixture_info(&b, allocation).map_count, 0);
+    fixture_end(&b);
 }
 
 /* ---- flush and invalidate ----------------------------------------------------------------- */
@@ -224,12 +196,12 @@ UNIT(access, a_range_is_rounded_outwards_to_atoms_within_its_allocation)
         {100, 100, 64, 256}, {192, 65, 192, 320}, {128, 64, 128, 192},
     };
     for (int s = 0; s < 2; s++) {
-        bench b;
+        fixture b;
         make(&b, CACHED);
         allocate(&b, 100, 1);
         quire_allocation allocation = allocate(&b, 300, 1);
         allocate(&b, 100, 1);
-        uint64_t at = info_of(&b, allocation).offset;
+        uint64_t at = fixture_info(&b, allocation).offset;
         CHECK_EQ(at, 128);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             CHECK_OK(SYNCS[s].call(b.memory, allocation, cases[i].offset, cases[i].size));
@@ -238,7 +210,7 @@ UNIT(access, a_range_is_rounded_outwards_to_atoms_within_its_allocation)
             CHECK_EQ(b.fake.calls[SYNCS[s].counted], i + 1);
         }
         CHECK_EQ(b.fake.calls[SYNCS[!s].counted], 0);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -246,20 +218,20 @@ UNIT(access, coherent_kinds_need_nothing_and_call_nobody)
 {
     static const uint32_t kinds[] = {COHERENT, WINDOW};
     for (int k = 0; k < 2; k++) {
-        bench b;
+        fixture b;
         make(&b, kinds[k]);
         quire_allocation allocation = allocate(&b, 100, 1);
         uint64_t calls = b.fake.fallible_calls;
         CHECK_OK(quire_flush(b.memory, allocation, 0, 0));
         CHECK_OK(quire_invalidate(b.memory, allocation, 3, 5));
         CHECK_EQ(b.fake.fallible_calls, calls);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(access, an_atom_of_0_asks_for_no_rounding)
 {
-    bench b = {.device = NULL};
+    fixture b = {.device = NULL};
     fake_init(&b.fake);
     b.fake.info.limits.non_coherent_atom = 0;
     CHECK_OK(fake_open(&b.fake, unit_memory(), &b.device));
@@ -267,18 +239,18 @@ UNIT(access, an_atom_of_0_asks_for_no_rounding)
     CHECK_OK(quire_memory_create(b.device, &options, &b.memory));
     allocate(&b, 7, 1);
     quire_allocation allocation = allocate(&b, 100, 1);
-    CHECK_EQ(info_of(&b, allocation).offset, 7);
+    CHECK_EQ(fixture_info(&b, allocation).offset, 7);
     b.fake.info.limits.non_coherent_atom = 1; /* what the fake divides by */
     CHECK_OK(quire_flush(b.memory, allocation, 3, 5));
     CHECK_EQ(b.fake.last_sync_offset, 10);
     CHECK_EQ(b.fake.last_sync_size, 5);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(access, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
 {
     for (int s = 0; s < 2; s++) {
-        bench b;
+        fixture b;
         make(&b, CACHED);
         quire_allocation allocation = allocate(&b, 100, 1);
         fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
@@ -286,7 +258,7 @@ UNIT(access, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
         CHECK_EQ(quire_last_native_code(), -13);
         CHECK_HAS(quire_last_error(), "fake failure");
         CHECK_OK(quire_free(b.memory, allocation));
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -294,7 +266,7 @@ UNIT(access, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
 
 UNIT(access, the_native_side_is_told_completely)
 {
-    bench b;
+    fixture b;
     make(&b, COHERENT);
     allocate(&b, 100, 1);
     quire_buffer buffer;
@@ -309,6 +281,6 @@ UNIT(access, the_native_side_is_told_completely)
     CHECK_EQ(native.size, 50);
     CHECK_EQ(native.object, QUIRE_OBJECT_BUFFER);
     CHECK(native.handle != 0);
-    CHECK_EQ(info_of(&b, buffer.allocation).native, native.handle);
-    end(&b);
+    CHECK_EQ(fixture_info(&b, buffer.allocation).native, native.handle);
+    fixture_end(&b);
 }

@@ -2,50 +2,24 @@
  * access_copy.c - host access by copy: write, read and zero-fill on every kind, through the mapping
  * or through the backend, and nothing beside the range ever changed.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
-
-#include "quire/quire.h"
+#include "tests/support/fixture.h"
 
 enum { KINDS = 4, DEVICE = 0, COHERENT = 1, CACHED = 2, WINDOW = 3 }; /* of the fake */
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void prepare(bench *b)
+static void open_prepared(fixture *b, uint32_t kind)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-}
-
-static void open_prepared(bench *b, uint32_t kind)
-{
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
     quire_memory_options options = {
         .kind_mask = UINT32_C(1) << kind, .fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}};
-    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+    fixture_open(b, &options);
 }
 
-static void make(bench *b, uint32_t kind)
+static void make(fixture *b, uint32_t kind)
 {
-    prepare(b);
+    fixture_prepare(b);
     open_prepared(b, kind);
 }
 
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
-}
-
-static quire_allocation allocate(bench *b, uint64_t size)
+static quire_allocation allocate(fixture *b, uint64_t size)
 {
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
@@ -53,7 +27,7 @@ static quire_allocation allocate(bench *b, uint64_t size)
 }
 
 /* All bytes of the range have this value. */
-static void expect_bytes(bench *b, quire_allocation allocation, uint64_t offset, uint64_t size,
+static void expect_bytes(fixture *b, quire_allocation allocation, uint64_t offset, uint64_t size,
                          int value)
 {
     unsigned char bytes[4096];
@@ -65,7 +39,7 @@ static void expect_bytes(bench *b, quire_allocation allocation, uint64_t offset,
     CHECK(size == sizeof bytes || bytes[size] == (unsigned char)~value);
 }
 
-static void fill(bench *b, quire_allocation allocation, uint64_t offset, uint64_t size, int value)
+static void fill(fixture *b, quire_allocation allocation, uint64_t offset, uint64_t size, int value)
 {
     unsigned char bytes[4096];
     CHECK(size <= sizeof bytes);
@@ -78,7 +52,7 @@ static void fill(bench *b, quire_allocation allocation, uint64_t offset, uint64_
 UNIT(access_copy, what_is_written_is_read_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        bench b;
+        fixture b;
         make(&b, kind);
         allocate(&b, 100);
         quire_allocation allocation = allocate(&b, 1000);
@@ -92,7 +66,7 @@ UNIT(access_copy, what_is_written_is_read_on_every_kind)
         expect_bytes(&b, allocation, 10, 1, 7);
         expect_bytes(&b, allocation, 0, 10, 0x5a);
         expect_bytes(&b, allocation, 11, 989, 0x5a);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -100,7 +74,7 @@ UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
 {
     static const uint32_t kinds[] = {COHERENT, CACHED, WINDOW};
     for (int k = 0; k < 3; k++) {
-        bench b;
+        fixture b;
         make(&b, kinds[k]);
         quire_allocation allocation = allocate(&b, 100);
         void *pointer = NULL;
@@ -109,7 +83,7 @@ UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
         CHECK_EQ(*(char *)pointer, 3);
         memset(pointer, 4, 10);
         expect_bytes(&b, allocation, 20, 10, 4);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -119,7 +93,7 @@ UNIT(access_copy, each_kind_calls_the_backend_as_it_must)
         uint64_t copy_to, copy_from, flush, invalidate;
     } expected[KINDS] = {{1, 1, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 1}, {0, 0, 0, 0}};
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        bench b;
+        fixture b;
         make(&b, kind);
         quire_allocation allocation = allocate(&b, 100);
         fill(&b, allocation, 70, 1, 1);
@@ -133,7 +107,7 @@ UNIT(access_copy, each_kind_calls_the_backend_as_it_must)
             CHECK_EQ(b.fake.last_sync_offset, 64);
             CHECK_EQ(b.fake.last_sync_size, 64);
         }
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -153,7 +127,7 @@ UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
         {UINT64_MAX, UINT64_MAX},
     };
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        bench b;
+        fixture b;
         make(&b, kind);
         quire_allocation allocation = allocate(&b, 100);
         fill(&b, allocation, 0, 100, 1);
@@ -170,14 +144,14 @@ UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
         CHECK_EQ(b.fake.fallible_calls, calls);
         expect_bytes(&b, allocation, 0, 100, 1);
         CHECK_OK(quire_free(b.memory, allocation)); /* no pin is left */
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(access_copy, a_size_of_0_copies_nothing_and_needs_no_data)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        bench b;
+        fixture b;
         make(&b, kind);
         quire_allocation allocation = allocate(&b, 100);
         uint64_t calls = b.fake.fallible_calls;
@@ -188,13 +162,13 @@ UNIT(access_copy, a_size_of_0_copies_nothing_and_needs_no_data)
         }
         CHECK_EQ(b.fake.fallible_calls, calls);
         CHECK_OK(quire_free(b.memory, allocation));
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(access_copy, missing_data_and_memory_are_refused)
 {
-    bench b;
+    fixture b;
     make(&b, COHERENT);
     quire_allocation allocation = allocate(&b, 100);
     char bytes[4] = {0};
@@ -203,14 +177,14 @@ UNIT(access_copy, missing_data_and_memory_are_refused)
     CHECK_FAILS(quire_read(b.memory, allocation, 0, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_write(NULL, allocation, 0, bytes, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_read(NULL, allocation, 0, bytes, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- backends that cannot, and that fail -------------------------------------------------- */
 
-static void prepare_without_copies(bench *b)
+static void prepare_without_copies(fixture *b)
 {
-    prepare(b);
+    fixture_prepare(b);
     b->fake.table.features &= ~(QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE);
     b->fake.table.copy_to_page = NULL;
     b->fake.table.copy_from_page = NULL;
@@ -218,7 +192,7 @@ static void prepare_without_copies(bench *b)
 
 UNIT(access_copy, without_copy_functions_the_devices_memory_is_out_of_reach)
 {
-    bench b;
+    fixture b;
     prepare_without_copies(&b);
     open_prepared(&b, DEVICE);
     quire_allocation allocation = allocate(&b, 100);
@@ -240,7 +214,7 @@ UNIT(access_copy, without_copy_functions_the_devices_memory_is_out_of_reach)
 UNIT(access_copy, without_copy_functions_mapped_memory_is_reached_as_ever)
 {
     for (uint32_t kind = COHERENT; kind < KINDS; kind++) {
-        bench b;
+        fixture b;
         prepare_without_copies(&b);
         open_prepared(&b, kind);
         quire_allocation allocation;
@@ -249,7 +223,7 @@ UNIT(access_copy, without_copy_functions_mapped_memory_is_reached_as_ever)
         expect_bytes(&b, allocation, 0, 100, 0);
         fill(&b, allocation, 0, 100, 9);
         expect_bytes(&b, allocation, 0, 100, 9);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -257,7 +231,7 @@ UNIT(access_copy, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int k = 0; k < 2; k++) {
-        bench b;
+        fixture b;
         make(&b, kinds[k]);
         quire_allocation allocation = allocate(&b, 100);
         char bytes[4] = {0};
@@ -270,7 +244,7 @@ UNIT(access_copy, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
         CHECK_EQ(quire_last_native_code(), 4711);
         fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
         CHECK_OK(quire_free(b.memory, allocation));
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -279,7 +253,7 @@ UNIT(access_copy, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
 UNIT(access_copy, zero_fill_covers_dirty_memory_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        bench b;
+        fixture b;
         make(&b, kind);
         quire_allocation_options zero = {.size = 1000, .zero = true};
         quire_allocation allocation;
@@ -293,13 +267,13 @@ UNIT(access_copy, zero_fill_covers_dirty_memory_on_every_kind)
         zero.zero = false;
         CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* not asked: left as it was */
         CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(access_copy, zero_fill_covers_what_is_held_beyond_the_request)
 {
-    bench b;
+    fixture b;
     make(&b, CACHED);
     quire_allocation dirty = allocate(&b, 128);
     void *bytes = NULL;
@@ -313,13 +287,13 @@ UNIT(access_copy, zero_fill_covers_what_is_held_beyond_the_request)
     for (int i = 0; i < 128; i++)
         CHECK_EQ(((char *)bytes)[i], 0);
     CHECK_EQ(b.fake.last_sync_size, 128);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(access_copy, a_large_range_of_the_device_is_zeroed_piece_by_piece)
 {
     enum { LARGE = 3 * 65536 + 1 };
-    bench b;
+    fixture b;
     make(&b, DEVICE);
     quire_allocation_options options = {.size = LARGE};
     quire_allocation allocation;
@@ -333,25 +307,25 @@ UNIT(access_copy, a_large_range_of_the_device_is_zeroed_piece_by_piece)
     CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 4);
     for (uint64_t at = 0; at < LARGE; at += 4096)
         expect_bytes(&b, allocation, at, LARGE - at < 4096 ? LARGE - at : 4096, 0);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_one)
 {
-    bench b;
+    fixture b;
     make(&b, DEVICE);
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 2 * 65536, .zero = true},
                             &allocation));
     CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 2); /* the fake ends the test at a size of 0 */
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(access_copy, a_zero_fill_that_fails_leaves_nothing)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int k = 0; k < 2; k++) {
-        bench b;
+        fixture b;
         make(&b, kinds[k]);
         CHECK_OK(quire_free(b.memory, allocate(&b, 100))); /* a page to use */
         quire_allocation_options zero = {.size = 100, .zero = true, .name = "zeros"};
@@ -365,7 +339,7 @@ UNIT(access_copy, a_zero_fill_that_fails_leaves_nothing)
         CHECK_EQ(stats.allocation_count, 0);
         CHECK_EQ(stats.live_bytes, 0);
         CHECK_EQ(stats.allocations, stats.frees);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -374,7 +348,7 @@ UNIT(access_copy, a_zero_fill_that_fails_leaves_nothing)
 UNIT(access_copy, the_neighbours_bytes_never_change)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        bench b;
+        fixture b;
         make(&b, kind);
         quire_allocation before = allocate(&b, 200), middle = allocate(&b, 100),
                          after = allocate(&b, 200);
@@ -388,6 +362,6 @@ UNIT(access_copy, the_neighbours_bytes_never_change)
         expect_bytes(&b, middle, 0, 100, 0);
         expect_bytes(&b, before, 0, 200, 1);
         expect_bytes(&b, after, 0, 200, 3);
-        end(&b);
+        fixture_end(&b);
     }
 }

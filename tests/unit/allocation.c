@@ -2,58 +2,15 @@
  * allocation.c - allocations: what is refused, where they come to lie, and what is told of them.
  * Their states are allocation_state.c, neighbours of different sorts allocation_neighbour.c.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
 #include <stdio.h>
-
-#include "quire/quire.h"
-
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, const quire_memory_options *options)
-{
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
-}
-
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
-}
-
-#define ALLOCATE(b, ...) allocate((b), &(quire_allocation_options){__VA_ARGS__})
-
-static quire_allocation allocate(bench *b, const quire_allocation_options *options)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, options, &allocation));
-    return allocation;
-}
-
-static quire_allocation_info info_of(bench *b, quire_allocation allocation)
-{
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b->memory, allocation, &info));
-    return info;
-}
 
 /* Both ways of allocating refuse alike, and nothing is made. */
 #define EXPECT_REFUSED(b, code, says, ...)                                                         \
     expect_refused((b), &(quire_allocation_options){__VA_ARGS__}, (code), (says))
 
-static void expect_refused(bench *b, const quire_allocation_options *options, quire_result code,
+static void expect_refused(fixture *b, const quire_allocation_options *options, quire_result code,
                            const char *says)
 {
     quire_allocation none = {1}, neither = {1};
@@ -72,8 +29,8 @@ UNIT(allocation, sizes_that_cannot_be_are_refused)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (int i = 0; i < 2; i++) {
-        bench b;
-        make(&b, &(quire_memory_options){.fit = fits[i], .pages = {.page_size = 4096}});
+        fixture b;
+        fixture_make(&b, &(quire_memory_options){.fit = fits[i], .pages = {.page_size = 4096}});
         ALLOCATE(&b, .size = 10);
         EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "size 0", .size = 0); /* D6 */
         static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 2, UINT64_C(1) << 63,
@@ -84,14 +41,15 @@ UNIT(allocation, sizes_that_cannot_be_are_refused)
             EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "1 GiB in all", .size = sizes[k],
                            .dedicated = true);
         }
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(allocation, sizes_that_overflow_with_their_padding_are_refused)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.extra_padding = 100, .size_granularity = 48}});
+    fixture b;
+    fixture_make(&b,
+                 &(quire_memory_options){.pages = {.extra_padding = 100, .size_granularity = 48}});
     EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "18446744073709551600 bytes asked",
                    .size = UINT64_MAX - 15);
     EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "once rounded up",
@@ -99,13 +57,13 @@ UNIT(allocation, sizes_that_overflow_with_their_padding_are_refused)
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.failures, 4);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, alignments_that_are_no_powers_of_two_are_refused)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     static const uint64_t wrong[] = {3, 6, 96, 4095, UINT64_MAX, (UINT64_C(1) << 63) + 1};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) { /* D3 */
         char says[64];
@@ -113,13 +71,13 @@ UNIT(allocation, alignments_that_are_no_powers_of_two_are_refused)
                  (unsigned long long)wrong[i]);
         EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, says, .size = 1, .alignment = wrong[i]);
     }
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, alignments_above_the_largest_are_refused)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.name = "small", .largest_alignment = 1024});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.name = "small", .largest_alignment = 1024});
     ALLOCATE(&b, .size = 1, .alignment = 1024);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT,
                    "alignment 2048 is above the largest of memory 'small', 1024", .size = 1,
@@ -128,13 +86,13 @@ UNIT(allocation, alignments_above_the_largest_are_refused)
                    .size = 1, .alignment = UINT64_C(1) << 63);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "2048", .size = 1, .alignment = 2048,
                    .dedicated = true);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, names_and_reserved_room_are_checked)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     char name[QUIRE_LONGEST_NAME + 2];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
@@ -143,30 +101,30 @@ UNIT(allocation, names_and_reserved_room_are_checked)
     ALLOCATE(&b, .size = 1, .name = name + 1);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocation_options.reserved[3]",
                    .size = 1, .reserved = {0, 0, 0, 7});
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, host_access_is_refused_where_the_memory_cannot_be_mapped)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.name = "private"});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.name = "private"});
     EXPECT_REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE,
                    "memory 'private' of kind 0 is not host-visible (DEVICE_LOCAL)", .size = 1,
                    .host_read = true);
     EXPECT_REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, "not host-visible", .size = 1,
                    .host_write = true);
-    end(&b);
-    make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    fixture_end(&b);
+    fixture_make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
     ALLOCATE(&b, .size = 1, .host_read = true, .host_write = true);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, null_arguments_are_refused)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     quire_allocation_options options = {.size = 1};
-    quire_allocation none = {1}, live = allocate(&b, &options);
+    quire_allocation none = {1}, live = fixture_allocate(&b, &options);
     quire_allocation_info info = {.size = 1};
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     CHECK_FAILS(quire_allocate(NULL, &options, &none), invalid);
@@ -185,19 +143,19 @@ UNIT(allocation, null_arguments_are_refused)
     CHECK_FAILS(quire_allocation_get_info(b.memory, none, &info), invalid);
     CHECK_FAILS(quire_allocation_set_user_data(NULL, live, 1), invalid);
     CHECK_FAILS(quire_allocation_set_name(NULL, live, "x"), invalid);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- where they lie ----------------------------------------------------------------------- */
 
 UNIT(allocation, the_info_of_a_new_one_is_complete)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
     ALLOCATE(&b, .size = 300);
     quire_allocation allocation =
         ALLOCATE(&b, .size = 1000, .alignment = 1024, .user_data = UINT64_MAX);
-    quire_allocation_info info = info_of(&b, allocation);
+    quire_allocation_info info = fixture_info(&b, allocation);
     CHECK_EQ(info.page, 0);
     CHECK(!info.dedicated);
     CHECK(info.committed);
@@ -210,87 +168,89 @@ UNIT(allocation, the_info_of_a_new_one_is_complete)
     CHECK_EQ(info.map_count, 0);
     CHECK_EQ(info.object, QUIRE_OBJECT_NONE);
     CHECK_EQ(info.native, 0);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, an_alignment_of_0_is_1)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
     ALLOCATE(&b, .size = 3);
-    CHECK_EQ(info_of(&b, ALLOCATE(&b, .size = 3)).offset, 3);
-    CHECK_EQ(info_of(&b, ALLOCATE(&b, .size = 3, .alignment = 1)).offset, 6);
-    end(&b);
+    CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 3)).offset, 3);
+    CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 3, .alignment = 1)).offset, 6);
+    fixture_end(&b);
 }
 
 UNIT(allocation, every_alignment_holds_for_the_native_address)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (int i = 0; i < 2; i++) {
-        bench b;
-        make(&b, &(quire_memory_options){.fit = fits[i]});
+        fixture b;
+        fixture_make(&b, &(quire_memory_options){.fit = fits[i]});
         for (uint64_t alignment = 1; alignment <= UINT64_C(2) << 20; alignment *= 2)
             for (uint64_t size = 1; size < 3000; size = size * 3 + 1) {
                 quire_allocation_info info =
-                    info_of(&b, ALLOCATE(&b, .size = size, .alignment = alignment));
+                    fixture_info(&b, ALLOCATE(&b, .size = size, .alignment = alignment));
                 CHECK_EQ(info.address % alignment, 0);
                 CHECK_EQ(info.requested, size);
                 CHECK(info.size >= size);
             }
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 /* The search is bounded; with many misaligned holes it must not miss the page made for it. */
 UNIT(allocation, a_request_finds_its_place_in_the_page_made_for_it)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
     for (uint32_t i = 0; i < 100; i++) { /* each takes the start of a page and leaves a hole */
-        quire_allocation_info info = info_of(&b, ALLOCATE(&b, .size = 1, .alignment = 1 << 20));
+        quire_allocation_info info =
+            fixture_info(&b, ALLOCATE(&b, .size = 1, .alignment = 1 << 20));
         CHECK_EQ(info.page, i);
         CHECK_EQ(info.offset, 0);
     }
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, left_padding_is_told_where_it_belongs_to_the_allocation)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
     ALLOCATE(&b, .size = 100);
     quire_allocation aligned = ALLOCATE(&b, .size = 100, .alignment = 64);
-    quire_allocation_info info = info_of(&b, aligned);
+    quire_allocation_info info = fixture_info(&b, aligned);
     CHECK_EQ(info.offset, 128);
     CHECK_EQ(info.left_padding, 28);
     CHECK_EQ(info.size, 100);
     CHECK_OK(quire_free(b.memory, aligned)); /* and comes back with it: L5 */
-    CHECK_EQ(info_of(&b, ALLOCATE(&b, .size = 10)).offset, 100);
-    end(&b);
+    CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 10)).offset, 100);
+    fixture_end(&b);
 }
 
 UNIT(allocation, the_policys_padding_and_rounding_are_held_and_told_apart_from_the_request)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST,
-                                     .pages = {.extra_padding = 32, .size_granularity = 100}});
+    fixture b;
+    fixture_make(&b,
+                 &(quire_memory_options){.fit = QUIRE_FIT_FIRST,
+                                         .pages = {.extra_padding = 32, .size_granularity = 100}});
     quire_allocation first = ALLOCATE(&b, .size = 68), second = ALLOCATE(&b, .size = 69);
-    CHECK_EQ(info_of(&b, first).size, 100);
-    CHECK_EQ(info_of(&b, first).requested, 68);
-    CHECK_EQ(info_of(&b, second).offset, 100);
-    CHECK_EQ(info_of(&b, second).size, 200);
-    CHECK_EQ(info_of(&b, second).requested, 69);
+    CHECK_EQ(fixture_info(&b, first).size, 100);
+    CHECK_EQ(fixture_info(&b, first).requested, 68);
+    CHECK_EQ(fixture_info(&b, second).offset, 100);
+    CHECK_EQ(fixture_info(&b, second).size, 200);
+    CHECK_EQ(fixture_info(&b, second).requested, 69);
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.live_bytes, 300);
     CHECK_EQ(stats.requested_bytes, 137);
     CHECK_EQ(stats.fragmentation.internal, 163);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- names and user data ------------------------------------------------------------------ */
 
-static void expect_name(bench *b, quire_allocation allocation, size_t room, const char *expected)
+static void expect_name(fixture *b, quire_allocation allocation, size_t room, const char *expected)
 {
     char name[300];
     memset(name, '?', sizeof name);
@@ -301,8 +261,8 @@ static void expect_name(bench *b, quire_allocation allocation, size_t room, cons
 
 UNIT(allocation, a_name_is_copied_cut_and_replaced)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     char given[] = "layer 7";
     quire_allocation named = ALLOCATE(&b, .size = 1, .name = given);
     quire_allocation unnamed = ALLOCATE(&b, .size = 1);
@@ -321,13 +281,13 @@ UNIT(allocation, a_name_is_copied_cut_and_replaced)
     CHECK_OK(quire_allocation_set_name(b.memory, unnamed, NULL));
     CHECK_OK(quire_allocation_set_name(b.memory, named, ""));
     expect_name(&b, named, 200, "");
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, a_name_too_long_or_without_memory_leaves_the_old_one)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     char longest[QUIRE_LONGEST_NAME + 1], name[300];
     memset(longest, 'l', QUIRE_LONGEST_NAME);
     longest[QUIRE_LONGEST_NAME] = '\0';
@@ -349,18 +309,18 @@ UNIT(allocation, a_name_too_long_or_without_memory_leaves_the_old_one)
     CHECK_FAILS(quire_allocation_get_name(b.memory, allocation, name, 0),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_allocation_get_name(NULL, allocation, name, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation, user_data_is_any_64_bit_value_and_can_be_changed)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     quire_allocation allocation = ALLOCATE(&b, .size = 1, .user_data = UINT64_C(1) << 63);
-    CHECK_EQ(info_of(&b, allocation).user_data, UINT64_C(1) << 63);
+    CHECK_EQ(fixture_info(&b, allocation).user_data, UINT64_C(1) << 63);
     CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, UINT64_MAX));
-    CHECK_EQ(info_of(&b, allocation).user_data, UINT64_MAX);
+    CHECK_EQ(fixture_info(&b, allocation).user_data, UINT64_MAX);
     CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 0));
-    CHECK_EQ(info_of(&b, allocation).user_data, 0);
-    end(&b);
+    CHECK_EQ(fixture_info(&b, allocation).user_data, 0);
+    fixture_end(&b);
 }

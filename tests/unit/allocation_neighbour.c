@@ -2,38 +2,17 @@
  * allocation_neighbour.c - what may not lie next to what: linear and optimal resources in one
  * granule of the device, and two allocations in one atom of a kind that is not coherent.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
-#include "quire/quire.h"
 #include "tests/support/random.h"
 
 enum { GRANULARITY = 1024, ATOM = 64, LIVE = 96, STEPS = 4000 };
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, const quire_memory_options *options)
+static void make(fixture *b, const quire_memory_options *options)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
+    fixture_prepare(b);
     b->fake.info.limits.buffer_image_granularity = GRANULARITY;
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
-}
-
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.objects, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
+    fixture_open(b, options);
 }
 
 /* Something live: where it lies, and whether the device keeps it in an order of its own. */
@@ -44,7 +23,7 @@ typedef struct thing {
     uint64_t first, last; /* bytes of the page */
 } thing;
 
-static quire_allocation make_image(bench *b, uint32_t width, uint32_t height, quire_tiling tiling)
+static quire_allocation make_image(fixture *b, uint32_t width, uint32_t height, quire_tiling tiling)
 {
     quire_image image;
     quire_image_options options = {.width = width, .height = height, .tiling = tiling};
@@ -52,14 +31,14 @@ static quire_allocation make_image(bench *b, uint32_t width, uint32_t height, qu
     return image.allocation;
 }
 
-static quire_allocation make_buffer(bench *b, uint64_t size)
+static quire_allocation make_buffer(fixture *b, uint64_t size)
 {
     quire_buffer buffer;
     CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = size}, &buffer));
     return buffer.allocation;
 }
 
-static quire_allocation make_range(bench *b, uint64_t size, uint64_t alignment)
+static quire_allocation make_range(fixture *b, uint64_t size, uint64_t alignment)
 {
     quire_allocation range;
     quire_allocation_options options = {.size = size, .alignment = alignment};
@@ -67,7 +46,7 @@ static quire_allocation make_range(bench *b, uint64_t size, uint64_t alignment)
     return range;
 }
 
-static thing make_thing(bench *b, test_random *random)
+static thing make_thing(fixture *b, test_random *random)
 {
     uint64_t sort = random_below(random, 4), size = random_size(random, 5000);
     uint32_t side = (uint32_t)random_size(random, 70);
@@ -93,7 +72,7 @@ static bool share_unit(const thing *a, const thing *b, uint64_t unit)
 }
 
 /* Random life; the number of linear images that share a granule with something linear. */
-static uint64_t play(bench *b, uint64_t seed)
+static uint64_t play(fixture *b, uint64_t seed)
 {
     test_random random = {seed};
     thing live[LIVE] = {{.page = 0}};
@@ -122,16 +101,16 @@ UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (uint64_t i = 0; i < 4; i++) { /* D2 */
-        bench b;
+        fixture b;
         make(&b, &(quire_memory_options){.fit = fits[i % 2], .pages = {.page_size = 65536}});
         CHECK(play(&b, i) > 0); /* linear images cost no granule each */
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_tells_so)
 {
-    bench b;
+    fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
     make_buffer(&b, 100);
     quire_allocation image = make_image(&b, 100, 11, QUIRE_TILING_OPTIMAL);
@@ -142,12 +121,12 @@ UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_tells_so)
     CHECK_EQ(info.requested, 1100);
     CHECK_OK(quire_allocation_get_info(b.memory, make_buffer(&b, 100), &info));
     CHECK_EQ(info.offset, 3 * GRANULARITY);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation_neighbour, a_linear_image_lies_as_close_as_a_buffer)
 {
-    bench b;
+    fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
     make_buffer(&b, 64);
     quire_allocation_info info;
@@ -156,14 +135,14 @@ UNIT(allocation_neighbour, a_linear_image_lies_as_close_as_a_buffer)
     CHECK_EQ(info.size, 64);
     CHECK_OK(quire_allocation_get_info(b.memory, make_buffer(&b, 64), &info));
     CHECK_EQ(info.offset, 128);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(allocation_neighbour, ranges_of_a_kind_that_is_not_coherent_share_no_atom)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (int i = 0; i < 2; i++) {
-        bench b;
+        fixture b;
         make(&b, &(quire_memory_options){
                      .kind_mask = 4, .granule = 1, .fit = fits[i], .pages = {.page_size = 65536}});
         test_random random = {77};
@@ -180,25 +159,25 @@ UNIT(allocation_neighbour, ranges_of_a_kind_that_is_not_coherent_share_no_atom)
                 CHECK(!live[k].allocation.id || !share_unit(&made, &live[k], ATOM));
             *t = made;
         }
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(allocation_neighbour, ranges_of_a_coherent_kind_lie_byte_to_byte)
 {
-    bench b;
+    fixture b;
     make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit = QUIRE_FIT_FIRST});
     quire_allocation_info info;
     make_range(&b, 3, 1);
     CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
     CHECK_EQ(info.offset, 3);
     CHECK_EQ(info.size, 5);
-    end(&b);
+    fixture_end(&b);
     make(&b, &(quire_memory_options){.kind_mask = 4, .fit = QUIRE_FIT_FIRST});
     make_range(&b, 3, 1);
     CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
     CHECK_EQ(info.offset, ATOM);
     CHECK_EQ(info.size, ATOM);
     CHECK_EQ(info.requested, 5);
-    end(&b);
+    fixture_end(&b);
 }

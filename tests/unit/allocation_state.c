@@ -2,27 +2,16 @@
  * allocation_state.c - the states of an allocation (reserved, live, mapped, freed) and every call
  * in each of them.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
-#include "quire/quire.h"
-
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, quire_memory_flags flags)
+static void make(fixture *b, quire_memory_flags flags)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    fixture_prepare(b);
     quire_memory_options options = {.flags = flags, .pages = {.page_size = 4096}};
-    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+    fixture_open(b, &options);
 }
 
-static void end(bench *b)
+static void end(fixture *b)
 {
     CHECK_OK(quire_memory_check(b->memory));
     CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing lives any more */
@@ -32,29 +21,22 @@ static void end(bench *b)
     CHECK(b->fake.ended);
 }
 
-static quire_allocation reserve(bench *b, uint64_t size)
+static quire_allocation reserve(fixture *b, uint64_t size)
 {
     quire_allocation allocation;
     CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = size}, &allocation));
     return allocation;
 }
 
-static quire_allocation allocate(bench *b, uint64_t size)
+static quire_allocation allocate(fixture *b, uint64_t size)
 {
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
     return allocation;
 }
 
-static quire_allocation_info info_of(bench *b, quire_allocation allocation)
-{
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b->memory, allocation, &info));
-    return info;
-}
-
 /* Every call that works with the bytes or the life of an allocation answers so. */
-static void expect_all(bench *b, quire_allocation allocation, quire_result code)
+static void expect_all(fixture *b, quire_allocation allocation, quire_result code)
 {
     void *pointer = b;
     char bytes[4] = {0};
@@ -76,7 +58,7 @@ static void expect_all(bench *b, quire_allocation allocation, quire_result code)
 }
 
 /* The calls that ask, name, commit and abort. */
-static void expect_rest(bench *b, quire_allocation allocation, quire_result code)
+static void expect_rest(fixture *b, quire_allocation allocation, quire_result code)
 {
     quire_allocation_info info = {.size = 1};
     quire_native native;
@@ -99,12 +81,12 @@ static void expect_rest(bench *b, quire_allocation allocation, quire_result code
 
 UNIT(allocation_state, a_reserved_range_can_be_asked_about_and_committed)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation_options options = {.size = 100, .name = "mine", .user_data = 9};
     quire_allocation allocation;
     CHECK_OK(quire_reserve(b.memory, &options, &allocation));
-    quire_allocation_info before = info_of(&b, allocation);
+    quire_allocation_info before = fixture_info(&b, allocation);
     CHECK(!before.committed);
     CHECK_EQ(before.requested, 100);
     CHECK_EQ(before.user_data, 9);
@@ -115,7 +97,7 @@ UNIT(allocation_state, a_reserved_range_can_be_asked_about_and_committed)
     CHECK_OK(quire_get_native(b.memory, allocation, &native));
     CHECK_EQ(native.offset, before.offset);
     CHECK_OK(quire_commit(b.memory, allocation));
-    quire_allocation_info after = info_of(&b, allocation);
+    quire_allocation_info after = fixture_info(&b, allocation);
     CHECK(after.committed);
     CHECK_EQ(after.address, before.address);
     CHECK_OK(quire_write(b.memory, allocation, 0, "x", 1));
@@ -125,7 +107,7 @@ UNIT(allocation_state, a_reserved_range_can_be_asked_about_and_committed)
 
 UNIT(allocation_state, a_reserved_range_can_do_nothing_else)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation allocation = reserve(&b, 100);
     expect_all(&b, allocation, QUIRE_ERROR_WRONG_STATE);
@@ -136,7 +118,7 @@ UNIT(allocation_state, a_reserved_range_can_do_nothing_else)
 
 UNIT(allocation_state, a_reserved_range_takes_no_name_no_user_data_and_no_view)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation allocation = reserve(&b, 100);
     quire_view view;
@@ -149,14 +131,14 @@ UNIT(allocation_state, a_reserved_range_takes_no_name_no_user_data_and_no_view)
 
 UNIT(allocation_state, an_aborted_range_is_stale_and_its_bytes_are_free)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation allocation = reserve(&b, 4096);
     CHECK_OK(quire_abort(b.memory, allocation));
     expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
     expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
     quire_allocation next = allocate(&b, 4096);
-    CHECK_EQ(info_of(&b, next).page, 0);
+    CHECK_EQ(fixture_info(&b, next).page, 0);
     CHECK_OK(quire_free(b.memory, next));
     CHECK_EQ(b.fake.pages, 1);
     end(&b);
@@ -164,7 +146,7 @@ UNIT(allocation_state, an_aborted_range_is_stale_and_its_bytes_are_free)
 
 UNIT(allocation_state, a_reservation_counts_like_an_allocation)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     quire_allocation allocation = reserve(&b, 100);
     quire_memory_stats stats;
@@ -180,7 +162,7 @@ UNIT(allocation_state, a_reservation_counts_like_an_allocation)
 
 UNIT(allocation_state, a_reserved_range_is_zeroed_by_its_reserve)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     quire_allocation_options options = {.size = 1000, .zero = true};
     quire_allocation allocation;
@@ -200,20 +182,20 @@ UNIT(allocation_state, a_reserved_range_is_zeroed_by_its_reserve)
 
 UNIT(allocation_state, a_live_one_is_neither_committed_nor_aborted)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation allocation = allocate(&b, 100);
     CHECK_FAILS(quire_commit(b.memory, allocation), QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "committed already");
     CHECK_FAILS(quire_abort(b.memory, allocation), QUIRE_ERROR_WRONG_STATE);
-    CHECK(info_of(&b, allocation).committed);
+    CHECK(fixture_info(&b, allocation).committed);
     CHECK_OK(quire_free(b.memory, allocation));
     end(&b);
 }
 
 UNIT(allocation_state, a_mapped_one_is_not_freed)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation allocation = allocate(&b, 100);
     void *pointer = NULL;
@@ -233,7 +215,7 @@ UNIT(allocation_state, a_mapped_one_is_not_freed)
 
 UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation allocation = allocate(&b, 100);
     CHECK_OK(quire_free(b.memory, allocation));
@@ -241,7 +223,7 @@ UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
     expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
     quire_allocation next = allocate(&b, 100); /* in the same slot and place */
     CHECK(next.id != allocation.id);
-    CHECK_EQ(info_of(&b, next).offset, 0);
+    CHECK_EQ(fixture_info(&b, next).offset, 0);
     expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
     expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
     CHECK_OK(quire_free(b.memory, next));
@@ -250,7 +232,7 @@ UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
 
 UNIT(allocation_state, none_is_invalid_for_every_call)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     expect_all(&b, (quire_allocation){0}, QUIRE_ERROR_INVALID_ARGUMENT);
     expect_rest(&b, (quire_allocation){0}, QUIRE_ERROR_INVALID_ARGUMENT);
@@ -259,7 +241,7 @@ UNIT(allocation_state, none_is_invalid_for_every_call)
 
 UNIT(allocation_state, a_freed_dedicated_one_is_stale_although_its_page_is_gone)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation allocation;
     quire_allocation_options options = {.size = 100, .dedicated = true};
@@ -275,7 +257,7 @@ UNIT(allocation_state, a_freed_dedicated_one_is_stale_although_its_page_is_gone)
 UNIT(allocation_state, freeing_never_takes_host_memory)
 {
     enum { COUNT = 200 };
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation live[COUNT];
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -292,7 +274,7 @@ UNIT(allocation_state, freeing_never_takes_host_memory)
 
 UNIT(allocation_state, destroying_a_memory_never_takes_host_memory)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation live[3000];
     for (int i = 0; i < 3000; i++)

@@ -2,47 +2,12 @@
  * dump.c - the JSON of a memory and of a space, read back: its sums are the figures, its numbers
  * exact, its texts safe whatever they hold, and a sink may refuse at any piece.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
 #include <jansson.h>
 #include <stdio.h>
 
-#include "quire/quire.h"
-
 enum { MOST_TEXT = 1 << 18 };
-
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, const quire_memory_options *options)
-{
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
-}
-
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.objects, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
-}
-
-static quire_allocation allocate(bench *b, const quire_allocation_options *options)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, options, &allocation));
-    return allocation;
-}
 
 /* Gathers text, and refuses one piece when told to. */
 typedef struct gathering {
@@ -101,11 +66,11 @@ static const char *text(const json_t *object, const char *key)
 
 UNIT(dump, a_memory_tells_what_it_is)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.name = "frames",
-                                     .kind_mask = 8,
-                                     .fit = QUIRE_FIT_FIRST,
-                                     .pages = {.page_size = 4096}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.name = "frames",
+                                             .kind_mask = 8,
+                                             .fit = QUIRE_FIT_FIRST,
+                                             .pages = {.page_size = 4096}});
     json_t *root = dump(b.memory);
     CHECK_EQ(number(root, "schema"), QUIRE_JSON_SCHEMA);
     CHECK_STR(text(root, "what"), "memory");
@@ -120,7 +85,7 @@ UNIT(dump, a_memory_tells_what_it_is)
     CHECK_STR(json_string_value(json_array_get(flags, 2)), "HOST_COHERENT");
     CHECK_EQ(json_array_size(json_object_get(root, "pages")), 0);
     json_decref(root);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* Sums over one page's ranges. */
@@ -153,13 +118,14 @@ static void add_page(const json_t *page, sums *s)
 
 UNIT(dump, the_ranges_add_up_to_the_figures)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}});
     quire_allocation live[60];
     for (uint64_t i = 0; i < 60; i++)
-        live[i] = allocate(&b, &(quire_allocation_options){.size = 1 + i * 41,
-                                                           .alignment = UINT64_C(1) << i % 9,
-                                                           .dedicated = i % 9 == 0});
+        live[i] =
+            fixture_allocate(&b, &(quire_allocation_options){.size = 1 + i * 41,
+                                                             .alignment = UINT64_C(1) << i % 9,
+                                                             .dedicated = i % 9 == 0});
     for (int i = 0; i < 60; i += 4)
         CHECK_OK(quire_free(b.memory, live[i]));
     json_t *root = dump(b.memory);
@@ -174,15 +140,15 @@ UNIT(dump, the_ranges_add_up_to_the_figures)
     CHECK_EQ(s.count, number(stats, "allocation_count"));
     CHECK_EQ(s.bytes, number(stats, "reserved_bytes"));
     json_decref(root);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(dump, every_figure_is_the_one_asked_for_directly)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = 4096, .most_pages = 2}});
-    quire_allocation first = allocate(&b, &(quire_allocation_options){.size = 3000}), none;
-    allocate(&b, &(quire_allocation_options){.size = 3000});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096, .most_pages = 2}});
+    quire_allocation first = fixture_allocate(&b, &(quire_allocation_options){.size = 3000}), none;
+    fixture_allocate(&b, &(quire_allocation_options){.size = 3000});
     CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 3000}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_OK(quire_free(b.memory, first));
@@ -224,30 +190,30 @@ UNIT(dump, every_figure_is_the_one_asked_for_directly)
     double reserved = json_number_value(json_object_get(fragmentation, "reserved"));
     CHECK(reserved > s.fragmentation.reserved - 1e-5 && reserved < s.fragmentation.reserved + 1e-5);
     json_decref(root);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(dump, full_passes_are_figures_too)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     json_t *root = dump(b.memory);
     const json_t *stats = json_object_get(root, "stats");
     bool both = json_is_integer(json_object_get(stats, "full_passes")) &&
                 json_is_integer(json_object_get(stats, "full_pass_hits"));
     json_decref(root);
-    end(&b);
+    fixture_end(&b);
     CHECK(both);
 }
 
 UNIT(dump, a_range_tells_what_it_is_with_exact_numbers)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = 4096}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096}});
     quire_buffer buffer;
     quire_image image;
-    quire_allocation range =
-        allocate(&b, &(quire_allocation_options){.size = 100, .name = "layer", .user_data = 12});
+    quire_allocation range = fixture_allocate(
+        &b, &(quire_allocation_options){.size = 100, .name = "layer", .user_data = 12});
     CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 1}, &buffer));
     CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
     json_t *root = dump(b.memory);
@@ -271,7 +237,7 @@ UNIT(dump, a_range_tells_what_it_is_with_exact_numbers)
     gathered.length = 0;
     CHECK_OK(quire_memory_write_json(b.memory, gather, &gathered));
     CHECK_HAS(gathered.text, "\"user_data\":18446744073709551615,");
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- a space ------------------------------------------------------------------------------ */
@@ -337,15 +303,15 @@ UNIT(dump, names_of_any_bytes_make_good_json_and_come_back)
         {"</script><!-- ]]> {}[],:", "</script><!-- ]]> {}[],:"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bench b;
-        make(&b, &(quire_memory_options){.name = names[i].given});
-        allocate(&b, &(quire_allocation_options){.size = 1, .name = names[i].given});
+        fixture b;
+        fixture_make(&b, &(quire_memory_options){.name = names[i].given});
+        fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = names[i].given});
         json_t *root = dump(b.memory);
         const json_t *page = json_array_get(json_object_get(root, "pages"), 0);
         CHECK_STR(text(root, "name"), names[i].back);
         CHECK_STR(text(json_array_get(json_object_get(page, "ranges"), 0), "name"), names[i].back);
         json_decref(root);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -353,10 +319,10 @@ UNIT(dump, names_of_any_bytes_make_good_json_and_come_back)
 
 UNIT(dump, a_sink_may_refuse_at_any_piece)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
     for (int i = 0; i < 100; i++)
-        allocate(&b, &(quire_allocation_options){.size = 1, .name = "some name"});
+        fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "some name"});
     json_decref(dump(b.memory));
     uint64_t all = gathered.pieces;
     CHECK(all > 5);
@@ -367,19 +333,19 @@ UNIT(dump, a_sink_may_refuse_at_any_piece)
         CHECK_HAS(quire_last_error(), "the sink refused");
         CHECK_EQ(gathered.pieces, piece);
     }
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(dump, null_arguments_and_no_host_memory_are_refused)
 {
-    bench b;
-    make(&b, NULL);
-    allocate(&b, &(quire_allocation_options){.size = 1});
+    fixture b;
+    fixture_make(&b, NULL);
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1});
     gathered.refuse = 0;
     CHECK_FAILS(quire_memory_write_json(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_memory_write_json(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(quire_memory_write_json(b.memory, gather, &gathered),
                 QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    end(&b);
+    fixture_end(&b);
 }

@@ -3,48 +3,20 @@
  * given back, and their figures. Dedicated and weakly aligned pages are page_dedicated.c and
  * page_address.c, failures page_fault.c.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
-
-#include "quire/quire.h"
+#include "tests/support/fixture.h"
 
 enum { PAGE = 4096 };
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-/* A fake to be changed before it is opened. */
-static void prepare(bench *b)
-{
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-}
-
-static void open_prepared(bench *b, quire_page_policy pages)
+static void open_prepared(fixture *b, quire_page_policy pages)
 {
     quire_memory_options options = {.name = "weights", .pages = pages};
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+    fixture_open(b, &options);
 }
 
-static void make(bench *b, quire_page_policy pages)
+static void make(fixture *b, quire_page_policy pages)
 {
-    prepare(b);
+    fixture_prepare(b);
     open_prepared(b, pages);
-}
-
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.objects, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
 }
 
 static quire_allocation allocate(quire_memory *memory, uint64_t size)
@@ -95,7 +67,7 @@ static quire_memory_stats stats_of(quire_memory *memory)
 
 UNIT(page, numbers_are_stable_and_the_lowest_free_one_is_used_again)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation full[4];
     for (uint32_t i = 0; i < 4; i++) {
@@ -115,12 +87,12 @@ UNIT(page, numbers_are_stable_and_the_lowest_free_one_is_used_again)
     expect_no_page(b.memory, 5);
     expect_no_page(b.memory, UINT32_MAX);
     CHECK_HAS(quire_last_error(), "no page 4294967295");
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, shared_and_dedicated_pages_count_in_one_row)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 2048});
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 100)), 0);
     quire_allocation dedicated = allocate(b.memory, 2048);
@@ -131,26 +103,26 @@ UNIT(page, shared_and_dedicated_pages_count_in_one_row)
     for (int i = 0; i < 2; i++)
         CHECK_EQ(page_of(b.memory, allocate(b.memory, 1792)), i ? 2 : 0);
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 512)), 1); /* shared in the dedicated's place */
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, a_shared_page_behind_many_dedicated_ones_is_found)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation_options dedicated = {.size = 256, .dedicated = true};
     quire_allocation allocation;
     for (int i = 0; i < 40; i++)
         CHECK_OK(quire_allocate(b.memory, &dedicated, &allocation));
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 100)), 40);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------- */
 
 UNIT(page, a_request_above_the_page_size_gets_a_page_whose_rest_is_shared)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation large = allocate(b.memory, 10000);
     expect_page(b.memory, 0, 10240); /* rounded up to the granularity */
@@ -159,12 +131,12 @@ UNIT(page, a_request_above_the_page_size_gets_a_page_whose_rest_is_shared)
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 9000)), 0);
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 1000)), 0);
     CHECK_EQ(b.fake.last_page.size, PAGE); /* the next one was of the usual size */
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, the_first_page_and_growth_follow_the_policy)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = 1024,
                                  .first_page_size = 512,
                                  .growth_percent = 100,
@@ -178,12 +150,12 @@ UNIT(page, the_first_page_and_growth_follow_the_policy)
         expect_page(b.memory, i, sizes[i]);
     }
     CHECK_EQ(stats_of(b.memory).reserved_bytes, 5632);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, neither_large_nor_dedicated_pages_change_the_growth)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = 1024, .growth_percent = 100, .largest_page = 8192});
     quire_allocation_options dedicated = {.size = 256, .dedicated = true};
     quire_allocation allocation;
@@ -192,13 +164,13 @@ UNIT(page, neither_large_nor_dedicated_pages_change_the_growth)
     expect_page(b.memory, 1, 5120); /* in the place of the first, 1024 */
     allocate(b.memory, 2048);
     expect_page(b.memory, 2, 2048);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, the_devices_largest_page_holds_whatever_the_policy_says)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.info.limits.largest_page = 5000; /* pages of 4864, the granularity being 256 */
     open_prepared(&b, (quire_page_policy){.page_size = 65536});
     allocate(b.memory, 100);
@@ -206,49 +178,49 @@ UNIT(page, the_devices_largest_page_holds_whatever_the_policy_says)
     allocate(b.memory, 4864);
     expect_refused(b.memory, 4865, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                    "4.75 KiB asked: the device makes no page above 4.88 KiB");
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, a_request_as_large_as_the_devices_largest_page_is_granted)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.info.limits.largest_page = 8192;
     open_prepared(&b, (quire_page_policy){.page_size = PAGE});
     allocate(b.memory, 8192);
     expect_page(b.memory, 0, 8192);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, the_next_page_is_told_as_the_devices_limit_makes_it)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.info.limits.largest_page = 4096;
     open_prepared(&b, (quire_page_policy){.page_size = 65536});
     quire_memory_info info;
     CHECK_OK(quire_memory_get_info(b.memory, &info));
     CHECK_EQ(info.page_size, 4096);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, more_than_the_heap_is_refused_without_asking_the_backend)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     expect_refused(b.memory, (UINT64_C(1) << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                    "(1073741825 bytes) asked: the heap of memory kind 0 has 1 GiB in all");
     expect_refused(b.memory, UINT64_MAX, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "1 GiB in all");
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
     CHECK_EQ(stats_of(b.memory).failures, 2);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- limits of number --------------------------------------------------------------------- */
 
 UNIT(page, the_policys_most_pages_hold)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .most_pages = 2});
     quire_allocation first = allocate(b.memory, PAGE), second = allocate(b.memory, 2048);
     expect_refused(b.memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES,
@@ -259,24 +231,24 @@ UNIT(page, the_policys_most_pages_hold)
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 100)), 0);
     CHECK_OK(quire_free(b.memory, second));
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, an_empty_page_makes_way_for_one_that_is_large_enough)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
     CHECK_OK(quire_free(b.memory, allocate(b.memory, PAGE)));
     allocate(b.memory, 2 * PAGE);
     expect_page(b.memory, 0, 2 * PAGE);
     CHECK_EQ(b.fake.pages, 1);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, the_devices_most_pages_are_shared_by_its_memories)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.info.limits.most_pages = 3;
     open_prepared(&b, (quire_page_policy){.page_size = PAGE});
     quire_memory *other = NULL;
@@ -292,14 +264,14 @@ UNIT(page, the_devices_most_pages_are_shared_by_its_memories)
     CHECK_EQ(stats.page_count, 3);
     quire_memory_destroy_all(&other);
     allocate(b.memory, PAGE);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- empty pages -------------------------------------------------------------------------- */
 
 UNIT(page, empty_pages_are_kept_and_used_again)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     for (int round = 0; round < 3; round++) {
         quire_allocation first = allocate(b.memory, PAGE), second = allocate(b.memory, PAGE);
@@ -308,12 +280,12 @@ UNIT(page, empty_pages_are_kept_and_used_again)
     }
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
     CHECK_EQ(stats_of(b.memory).empty_bytes, 2 * PAGE);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, all_empty_pages_are_given_back_when_a_page_must_be_made)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation full[3];
     for (int i = 0; i < 3; i++)
@@ -330,12 +302,12 @@ UNIT(page, all_empty_pages_are_given_back_when_a_page_must_be_made)
     CHECK_OK(quire_allocate(b.memory, &dedicated, &allocation)); /* likewise for a dedicated one */
     CHECK_EQ(page_of(b.memory, allocation), 1);
     CHECK_EQ(b.fake.pages, 2);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation full[5];
     for (int i = 0; i < 5; i++)
@@ -359,5 +331,5 @@ UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
     CHECK_EQ(b.fake.pages, 1);
     CHECK_FAILS(quire_memory_trim(NULL, 0, &released), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(released, 0);
-    end(&b);
+    fixture_end(&b);
 }

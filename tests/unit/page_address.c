@@ -2,42 +2,22 @@
  * page_address.c - pages whose native address is less aligned than what is placed in them:
  * alignments hold for the absolute address all the same, and nothing reaches beyond a page.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
-#include "quire/quire.h"
 #include "tests/support/random.h"
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
 /* Pages `step` bytes above a multiple of 4 GiB, and told to be aligned to `promise`. */
-static void make(bench *b, uint64_t step, uint64_t promise, const quire_memory_options *options)
+static void make(fixture *b, uint64_t step, uint64_t promise, const quire_memory_options *options)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
+    fixture_prepare(b);
     b->fake.address_step = step;
     b->fake.info.limits.page_alignment = promise;
     b->fake.info.limits.page_granularity = 16;
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
-}
-
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
+    fixture_open(b, options);
 }
 
 /* An allocation is aligned where it lies and inside its page. */
-static quire_allocation_info expect_good(bench *b, quire_allocation allocation, uint64_t size,
+static quire_allocation_info expect_good(fixture *b, quire_allocation allocation, uint64_t size,
                                          uint64_t alignment)
 {
     quire_allocation_info info;
@@ -52,7 +32,7 @@ static quire_allocation_info expect_good(bench *b, quire_allocation allocation, 
     return info;
 }
 
-static quire_allocation_info allocate(bench *b, uint64_t size, uint64_t alignment, bool dedicated)
+static quire_allocation_info allocate(fixture *b, uint64_t size, uint64_t alignment, bool dedicated)
 {
     quire_allocation allocation;
     quire_allocation_options options = {
@@ -63,14 +43,14 @@ static quire_allocation_info allocate(bench *b, uint64_t size, uint64_t alignmen
 
 static void try_all_alignments(uint64_t step, quire_fit fit, bool dedicated)
 {
-    bench b;
+    fixture b;
     make(&b, step, step, &(quire_memory_options){.fit = fit, .pages = {.page_size = 65536}});
     for (uint64_t alignment = 1; alignment <= UINT64_C(2) << 20; alignment *= 2) {
         allocate(&b, 1, alignment, dedicated);
         allocate(&b, 1000, alignment, dedicated);
         allocate(&b, 65536, alignment, dedicated); /* a page made for it must hold the slack too */
     }
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_address, every_alignment_holds_on_pages_at_64)
@@ -93,7 +73,7 @@ UNIT(page_address, every_alignment_holds_on_dedicated_pages)
 
 UNIT(page_address, a_dedicated_allocation_keeps_its_left_padding)
 {
-    bench b;
+    fixture b;
     make(&b, 64, 64, &(quire_memory_options){.pages = {.page_size = 65536}});
     quire_allocation_info info = allocate(&b, 1000, 1024, true);
     CHECK_EQ(info.left_padding, 960);
@@ -102,23 +82,23 @@ UNIT(page_address, a_dedicated_allocation_keeps_its_left_padding)
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.live_bytes, 1960);
     CHECK_EQ(stats.reserved_bytes, 2048); /* four granules and the slack, and not more */
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_address, a_page_above_a_granule_gives_it_all_to_its_region)
 {
-    bench b;
+    fixture b;
     make(&b, 512, 512, &(quire_memory_options){.pages = {.page_size = 4096}});
     CHECK_EQ(allocate(&b, 4096, 1, false).offset, 0);
     CHECK_EQ(b.fake.pages, 1);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_address, random_sequences_keep_alignment_on_weak_pages)
 {
     static const uint64_t steps[] = {16, 64, 48, 208, 65536 + 16};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        bench b;
+        fixture b;
         make(&b, steps[i], 16, &(quire_memory_options){.pages = {.page_size = 65536}});
         test_random random = {i};
         quire_allocation live[64] = {{0}};
@@ -135,7 +115,7 @@ UNIT(page_address, random_sequences_keep_alignment_on_weak_pages)
             CHECK_OK(quire_allocate(b.memory, &options, at));
             expect_good(&b, *at, size, alignment);
         }
-        end(&b);
+        fixture_end(&b);
     }
 }
 
@@ -145,7 +125,7 @@ UNIT(page_address, random_sequences_keep_alignment_on_weak_pages)
  */
 static void try_broken_promise(uint64_t promise, bool dedicated)
 {
-    bench b;
+    fixture b;
     make(&b, 64, promise, &(quire_memory_options){.pages = {.page_size = 4096}});
     quire_allocation allocation;
     quire_allocation_options options = {.size = 4096, .alignment = 4096, .dedicated = dedicated};
@@ -153,7 +133,7 @@ static void try_broken_promise(uint64_t promise, bool dedicated)
         expect_good(&b, allocation, 4096, 4096);
     else
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_BACKEND_FAILURE);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_address, a_shared_page_less_aligned_than_promised_is_the_backends_failure)
@@ -171,19 +151,19 @@ UNIT(page_address, nothing_reaches_beyond_a_dedicated_page_less_aligned_than_pro
 /* Flushes reach over whole atoms of the page: neighbours could not be kept apart. */
 UNIT(page_address, a_kind_with_atoms_needs_pages_aligned_to_them)
 {
-    bench b;
+    fixture b;
     make(&b, 32, 32, &(quire_memory_options){.kind_mask = 1});
     quire_memory *memory = NULL;
     quire_memory_options flushed = {.kind_mask = 4}; /* not coherent, the atom is 64 */
     CHECK_FAILS(quire_memory_create(b.device, &flushed, &memory), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "kind 2 is flushed in atoms of 64 B");
     CHECK_HAS(quire_last_error(), "pages to 32 B only");
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_address, neighbours_share_no_atom)
 {
-    bench b;
+    fixture b;
     make(&b, 64, 64,
          &(quire_memory_options){.kind_mask = 4, .pages = {.page_size = 4096}}); /* not coherent */
     quire_allocation both[2];
@@ -197,5 +177,5 @@ UNIT(page_address, neighbours_share_no_atom)
         CHECK(b.fake.last_sync_offset >= info.offset);
         CHECK(b.fake.last_sync_offset + b.fake.last_sync_size <= info.offset + info.size);
     }
-    end(&b);
+    fixture_end(&b);
 }

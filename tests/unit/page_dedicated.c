@@ -1,38 +1,17 @@
 /*
  * page_dedicated.c - pages of one allocation: when they are made, what they are, when they go.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
-
-#include "quire/quire.h"
+#include "tests/support/fixture.h"
 
 enum { PAGE = 4096 };
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, quire_page_policy pages)
+static void make(fixture *b, quire_page_policy pages)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, &(quire_memory_options){.pages = pages}, &b->memory));
+    fixture_prepare(b);
+    fixture_open(b, &(quire_memory_options){.pages = pages});
 }
 
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.objects, 0);
-    CHECK(b->fake.ended);
-}
-
-static quire_allocation allocate(bench *b, uint64_t size, bool dedicated)
+static quire_allocation allocate(fixture *b, uint64_t size, bool dedicated)
 {
     quire_allocation allocation;
     quire_allocation_options options = {.size = size, .dedicated = dedicated};
@@ -40,17 +19,10 @@ static quire_allocation allocate(bench *b, uint64_t size, bool dedicated)
     return allocation;
 }
 
-static quire_allocation_info info_of(bench *b, quire_allocation allocation)
-{
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b->memory, allocation, &info));
-    return info;
-}
-
 /* The allocation has a page of its own of this size. */
-static void expect_dedicated(bench *b, quire_allocation allocation, uint64_t page_size)
+static void expect_dedicated(fixture *b, quire_allocation allocation, uint64_t page_size)
 {
-    quire_allocation_info info = info_of(b, allocation);
+    quire_allocation_info info = fixture_info(b, allocation);
     quire_page_info page;
     CHECK(info.dedicated);
     CHECK_EQ(info.offset, 0);
@@ -66,55 +38,55 @@ static void expect_dedicated(bench *b, quire_allocation allocation, uint64_t pag
 
 UNIT(page_dedicated, asked_for_by_a_flag)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation own = allocate(&b, 100, true);
     expect_dedicated(&b, own, 256);
-    CHECK_EQ(info_of(&b, own).size, 100);
-    CHECK_EQ(info_of(&b, own).requested, 100);
-    CHECK(!info_of(&b, allocate(&b, 100, false)).dedicated);
+    CHECK_EQ(fixture_info(&b, own).size, 100);
+    CHECK_EQ(fixture_info(&b, own).requested, 100);
+    CHECK(!fixture_info(&b, allocate(&b, 100, false)).dedicated);
     expect_dedicated(&b, allocate(&b, 100, true), 256);
     CHECK_EQ(b.fake.pages, 3);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, the_rest_of_the_page_is_nobodys)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation own = allocate(&b, 300, true);
     expect_dedicated(&b, own, 512);
-    CHECK(info_of(&b, allocate(&b, 10, false)).page != info_of(&b, own).page);
-    end(&b);
+    CHECK(fixture_info(&b, allocate(&b, 10, false)).page != fixture_info(&b, own).page);
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, from_the_threshold_on)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 1000});
-    CHECK(!info_of(&b, allocate(&b, 999, false)).dedicated);
+    CHECK(!fixture_info(&b, allocate(&b, 999, false)).dedicated);
     expect_dedicated(&b, allocate(&b, 1000, false), 1024);
     expect_dedicated(&b, allocate(&b, 100000, false), 100096);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, the_threshold_looks_at_what_was_asked_not_at_the_padding)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE,
                                  .dedicated_threshold = 1000,
                                  .size_granularity = 512,
                                  .extra_padding = 600});
-    CHECK(!info_of(&b, allocate(&b, 999, false)).dedicated);
+    CHECK(!fixture_info(&b, allocate(&b, 999, false)).dedicated);
     quire_allocation own = allocate(&b, 1000, false);
     expect_dedicated(&b, own, 2048);
-    CHECK_EQ(info_of(&b, own).size, 2048); /* 1000 + 600, rounded up */
-    end(&b);
+    CHECK_EQ(fixture_info(&b, own).size, 2048); /* 1000 + 600, rounded up */
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, one_page_per_object)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS});
     for (uint64_t i = 1; i <= 5; i++)
         expect_dedicated(&b, allocate(&b, i * 256, false), i * 256);
@@ -124,12 +96,12 @@ UNIT(page_dedicated, one_page_per_object)
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.largest_free, 0);
     CHECK_EQ(stats.free_bytes, 0);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, given_back_at_once)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation own = allocate(&b, 5000, true), shared = allocate(&b, 100, false);
     CHECK_EQ(b.fake.pages, 2);
@@ -143,24 +115,24 @@ UNIT(page_dedicated, given_back_at_once)
     CHECK_EQ(stats.pages_created, 2);
     CHECK_EQ(stats.pages_destroyed, 1);
     CHECK_EQ(stats.empty_bytes, PAGE);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, a_trim_leaves_it_alone)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation own = allocate(&b, 100, true);
     uint64_t released = 1;
     CHECK_OK(quire_memory_trim(b.memory, 0, &released));
     CHECK_EQ(released, 0);
     expect_dedicated(&b, own, 256);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, an_abort_gives_it_back_too)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation own;
     quire_allocation_options options = {.size = 100, .dedicated = true};
@@ -168,25 +140,25 @@ UNIT(page_dedicated, an_abort_gives_it_back_too)
     CHECK_EQ(b.fake.pages, 1);
     CHECK_OK(quire_abort(b.memory, own));
     CHECK_EQ(b.fake.pages, 0);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, as_many_as_the_policy_has_pages)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .most_pages = 2});
     quire_allocation first = allocate(&b, 1, false), none;
     allocate(&b, 1, false);
     CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_OK(quire_free(b.memory, first));
-    CHECK_EQ(info_of(&b, allocate(&b, 1, false)).page, 0);
-    end(&b);
+    CHECK_EQ(fixture_info(&b, allocate(&b, 1, false)).page, 0);
+    fixture_end(&b);
 }
 
 UNIT(page_dedicated, not_made_smaller_when_the_backend_has_too_little)
 {
-    bench b;
+    fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     b.fake.page_budget = 8192;
     quire_allocation none;
@@ -195,5 +167,5 @@ UNIT(page_dedicated, not_made_smaller_when_the_backend_has_too_little)
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
     CHECK_EQ(quire_last_native_code(), -7);
     CHECK_HAS(quire_last_error(), "the fake is full");
-    end(&b);
+    fixture_end(&b);
 }

@@ -2,65 +2,38 @@
  * page_fault.c - pages that cannot be made as wished: a backend with too little memory, one that
  * fails to make or map a page, one that does not keep its promises, and host memory running out.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
-
-#include "quire/quire.h"
+#include "tests/support/fixture.h"
 
 enum { PAGE = 65536 };
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void prepare(bench *b)
-{
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-}
-
 /* A memory with small pages, host-visible or not. */
-static void open_prepared(bench *b, quire_memory_flags flags, uint64_t page_size)
+static void open_prepared(fixture *b, quire_memory_flags flags, uint64_t page_size)
 {
     quire_memory_options options = {.flags = flags, .pages = {.page_size = page_size}};
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+    fixture_open(b, &options);
 }
 
-static void make(bench *b, quire_memory_flags flags)
+static void make(fixture *b, quire_memory_flags flags)
 {
-    prepare(b);
+    fixture_prepare(b);
     open_prepared(b, flags, PAGE);
 }
 
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.page_bytes, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
-}
-
-static quire_allocation allocate(bench *b, uint64_t size)
+static quire_allocation allocate(fixture *b, uint64_t size)
 {
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
     return allocation;
 }
 
-static uint64_t page_size(bench *b, uint32_t page)
+static uint64_t page_size(fixture *b, uint32_t page)
 {
     quire_page_info info;
     CHECK_OK(quire_page_get_info(b->memory, page, &info));
     return info.size;
 }
 
-static quire_memory_stats stats_of(bench *b)
+static quire_memory_stats stats_of(fixture *b)
 {
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b->memory, &stats));
@@ -68,7 +41,7 @@ static quire_memory_stats stats_of(bench *b)
 }
 
 /* The allocation fails so, and leaves nothing of the page it wanted. */
-static void expect_nothing_left(bench *b, const quire_allocation_options *options,
+static void expect_nothing_left(fixture *b, const quire_allocation_options *options,
                                 quire_result code)
 {
     quire_memory_stats before = stats_of(b);
@@ -92,7 +65,7 @@ static void expect_nothing_left(bench *b, const quire_allocation_options *option
 
 UNIT(page_fault, a_smaller_page_is_made_where_the_backend_has_too_little)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     b.fake.page_budget = PAGE / 4;
     allocate(&b, 1000);
@@ -101,12 +74,12 @@ UNIT(page_fault, a_smaller_page_is_made_where_the_backend_has_too_little)
     b.fake.page_budget = 0;
     allocate(&b, PAGE / 4); /* the policy goes on from what it said, not from what was had */
     CHECK_EQ(page_size(&b, 1), PAGE);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_fault, a_page_becomes_no_smaller_than_its_request)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     b.fake.page_budget = 1024;
     expect_nothing_left(&b, &(quire_allocation_options){.size = 5000},
@@ -117,34 +90,34 @@ UNIT(page_fault, a_page_becomes_no_smaller_than_its_request)
               "memory 'memory' (kind 0, DEVICE_LOCAL): 4.88 KiB at alignment 1");
     CHECK(b.fake.last_page.size >= 5120);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 5); /* 64, 32, 16, 8 and 5 KiB */
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_fault, a_request_is_not_refused_while_the_backend_has_enough_for_it)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     b.fake.page_budget = 30 * 1024; /* a page of 32 KiB is too large, one of 16 KiB too small */
     allocate(&b, 20 * 1024);
     CHECK(page_size(&b, 0) >= 20 * 1024);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_fault, other_failures_are_not_tried_again)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
     expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_DEVICE_LOST);
     CHECK_EQ(b.fake.fallible_calls, 1);
     CHECK_EQ(quire_last_native_code(), -13);
     CHECK_HAS(quire_last_error(), "fake failure 1");
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_fault, what_fits_a_page_is_found_after_the_refusal)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     quire_allocation most = allocate(&b, PAGE - 1024);
     fake_fail(&b.fake, 1, true, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
@@ -154,27 +127,27 @@ UNIT(page_fault, what_fits_a_page_is_found_after_the_refusal)
     allocate(&b, 1024);
     CHECK_OK(quire_free(b.memory, most));
     allocate(&b, 2048);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_fault, each_size_asked_of_the_backend_is_a_multiple_of_its_granularity)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.info.limits.page_granularity = 4096;
     open_prepared(&b, QUIRE_DEVICE_LOCAL, 3 * 4096);
     b.fake.page_budget = 4096;
     allocate(&b, 100);
     CHECK_EQ(page_size(&b, 0), 4096); /* half of three is one */
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- failing to map ----------------------------------------------------------------------- */
 
 UNIT(page_fault, a_page_that_cannot_be_mapped_is_given_back)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     fake_fail(&b.fake, 2, false, QUIRE_ERROR_NOT_PERMITTED); /* create, map */
     expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_NOT_PERMITTED);
@@ -184,17 +157,17 @@ UNIT(page_fault, a_page_that_cannot_be_mapped_is_given_back)
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     allocate(&b, 100); /* D9: not unmappable for ever */
     CHECK_EQ(b.fake.maps, 1);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_fault, a_dedicated_page_that_cannot_be_mapped_is_given_back)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     fake_fail(&b.fake, 2, false, QUIRE_ERROR_BACKEND_FAILURE);
     expect_nothing_left(&b, &(quire_allocation_options){.size = 100, .dedicated = true},
                         QUIRE_ERROR_BACKEND_FAILURE);
-    end(&b);
+    fixture_end(&b);
 }
 
 static quire_result map_to_null(void *state, const quire_native_page *page, void **pointer)
@@ -207,13 +180,13 @@ static quire_result map_to_null(void *state, const quire_native_page *page, void
 
 UNIT(page_fault, a_page_mapped_to_null_is_the_backends_failure)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.table.map = map_to_null;
     open_prepared(&b, QUIRE_HOST_VISIBLE, PAGE);
     expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_HAS(quire_last_error(), "mapped a page to NULL");
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- sizes that are not as asked ---------------------------------------------------------- */
@@ -238,20 +211,20 @@ static quire_result create_larger(void *state, const quire_page_request *request
 
 UNIT(page_fault, a_page_smaller_than_asked_is_the_backends_failure)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     real_page_create = b.fake.table.page_create;
     b.fake.table.page_create = create_smaller;
     open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
     expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_HAS(quire_last_error(), "63.75 KiB where 64 KiB were asked");
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_fault, a_page_larger_than_asked_is_used_as_far_as_granules_go)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     real_page_create = b.fake.table.page_create;
     b.fake.table.page_create = create_larger;
     open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
@@ -261,7 +234,7 @@ UNIT(page_fault, a_page_larger_than_asked_is_used_as_far_as_granules_go)
     CHECK_EQ(b.fake.pages, 2);
     CHECK_EQ(page_size(&b, 1), PAGE + 1000);
     CHECK_EQ(stats_of(&b).reserved_bytes, b.fake.page_bytes);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- host memory -------------------------------------------------------------------------- */
@@ -271,7 +244,7 @@ UNIT(page_fault, each_host_allocation_that_fails_on_the_way_leaves_nothing)
     for (int kind = 0; kind < 2; kind++) {
         uint64_t call = 1;
         for (;; call++) {
-            bench b;
+            fixture b;
             make(&b, QUIRE_HOST_VISIBLE);
             quire_allocation_options options = {
                 .size = 100, .name = "layer", .dedicated = kind == 1};
@@ -285,7 +258,7 @@ UNIT(page_fault, each_host_allocation_that_fails_on_the_way_leaves_nothing)
                 CHECK_EQ(b.fake.pages, 0);
                 allocate(&b, 100);
             }
-            end(&b);
+            fixture_end(&b);
             if (!result)
                 break;
         }

@@ -1,46 +1,25 @@
 /*
  * page_info.c - what a page tells of itself, and what the backend is told when one is made.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
-
-#include "quire/quire.h"
+#include "tests/support/fixture.h"
 
 enum { PAGE = 4096 };
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, const quire_memory_options *options)
+static void make(fixture *b, const quire_memory_options *options)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
+    fixture_prepare(b);
     b->fake.info.exportable = true;
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
+    fixture_open(b, options);
 }
 
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended);
-}
-
-static quire_allocation allocate(bench *b, uint64_t size)
+static quire_allocation allocate(fixture *b, uint64_t size)
 {
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
     return allocation;
 }
 
-static quire_page_info page_info(bench *b, uint32_t page)
+static quire_page_info page_info(fixture *b, uint32_t page)
 {
     quire_page_info info;
     CHECK_OK(quire_page_get_info(b->memory, page, &info));
@@ -49,7 +28,7 @@ static quire_page_info page_info(bench *b, uint32_t page)
 
 UNIT(page_info, figures_follow_the_allocations_and_the_peak_stays)
 {
-    bench b;
+    fixture b;
     make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_allocation first = allocate(&b, 1000), second = allocate(&b, 500);
     quire_page_info info = page_info(&b, 0);
@@ -70,12 +49,12 @@ UNIT(page_info, figures_follow_the_allocations_and_the_peak_stays)
     CHECK_EQ(info.largest_free, PAGE);
     CHECK_EQ(info.allocation_count, 0);
     CHECK_EQ(info.peak_live_bytes, 1536);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_info, the_largest_free_range_may_lie_anywhere)
 {
-    bench b;
+    fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
     quire_allocation first = allocate(&b, 800), second = allocate(&b, 1800);
     quire_allocation third = allocate(&b, 700);
@@ -86,35 +65,35 @@ UNIT(page_info, the_largest_free_range_may_lie_anywhere)
     CHECK_EQ(page_info(&b, 0).largest_free, 1496); /* behind again, merged */
     CHECK_OK(quire_free(b.memory, second));
     CHECK_EQ(page_info(&b, 0).largest_free, PAGE);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_info, a_new_page_under_an_old_number_starts_its_peak_again)
 {
-    bench b;
+    fixture b;
     make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     CHECK_OK(quire_free(b.memory, allocate(&b, PAGE)));
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     allocate(&b, 256);
     CHECK_EQ(page_info(&b, 0).peak_live_bytes, 256);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_info, left_padding_counts_as_live)
 {
-    bench b;
+    fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
     allocate(&b, 10);
     quire_allocation aligned;
     quire_allocation_options options = {.size = 100, .alignment = 256};
     CHECK_OK(quire_allocate(b.memory, &options, &aligned));
     CHECK_EQ(page_info(&b, 0).live_bytes, 356);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_info, a_host_visible_page_is_mappable_and_addresses_are_the_backends)
 {
-    bench b;
+    fixture b;
     make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}});
     allocate(&b, PAGE);
     allocate(&b, PAGE);
@@ -122,24 +101,24 @@ UNIT(page_info, a_host_visible_page_is_mappable_and_addresses_are_the_backends)
     CHECK_EQ(page_info(&b, 0).address, UINT64_C(4) << 30);
     CHECK_EQ(page_info(&b, 1).address, UINT64_C(8) << 30);
     CHECK_EQ(b.fake.maps, 2); /* mapped when made */
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_info, nobody_asks_without_a_memory_or_room_for_the_answer)
 {
-    bench b;
+    fixture b;
     make(&b, NULL);
     quire_page_info info = {.size = 1};
     CHECK_FAILS(quire_page_get_info(NULL, 0, &info), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(info.size, 0);
     CHECK_FAILS(quire_page_get_info(b.memory, 0, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_page_get_info(b.memory, 0, &info), QUIRE_ERROR_OUT_OF_RANGE);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_info, the_backend_is_told_what_the_page_is_for)
 {
-    bench b;
+    fixture b;
     quire_intent shared = {.host_write = true, .exportable = true};
     make(&b, &(quire_memory_options){.name = "frames",
                                      .intent = &shared,
@@ -157,16 +136,16 @@ UNIT(page_info, the_backend_is_told_what_the_page_is_for)
     CHECK_OK(quire_allocate(b.memory, &options, &dedicated));
     CHECK(told->dedicated);
     CHECK_EQ(told->size, 512);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(page_info, a_memory_without_that_intent_asks_for_no_export)
 {
-    bench b;
+    fixture b;
     make(&b, NULL);
     allocate(&b, 100);
     CHECK(!b.fake.last_page.exportable);
     CHECK_EQ(b.fake.last_page.alignment, UINT64_C(2) << 20);
     CHECK_EQ(b.fake.last_page.size, UINT64_C(32) << 20);
-    end(&b);
+    fixture_end(&b);
 }

@@ -2,48 +2,21 @@
  * picture.c - the SVG of a memory is well-formed XML whatever the names hold, shows every page and
  * every range, and lies inside its own frame.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "quire/quire.h"
-
 enum { MOST_TEXT = 1 << 20, MOST_DEPTH = 16 };
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, uint64_t address_step, const quire_memory_options *options)
+static void make(fixture *b, uint64_t address_step, const quire_memory_options *options)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
+    fixture_prepare(b);
     b->fake.address_step = address_step;
     if (address_step)
         b->fake.info.limits.page_alignment = address_step;
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
-}
-
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK(b->fake.ended);
-}
-
-static quire_allocation allocate(bench *b, const quire_allocation_options *options)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, options, &allocation));
-    return allocation;
+    fixture_open(b, options);
 }
 
 typedef struct gathering {
@@ -180,7 +153,7 @@ static survey check_xml(const char *at)
     return s;
 }
 
-static survey draw(bench *b)
+static survey draw(fixture *b)
 {
     g.length = g.pieces = g.refuse = 0;
     CHECK_OK(quire_memory_write_svg(b->memory, gather, NULL));
@@ -192,24 +165,25 @@ static survey draw(bench *b)
 
 UNIT(picture, a_memory_without_pages_is_a_frame_with_a_heading)
 {
-    bench b;
+    fixture b;
     make(&b, 0, &(quire_memory_options){.name = "weights"});
     survey s = draw(&b);
     CHECK_EQ(s.titles, 0);
     CHECK_EQ(s.rects, 2); /* the background and the hatch */
     CHECK_HAS(g.text, "weights: 0 B live in 0 allocations, 0 B reserved in 0 pages");
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(picture, every_page_allocation_and_padding_is_drawn)
 {
-    bench b;
+    fixture b;
     make(&b, 0, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}});
     for (uint64_t i = 0; i < 8; i++)
-        allocate(&b, &(quire_allocation_options){.size = 1000,
-                                                 .alignment = i % 2 ? 64 : 1,
-                                                 .name = i % 3 ? "layer" : NULL});
-    allocate(&b, &(quire_allocation_options){.size = 100, .dedicated = true, .name = "own"});
+        fixture_allocate(&b, &(quire_allocation_options){.size = 1000,
+                                                         .alignment = i % 2 ? 64 : 1,
+                                                         .name = i % 3 ? "layer" : NULL});
+    fixture_allocate(&b,
+                     &(quire_allocation_options){.size = 100, .dedicated = true, .name = "own"});
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     survey s = draw(&b);
@@ -222,16 +196,16 @@ UNIT(picture, every_page_allocation_and_padding_is_drawn)
     CHECK_HAS(g.text, "<title>own: page ");
     CHECK_HAS(g.text, " (own)</text>");
     CHECK_HAS(g.text, "<title>page 0: 4 KiB</title>");
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(picture, a_name_has_one_colour)
 {
-    bench b;
+    fixture b;
     make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
-    allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
-    allocate(&b, &(quire_allocation_options){.size = 1, .name = "other"});
-    allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "other"});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
     draw(&b);
     unsigned hues[3] = {0};
     const char *at = g.text;
@@ -243,28 +217,28 @@ UNIT(picture, a_name_has_one_colour)
     }
     CHECK(hues[0] == hues[2] && hues[0] != hues[1]);
     CHECK(strstr(at, "hsl(") == NULL);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(picture, all_pages_lie_in_the_frame)
 {
-    bench b;
+    fixture b;
     make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
     for (int i = 0; i < 40; i++)
-        allocate(&b, &(quire_allocation_options){.size = 4096, .dedicated = i % 4 == 0});
+        fixture_allocate(&b, &(quire_allocation_options){.size = 4096, .dedicated = i % 4 == 0});
     survey s = draw(&b);
     CHECK(s.height > 40 * 22);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(picture, weakly_aligned_pages_lie_in_the_frame_too)
 {
-    bench b;
+    fixture b;
     make(&b, 16, &(quire_memory_options){.pages = {.page_size = 4096}});
     for (int i = 0; i < 10; i++)
-        allocate(&b, &(quire_allocation_options){.size = 3000});
+        fixture_allocate(&b, &(quire_allocation_options){.size = 3000});
     draw(&b);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(picture, hostile_names_stay_text)
@@ -285,41 +259,41 @@ UNIT(picture, hostile_names_stay_text)
         {"%s%n%x", "%s%n%x"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bench b;
+        fixture b;
         char part[128];
         make(&b, 0, &(quire_memory_options){.name = names[i].name});
-        allocate(&b, &(quire_allocation_options){.size = 1, .name = names[i].name});
+        fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = names[i].name});
         draw(&b);
         snprintf(part, sizeof part, "<title>%s: page 0", names[i].drawn);
         CHECK_HAS(g.text, part);
         snprintf(part, sizeof part, ">%s: 256 B live", names[i].drawn);
         CHECK_HAS(g.text, part);
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(picture, the_longest_names_are_drawn_whole)
 {
-    bench b;
+    fixture b;
     char name[QUIRE_LONGEST_NAME + 1];
     memset(name, '&', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     make(&b, 0, &(quire_memory_options){.name = name});
-    allocate(&b, &(quire_allocation_options){.size = 1, .name = name});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = name});
     draw(&b);
     int entities = 0;
     for (const char *at = g.text; (at = strstr(at, "&amp;")) != NULL; at++)
         entities++;
     CHECK_EQ(entities, 2 * QUIRE_LONGEST_NAME);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(picture, a_sink_may_refuse_at_any_piece)
 {
-    bench b;
+    fixture b;
     make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
     for (int i = 0; i < 40; i++)
-        allocate(&b, &(quire_allocation_options){.size = 256, .name = "some name"});
+        fixture_allocate(&b, &(quire_allocation_options){.size = 256, .name = "some name"});
     draw(&b);
     uint64_t all = g.pieces;
     CHECK(all > 3);
@@ -333,5 +307,5 @@ UNIT(picture, a_sink_may_refuse_at_any_piece)
     CHECK_FAILS(quire_memory_write_svg(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(quire_memory_write_svg(b.memory, gather, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    end(&b);
+    fixture_end(&b);
 }

@@ -2,38 +2,28 @@
  * resource.c - buffers: their options and what is told of them, with and without native objects;
  * handles of the wrong sort. Images are resource_image.c, failing objects resource_object.c.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
 #include "quire/host.h"
-#include "quire/quire.h"
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, quire_memory_flags flags)
+static void make(fixture *b, quire_memory_flags flags)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    fixture_prepare(b);
     quire_memory_options options = {.flags = flags, .fit = QUIRE_FIT_FIRST};
-    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+    fixture_open(b, &options);
 }
 
 /* On the host backend: no native objects. */
-static void make_host(bench *b, quire_memory_flags flags)
+static void make_host(fixture *b, quire_memory_flags flags)
 {
-    *b = (bench){.device = NULL};
+    *b = (fixture){.device = NULL};
     quire_host_options host = {.device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&host, &b->device));
     quire_memory_options options = {.flags = flags, .fit = QUIRE_FIT_FIRST};
     CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
 }
 
-static void end(bench *b)
+static void end(fixture *b)
 {
     CHECK_OK(quire_memory_check(b->memory));
     quire_memory_destroy_all(&b->memory);
@@ -46,14 +36,14 @@ static void end(bench *b)
 
 #define BUFFER(b, ...) create((b), &(quire_buffer_options){__VA_ARGS__})
 
-static quire_buffer create(bench *b, const quire_buffer_options *options)
+static quire_buffer create(fixture *b, const quire_buffer_options *options)
 {
     quire_buffer buffer;
     CHECK_OK(quire_buffer_create(b->memory, options, &buffer));
     return buffer;
 }
 
-static quire_buffer_info info_of(bench *b, quire_buffer buffer)
+static quire_buffer_info info_of(fixture *b, quire_buffer buffer)
 {
     quire_buffer_info info;
     CHECK_OK(quire_buffer_get_info(b->memory, buffer, &info));
@@ -62,7 +52,7 @@ static quire_buffer_info info_of(bench *b, quire_buffer buffer)
 
 UNIT(resource, a_buffer_is_for_storage_and_both_transfers_by_default)
 {
-    bench b;
+    fixture b;
     make_host(&b, QUIRE_DEVICE_LOCAL);
     quire_buffer buffer = BUFFER(&b, .size = 100, .user_data = 5, .name = "weights");
     quire_buffer_info info = info_of(&b, buffer);
@@ -83,7 +73,7 @@ UNIT(resource, a_buffer_is_for_storage_and_both_transfers_by_default)
 
 UNIT(resource, a_buffer_is_aligned_as_the_device_and_the_caller_ask)
 {
-    bench b;
+    fixture b;
     make_host(&b, QUIRE_DEVICE_LOCAL);
     BUFFER(&b, .size = 10);
     CHECK_EQ(info_of(&b, BUFFER(&b, .size = 10)).place.offset, 64);
@@ -94,7 +84,7 @@ UNIT(resource, a_buffer_is_aligned_as_the_device_and_the_caller_ask)
 
 UNIT(resource, every_usage_of_buffers_is_kept_and_no_other_taken)
 {
-    bench b;
+    fixture b;
     make_host(&b, QUIRE_DEVICE_LOCAL);
     for (int bit = 0; bit < 32; bit++) {
         quire_usage usage = UINT32_C(1) << bit;
@@ -132,7 +122,7 @@ UNIT(resource, wrong_buffer_options_are_refused_before_any_object_is_made)
         {{.size = 1, .host_read = true}, QUIRE_ERROR_NOT_HOST_VISIBLE, "not host-visible"},
         {{.size = 1, .host_write = true}, QUIRE_ERROR_NOT_HOST_VISIBLE, "not host-visible"},
     };
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     quire_buffer buffer;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -152,7 +142,7 @@ UNIT(resource, wrong_buffer_options_are_refused_before_any_object_is_made)
 
 UNIT(resource, a_buffer_that_no_heap_holds_is_refused_and_its_object_destroyed)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     static const uint64_t sizes[] = {(UINT64_C(1) << 30) + 1, UINT64_C(1) << 63, UINT64_MAX};
     quire_buffer buffer;
@@ -168,7 +158,7 @@ UNIT(resource, a_buffer_that_no_heap_holds_is_refused_and_its_object_destroyed)
 
 UNIT(resource, a_buffer_can_be_dedicated_zeroed_mapped_written_and_read)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_buffer buffer =
         BUFFER(&b, .size = 100, .dedicated = true, .zero = true, .host_read = true);
@@ -188,7 +178,7 @@ UNIT(resource, a_buffer_can_be_dedicated_zeroed_mapped_written_and_read)
 
 UNIT(resource, a_native_buffer_is_bound_where_it_lies_and_told)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     quire_buffer first = BUFFER(&b, .size = 100), second = BUFFER(&b, .size = 100);
     quire_buffer_info info = info_of(&b, second);
@@ -204,7 +194,7 @@ UNIT(resource, a_native_buffer_is_bound_where_it_lies_and_told)
 
 UNIT(resource, a_backend_may_need_more_than_was_asked_for)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     b.fake.object_needs.size = 5000;
     b.fake.object_needs.alignment = 1024;
@@ -219,7 +209,7 @@ UNIT(resource, a_backend_may_need_more_than_was_asked_for)
 
 UNIT(resource, a_backend_that_needs_less_changes_nothing)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     b.fake.object_needs.size = 10;
     quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
@@ -229,7 +219,7 @@ UNIT(resource, a_backend_that_needs_less_changes_nothing)
 
 UNIT(resource, a_driver_that_wants_a_page_of_its_own_gets_it)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     b.fake.object_needs.dedicated = true;
     quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
@@ -241,7 +231,7 @@ UNIT(resource, a_driver_that_wants_a_page_of_its_own_gets_it)
 
 UNIT(resource, handles_of_another_sort_are_refused)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     quire_buffer buffer = BUFFER(&b, .size = 1);
     quire_image image;
@@ -273,7 +263,7 @@ UNIT(resource, handles_of_another_sort_are_refused)
 
 UNIT(resource, naming_a_buffer_anew_keeps_the_rest)
 {
-    bench b;
+    fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
     quire_buffer buffer = BUFFER(&b, .size = 100, .usage = QUIRE_USAGE_INDEX);
     uint64_t native = info_of(&b, buffer).place.native;

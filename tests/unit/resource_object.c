@@ -2,40 +2,24 @@
  * resource_object.c - native objects of buffers and images on the fake backend: whatever fails on
  * the way, no object and no range is left behind.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
-#include "quire/quire.h"
-
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void prepare(bench *b)
+static void open_prepared(fixture *b)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-}
-
-static void open_prepared(bench *b)
-{
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
     quire_memory_options options = {.name = "frames",
                                     .fit = QUIRE_FIT_FIRST,
                                     .largest_alignment = 4096,
                                     .pages = {.page_size = 65536, .most_pages = 1}};
-    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
+    fixture_open(b, &options);
 }
 
-static void make(bench *b)
+static void make(fixture *b)
 {
-    prepare(b);
+    fixture_prepare(b);
     open_prepared(b);
 }
 
-static void end(bench *b)
+static void end(fixture *b)
 {
     CHECK_OK(quire_memory_check(b->memory));
     CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing lives */
@@ -46,7 +30,7 @@ static void end(bench *b)
 }
 
 /* A buffer (0) or an image (1) of this many bytes. */
-static quire_result create(bench *b, int sort, uint32_t size, quire_allocation *allocation)
+static quire_result create(fixture *b, int sort, uint32_t size, quire_allocation *allocation)
 {
     if (sort)
         return quire_image_create(
@@ -58,7 +42,7 @@ static quire_result create(bench *b, int sort, uint32_t size, quire_allocation *
 }
 
 /* Neither sort can be made: so, saying so, and leaving nothing. */
-static void expect_refused(bench *b, uint32_t size, quire_result code, const char *says)
+static void expect_refused(fixture *b, uint32_t size, quire_result code, const char *says)
 {
     for (int sort = 0; sort < 2; sort++) {
         quire_allocation none = {1};
@@ -76,7 +60,7 @@ static void expect_refused(bench *b, uint32_t size, quire_result code, const cha
 
 UNIT(resource_object, an_object_that_cannot_lie_in_this_kind_is_refused_and_destroyed)
 {
-    bench b;
+    fixture b;
     make(&b);
     b.fake.object_needs.kind_mask = 0xe; /* the memory is of kind 0 */
     expect_refused(&b, 100, QUIRE_ERROR_UNSUPPORTED,
@@ -88,7 +72,7 @@ UNIT(resource_object, an_object_that_cannot_lie_in_this_kind_is_refused_and_dest
 
 UNIT(resource_object, an_object_that_finds_no_place_is_destroyed)
 {
-    bench b;
+    fixture b;
     make(&b);
     expect_refused(&b, (1u << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "has 1 GiB in all");
     CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 2);
@@ -103,7 +87,7 @@ UNIT(resource_object, an_object_that_finds_no_place_is_destroyed)
 
 UNIT(resource_object, an_object_that_wants_more_alignment_than_there_is_is_destroyed)
 {
-    bench b;
+    fixture b;
     make(&b);
     b.fake.object_needs.alignment = 8192;
     expect_refused(&b, 100, QUIRE_ERROR_INVALID_ARGUMENT,
@@ -117,7 +101,7 @@ UNIT(resource_object, each_backend_call_that_fails_leaves_nothing)
     for (int sort = 0; sort < 2; sort++) {
         uint64_t call = 1;
         for (;; call++) {
-            bench b;
+            fixture b;
             make(&b);
             fake_fail(&b.fake, call, false, QUIRE_ERROR_BACKEND_FAILURE);
             quire_allocation allocation = {1};
@@ -144,7 +128,7 @@ UNIT(resource_object, each_host_allocation_that_fails_leaves_nothing)
     for (int sort = 0; sort < 2; sort++) {
         uint64_t call = 1;
         for (;; call++) {
-            bench b;
+            fixture b;
             make(&b);
             test_memory_fail(unit_memory_state(), call, false);
             quire_allocation allocation = {1};
@@ -177,8 +161,8 @@ static quire_result create_without_handle(void *state, const quire_object_reques
 
 UNIT(resource_object, one_with_handle_0_is_the_backends_failure)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.table.object_create = create_without_handle;
     open_prepared(&b);
     expect_refused(&b, 100, QUIRE_ERROR_BACKEND_FAILURE, "an object with handle 0");
@@ -192,7 +176,7 @@ UNIT(resource_object, requirements_that_cannot_be_are_the_backends_failure)
         uint32_t mask;
         const char *says;
     } cases[] = {{0, 1, "alignment 0,"}, {96, 1, "alignment 96,"}, {64, 0, "memory kinds 0x0"}};
-    bench b;
+    fixture b;
     make(&b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         b.fake.object_needs.alignment = cases[i].alignment;
@@ -211,8 +195,8 @@ UNIT(resource_object, requirements_that_cannot_be_are_the_backends_failure)
 
 UNIT(resource_object, without_images_none_are_made)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.table.features &= ~(QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_OBJECTS);
     b.fake.table.image_requirements = NULL;
     b.fake.table.object_create = NULL;
@@ -233,8 +217,8 @@ UNIT(resource_object, without_images_none_are_made)
 
 UNIT(resource_object, objects_without_images_are_buffers_only)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.table.features &= ~QUIRE_BACKEND_IMAGES;
     b.fake.table.image_requirements = NULL;
     open_prepared(&b);
@@ -247,8 +231,8 @@ UNIT(resource_object, objects_without_images_are_buffers_only)
 
 UNIT(resource_object, images_without_objects_are_ranges_as_the_backend_needs_them)
 {
-    bench b;
-    prepare(&b);
+    fixture b;
+    fixture_prepare(&b);
     b.fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
     b.fake.table.object_create = NULL;
     b.fake.table.object_bind = NULL;
@@ -270,7 +254,7 @@ UNIT(resource_object, images_without_objects_are_ranges_as_the_backend_needs_the
 
 UNIT(resource_object, the_backend_sees_resolved_options)
 {
-    bench b;
+    fixture b;
     make(&b);
     quire_requirements needs;
     b.fake.object_needs.size = 0; /* as large as the options say */

@@ -2,37 +2,11 @@
  * stats.c - the figures of memories and devices after known sequences. The check of the records
  * behind them is stats_check.c.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
-
-#include "quire/quire.h"
+#include "tests/support/fixture.h"
 
 enum { PAGE = 65536 };
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, const quire_memory_options *options)
-{
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
-}
-
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK(b->fake.ended);
-}
-
-static quire_allocation allocate(bench *b, uint64_t size)
+static quire_allocation allocate(fixture *b, uint64_t size)
 {
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
@@ -49,7 +23,7 @@ static quire_memory_stats stats_of(quire_memory *memory)
     return stats;
 }
 
-static quire_device_stats device_stats(const bench *b)
+static quire_device_stats device_stats(const fixture *b)
 {
     quire_device_stats stats;
     CHECK_OK(quire_device_get_stats(b->device, &stats));
@@ -60,20 +34,20 @@ static quire_device_stats device_stats(const bench *b)
 
 UNIT(stats, a_new_memory_has_none_but_its_own_records)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     quire_memory_stats stats = stats_of(b.memory);
     CHECK(stats.metadata_bytes > 0);
     stats.metadata_bytes = stats.metadata_peak = 0;
     const quire_memory_stats zero = {0};
     CHECK(!memcmp(&stats, &zero, sizeof zero));
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, figures_follow_the_allocations)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_allocation first = allocate(&b, 1000), second = allocate(&b, 500);
     quire_memory_stats stats = stats_of(b.memory);
     CHECK_EQ(stats.live_bytes, 1024 + 512);
@@ -100,13 +74,13 @@ UNIT(stats, figures_follow_the_allocations)
     CHECK_EQ(stats.empty_bytes, PAGE);
     CHECK_EQ(stats.largest_free, PAGE);
     CHECK_EQ(stats.frees, 2);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, left_padding_is_live_and_not_requested)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
     allocate(&b, 10);
     quire_allocation aligned;
     quire_allocation_options options = {.size = 100, .alignment = 64};
@@ -115,13 +89,13 @@ UNIT(stats, left_padding_is_live_and_not_requested)
     CHECK_EQ(stats.live_bytes, 164);
     CHECK_EQ(stats.requested_bytes, 110);
     CHECK_EQ(stats.fragmentation.internal, 54);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, each_peak_stays_on_its_own)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_allocation large = allocate(&b, 60000); /* most requested */
     CHECK_OK(quire_free(b.memory, large));
     quire_allocation small[150];
@@ -147,13 +121,13 @@ UNIT(stats, each_peak_stays_on_its_own)
     CHECK_EQ(stats.page_count, 1);
     CHECK_EQ(stats.allocations, 155);
     CHECK_EQ(stats.frees, 154);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, refusals_for_want_of_memory_pages_and_handles_are_failures_and_others_are_not)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
     quire_allocation none, whole = allocate(&b, PAGE);
     quire_allocation_options wrong = {.size = 0}, large = {.size = UINT64_MAX}, other = {.size = 1};
     CHECK_FAILS(quire_allocate(b.memory, &wrong, &none), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -167,13 +141,13 @@ UNIT(stats, refusals_for_want_of_memory_pages_and_handles_are_failures_and_other
     CHECK_EQ(stats.full_pass_hits, 0);
     CHECK_EQ(stats.allocations, 1);
     CHECK_OK(quire_free(b.memory, whole));
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, backend_calls_and_their_time_are_counted_for_the_memory_and_the_device)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.kind_mask = 4, .pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.kind_mask = 4, .pages = {.page_size = PAGE}});
     b.fake.slow_ms = 20;
     quire_allocation allocation = allocate(&b, 100); /* create, map */
     CHECK_EQ(stats_of(b.memory).backend_calls, 2);
@@ -187,13 +161,13 @@ UNIT(stats, backend_calls_and_their_time_are_counted_for_the_memory_and_the_devi
     CHECK_EQ(stats_of(b.memory).backend_calls, 5); /* not on its behalf */
     CHECK_EQ(device_stats(&b).backend_calls, 6);
     CHECK(device_stats(&b).backend_nanoseconds >= stats_of(b.memory).backend_nanoseconds);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, every_kind_of_backend_call_is_counted)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     uint64_t expected = 0;
     char byte = 0;
     quire_image image;
@@ -206,8 +180,8 @@ UNIT(stats, every_kind_of_backend_call_is_counted)
     CHECK_OK(quire_free(b.memory, image.allocation));
     CHECK_EQ(stats_of(b.memory).backend_calls, expected += 1);
     CHECK_EQ(device_stats(&b).backend_calls, expected);
-    end(&b);
-    make(&b, &(quire_memory_options){.kind_mask = 4});
+    fixture_end(&b);
+    fixture_make(&b, &(quire_memory_options){.kind_mask = 4});
     quire_allocation allocation = allocate(&b, 1);
     expected = stats_of(b.memory).backend_calls;
     CHECK_OK(quire_invalidate(b.memory, allocation, 0, 0));
@@ -215,13 +189,13 @@ UNIT(stats, every_kind_of_backend_call_is_counted)
     fake_fail(&b.fake, 1, false, QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_FAILS(quire_flush(b.memory, allocation, 0, 0), QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_EQ(stats_of(b.memory).backend_calls, expected + 2); /* those that fail too */
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, metadata_is_every_byte_taken_from_the_callbacks)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     uint64_t before = stats_of(b.memory).metadata_bytes;
     CHECK_EQ(device_stats(&b).metadata_bytes, unit_memory_state()->bytes);
     quire_allocation live[500];
@@ -238,15 +212,15 @@ UNIT(stats, metadata_is_every_byte_taken_from_the_callbacks)
     CHECK(stats_of(b.memory).metadata_bytes < full / 2);
     CHECK(stats_of(b.memory).metadata_peak >= full);
     CHECK_EQ(device_stats(&b).metadata_bytes, unit_memory_state()->bytes);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- fragmentation ------------------------------------------------------------------------ */
 
 UNIT(stats, fragmentation_is_told_in_four_ways)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_fragmentation f = stats_of(b.memory).fragmentation;
     CHECK(f.reserved == 0 && f.free == 0); /* nothing is not fragmented */
     quire_allocation quarter[4];
@@ -270,27 +244,27 @@ UNIT(stats, fragmentation_is_told_in_four_ways)
     f = stats_of(b.memory).fragmentation;
     CHECK_EQ(f.internal, 0);
     CHECK_EQ(f.split, 0); /* an empty page can be given back */
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, what_the_pages_cost_beyond_their_contents_is_told_by_the_peaks)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_allocation allocation = allocate(&b, PAGE / 4);
     CHECK(stats_of(b.memory).fragmentation.reserved == 0.75);
     CHECK_OK(quire_free(b.memory, allocation));
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     CHECK(stats_of(b.memory).fragmentation.reserved == 0.75);
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- a device ----------------------------------------------------------------------------- */
 
 UNIT(stats, a_device_sums_its_memories)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_memory *other = NULL;
     CHECK_OK(quire_memory_create(b.device,
                                  &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
@@ -318,13 +292,13 @@ UNIT(stats, a_device_sums_its_memories)
     CHECK_EQ(stats.reserved_bytes, PAGE);
     CHECK_EQ(stats.peak_reserved_bytes, PAGE + 2048);
     CHECK_EQ(stats.allocation_count, 1);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(stats, asking_wants_somebody_and_zeroes_what_it_cannot_fill)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     quire_memory_stats stats = {.live_bytes = 1};
     quire_device_stats device = {.live_bytes = 1};
     CHECK_FAILS(quire_memory_get_stats(NULL, &stats), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -334,5 +308,5 @@ UNIT(stats, asking_wants_somebody_and_zeroes_what_it_cannot_fill)
     CHECK_EQ(device.live_bytes, 0);
     CHECK_FAILS(quire_device_get_stats(b.device, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&b);
+    fixture_end(&b);
 }

@@ -2,46 +2,11 @@
  * walk.c - walks over the ranges of a memory: complete, in order, with what was asked for, and free
  * to change the memory on the way. Owners of addresses are walk_owner.c.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
-#include "quire/quire.h"
 #include "tests/support/random.h"
 
 enum { PAGE = 65536, MOST_ITEMS = 512 };
-
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, const quire_memory_options *options)
-{
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
-    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
-    CHECK_OK(quire_memory_create(b->device, options, &b->memory));
-}
-
-static void end(bench *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.objects, 0);
-    CHECK(b->fake.ended);
-}
-
-#define ALLOCATE(b, ...) allocate((b), &(quire_allocation_options){__VA_ARGS__})
-
-static quire_allocation allocate(bench *b, const quire_allocation_options *options)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, options, &allocation));
-    return allocation;
-}
 
 /* What a walk handed out; the names are copied. */
 typedef struct record {
@@ -61,7 +26,7 @@ static bool keep_item(void *user, const quire_item *item)
     return !r->most || r->count < r->most;
 }
 
-static void walk(bench *b, record *r)
+static void walk(fixture *b, record *r)
 {
     r->count = r->most = 0;
     CHECK_OK(quire_memory_walk(b->memory, keep_item, r));
@@ -72,8 +37,8 @@ static void walk(bench *b, record *r)
 UNIT(walk, items_tell_what_was_allocated)
 {
     static record r;
-    bench b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
     quire_allocation first = ALLOCATE(&b, .size = 100, .name = "first", .user_data = UINT64_MAX);
     quire_buffer buffer;
     quire_image image;
@@ -121,11 +86,11 @@ UNIT(walk, items_tell_what_was_allocated)
         CHECK_EQ(item->object, e->object);
         CHECK_STR(r.names[i], names[i]);
     }
-    end(&b);
+    fixture_end(&b);
 }
 
 /* Every byte of every page is in exactly one item, page by page and by address. */
-static void expect_complete(bench *b, const record *r)
+static void expect_complete(fixture *b, const record *r)
 {
     uint64_t at = 0, live = 0, count = 0, pages = 0;
     for (int i = 0; i < r->count; i++) {
@@ -164,9 +129,10 @@ UNIT(walk, every_byte_is_in_one_item_in_order)
     static record r;
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (int f = 0; f < 2; f++) {
-        bench b;
-        make(&b, &(quire_memory_options){
-                     .fit = fits[f], .pages = {.page_size = PAGE, .dedicated_threshold = 30000}});
+        fixture b;
+        fixture_make(
+            &b, &(quire_memory_options){
+                    .fit = fits[f], .pages = {.page_size = PAGE, .dedicated_threshold = 30000}});
         test_random random = {f ? 3u : 4u};
         quire_allocation live[60] = {{0}};
         for (int step = 0; step < 1000; step++) {
@@ -186,15 +152,15 @@ UNIT(walk, every_byte_is_in_one_item_in_order)
                 expect_complete(&b, &r);
             }
         }
-        end(&b);
+        fixture_end(&b);
     }
 }
 
 UNIT(walk, a_memory_without_pages_hands_out_nothing)
 {
     static record r;
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     walk(&b, &r);
     CHECK_EQ(r.count, 0);
     CHECK_OK(quire_free(b.memory, ALLOCATE(&b, .size = 1)));
@@ -202,21 +168,21 @@ UNIT(walk, a_memory_without_pages_hands_out_nothing)
     CHECK_EQ(r.count, 1);
     CHECK(r.items[0].is_free);
     CHECK_EQ(r.items[0].size, r.items[0].page_size);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(walk, many_and_long_names_find_room)
 {
     static record r;
-    bench b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
     for (int i = 0; i < 300; i++)
         ALLOCATE(&b, .size = 1, .name = i % 2 ? "thirty-one bytes of a long name" : "");
     walk(&b, &r);
     CHECK_EQ(r.count, 301);
     for (int i = 0; i < 300; i++)
         CHECK_STR(r.names[i], i % 2 ? "thirty-one bytes of a long name" : "");
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- ending early and changing the memory -------------------------------------------------- */
@@ -224,8 +190,8 @@ UNIT(walk, many_and_long_names_find_room)
 UNIT(walk, a_visit_ends_the_walk_at_any_item)
 {
     static record r;
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     for (int i = 0; i < 6; i++)
         ALLOCATE(&b, .size = PAGE / 2 - 256); /* two and a rest on each of three pages */
     walk(&b, &r);
@@ -237,12 +203,12 @@ UNIT(walk, a_visit_ends_the_walk_at_any_item)
         CHECK_OK(quire_memory_walk(b.memory, keep_item, &r));
         CHECK_EQ(r.count, most);
     }
-    end(&b);
+    fixture_end(&b);
 }
 
 static bool free_item(void *user, const quire_item *item)
 {
-    bench *b = user;
+    fixture *b = user;
     quire_memory_stats stats;
     if (!item->is_free)
         CHECK_OK(quire_free(b->memory, item->allocation));
@@ -253,8 +219,9 @@ static bool free_item(void *user, const quire_item *item)
 
 UNIT(walk, a_visit_may_free_what_it_is_shown)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE, .dedicated_threshold = 20000}});
+    fixture b;
+    fixture_make(
+        &b, &(quire_memory_options){.pages = {.page_size = PAGE, .dedicated_threshold = 20000}});
     for (uint64_t i = 0; i < 40; i++)
         ALLOCATE(&b, .size = 1 + i * 700, .name = "to be freed");
     CHECK_OK(quire_memory_walk(b.memory, free_item, &b));
@@ -262,12 +229,12 @@ UNIT(walk, a_visit_may_free_what_it_is_shown)
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.allocation_count, 0);
     CHECK_EQ(b.fake.pages, 0);
-    end(&b);
+    fixture_end(&b);
 }
 
 static bool allocate_more(void *user, const quire_item *item)
 {
-    bench *b = user;
+    fixture *b = user;
     if (!item->is_free)
         ALLOCATE(b, .size = PAGE / 2, .name = "made on the way");
     return item->page < 20; /* pages made on the way are not all visited */
@@ -275,21 +242,21 @@ static bool allocate_more(void *user, const quire_item *item)
 
 UNIT(walk, a_visit_may_allocate)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     for (int i = 0; i < 4; i++)
         ALLOCATE(&b, .size = PAGE / 2);
     CHECK_OK(quire_memory_walk(b.memory, allocate_more, &b));
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages there were */
-    end(&b);
+    fixture_end(&b);
 }
 
 static bool walk_inside(void *user, const quire_item *item)
 {
     static record inner;
-    bench *b = user;
+    fixture *b = user;
     (void)item;
     walk(b, &inner);
     expect_complete(b, &inner);
@@ -298,12 +265,12 @@ static bool walk_inside(void *user, const quire_item *item)
 
 UNIT(walk, a_visit_may_walk)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     for (int i = 0; i < 4; i++)
         ALLOCATE(&b, .size = PAGE / 2 - 256);
     CHECK_OK(quire_memory_walk(b.memory, walk_inside, &b));
-    end(&b);
+    fixture_end(&b);
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
@@ -311,8 +278,8 @@ UNIT(walk, a_visit_may_walk)
 UNIT(walk, without_host_memory_it_ends_and_changes_nothing)
 {
     static record r;
-    bench b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     ALLOCATE(&b, .size = 1, .name = "first");
     for (uint64_t call = 1; call <= 2; call++) {
         r.count = r.most = 0;
@@ -325,14 +292,14 @@ UNIT(walk, without_host_memory_it_ends_and_changes_nothing)
     }
     walk(&b, &r);
     CHECK_EQ(r.count, 2);
-    end(&b);
+    fixture_end(&b);
 }
 
 UNIT(walk, null_arguments_are_refused)
 {
-    bench b;
-    make(&b, NULL);
+    fixture b;
+    fixture_make(&b, NULL);
     CHECK_FAILS(quire_memory_walk(NULL, keep_item, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_memory_walk(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&b);
+    fixture_end(&b);
 }

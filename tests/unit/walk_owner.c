@@ -2,24 +2,15 @@
  * walk_owner.c - who lies at an address: asked for every byte of a few pages, by device address and
  * by host pointer, of a memory and of the device.
  */
-#include "tests/support/fake.h"
-#include "tests/support/unit.h"
+#include "tests/support/fixture.h"
 
 #include "quire/host.h"
-#include "quire/quire.h"
 
 enum { PAGE = 2048 };
 
-typedef struct bench {
-    fake_backend fake;
-    quire_device *device;
-    quire_memory *memory;
-} bench;
-
-static void make(bench *b, uint64_t address_step, quire_memory_options options)
+static void make(fixture *b, uint64_t address_step, quire_memory_options options)
 {
-    *b = (bench){.device = NULL};
-    fake_init(&b->fake);
+    fixture_prepare(b);
     b->fake.address_step = address_step;
     b->fake.info.limits.page_alignment = address_step ? address_step : UINT64_C(1) << 32;
     CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
@@ -27,7 +18,7 @@ static void make(bench *b, uint64_t address_step, quire_memory_options options)
     CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
 }
 
-static void end(bench *b)
+static void end(fixture *b)
 {
     CHECK_OK(quire_memory_check(b->memory));
     quire_memory_destroy_all(&b->memory);
@@ -92,7 +83,7 @@ static bool expect_owners(void *user, const quire_item *item)
     return true;
 }
 
-static void expect_every_byte(const bench *b)
+static void expect_every_byte(const fixture *b)
 {
     expectation e = {b->memory, b->device, 0};
     quire_memory_stats stats;
@@ -106,7 +97,7 @@ UNIT(walk_owner, every_byte_has_its_owner)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (int f = 0; f < 2; f++) {
-        bench b;
+        fixture b;
         make(&b, 0, (quire_memory_options){.fit = fits[f]});
         populate(b.memory);
         expect_every_byte(&b);
@@ -116,7 +107,7 @@ UNIT(walk_owner, every_byte_has_its_owner)
 
 UNIT(walk_owner, bytes_before_the_first_granule_of_a_page_are_nobodys)
 {
-    bench b;
+    fixture b;
     make(&b, 16, (quire_memory_options){.name = "weak"});
     quire_allocation allocation = allocate(b.memory, &(quire_allocation_options){.size = 1});
     quire_page_info page;
@@ -134,7 +125,7 @@ UNIT(walk_owner, bytes_before_the_first_granule_of_a_page_are_nobodys)
 
 UNIT(walk_owner, dedicated_left_padding_is_nobodys)
 {
-    bench b;
+    fixture b;
     make(&b, 64, (quire_memory_options){.name = "weak"});
     quire_allocation_options options = {.size = 100, .alignment = 1024, .dedicated = true};
     quire_allocation allocation = allocate(b.memory, &options);
@@ -155,7 +146,7 @@ UNIT(walk_owner, dedicated_left_padding_is_nobodys)
 
 UNIT(walk_owner, a_host_pointer_finds_its_owner_too)
 {
-    bench b;
+    fixture b;
     make(&b, 0, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit = QUIRE_FIT_FIRST});
     allocate(b.memory, &(quire_allocation_options){.size = 10});
     quire_allocation allocation = allocate(b.memory, &(quire_allocation_options){.size = 100});
@@ -173,7 +164,7 @@ UNIT(walk_owner, a_host_pointer_finds_its_owner_too)
     end(&b);
 }
 
-static void expect_nobody(const bench *b, uint64_t address)
+static void expect_nobody(const fixture *b, uint64_t address)
 {
     quire_owner owner = {.page = 7};
     quire_memory *memory = b->memory;
@@ -187,7 +178,7 @@ static void expect_nobody(const bench *b, uint64_t address)
 
 UNIT(walk_owner, addresses_of_no_page_are_told_so)
 {
-    bench b;
+    fixture b;
     make(&b, 0, (quire_memory_options){.name = "weights"});
     expect_nobody(&b, 0); /* no page at all */
     quire_allocation allocation = allocate(b.memory, &(quire_allocation_options){.size = PAGE});
@@ -207,7 +198,7 @@ UNIT(walk_owner, addresses_of_no_page_are_told_so)
 
 UNIT(walk_owner, memory_without_addresses_is_never_found)
 {
-    bench b = {.device = NULL};
+    fixture b = {.device = NULL};
     quire_host_options host = {.device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&host, &b.device));
     CHECK_OK(quire_memory_create(b.device, NULL, &b.memory)); /* of the device alone */
@@ -219,7 +210,7 @@ UNIT(walk_owner, memory_without_addresses_is_never_found)
 
 UNIT(walk_owner, the_device_asks_all_its_memories)
 {
-    bench b;
+    fixture b;
     make(&b, 0, (quire_memory_options){.name = "first"});
     quire_memory *other = NULL, *found = NULL;
     CHECK_OK(quire_memory_create(b.device, NULL, &other));
@@ -240,7 +231,7 @@ UNIT(walk_owner, the_device_asks_all_its_memories)
 
 UNIT(walk_owner, null_arguments_are_refused)
 {
-    bench b;
+    fixture b;
     make(&b, 0, (quire_memory_options){.name = "weights"});
     quire_owner owner = {.page = 7};
     quire_memory *memory = b.memory;

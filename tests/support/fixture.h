@@ -1,0 +1,31 @@
+/*
+ * fixture.h - a memory of a device of the fake backend, for unit tests of what lies on them.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_FIXTURE_H
+#define QUIRE_TESTS_SUPPORT_FIXTURE_H
+
+#include "quire/quire.h"
+#include "tests/support/fake.h"
+#include "tests/support/unit.h"
+
+typedef struct fixture {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+} fixture;
+
+/* A fake to be changed before fixture_open; fixture_make does both at once. */
+void fixture_prepare(fixture *f);
+void fixture_open(fixture *f, const quire_memory_options *options);
+void fixture_make(fixture *f, const quire_memory_options *options);
+
+/* Ends memory and device, with all that lives, and checks that the backend got everything back. */
+void fixture_end(fixture *f);
+
+/* An allocation that must succeed, and where one lies. */
+quire_allocation fixture_allocate(fixture *f, const quire_allocation_options *options);
+quire_allocation_info fixture_info(fixture *f, quire_allocation allocation);
+
+#define ALLOCATE(f, ...) fixture_allocate((f), &(quire_allocation_options){__VA_ARGS__})
+
+#endif
