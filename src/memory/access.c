@@ -60,6 +60,21 @@ static char *host_bytes(const quire_memory *memory, uint32_t slot)
     return page + qi_memory_slot(memory, slot)->offset;
 }
 
+/* Pins for access by the host and resolves the range. */
+static quire_result begin_access(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                                 uint64_t *size, uint32_t *slot)
+{
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
+    if (result)
+        return result;
+    result = is_mappable(memory)
+                 ? qi_access_resolve_range(qi_memory_slot(memory, *slot)->requested, offset, size)
+                 : refuse_device_only(memory);
+    if (result)
+        qi_slot_unpin(&memory->slots, *slot);
+    return result;
+}
+
 /* ---- map ---------------------------------------------------------------------------------- */
 
 quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, uint64_t offset,
@@ -70,15 +85,10 @@ quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, 
     if (!memory || !pointer)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_map: memory or pointer is null");
     uint32_t slot = 0;
-    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    quire_result result = begin_access(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
-    if (!is_mappable(memory))
-        result = refuse_device_only(memory);
-    if (!result)
-        result = qi_access_resolve_range(qi_memory_slot(memory, slot)->requested, offset, &size);
-    if (!result)
-        result = qi_slot_add_map(&memory->slots, slot);
+    result = qi_slot_add_map(&memory->slots, slot);
     if (!result)
         *pointer = host_bytes(memory, slot) + offset;
     qi_slot_unpin(&memory->slots, slot);
@@ -131,15 +141,10 @@ static quire_result sync_call(quire_memory *memory, quire_allocation allocation,
     if (!memory)
         return refuse_null();
     uint32_t slot = 0;
-    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    quire_result result = begin_access(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
-    if (!is_mappable(memory))
-        result = refuse_device_only(memory);
-    if (!result)
-        result = qi_access_resolve_range(qi_memory_slot(memory, slot)->requested, offset, &size);
-    if (!result)
-        result = sync_range(memory, slot, offset, size, sync);
+    result = sync_range(memory, slot, offset, size, sync);
     qi_slot_unpin(&memory->slots, slot);
     return result;
 }
