@@ -178,16 +178,15 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_walk(
     const quire_space *space, bool (*visit)(void *user, const quire_space_item *item), void *user);
 
 /*
- * Verifies every record of the space, in time proportional to the number of ranges. CORRUPTED with
- * a sentence that names the first contradiction. Ships in release builds, for bug reports and
- * tests.
+ * Verifies every record of the space, in time proportional to their number. CORRUPTED with a
+ * sentence that names the first contradiction. Ships in release builds, for bug reports and tests.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_check(const quire_space *space);
 
 /*
  * Gives host memory back that a past peak left unused, in time proportional to that peak. Never
- * fails: what cannot be moved stays. Happens by itself when a region is removed and the records are
- * nearly all unused.
+ * fails: what cannot be moved stays, and so do records that over 16 million ranges have used.
+ * Happens by itself when a region is removed and the records are nearly all unused.
  */
 QUIRE_API void quire_space_trim(quire_space *space);
 

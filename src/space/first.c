@@ -15,18 +15,6 @@ static qi_first *of(quire_space *space)
     return (qi_first *)(void *)space;
 }
 
-static const qi_first *of_const(const quire_space *space)
-{
-    return (const qi_first *)(const void *)space;
-}
-
-/* Where the bytes of a node begin: a live range owns its left padding. */
-static uint64_t begin_of(const qi_first_node *node)
-{
-    bool is_live = node->generation & 1;
-    return node->offset - (is_live ? node->as.live.left_padding : 0);
-}
-
 /* ---- nodes and rings ---------------------------------------------------------------------- */
 
 static quire_result reserve_nodes(qi_first *f, uint32_t count)
@@ -171,7 +159,7 @@ static bool first_release(quire_space *space, uint32_t slot, uint32_t generation
     if (!is_live(f, slot, generation))
         return false;
     qi_first_node *node = &f->nodes[slot];
-    uint64_t begin = begin_of(node), padding = node->as.live.left_padding;
+    uint64_t begin = qi_first_begin(node), padding = node->as.live.left_padding;
     node->generation++;
     space->live_count--;
     space->live_bytes -= node->size;
@@ -190,7 +178,7 @@ static void first_clear(quire_space *space)
 static bool first_get(const quire_space *space, uint32_t slot, uint32_t generation,
                       quire_placement *placement)
 {
-    const qi_first *f = of_const(space);
+    const qi_first *f = qi_first_of_const(space);
     if (!is_live(f, slot, generation))
         return false;
     describe(f, slot, placement);
@@ -235,7 +223,7 @@ static quire_result first_add_region(quire_space *space, uint32_t number)
 
 static bool first_region_is_empty(const quire_space *space, uint32_t region)
 {
-    const qi_first *f = of_const(space);
+    const qi_first *f = qi_first_of_const(space);
     uint32_t own = space->regions[region].node, only = f->nodes[own].after;
     return f->nodes[only].is_free && f->nodes[only].after == own;
 }
@@ -264,13 +252,13 @@ static void first_finish(quire_space *space)
 
 static uint64_t first_largest_free(const quire_space *space)
 {
-    return qi_free_tree_largest(of_const(space));
+    return qi_free_tree_largest(qi_first_of_const(space));
 }
 
 static bool first_walk(const quire_space *space, uint32_t region,
                        bool (*visit)(void *, const quire_space_item *), void *user)
 {
-    const qi_first *f = of_const(space);
+    const qi_first *f = qi_first_of_const(space);
     uint32_t own = space->regions[region].node;
     for (uint32_t i = f->nodes[own].after; i != own; i = f->nodes[i].after) {
         const qi_first_node *node = &f->nodes[i];
@@ -287,68 +275,19 @@ static bool first_walk(const quire_space *space, uint32_t region,
     return true;
 }
 
-static quire_result check_ring(const qi_first *f, uint32_t region, quire_space_stats *seen)
+static bool first_in_use(const void *space, uint32_t number)
 {
-    const qi_region *place = &f->space.regions[region];
-    uint32_t own = place->node;
-    uint64_t offset = place->start;
-    for (uint32_t i = f->nodes[own].after; i != own; i = f->nodes[i].after) {
-        const qi_first_node *node = &f->nodes[i];
-        bool is_live = node->generation & 1;
-        if (i == 0 || i >= f->space.pool.top || begin_of(node) != offset || node->region != region)
-            return qi_space_damaged("a range does not begin where its neighbour ends", i);
-        if (f->nodes[node->after].before != i)
-            return qi_space_damaged("a neighbour does not point back", i);
-        if (node->is_free == is_live || node->size == 0)
-            return qi_space_damaged("a range is neither free nor live, or both", i);
-        if (node->is_free && f->nodes[node->after].is_free)
-            return qi_space_damaged("two free neighbours touch", i);
-        *(is_live ? &seen->live_count : &seen->free_count) += 1;
-        *(is_live ? &seen->live_bytes : &seen->free_bytes) += node->size;
-        seen->padding_bytes += is_live ? node->as.live.left_padding : 0;
-        offset = node->offset + node->size;
-    }
-    if (offset != place->start + place->size)
-        return qi_space_damaged("the ranges of a region do not fill it", own);
-    return QUIRE_SUCCESS;
-}
-
-static quire_result first_check(const quire_space *space)
-{
-    const qi_first *f = of_const(space);
-    quire_space_stats seen = {0};
-    for (uint32_t i = 0; i < space->region_capacity; i++) {
-        quire_result result = space->regions[i].used ? check_ring(f, i, &seen) : QUIRE_SUCCESS;
-        if (result)
-            return result;
-    }
-    uint64_t in_tree = 0;
-    quire_result result = qi_free_tree_check(f, &in_tree);
-    if (result)
-        return result;
-    if (in_tree != seen.free_count || in_tree != qi_space_free_count(space))
-        return qi_space_damaged("not every free range is in the tree once", 0);
-    if (seen.live_count != space->live_count || seen.live_bytes != space->live_bytes ||
-        seen.padding_bytes != space->padding_bytes)
-        return qi_space_damaged("the live figures do not match the ranges", 0);
-    if (seen.live_bytes + seen.padding_bytes + seen.free_bytes != space->region_bytes)
-        return qi_space_damaged("the sums of live and free are not the regions", 0);
-    return QUIRE_SUCCESS;
-}
-
-static bool node_in_use(const void *owner, uint32_t number)
-{
-    const qi_first *f = owner;
+    const qi_first *f = space;
     const qi_first_node *node =
         (const qi_first_node *)f->space.pool.items + number; /* may have moved */
-    const qi_region *region = &f->space.regions[node->region];
-    return node->generation & 1 || node->is_free || (region->used && region->node == number);
+    return node->generation & 1 || node->is_free ||
+           qi_space_is_region_node(&f->space, node->region, number);
 }
 
 static void first_trim(quire_space *space)
 {
     qi_first *f = of(space);
-    qi_pool_trim(&f->space.pool, &space->host, node_in_use, f);
+    qi_pool_trim(&f->space.pool, &space->host, first_in_use, space);
     f->nodes = f->space.pool.items;
 }
 
@@ -370,6 +309,7 @@ const qi_fit qi_first_fit = {
     .clear = first_clear,
     .largest_free = first_largest_free,
     .walk = first_walk,
-    .check = first_check,
+    .check = qi_first_check,
+    .in_use = first_in_use,
     .trim = first_trim,
 };

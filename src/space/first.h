@@ -1,6 +1,6 @@
 /*
  * first.h - the records of the first fit, shared by its parts: the tree of free ranges
- * (free_tree.c) and the algorithm (first.c).
+ * (free_tree.c), the algorithm (first.c) and the check (first_check.c).
  *
  * As in the segregated fit every range is a node and the nodes of a region form a ring in address
  * order, closed by the region's own node. Free nodes are also in one balanced tree over all
@@ -81,6 +81,21 @@ typedef struct qi_first {
     qi_first_node *nodes;
     uint32_t root; /* of the tree of free ranges */
 } qi_first;
+
+static inline const qi_first *qi_first_of_const(const quire_space *space)
+{
+    return (const qi_first *)(const void *)space;
+}
+
+/* Where the bytes of a node begin: a live range owns its left padding. */
+static inline uint64_t qi_first_begin(const qi_first_node *node)
+{
+    bool is_live = node->generation & 1;
+    return node->offset - (is_live ? node->as.live.left_padding : 0);
+}
+
+/* first_check.c */
+quire_result qi_first_check(const quire_space *space);
 
 /* free_tree.c: the tree keyed by offset. None of these needs host memory. */
 void qi_free_tree_insert(qi_first *f, uint32_t node);

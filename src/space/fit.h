@@ -79,7 +79,14 @@ struct qi_fit {
     /* Visits one region in address order; false when the visit ended the walk. */
     bool (*walk)(const quire_space *space, uint32_t region,
                  bool (*visit)(void *user, const quire_space_item *item), void *user);
+
+    /*
+     * Verifies the fit's own records; the numbers below pool.top are there, nothing else is known.
+     */
     quire_result (*check)(const quire_space *space);
+
+    /* Whether a number names a range or a region; takes the space, in the form the pool wants. */
+    bool (*in_use)(const void *space, uint32_t number);
     void (*trim)(quire_space *space);
 };
 
@@ -90,6 +97,13 @@ extern const qi_fit qi_first_fit;
 static inline uint64_t qi_space_free_count(const quire_space *space)
 {
     return qi_pool_used(&space->pool) - space->live_count - space->region_count;
+}
+
+/* Whether a region is in use and says that this number is its node; any numbers may be given. */
+static inline bool qi_space_is_region_node(const quire_space *space, uint32_t region, uint32_t node)
+{
+    return region < space->region_capacity && space->regions[region].used &&
+           space->regions[region].node == node;
 }
 
 /* Visits one region that exists; false when the visit ended the walk. */
@@ -104,7 +118,7 @@ static inline bool qi_space_walk_region(const quire_space *space, uint32_t regio
 quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment);
 quire_result qi_space_damaged(const char *what, uint32_t node);
 
-/* Bytes behind the last region: the largest region that surely has a place. */
+/* The largest region that surely has a place behind the last one, whatever its base. */
 uint64_t qi_space_line_left(const quire_space *space);
 
 #endif

@@ -201,8 +201,30 @@ uint64_t qi_free_tree_largest(const qi_first *f)
     return f->root ? largest(f, f->root, part(f, f->root)->best[0]) : 0;
 }
 
-static quire_result check(const qi_first *f, uint32_t tree, uint64_t low, uint64_t high,
-                          uint64_t *count)
+/* ---- the check ---------------------------------------------------------------------------- */
+
+enum { MOST_HEIGHT = 38 }; /* of a balanced tree with all the nodes that can be numbered */
+
+/* Whether own and best are those of the node and of its children, which are right. */
+static bool knows_what_it_holds(const qi_first *f, uint32_t node)
+{
+    const qi_free_part *p = part(f, node);
+    uint64_t offset = f->nodes[node].offset, size = f->nodes[node].size;
+    for (uint32_t c = 0; c < QI_COLUMNS; c++) {
+        uint16_t best = p->own[c];
+        best = p->left && part(f, p->left)->best[c] > best ? part(f, p->left)->best[c] : best;
+        best = p->right && part(f, p->right)->best[c] > best ? part(f, p->right)->best[c] : best;
+        uint64_t padding = qi_padding(offset, qi_column_alignment(c));
+        uint64_t room = padding < size ? size - padding : 0;
+        if (p->best[c] != best || p->own[c] != qi_measure(room))
+            return false;
+    }
+    return true;
+}
+
+/* Checks the subtree `depth` links below the root, all of which lies in [low, high). */
+static quire_result check(const qi_first *f, uint32_t tree, uint32_t depth, uint64_t low,
+                          uint64_t high, uint64_t *count)
 {
     if (!tree)
         return QUIRE_SUCCESS;
@@ -212,29 +234,24 @@ static quire_result check(const qi_first *f, uint32_t tree, uint64_t low, uint64
     uint64_t offset = f->nodes[tree].offset;
     if (offset < low || offset >= high || ++*count > f->space.pool.top)
         return qi_space_damaged("the tree is out of order", tree);
-    quire_result result = check(f, p->left, low, offset, count);
+    if (depth >= MOST_HEIGHT) /* a damaged one must not use up the stack */
+        return qi_space_damaged("the tree is out of balance", tree);
+    quire_result result = check(f, p->left, depth + 1, low, offset, count);
     if (!result)
-        result = check(f, p->right, offset + 1, high, count);
+        result = check(f, p->right, depth + 1, offset + 1, high, count);
     if (result)
         return result;
     uint32_t left = height(f, p->left), right = height(f, p->right);
     uint32_t higher = left > right ? left : right, lower = left > right ? right : left;
     if (p->height != higher + 1 || higher - lower > 1)
         return qi_space_damaged("the tree is out of balance", tree);
-    for (uint32_t c = 0; c < QI_COLUMNS; c++) {
-        uint16_t best = p->own[c];
-        best = p->left && part(f, p->left)->best[c] > best ? part(f, p->left)->best[c] : best;
-        best = p->right && part(f, p->right)->best[c] > best ? part(f, p->right)->best[c] : best;
-        uint64_t padding = qi_padding(offset, qi_column_alignment(c));
-        uint64_t room = padding < f->nodes[tree].size ? f->nodes[tree].size - padding : 0;
-        if (p->best[c] != best || p->own[c] != qi_measure(room))
-            return qi_space_damaged("the tree does not know what it holds", tree);
-    }
+    if (!knows_what_it_holds(f, tree))
+        return qi_space_damaged("the tree does not know what it holds", tree);
     return QUIRE_SUCCESS;
 }
 
 quire_result qi_free_tree_check(const qi_first *f, uint64_t *count)
 {
     *count = 0;
-    return check(f, f->root, 0, UINT64_MAX, count);
+    return check(f, f->root, 0, 0, UINT64_MAX, count);
 }

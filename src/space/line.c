@@ -117,3 +117,25 @@ void qi_line_remove(qi_line *line, uint64_t start)
             line->largest_gap = gap;
     }
 }
+
+bool qi_line_is_sound(const qi_line *line)
+{
+    if (line->count > line->capacity)
+        return false;
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < line->count; i++) {
+        const qi_stretch *stretch = &line->stretches[i];
+        if (stretch->start < end || stretch->start - end > line->largest_gap ||
+            stretch->end <= stretch->start)
+            return false;
+        end = stretch->end;
+    }
+    return end <= line->limit;
+}
+
+bool qi_line_has(const qi_line *line, uint64_t start, uint64_t size)
+{
+    uint32_t index = index_of(line, start);
+    return index < line->count && line->stretches[index].start == start &&
+           line->stretches[index].end - start == size;
+}

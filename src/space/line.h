@@ -35,6 +35,12 @@ QUIRE_MUST_USE quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t
 /* Gives the stretch that begins at `start` back. */
 void qi_line_remove(qi_line *line, uint64_t start);
 
+/* For checks: whether the stretches are sorted, disjoint and within the limit. */
+bool qi_line_is_sound(const qi_line *line);
+
+/* Whether a stretch lies exactly there. */
+bool qi_line_has(const qi_line *line, uint64_t start, uint64_t size);
+
 /* End of the last stretch; 0 when there is none. */
 uint64_t qi_line_extent(const qi_line *line);
 

@@ -8,14 +8,20 @@
 /* Small enough that a space with ten ranges costs one kilobyte or two. */
 enum { FIRST_CAPACITY = 32 };
 
+/*
+ * All numbers beyond the array start from one generation, so that forgetting one that is nearly
+ * used up would use up the rest. Half of its life at least is left to every number this way.
+ */
+enum { MOST_FORGOTTEN = QI_LAST_GENERATION / 2 };
+
 static qi_pool_item *item_at(const qi_pool *pool, uint32_t number)
 {
-    return (qi_pool_item *)((char *)pool->items + (size_t)number * pool->item_size);
+    return (void *)((char *)pool->items + (size_t)number * pool->item_size);
 }
 
 void qi_pool_init(qi_pool *pool, size_t item_size)
 {
-    *pool = (qi_pool){.item_size = item_size, .top = 1};
+    *pool = (qi_pool){.item_size = item_size};
 }
 
 void qi_pool_finish(qi_pool *pool, qi_host *host)
@@ -44,7 +50,8 @@ quire_result qi_pool_grow(qi_pool *pool, qi_host *host)
                             (uint64_t)capacity * pool->item_size, capacity);
     pool->items = items;
     pool->capacity = capacity;
-    pool->spare += capacity - (old ? old : 1); /* number 0 is never taken */
+    pool->top += !old; /* number 0 is never taken */
+    pool->spare += capacity - (old ? old : 1);
     set_first_generations(pool, old);
     return QUIRE_SUCCESS;
 }
@@ -68,22 +75,29 @@ static void rebuild_unused_chain(qi_pool *pool, bool (*in_use)(const void *, uin
     }
 }
 
+/* The generation above all of numbers from `first` on. */
+static uint32_t highest_generation(const qi_pool *pool, uint32_t first)
+{
+    uint32_t highest = pool->first_generation;
+    for (uint32_t i = first; i < pool->capacity; i++)
+        if (item_at(pool, i)->generation > highest)
+            highest = item_at(pool, i)->generation;
+    return highest;
+}
+
 void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *, uint32_t),
                   const void *owner)
 {
     uint32_t top = pool->top;
-    uint32_t generation = pool->first_generation;
     while (top > 1 && !in_use(owner, top - 1) &&
-           item_at(pool, top - 1)->generation <= QI_LAST_GENERATION) {
-        if (item_at(pool, top - 1)->generation > generation)
-            generation = item_at(pool, top - 1)->generation;
+           item_at(pool, top - 1)->generation <= MOST_FORGOTTEN)
         top--;
-    }
     uint32_t capacity = FIRST_CAPACITY;
     while (capacity < top)
         capacity *= 2;
     if (capacity >= pool->capacity)
         return;
+    uint32_t generation = highest_generation(pool, capacity);
     void *items = qi_host_resize(host, pool->items, pool->capacity, capacity, pool->item_size);
     if (!items)
         return;
@@ -91,6 +105,47 @@ void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *, uin
     pool->capacity = capacity;
     pool->top = top;
     pool->first_generation = generation;
-    set_first_generations(pool, top);
     rebuild_unused_chain(pool, in_use, owner);
+}
+
+/* ---- the check ---------------------------------------------------------------------------- */
+
+static bool chain_is_sound(const qi_pool *pool, bool (*in_use)(const void *, uint32_t),
+                           const void *owner, uint32_t *number)
+{
+    uint32_t left = pool->spare - (pool->capacity - pool->top);
+    if (left > pool->top) /* or would be negative */
+        return false;
+    for (uint32_t i = pool->unused; i; i = item_at(pool, i)->next) {
+        *number = i;
+        if (i >= pool->top || left-- == 0 || in_use(owner, i) ||
+            item_at(pool, i)->generation > QI_LAST_GENERATION)
+            return false;
+    }
+    return left == 0;
+}
+
+const char *qi_pool_damage(const qi_pool *pool, bool (*in_use)(const void *, uint32_t),
+                           const void *owner, uint32_t *number)
+{
+    *number = 0;
+    if (pool->first_generation & 1 || pool->first_generation > MOST_FORGOTTEN)
+        return "new numbers would start with a generation in use or used up";
+    if (!chain_is_sound(pool, in_use, owner, number))
+        return "the chain of unused numbers is broken";
+    uint32_t used = 0, retired = 0;
+    for (uint32_t i = 0; i < pool->capacity; i++) {
+        bool is_used = in_use(owner, i), is_old = item_at(pool, i)->generation > QI_LAST_GENERATION;
+        *number = i;
+        if (item_at(pool, i)->generation > QI_LAST_GENERATION + 1)
+            return "a generation is above the last one";
+        if ((i == 0 || i >= pool->top) && (is_used || is_old))
+            return "a number that was never taken is in use";
+        used += is_used;
+        retired += is_old && !is_used;
+    }
+    *number = 0;
+    if (used != qi_pool_used(pool) || retired != pool->retired)
+        return "the numbers in use or retired are not as many as counted";
+    return NULL;
 }

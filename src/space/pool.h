@@ -24,11 +24,11 @@ typedef struct qi_pool {
     void *items;
     size_t item_size;
     uint32_t capacity;
-    uint32_t top;              /* numbers below were used at least once; 1 when new */
+    uint32_t top;              /* numbers below, but 0, were used at least once; 0: no array yet */
     uint32_t unused;           /* first of the chain of unused numbers below top */
     uint32_t spare;            /* numbers that can be taken without growing */
     uint32_t retired;          /* numbers that can never be taken again */
-    uint32_t first_generation; /* of numbers at and above top: even, above all given back */
+    uint32_t first_generation; /* even; of numbers beyond the array, above all forgotten ones */
 } qi_pool;
 
 void qi_pool_init(qi_pool *pool, size_t item_size);
@@ -41,11 +41,19 @@ void qi_pool_finish(qi_pool *pool, qi_host *host);
 QUIRE_MUST_USE quire_result qi_pool_grow(qi_pool *pool, qi_host *host);
 
 /*
- * Shrinks the array to the highest number in use, told by `in_use`; numbers above are forgotten,
- * but their generations are not.
+ * Shrinks the array to the highest number in use, told by `in_use`. Numbers beyond it are forgotten
+ * and start above the highest generation of them all when they come again; one that is so worn that
+ * this would wear out the others stays.
  */
 void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *owner, uint32_t number),
                   const void *owner);
+
+/*
+ * Verifies that every number is in use, in the chain of unused ones or retired, exactly one of
+ * these. A sentence on what is wrong, and the number, or NULL. top must not be above capacity.
+ */
+const char *qi_pool_damage(const qi_pool *pool, bool (*in_use)(const void *owner, uint32_t number),
+                           const void *owner, uint32_t *number);
 
 /* Numbers taken and not given back. */
 static inline uint32_t qi_pool_used(const qi_pool *pool)

@@ -271,5 +271,6 @@ const qi_fit qi_segregated_fit = {
     .largest_free = qi_segregated_largest_free,
     .walk = qi_segregated_walk,
     .check = qi_segregated_check,
+    .in_use = qi_segregated_in_use,
     .trim = qi_segregated_trim,
 };

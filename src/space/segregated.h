@@ -94,6 +94,7 @@ uint64_t qi_segregated_largest_free(const quire_space *space);
 bool qi_segregated_walk(const quire_space *space, uint32_t region,
                         bool (*visit)(void *, const quire_space_item *), void *user);
 quire_result qi_segregated_check(const quire_space *space);
+bool qi_segregated_in_use(const void *space, uint32_t number);
 void qi_segregated_trim(quire_space *space);
 
 #endif

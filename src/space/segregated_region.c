@@ -199,20 +199,19 @@ bool qi_segregated_walk(const quire_space *space, uint32_t region,
     return true;
 }
 
-static bool node_in_use(const void *owner, uint32_t number)
+bool qi_segregated_in_use(const void *space, uint32_t number)
 {
-    const qi_segregated *s = owner;
+    const qi_segregated *s = space;
     const qi_node *node =
         (const qi_node *)s->space.pool.items + number; /* they may just have moved */
-    const qi_region *region = &s->space.regions[node->region];
-    bool is_region = region->used && region->node == number;
-    return node->generation & 1 || qi_node_is_free(s, number) || is_region;
+    return node->generation & 1 || qi_node_is_free(s, number) ||
+           qi_space_is_region_node(&s->space, node->region, number);
 }
 
 void qi_segregated_trim(quire_space *space)
 {
     qi_segregated *s = qi_segregated_of(space);
-    qi_pool_trim(&s->space.pool, &space->host, node_in_use, s);
+    qi_pool_trim(&s->space.pool, &space->host, qi_segregated_in_use, space);
     s->nodes = s->space.pool.items;
     uint32_t capacity = s->space.pool.capacity > 64 ? s->space.pool.capacity : 64;
     if (capacity >= s->free_capacity)

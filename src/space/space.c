@@ -346,11 +346,37 @@ quire_result quire_space_walk(const quire_space *space,
     return QUIRE_SUCCESS;
 }
 
+/* Every region in use has its place on the line, and nothing else is there. */
+static quire_result check_places(const quire_space *space)
+{
+    if (!qi_line_is_sound(&space->line))
+        return qi_space_damaged("the places of regions overlap or leave the line", 0);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < space->region_capacity; i++) {
+        const qi_region *region = &space->regions[i];
+        if (region->used && !qi_line_has(&space->line, region->start, region->size))
+            return qi_space_damaged("a region is not at its place on the line", i);
+        used += region->used;
+    }
+    if (used != space->region_count || used != space->line.count)
+        return qi_space_damaged("the regions are not as many as counted", used);
+    return QUIRE_SUCCESS;
+}
+
 quire_result quire_space_check(const quire_space *space)
 {
     if (!space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_check: space is null");
-    return space->fit->check(space);
+    if (space->pool.top > space->pool.capacity)
+        return qi_space_damaged("more numbers are in use than there are records", space->pool.top);
+    quire_result result = space->fit->check(space);
+    if (!result)
+        result = check_places(space);
+    if (result)
+        return result;
+    uint32_t number = 0;
+    const char *damage = qi_pool_damage(&space->pool, space->fit->in_use, space, &number);
+    return damage ? qi_space_damaged(damage, number) : QUIRE_SUCCESS;
 }
 
 void quire_space_trim(quire_space *space)
@@ -361,5 +387,8 @@ void quire_space_trim(quire_space *space)
 
 uint64_t qi_space_line_left(const quire_space *space)
 {
-    return space->line.limit - qi_line_extent(&space->line);
+    uint64_t left = space->line.limit - qi_line_extent(&space->line);
+    uint64_t step = space->largest_alignment; /* places lie apart by whole granules */
+    uint64_t padding = step > space->granule ? step - space->granule : 0;
+    return left > padding ? left - padding : 0;
 }

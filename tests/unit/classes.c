@@ -1,0 +1,117 @@
+/*
+ * classes.c - the rule of classes.h: a list entry whose class and fraction suffice is large
+ * enough, for every size up to 2^20, and around every power of two up to 2^32 - 1.
+ */
+#include "src/space/classes.h"
+
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+/* Whether the search takes a range of this size for the request without looking at it. */
+static bool is_taken(uint32_t range, uint32_t request)
+{
+    qi_class have = qi_class_of_range(range), want = qi_class_of_request(request);
+    return have.index > want.index || (have.index == want.index && have.fraction >= want.fraction);
+}
+
+/*
+ * What must hold between a size and the one below it. As class and fraction never fall when the
+ * size rises, no range below a request is taken once the one just below is not.
+ */
+static void expect_rule(uint32_t size)
+{
+    qi_class at = qi_class_of_range(size), below = qi_class_of_range(size - 1);
+    qi_class asked = qi_class_of_request(size);
+    CHECK(at.index > below.index || (at.index == below.index && at.fraction >= below.fraction));
+    CHECK_EQ(asked.index, at.index);
+    CHECK(asked.fraction >= at.fraction && asked.fraction <= at.fraction + 1);
+    CHECK(at.fraction < 256 && asked.fraction <= 256);
+    CHECK(at.index < QI_CLASS_LIMIT);
+    CHECK(!is_taken(size - 1, size));
+}
+
+UNIT(classes, the_rule_holds_for_every_size_up_to_two_to_the_20)
+{
+    for (uint32_t size = 2; size <= 1u << 20; size++)
+        expect_rule(size);
+}
+
+UNIT(classes, the_rule_holds_around_every_power_of_two)
+{
+    for (uint32_t k = 12; k < 32; k++)
+        for (uint32_t size = (1u << k) - 1000; size != (1u << k) + 1000; size++)
+            expect_rule(size);
+    for (uint32_t size = UINT32_MAX - 1000; size; size++)
+        expect_rule(size);
+}
+
+/* Nothing rests on the step from one size to the next here. */
+UNIT(classes, the_rule_holds_for_random_pairs)
+{
+    test_random r = {7};
+    for (int i = 0; i < 1000000; i++) {
+        uint32_t request = (uint32_t)random_size(&r, UINT32_MAX);
+        uint64_t near = request + random_below(&r, request / 16 + 2) - request / 32;
+        uint32_t range = near < 1 || near > UINT32_MAX ? 1 : (uint32_t)near;
+        CHECK(range >= request || !is_taken(range, request));
+        qi_class have = qi_class_of_range(range), want = qi_class_of_request(request);
+        CHECK(have.index <= want.index || range >= request);
+        CHECK(have.index >= want.index || range < request);
+    }
+}
+
+UNIT(classes, below_64_every_size_has_its_own_class)
+{
+    for (uint32_t size = 1; size < 64; size++) {
+        CHECK_EQ(qi_class_of_range(size).index, size);
+        CHECK_EQ(qi_class_of_range(size).fraction, 0);
+        CHECK_EQ(qi_class_of_request(size).index, size);
+        CHECK_EQ(qi_class_of_request(size).fraction, 0);
+    }
+    CHECK_EQ(qi_class_of_range(64).index, 64);
+    CHECK_EQ(qi_class_of_range(65).index, 64);
+}
+
+UNIT(classes, a_power_of_two_is_cut_into_32)
+{
+    for (uint32_t k = 5; k < 31; k++) {
+        uint32_t first = qi_class_of_range(1u << k).index;
+        CHECK_EQ(qi_class_of_range(2u << k).index, first + 32);
+        for (uint32_t i = 0; i < 32; i++)
+            CHECK_EQ(qi_class_of_range((1u << k) + (i << (k - 5))).index, first + i);
+    }
+}
+
+UNIT(classes, sizes_are_exact_as_long_as_13_bits_hold_them)
+{
+    for (uint32_t size = 1; size < 1u << 14; size++)
+        CHECK(is_taken(size, size));
+    CHECK_EQ(qi_class_of_request((1u << 14) + 1).fraction, 1);
+    CHECK_EQ(qi_class_of_range((1u << 14) + 1).fraction, 0);
+}
+
+UNIT(classes, little_is_lost_where_they_are_not)
+{
+    test_random r = {8};
+    for (int i = 0; i < 200000; i++) {
+        uint32_t request = (uint32_t)random_size(&r, UINT32_MAX - (1u << 20));
+        CHECK(is_taken(request + (request >> 13) + 1, request));
+    }
+}
+
+UNIT(classes, a_request_just_below_the_next_class_is_known_to_no_entry_of_its_own)
+{
+    uint32_t request = (1u << 20) + (1u << 15) - 1;
+    CHECK_EQ(qi_class_of_request(request).fraction, QI_FRACTION_NONE);
+    CHECK_EQ(qi_class_of_range(request).fraction, 255);
+    CHECK(!is_taken(request, request));
+    CHECK(is_taken(request + 1, request));
+}
+
+UNIT(classes, the_last_size_has_the_last_class)
+{
+    CHECK_EQ(qi_class_of_range(UINT32_MAX).index, QI_CLASS_LIMIT - 1);
+    CHECK_EQ(qi_class_of_range(UINT32_MAX).fraction, 255);
+    CHECK_EQ(qi_class_of_request(UINT32_MAX).index, QI_CLASS_LIMIT - 1);
+    CHECK_EQ(QI_CLASS_LIMIT % 64, 0);
+}

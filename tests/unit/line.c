@@ -1,0 +1,306 @@
+/*
+ * line.c - regions lie at the lowest place that fits and is congruent to their base; compared with
+ * a naive look over all gaps.
+ */
+#include "src/space/line.h"
+
+#include "src/base/bits.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+typedef struct bench {
+    qi_host host;
+    qi_line line;
+} bench;
+
+static bench make_line(uint64_t limit)
+{
+    bench b;
+    CHECK_OK(qi_host_init(&b.host, unit_memory()));
+    qi_line_init(&b.line, limit);
+    return b;
+}
+
+static void end_line(bench *b)
+{
+    qi_line_finish(&b->line, &b->host);
+    CHECK_EQ(qi_line_extent(&b->line), 0);
+    CHECK_EQ(qi_atomic_load_u64(&b->host.bytes), 0);
+}
+
+static void expect_at(bench *b, uint64_t size, uint64_t base, uint64_t alignment, uint64_t place)
+{
+    uint64_t start = UINT64_MAX;
+    CHECK_OK(qi_line_place(&b->line, &b->host, size, base, alignment, &start));
+    CHECK_EQ(start, place);
+}
+
+/* What line.h promises about the records; its own check must find the same. */
+static void expect_sound(const qi_line *line)
+{
+    CHECK(qi_line_is_sound(line));
+    uint64_t end = 0;
+    CHECK(line->count <= line->capacity);
+    for (uint32_t i = 0; i < line->count; i++) {
+        const qi_stretch *s = &line->stretches[i];
+        CHECK(s->start >= end && s->end > s->start && s->end <= line->limit);
+        CHECK(s->start - end <= line->largest_gap);
+        CHECK(qi_line_has(line, s->start, s->end - s->start));
+        end = s->end;
+    }
+    CHECK_EQ(qi_line_extent(line), end);
+}
+
+UNIT(line, an_empty_line_ends_at_0)
+{
+    bench b = make_line(100);
+    CHECK_EQ(qi_line_extent(&b.line), 0);
+    expect_sound(&b.line);
+    end_line(&b);
+}
+
+UNIT(line, stretches_follow_each_other)
+{
+    bench b = make_line(1000);
+    expect_at(&b, 100, 0, 1, 0);
+    expect_at(&b, 50, 0, 1, 100);
+    expect_at(&b, 1, 7, 1, 150);
+    CHECK_EQ(qi_line_extent(&b.line), 151);
+    expect_sound(&b.line);
+    end_line(&b);
+}
+
+UNIT(line, the_lowest_gap_that_fits_is_used_again)
+{
+    bench b = make_line(1000);
+    for (uint64_t i = 0; i < 8; i++)
+        expect_at(&b, 100, 0, 1, i * 100);
+    qi_line_remove(&b.line, 600);
+    qi_line_remove(&b.line, 300);
+    qi_line_remove(&b.line, 200);
+    qi_line_remove(&b.line, 0);
+    expect_at(&b, 101, 0, 1, 200);
+    expect_at(&b, 100, 0, 1, 0);
+    expect_at(&b, 99, 0, 1, 301);
+    expect_at(&b, 100, 0, 1, 600);
+    expect_at(&b, 100, 0, 1, 800);
+    expect_sound(&b.line);
+    end_line(&b);
+}
+
+UNIT(line, the_place_is_congruent_to_the_base)
+{
+    bench b = make_line(10000);
+    expect_at(&b, 10, 3, 64, 3);
+    expect_at(&b, 10, 64 + 2, 64, 66);
+    expect_at(&b, 53, 13, 64, 13); /* fills the gap between the two to the last byte */
+    expect_at(&b, 10, UINT64_MAX, 64, 127);
+    expect_at(&b, 3, 0, 64, 0);
+    expect_sound(&b.line);
+    end_line(&b);
+}
+
+UNIT(line, a_gap_left_for_alignment_is_found_later)
+{
+    bench b = make_line(10000);
+    expect_at(&b, 10, 0, 1, 0);
+    expect_at(&b, 10, 0, 1024, 1024);
+    expect_at(&b, 1014, 0, 1, 10);
+    expect_at(&b, 1, 0, 1, 1034);
+    expect_sound(&b.line);
+    end_line(&b);
+}
+
+UNIT(line, a_removed_last_stretch_leaves_nothing_behind)
+{
+    bench b = make_line(300);
+    expect_at(&b, 100, 0, 1, 0);
+    expect_at(&b, 200, 0, 1, 100);
+    qi_line_remove(&b.line, 100);
+    CHECK_EQ(qi_line_extent(&b.line), 100);
+    expect_at(&b, 200, 0, 1, 100);
+    qi_line_remove(&b.line, 0);
+    qi_line_remove(&b.line, 100);
+    CHECK_EQ(qi_line_extent(&b.line), 0);
+    expect_at(&b, 300, 0, 1, 0);
+    end_line(&b);
+}
+
+UNIT(line, the_limit_is_reached_and_not_passed)
+{
+    bench b = make_line(1 << 20);
+    uint64_t start = 0;
+    CHECK_FAILS(qi_line_place(&b.line, &b.host, (1 << 20) + 1, 0, 1, &start),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    expect_at(&b, 1 << 19, 0, 1, 0);
+    CHECK_FAILS(qi_line_place(&b.line, &b.host, (1 << 19) + 1, 0, 1, &start),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_STR(quire_last_error(),
+              "a region of 512.00 KiB does not fit on the line: 512 KiB of 1 MiB are taken");
+    CHECK_FAILS(qi_line_place(&b.line, &b.host, 1 << 19, 1, 2, &start), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(qi_line_place(&b.line, &b.host, UINT64_MAX, 0, 1, &start),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(b.line.count, 1);
+    expect_at(&b, 1 << 19, 0, 1, 1 << 19);
+    expect_sound(&b.line);
+    end_line(&b);
+}
+
+UNIT(line, without_host_memory_nothing_changes)
+{
+    bench b = make_line(10000);
+    uint64_t start = 0;
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(qi_line_place(&b.line, &b.host, 10, 0, 1, &start), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_HAS(quire_last_error(), "8 regions");
+    CHECK_EQ(b.line.count, 0);
+    test_memory_fail(unit_memory_state(), 0, false);
+    for (uint64_t i = 0; i < 8; i++)
+        expect_at(&b, 10, 0, 1, i * 10);
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(qi_line_place(&b.line, &b.host, 10, 0, 1, &start), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_HAS(quire_last_error(), "16 regions");
+    CHECK_EQ(b.line.count, 8);
+    expect_sound(&b.line);
+    test_memory_fail(unit_memory_state(), 0, false);
+    expect_at(&b, 10, 0, 1, 80);
+    end_line(&b);
+}
+
+/* ---- the largest gap -------------------------------------------------------------------------
+ * It saves a look where nothing can fit, so that it must never be too small; it is kept exact where
+ * that costs nothing. */
+
+UNIT(line, a_gap_that_opens_is_known_exactly)
+{
+    bench b = make_line(1 << 20);
+    expect_at(&b, 10, 0, 1, 0);
+    CHECK_EQ(b.line.largest_gap, 0);
+    expect_at(&b, 10, 0, 1024, 1024);
+    CHECK_EQ(b.line.largest_gap, 1014);
+    expect_at(&b, 2000, 0, 1, 1034);
+    qi_line_remove(&b.line, 1034); /* the last one: no gap */
+    CHECK_EQ(b.line.largest_gap, 1014);
+    expect_at(&b, 2000, 0, 1, 1034);
+    expect_at(&b, 1500, 0, 1, 3034);
+    qi_line_remove(&b.line, 1034);
+    CHECK_EQ(b.line.largest_gap, 2000);
+    end_line(&b);
+}
+
+UNIT(line, a_look_in_vain_learns_the_largest_gap_that_is_left)
+{
+    bench b = make_line(1 << 20);
+    for (uint64_t i = 0; i < 6; i++)
+        expect_at(&b, 100, 0, 1, i * 100);
+    qi_line_remove(&b.line, 100);
+    qi_line_remove(&b.line, 200); /* a gap of 200 */
+    qi_line_remove(&b.line, 400);
+    expect_at(&b, 150, 0, 1, 100); /* of which 50 are left */
+    CHECK_EQ(b.line.largest_gap, 200);
+    expect_at(&b, 120, 0, 1, 600);
+    CHECK_EQ(b.line.largest_gap, 100);
+    expect_at(&b, 100, 0, 1, 400);
+    expect_at(&b, 60, 0, 1, 720);
+    CHECK_EQ(b.line.largest_gap, 50);
+    end_line(&b);
+}
+
+/* ---- damage -------------------------------------------------------------------------------- */
+
+static void expect_unsound(qi_line *line, uint64_t *field, uint64_t value)
+{
+    uint64_t kept = *field;
+    *field = value;
+    CHECK(!qi_line_is_sound(line));
+    *field = kept;
+    CHECK(qi_line_is_sound(line));
+}
+
+UNIT(line, stretches_that_overlap_or_leave_the_line_are_found)
+{
+    bench b = make_line(1000);
+    expect_at(&b, 50, 0, 1, 0);
+    for (uint64_t i = 0; i < 3; i++)
+        expect_at(&b, 100, 0, 1, 50 + 100 * i);
+    qi_line_remove(&b.line, 0);
+    qi_line_remove(&b.line, 150); /* 50 to 150 and 250 to 350 are left, the largest gap is 100 */
+    qi_stretch *s = b.line.stretches;
+    expect_sound(&b.line);
+    expect_unsound(&b.line, &s[0].end, 251);
+    expect_unsound(&b.line, &s[0].end, 50);
+    expect_unsound(&b.line, &s[0].end, 10);
+    expect_unsound(&b.line, &s[0].end, UINT64_MAX);
+    expect_unsound(&b.line, &s[0].start, 101);
+    expect_unsound(&b.line, &s[1].start, 149);
+    expect_unsound(&b.line, &s[1].end, 1001);
+    expect_unsound(&b.line, &b.line.limit, 349);
+    expect_unsound(&b.line, &b.line.largest_gap, 99); /* would not be used again */
+    b.line.largest_gap = UINT64_MAX;                  /* a bound, so that more is no damage */
+    expect_unsound(&b.line, &s[0].end, 251);
+    expect_unsound(&b.line, &s[0].end, 50);
+    uint32_t count = b.line.count;
+    b.line.count = b.line.capacity + 1;
+    CHECK(!qi_line_is_sound(&b.line));
+    b.line.count = count;
+    end_line(&b);
+}
+
+UNIT(line, only_a_stretch_that_is_there_is_had)
+{
+    bench b = make_line(1000);
+    CHECK(!qi_line_has(&b.line, 0, 0));
+    expect_at(&b, 100, 0, 1, 0);
+    expect_at(&b, 200, 0, 1, 100);
+    CHECK(qi_line_has(&b.line, 0, 100) && qi_line_has(&b.line, 100, 200));
+    CHECK(!qi_line_has(&b.line, 0, 300) && !qi_line_has(&b.line, 100, 199));
+    CHECK(!qi_line_has(&b.line, 99, 201) && !qi_line_has(&b.line, 300, 1));
+    CHECK(!qi_line_has(&b.line, UINT64_MAX, 101));
+    end_line(&b);
+}
+
+/* ---- against a naive look ------------------------------------------------------------------- */
+
+/* The lowest place, told from the stretches alone; the limit when there is none. */
+static uint64_t naive_place(const qi_line *line, uint64_t size, uint64_t base, uint64_t alignment)
+{
+    for (uint32_t i = 0; i <= line->count; i++) {
+        uint64_t place = i ? line->stretches[i - 1].end : 0;
+        uint64_t end = i < line->count ? line->stretches[i].start : line->limit;
+        while (place % alignment != base % alignment)
+            place++;
+        if (place + size <= end)
+            return place;
+    }
+    return line->limit;
+}
+
+static void place_one(bench *b, test_random *r)
+{
+    uint64_t size = random_size(r, 600), base = random_next(r);
+    uint64_t alignment = UINT64_C(1) << random_below(r, 7);
+    uint64_t expected = naive_place(&b->line, size, base, alignment), start = 0;
+    if (expected < b->line.limit) {
+        CHECK_OK(qi_line_place(&b->line, &b->host, size, base, alignment, &start));
+        CHECK_EQ(start, expected);
+    } else {
+        CHECK_FAILS(qi_line_place(&b->line, &b->host, size, base, alignment, &start),
+                    QUIRE_ERROR_OUT_OF_RANGE);
+    }
+}
+
+/* Filled and emptied several times, so that gaps open and close and the line is full at times. */
+UNIT(line, random_regions_lie_where_a_naive_look_puts_them)
+{
+    bench b = make_line(8000);
+    test_random r = {10};
+    for (int i = 0; i < 20000; i++) {
+        bool fills = i / 500 % 2 == 0;
+        if (!b.line.count || random_below(&r, 100) < (fills ? 70 : 30))
+            place_one(&b, &r);
+        else
+            qi_line_remove(&b.line, b.line.stretches[random_below(&r, b.line.count)].start);
+        expect_sound(&b.line);
+    }
+    end_line(&b);
+}

@@ -1,0 +1,345 @@
+/*
+ * segregated.c - which free range the segregated fit chooses, how far it looks, and what becomes
+ * of the rest of a range.
+ */
+#include "src/space/segregated.h"
+
+#include "tests/support/unit.h"
+
+/* A space with granules of one byte, laid out by hand: holes stay taken until they are opened. */
+enum { MOST_HOLES = 256 };
+
+typedef struct bench {
+    quire_space *space;
+    uint64_t laid; /* bytes laid out so far */
+    quire_range holes[MOST_HOLES];
+    int count;
+} bench;
+
+static bench make_bench(uint64_t size)
+{
+    bench b = {0};
+    quire_space_options options = {.size = size, .granule = 1, .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &b.space));
+    return b;
+}
+
+static void end_bench(bench *b)
+{
+    CHECK_OK(quire_space_check(b->space));
+    quire_space_destroy(&b->space);
+}
+
+static quire_placement take(bench *b, uint64_t size, uint64_t alignment)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(b->space, size, alignment, 0, &at));
+    CHECK_OK(quire_space_check(b->space));
+    return at;
+}
+
+static quire_range expect_at(bench *b, uint64_t size, uint64_t alignment, uint64_t offset)
+{
+    quire_placement at = take(b, size, alignment);
+    CHECK_EQ(at.offset, offset);
+    CHECK_EQ(at.size, size);
+    CHECK_EQ(at.left_padding, 0);
+    return at.range;
+}
+
+static void give(bench *b, quire_range range)
+{
+    CHECK_OK(quire_space_free(b->space, range));
+    CHECK_OK(quire_space_check(b->space));
+}
+
+/* Lays a hole out, with live bytes up to it and one behind. */
+static void lay_hole(bench *b, uint64_t offset, uint64_t size)
+{
+    CHECK(b->count < MOST_HOLES && offset > b->laid);
+    take(b, offset - b->laid, 1);
+    b->holes[b->count++] = expect_at(b, size, 1, offset);
+    take(b, 1, 1);
+    b->laid = offset + size + 1;
+}
+
+/* Makes all that lies behind live. */
+static void fill_rest(bench *b)
+{
+    take(b, b->space->region_bytes - b->laid, 1);
+}
+
+static void open_holes(bench *b, int from, int below)
+{
+    for (int i = from; i < below; i++)
+        give(b, b->holes[i]);
+}
+
+static uint64_t free_count(const bench *b)
+{
+    quire_space_stats stats;
+    CHECK_OK(quire_space_get_stats(b->space, &stats));
+    return stats.free_count;
+}
+
+/* ---- the direct choice --------------------------------------------------------------------- */
+
+UNIT(segregated, a_range_of_the_size_itself_goes_before_lower_and_larger_ones)
+{
+    bench b = make_bench(1 << 16);
+    lay_hole(&b, 10, 100);
+    lay_hole(&b, 200, 40);
+    lay_hole(&b, 300, 41);
+    open_holes(&b, 0, 3);
+    expect_at(&b, 40, 1, 200);
+    expect_at(&b, 40, 1, 300); /* then the next class that has any */
+    expect_at(&b, 40, 1, 10);
+    end_bench(&b);
+}
+
+UNIT(segregated, of_two_in_a_class_the_lower_bucket_is_taken_whichever_was_freed_last)
+{
+    for (int low_first = 0; low_first < 2; low_first++) {
+        bench b = make_bench(1 << 16);
+        lay_hole(&b, 5000, 1000);
+        lay_hole(&b, 40000, 1000);
+        give(&b, b.holes[!low_first]);
+        give(&b, b.holes[low_first]);
+        expect_at(&b, 1000, 1, 5000);
+        expect_at(&b, 1000, 1, 40000);
+        end_bench(&b);
+    }
+}
+
+UNIT(segregated, a_lower_bucket_that_is_too_small_is_passed_over)
+{
+    bench b = make_bench(1 << 16);
+    lay_hole(&b, 5000, 995); /* both in the class of 992 to 1007 */
+    lay_hole(&b, 40000, 1005);
+    open_holes(&b, 0, 2);
+    expect_at(&b, 1000, 1, 40000);
+    expect_at(&b, 995, 1, 5000);
+    end_bench(&b);
+}
+
+UNIT(segregated, in_the_next_class_the_lowest_bucket_is_taken)
+{
+    bench b = make_bench(1 << 16);
+    lay_hole(&b, 5000, 1000);
+    lay_hole(&b, 40000, 992);
+    open_holes(&b, 0, 2);
+    expect_at(&b, 970, 1, 5000);
+    end_bench(&b);
+}
+
+UNIT(segregated, a_class_in_a_later_word_of_bits_is_found)
+{
+    bench b = make_bench(1 << 20);
+    lay_hole(&b, 1, 200000);
+    fill_rest(&b);
+    open_holes(&b, 0, 1);
+    expect_at(&b, 3, 1, 1);
+    expect_at(&b, 199997, 1, 4);
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate(b.space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    end_bench(&b);
+}
+
+/* ---- looking further ----------------------------------------------------------------------- */
+
+UNIT(segregated, a_range_behind_one_of_its_class_that_is_too_small_is_found)
+{
+    bench b = make_bench(1 << 16);
+    lay_hole(&b, 5000, 1005);
+    lay_hole(&b, 6100, 995);
+    fill_rest(&b);
+    open_holes(&b, 0, 2);
+    expect_at(&b, 1000, 1, 5000);
+    end_bench(&b);
+}
+
+UNIT(segregated, an_aligned_one_of_the_same_class_is_found)
+{
+    bench b = make_bench(1 << 16);
+    lay_hole(&b, 1000, 300);
+    lay_hole(&b, 8192, 300);
+    open_holes(&b, 0, 2);
+    expect_at(&b, 300, 256, 8192);
+    end_bench(&b);
+}
+
+UNIT(segregated, a_range_with_room_for_any_padding_is_found)
+{
+    bench b = make_bench(1 << 16);
+    lay_hole(&b, 1001, 300);
+    lay_hole(&b, 2001, 560);
+    fill_rest(&b);
+    open_holes(&b, 0, 2);
+    expect_at(&b, 300, 256, 2048);
+    end_bench(&b);
+}
+
+UNIT(segregated, an_aligned_one_between_the_sizes_is_found)
+{
+    bench b = make_bench(1 << 16);
+    lay_hole(&b, 1001, 300);
+    lay_hole(&b, 2048, 400); /* less than 300 + 255, but it lies well */
+    fill_rest(&b);
+    open_holes(&b, 0, 2);
+    expect_at(&b, 300, 256, 2048);
+    end_bench(&b);
+}
+
+UNIT(segregated, nothing_is_found_where_alignment_leaves_too_little)
+{
+    bench b = make_bench(1 << 16);
+    lay_hole(&b, 257, 554); /* [257, 811): 299 bytes from 512 on */
+    fill_rest(&b);
+    open_holes(&b, 0, 1);
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 300, 256, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_STR(quire_last_error(),
+              "no free range for 300 B at a multiple of 256; 554 B are free in 1 regions");
+    expect_at(&b, 299, 256, 512);
+    end_bench(&b);
+}
+
+UNIT(segregated, size_and_alignment_may_reach_beyond_all_granules_together)
+{
+    bench b = {0};
+    quire_space_options options = {.size = UINT32_MAX, .granule = 1, .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &b.space));
+    expect_at(&b, UINT32_MAX - 100, 1 << 21, 0);
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 100, 1 << 21, 0, &at),
+                QUIRE_ERROR_NO_SPACE);
+    expect_at(&b, 100, 1, UINT32_MAX - 100);
+    end_bench(&b);
+}
+
+UNIT(segregated, the_largest_sizes_of_all_are_told_apart)
+{
+    bench b = {0};
+    quire_space_options options = {.size = UINT32_MAX, .granule = 1, .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &b.space));
+    quire_range whole = expect_at(&b, UINT32_MAX, 1, 0);
+    give(&b, whole);
+    expect_at(&b, 1, 1, 0);
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate_exhaustive(b.space, UINT32_MAX, 1, 0, &at),
+                QUIRE_ERROR_NO_SPACE);
+    expect_at(&b, UINT32_MAX - 1, 1, 1);
+    end_bench(&b);
+}
+
+/* ---- the full pass ------------------------------------------------------------------------- */
+
+enum { CROWD = 125, LARGE = 118 };
+
+/* Free ranges of 995 in one class, and behind more than the bounded search looks at one of 1005. */
+static bench make_crowded_class(void)
+{
+    bench b = make_bench(1 << 17);
+    for (uint64_t i = 0; i < CROWD; i++)
+        lay_hole(&b, 1 + i * 1010, i == LARGE ? 1005 : 995);
+    fill_rest(&b);
+    open_holes(&b, LARGE, LARGE + 1); /* first, so that it is the last of its list */
+    open_holes(&b, 0, LARGE);
+    open_holes(&b, LARGE + 1, CROWD);
+    return b;
+}
+
+UNIT(segregated, the_full_pass_finds_what_the_bounded_search_misses)
+{
+    bench b = make_crowded_class();
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate(b.space, 1000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(b.space->full_passes, 0);
+    CHECK_OK(quire_space_allocate_exhaustive(b.space, 1000, 1, 0, &at));
+    CHECK_EQ(at.offset, 1 + LARGE * 1010);
+    end_bench(&b);
+}
+
+UNIT(segregated, full_passes_and_their_hits_are_counted_apart)
+{
+    bench b = make_crowded_class();
+    quire_placement at;
+    quire_space_stats stats;
+    CHECK_OK(quire_space_allocate_exhaustive(b.space, 995, 1, 0, &at)); /* needs none */
+    CHECK_OK(quire_space_allocate_exhaustive(b.space, 1000, 1, 0, &at));
+    for (int i = 0; i < 3; i++)
+        CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 1000, 1, 0, &at),
+                    QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(b.space, 1000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_get_stats(b.space, &stats));
+    CHECK_EQ(stats.full_passes, 4);
+    CHECK_EQ(stats.full_pass_hits, 1);
+    end_bench(&b);
+}
+
+UNIT(segregated, the_full_pass_finds_the_only_aligned_one_of_many)
+{
+    bench b = make_bench(1 << 17);
+    for (uint64_t i = 0; i < 120; i++)
+        lay_hole(&b, 1 + i * 1024, 600); /* 1 byte behind a multiple of 512: 89 bytes are left */
+    lay_hole(&b, 126976, 550);
+    fill_rest(&b);
+    open_holes(&b, 0, 121);
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 551, 512, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_allocate_exhaustive(b.space, 550, 512, 0, &at));
+    CHECK_EQ(at.offset, 126976);
+    end_bench(&b);
+}
+
+/* ---- what is left of a range --------------------------------------------------------------- */
+
+UNIT(segregated, padding_and_rest_go_back_as_free_ranges)
+{
+    bench b = make_bench(4096);
+    take(&b, 100, 1);
+    quire_range aligned = expect_at(&b, 50, 256, 256);
+    CHECK_EQ(free_count(&b), 2);
+    quire_range low = expect_at(&b, 156, 1, 100); /* exactly the padding */
+    CHECK_EQ(free_count(&b), 1);
+    expect_at(&b, 4096 - 306, 1, 306);
+    CHECK_EQ(free_count(&b), 0);
+    give(&b, aligned);
+    give(&b, low);
+    CHECK_EQ(free_count(&b), 1);
+    expect_at(&b, 206, 1, 100);
+    end_bench(&b);
+}
+
+UNIT(segregated, padding_without_rest_and_rest_without_padding)
+{
+    bench b = make_bench(4096);
+    lay_hole(&b, 200, 100);
+    lay_hole(&b, 512, 100);
+    fill_rest(&b);
+    open_holes(&b, 0, 2);
+    expect_at(&b, 44, 256, 256);
+    CHECK_EQ(free_count(&b), 2); /* [200, 256) and the other hole */
+    expect_at(&b, 60, 512, 512);
+    expect_at(&b, 56, 1, 200);
+    expect_at(&b, 40, 1, 572);
+    CHECK_EQ(free_count(&b), 0);
+    end_bench(&b);
+}
+
+UNIT(segregated, neighbours_merge_in_every_order_of_release)
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (int i = 0; i < 6; i++) {
+        bench b = make_bench(600);
+        quire_range ranges[3];
+        for (uint64_t j = 0; j < 3; j++)
+            ranges[j] = expect_at(&b, 200, 1, j * 200);
+        for (int j = 0; j < 3; j++)
+            give(&b, ranges[orders[i][j]]);
+        CHECK_EQ(free_count(&b), 1);
+        expect_at(&b, 600, 1, 0);
+        end_bench(&b);
+    }
+}

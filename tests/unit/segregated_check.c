@@ -1,0 +1,387 @@
+/*
+ * segregated_check.c - the checker finds every kind of damage to the records of the segregated
+ * fit, each by its sentence, and reads nothing that it has not checked.
+ */
+#include "src/space/segregated.h"
+
+#include "src/base/bits.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+enum { GRANULE = 16 };
+
+/*
+ * Two regions. The first: live A, free B of 50, live C, free D of 50, live E, free F up to the end;
+ * D was freed last and is in front of B in their list. The second: live G, free H. In granules.
+ */
+typedef struct bench {
+    quire_space *space;
+    qi_segregated *s;
+    qi_node *nodes;
+    uint32_t own, A, B, C, D, E, F, other, G, H;
+} bench;
+
+static quire_range take(bench *b, uint64_t size)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(b->space, size * GRANULE, 1, 0, &at));
+    return at.range;
+}
+
+/* Names the ranges of the first region in the order of the ring. */
+static void name_ranges(bench *b)
+{
+    uint32_t *const names[] = {&b->A, &b->B, &b->C, &b->D, &b->E, &b->F};
+    b->own = b->space->regions[0].node;
+    uint32_t number = b->own;
+    for (int i = 0; i < 6; i++)
+        *names[i] = number = b->nodes[number].after;
+    b->other = b->space->regions[1].node;
+    b->G = b->nodes[b->other].after;
+    b->H = b->nodes[b->G].after;
+}
+
+static bench make_bench(void)
+{
+    bench b = {0};
+    uint32_t region = 0;
+    quire_space_options options = {.granule = GRANULE, .largest_alignment = 1};
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &b.space));
+    b.s = qi_segregated_of(b.space);
+    CHECK_OK(quire_space_add_region(b.space, 4096 * GRANULE, 0, &region));
+    const uint64_t sizes[] = {100, 50, 10, 50, 1};
+    quire_range ranges[5];
+    for (int i = 0; i < 5; i++)
+        ranges[i] = take(&b, sizes[i]);
+    CHECK_OK(quire_space_add_region(b.space, 1000 * GRANULE, 0, &region));
+    take(&b, 10); /* the second region, as it has the smaller class */
+    CHECK_OK(quire_space_free(b.space, ranges[1]));
+    CHECK_OK(quire_space_free(b.space, ranges[3]));
+    b.nodes = b.s->nodes;
+    name_ranges(&b);
+    CHECK_EQ(b.nodes[b.F].after, b.own);
+    CHECK_EQ(b.nodes[b.H].after, b.other);
+    CHECK_EQ(b.nodes[b.D].next, b.B);
+    return b;
+}
+
+static void end_bench(bench *b)
+{
+    CHECK_OK(quire_space_check(b->space));
+    quire_space_destroy(&b->space);
+}
+
+static void store(void *field, size_t size, uint64_t value)
+{
+    switch (size) {
+    case 1:
+        *(uint8_t *)field = (uint8_t)value;
+        break;
+    case 2:
+        *(uint16_t *)field = (uint16_t)value;
+        break;
+    case 4:
+        *(uint32_t *)field = (uint32_t)value;
+        break;
+    default:
+        *(uint64_t *)field = value;
+    }
+}
+
+static void expect_found(const bench *b, void *field, size_t size, uint64_t value,
+                         const char *sentence)
+{
+    char kept[8];
+    memcpy(kept, field, size);
+    store(field, size, value);
+    CHECK_FAILS(quire_space_check(b->space), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), sentence);
+    memcpy(field, kept, size);
+    CHECK_OK(quire_space_check(b->space));
+}
+
+/* Gives a field another value for one check. */
+#define DAMAGE(b, field, value, sentence)                                                          \
+    expect_found((b), &(field), sizeof(field), (uint64_t)(value), (sentence))
+
+static uint32_t list_of(const bench *b, uint32_t node)
+{
+    return qi_list_of(b->s, b->nodes[node].offset, b->nodes[node].size);
+}
+
+static uint64_t flipped(const bench *b, uint32_t node)
+{
+    return b->s->is_free[node / 64] ^ UINT64_C(1) << node % 64;
+}
+
+#define DAMAGE_FREE_BIT(b, node, sentence)                                                         \
+    DAMAGE((b), (b)->s->is_free[(node) / 64], flipped((b), (node)), (sentence))
+
+/* ---- rings --------------------------------------------------------------------------------- */
+
+UNIT(segregated_check, links_of_neighbours)
+{
+    bench b = make_bench();
+    const char *const sentence = "a neighbour does not point back";
+    const uint32_t wrong[] = {0, b.A, b.F, b.space->pool.top, b.space->pool.capacity, UINT32_MAX};
+    for (int i = 0; i < 6; i++) {
+        DAMAGE(&b, b.nodes[b.C].before, wrong[i], sentence);
+        DAMAGE(&b, b.nodes[b.own].before, wrong[i == 2 ? 0 : i], sentence);
+        DAMAGE(&b, b.nodes[b.C].after, wrong[i], sentence);
+    }
+    end_bench(&b);
+}
+
+UNIT(segregated_check, the_link_of_the_first_range_to_its_region)
+{
+    bench b = make_bench();
+    const uint32_t wrong[] = {0, b.B, b.F, b.other, UINT32_MAX};
+    for (int i = 0; i < 5; i++)
+        DAMAGE(&b, b.nodes[b.A].before, wrong[i], "does not point back");
+    end_bench(&b);
+}
+
+UNIT(segregated_check, the_region_of_a_range)
+{
+    bench b = make_bench();
+    DAMAGE(&b, b.nodes[b.A].region, 1, "a range is in the ring of another region");
+    DAMAGE(&b, b.nodes[b.F].region, UINT32_MAX, "a range is in the ring of another region");
+    DAMAGE(&b, b.nodes[b.G].region, 0, "a range is in the ring of another region");
+    end_bench(&b);
+}
+
+UNIT(segregated_check, what_is_neither_free_nor_live_or_both)
+{
+    bench b = make_bench();
+    const char *const sentence = "a range is neither free nor live, or both";
+    DAMAGE_FREE_BIT(&b, b.A, sentence);
+    DAMAGE_FREE_BIT(&b, b.D, sentence);
+    DAMAGE(&b, b.nodes[b.C].generation, b.nodes[b.C].generation + 1, sentence);
+    DAMAGE(&b, b.nodes[b.F].generation, b.nodes[b.F].generation + 1, sentence);
+    DAMAGE(&b, b.nodes[b.E].size, 0, sentence);
+    DAMAGE(&b, b.nodes[b.H].size, 0, sentence);
+    end_bench(&b);
+}
+
+UNIT(segregated_check, free_neighbours)
+{
+    bench b = make_bench();
+    DAMAGE_FREE_BIT(&b, b.C, "two free neighbours touch");
+    DAMAGE_FREE_BIT(&b, b.E, "two free neighbours touch");
+    end_bench(&b);
+}
+
+UNIT(segregated_check, the_node_of_a_region)
+{
+    bench b = make_bench();
+    const char *const sentence = "a region has no node of its own";
+    DAMAGE(&b, b.space->regions[0].node, 0, sentence);
+    DAMAGE(&b, b.space->regions[0].node, b.A, sentence);
+    DAMAGE(&b, b.space->regions[1].node, b.space->pool.top, sentence);
+    DAMAGE(&b, b.space->regions[1].node, UINT32_MAX, sentence);
+    DAMAGE(&b, b.nodes[b.own].size, 1, sentence);
+    DAMAGE(&b, b.nodes[b.own].region, 1, sentence);
+    DAMAGE_FREE_BIT(&b, b.other, sentence);
+    end_bench(&b);
+}
+
+UNIT(segregated_check, where_ranges_begin)
+{
+    bench b = make_bench();
+    const char *const sentence = "a range does not begin where its neighbour ends";
+    DAMAGE(&b, b.nodes[b.A].offset, 1, sentence);
+    DAMAGE(&b, b.nodes[b.D].offset, b.nodes[b.D].offset - 1, sentence);
+    DAMAGE(&b, b.nodes[b.C].size, 11, sentence);
+    DAMAGE(&b, b.space->regions[1].start, 4097 * GRANULE, sentence);
+    DAMAGE(&b, b.space->regions[1].node, b.own, "space:"); /* a node of its own, but not its */
+    DAMAGE(&b, b.nodes[b.own].after, b.B, sentence);
+    DAMAGE(&b, b.nodes[b.own].after, 0, sentence);
+    DAMAGE(&b, b.nodes[b.own].after, UINT32_MAX, sentence);
+    end_bench(&b);
+}
+
+UNIT(segregated_check, where_a_region_ends)
+{
+    bench b = make_bench();
+    const char *const sentence = "the ranges of a region do not fill it";
+    DAMAGE(&b, b.nodes[b.F].size, b.nodes[b.F].size - 1, sentence);
+    DAMAGE(&b, b.nodes[b.H].size, b.nodes[b.H].size + 1, sentence);
+    DAMAGE(&b, b.space->regions[0].size, 4096 * GRANULE - 1, sentence);
+    DAMAGE(&b, b.nodes[b.own].after, b.own, sentence);
+    end_bench(&b);
+}
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+UNIT(segregated_check, links_of_lists)
+{
+    bench b = make_bench();
+    const char *const sentence = "a list holds what is not free or not linked back";
+    uint32_t *head = &b.s->heads[list_of(&b, b.D)];
+    const uint32_t wrong[] = {b.A, b.B, b.own, b.space->pool.top, UINT32_MAX};
+    for (int i = 0; i < 5; i++) {
+        DAMAGE(&b, *head, wrong[i], sentence);
+        DAMAGE(&b, b.nodes[b.B].next, wrong[i], sentence);
+    }
+    DAMAGE(&b, b.nodes[b.B].next, b.D, sentence); /* a circle */
+    DAMAGE(&b, b.nodes[b.B].back, b.H, sentence);
+    DAMAGE(&b, b.nodes[b.D].back, b.nodes[b.D].back + 1, sentence);
+    DAMAGE(&b, b.nodes[b.D].back, b.nodes[b.D].back & ~QI_AT_HEAD, sentence);
+    end_bench(&b);
+}
+
+UNIT(segregated_check, ranges_in_the_list_of_another_place)
+{
+    bench b = make_bench();
+    DAMAGE(&b, b.s->bucket_shift, b.s->bucket_shift + 1,
+           "a free range is in the list of another size or place");
+    end_bench(&b);
+}
+
+UNIT(segregated_check, ranges_in_the_list_of_another_size)
+{
+    bench b = make_bench();
+    b.nodes[b.C].offset++; /* a consistent ring again, when B is one larger */
+    b.nodes[b.C].size--;
+    b.nodes[b.B].size++;
+    CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), "a free range is in the list of another size or place");
+    b.nodes[b.C].offset--;
+    b.nodes[b.C].size++;
+    b.nodes[b.B].size--;
+    end_bench(&b);
+}
+
+UNIT(segregated_check, fractions)
+{
+    bench b = make_bench();
+    const char *const sentence = "the fraction of a list is not its first range's";
+    uint8_t *of_f = &b.s->fractions[list_of(&b, b.F)];
+    CHECK(*of_f > 0); /* else the test would not see a lost one */
+    DAMAGE(&b, *of_f, 0, sentence);
+    DAMAGE(&b, *of_f, *of_f + 1, sentence);
+    DAMAGE(&b, b.s->fractions[list_of(&b, b.D)], 1, sentence);
+    end_bench(&b);
+}
+
+UNIT(segregated_check, marks_of_buckets)
+{
+    bench b = make_bench();
+    const char *const sentence = "a bucket is marked wrongly";
+    uint16_t *mask = &b.s->masks[list_of(&b, b.D) / QI_BUCKETS];
+    for (uint32_t bucket = 0; bucket < QI_BUCKETS; bucket++)
+        DAMAGE(&b, *mask, *mask ^ 1u << bucket, sentence);
+    DAMAGE(&b, b.s->masks[b.s->class_count - 1], 1, sentence);
+    DAMAGE(&b, b.s->heads[list_of(&b, b.H)], 0, sentence);
+    end_bench(&b);
+}
+
+UNIT(segregated_check, marks_of_classes_and_of_words_of_them)
+{
+    bench b = make_bench();
+    for (uint32_t i = 0; i < b.s->class_count; i++) {
+        uint64_t *word = &b.s->class_bits[i / 64];
+        DAMAGE(&b, *word, *word ^ UINT64_C(1) << i % 64, "a class is marked wrongly");
+    }
+    CHECK(b.s->class_count < QI_CLASS_LIMIT);
+    DAMAGE(&b, b.s->class_bits[QI_CLASS_LIMIT / 64 - 1], 1, "a word of classes is marked wrongly");
+    for (uint32_t i = 0; i < QI_CLASS_LIMIT / 64; i++)
+        DAMAGE(&b, b.s->top_bits, b.s->top_bits ^ UINT64_C(1) << i,
+               "a word of classes is marked wrongly");
+    end_bench(&b);
+}
+
+/* A search would follow such a bit to a word that is not there. */
+UNIT(segregated_check, marks_of_words_that_do_not_exist)
+{
+    bench b = make_bench();
+    for (uint32_t i = QI_CLASS_LIMIT / 64; i < 64; i++)
+        DAMAGE(&b, b.s->top_bits, b.s->top_bits | UINT64_C(1) << i, "a word of classes is marked");
+    end_bench(&b);
+}
+
+UNIT(segregated_check, marks_of_classes_that_the_tables_do_not_reach)
+{
+    bench b = make_bench();
+    uint32_t word = QI_CLASS_LIMIT / 64 - 1;
+    CHECK(b.s->class_count <= word * 64);
+    b.s->top_bits |= UINT64_C(1) << word;
+    b.s->class_bits[word] = 1; /* the two agree, and lead outside the tables */
+    CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), "a word of classes is marked wrongly");
+    b.s->top_bits ^= UINT64_C(1) << word;
+    b.s->class_bits[word] = 0;
+    end_bench(&b);
+}
+
+/* Sizes and shifts that would lead the check itself outside the tables. */
+UNIT(segregated_check, what_the_tables_are_read_with)
+{
+    bench b = make_bench();
+    const char *const sentence = "the tables are not of the size they should be";
+    const uint32_t shifts[] = {32, 64, UINT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        DAMAGE(&b, b.s->bucket_shift, shifts[i], sentence);
+        DAMAGE(&b, b.s->granule_shift, shifts[i], sentence);
+    }
+    DAMAGE(&b, b.s->granule_shift, b.s->granule_shift + 1, sentence);
+    DAMAGE(&b, b.s->class_count, QI_CLASS_LIMIT + 64, sentence);
+    DAMAGE(&b, b.s->class_count, b.s->class_count - 1, sentence);
+    DAMAGE(&b, b.s->free_capacity, b.space->pool.capacity - 1, sentence);
+    DAMAGE(&b, b.s->nodes, (uintptr_t)(b.nodes + 1), sentence);
+    DAMAGE(&b, b.space->pool.top, b.space->pool.capacity + 1, "more numbers are in use");
+    DAMAGE(&b, b.s->bucket_shift, b.s->bucket_shift - 1, "behind the last address bucket");
+    end_bench(&b);
+}
+
+UNIT(segregated_check, marks_of_numbers_without_a_record)
+{
+    bench b = make_bench();
+    CHECK(b.s->free_capacity > b.space->pool.capacity);
+    DAMAGE_FREE_BIT(&b, 0, "a number that names no free range is marked free");
+    DAMAGE_FREE_BIT(&b, b.s->free_capacity - 1, "a number that names no free range is marked free");
+    end_bench(&b);
+}
+
+/* ---- figures ------------------------------------------------------------------------------- */
+
+UNIT(segregated_check, counts_of_free_ranges)
+{
+    bench b = make_bench();
+    const char *const sentence = "not every free range is listed once";
+    DAMAGE(&b, b.nodes[b.D].next, 0, sentence); /* loses B */
+    DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, sentence);
+    DAMAGE(&b, b.space->pool.retired, 1, sentence);
+    DAMAGE(&b, b.space->live_count, 5, sentence);
+    DAMAGE(&b, b.space->region_count, 1, sentence);
+    end_bench(&b);
+}
+
+UNIT(segregated_check, live_figures)
+{
+    bench b = make_bench();
+    DAMAGE(&b, b.space->live_bytes, b.space->live_bytes - 1, "the live figures do not match");
+    b.space->live_count++; /* as many free ranges as before are told from the numbers in use */
+    b.space->pool.spare--;
+    CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), "the live figures do not match");
+    b.space->live_count--;
+    b.space->pool.spare++;
+    end_bench(&b);
+}
+
+UNIT(segregated_check, sums)
+{
+    bench b = make_bench();
+    DAMAGE(&b, b.space->region_bytes, 5096 * GRANULE - 1,
+           "the sums of live and free are not the regions");
+    end_bench(&b);
+}
+
+UNIT(segregated_check, padding_which_this_fit_does_not_keep)
+{
+    bench b = make_bench();
+    DAMAGE(&b, b.space->padding_bytes, 1, "space:");
+    end_bench(&b);
+}

@@ -1,0 +1,352 @@
+/*
+ * segregated_region.c - the rare half of the segregated fit: tables that grow with the regions,
+ * buckets that widen with the line, host memory that runs out half way, trimming, and figures.
+ */
+#include "src/space/segregated.h"
+
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+static quire_space *make_space(uint64_t size)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.size = size, .granule = 1, .host_memory = unit_memory()};
+    options.largest_alignment = 1; /* regions lie close together */
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static void end_space(quire_space *space)
+{
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+}
+
+static uint32_t add(quire_space *space, uint64_t size)
+{
+    uint32_t region = 99;
+    CHECK_OK(quire_space_add_region(space, size, 0, &region));
+    CHECK_OK(quire_space_check(space));
+    return region;
+}
+
+static quire_placement take(quire_space *space, uint64_t size)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
+    return at;
+}
+
+static uint64_t largest_free(const quire_space *space)
+{
+    quire_space_stats stats;
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    return stats.largest_free;
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+UNIT(segregated_region, tables_reach_the_class_of_the_largest_region)
+{
+    quire_space *space = make_space(0);
+    const qi_segregated *s = qi_segregated_of(space);
+    const struct {
+        uint64_t size;
+        uint32_t classes;
+    } steps[] = {{1, 64},       {63, 64},   {64, 128},      {1 << 10, 256},
+                 {1 << 9, 256}, {100, 256}, {1 << 20, 576}, {1u << 31, 896}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        add(space, steps[i].size);
+        CHECK_EQ(s->class_count, steps[i].classes);
+    }
+    end_space(space);
+}
+
+UNIT(segregated_region, ranges_listed_before_the_tables_grow_are_found_afterwards)
+{
+    quire_space *space = make_space(40);
+    quire_range low = take(space, 10).range;
+    take(space, 1);
+    CHECK_OK(quire_space_free(space, low));
+    add(space, 1 << 20);
+    quire_placement at = take(space, 10);
+    CHECK_EQ(at.region, 0);
+    CHECK_EQ(at.offset, 0);
+    CHECK_EQ(take(space, 29).region, 0);
+    CHECK_EQ(take(space, 1 << 20).region, 1);
+    end_space(space);
+}
+
+UNIT(segregated_region, the_tables_keep_what_they_have_when_only_they_grow)
+{
+    quire_space *space = make_space(0);
+    for (int i = 0; i < 60; i++)
+        add(space, 32);
+    uint32_t shift = qi_segregated_of(space)->bucket_shift;
+    add(space, 64); /* a class in the next word, on a line hardly longer */
+    CHECK_EQ(qi_segregated_of(space)->bucket_shift, shift);
+    CHECK_EQ(qi_segregated_of(space)->class_count, 128);
+    for (int i = 0; i < 60; i++)
+        CHECK(take(space, 32).region < 60);
+    CHECK_EQ(take(space, 64).region, 60);
+    end_space(space);
+}
+
+UNIT(segregated_region, a_request_beyond_the_tables_finds_nothing)
+{
+    quire_space *space = make_space(0);
+    for (int i = 0; i < 100; i++)
+        add(space, 32);
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate_exhaustive(space, 3000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(space, 64, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(space, 33, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_allocate(space, 32, 1, 0, &at));
+    end_space(space);
+}
+
+/* ---- buckets ------------------------------------------------------------------------------- */
+
+UNIT(segregated_region, buckets_are_the_narrowest_that_cover_the_line)
+{
+    quire_space *space = make_space(0);
+    const qi_segregated *s = qi_segregated_of(space);
+    uint64_t extent = 0;
+    const uint64_t sizes[] = {1, 15, 1, 15, 1, 1000, 20000, 1, 1 << 20, 1 << 30};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        add(space, sizes[i]);
+        extent += sizes[i];
+        CHECK((extent - 1) >> s->bucket_shift < QI_BUCKETS);
+        CHECK(!s->bucket_shift || (extent - 1) >> (s->bucket_shift - 1) >= QI_BUCKETS);
+    }
+    end_space(space);
+}
+
+UNIT(segregated_region, ranges_are_in_their_new_buckets_when_those_widen)
+{
+    quire_space *space = make_space(1600);
+    quire_range ranges[16];
+    for (int i = 0; i < 16; i++)
+        ranges[i] = take(space, 100).range;
+    for (int i = 0; i < 16; i += 2)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+    add(space, 16000); /* buckets of 128 become buckets of 2048: all holes are in the first */
+    CHECK_EQ(qi_segregated_of(space)->bucket_shift, 11);
+    for (int i = 0; i < 8; i++) {
+        quire_placement at = take(space, 100);
+        CHECK_EQ(at.region, 0);
+        CHECK_EQ(at.offset % 200, 0);
+    }
+    CHECK_EQ(take(space, 100).region, 1);
+    end_space(space);
+}
+
+UNIT(segregated_region, every_number_is_listed_again_when_buckets_widen)
+{
+    quire_space *space = make_space(100);
+    add(space, 100);
+    CHECK_OK(quire_space_remove_region(space, 0)); /* its numbers 1 and 2 go to ranges */
+    quire_range first = take(space, 10).range, second = take(space, 10).range;
+    take(space, 10);
+    CHECK_OK(quire_space_free(space, first));
+    CHECK(qi_node_is_free(qi_segregated_of(space), 1));
+    add(space, 1 << 20);
+    CHECK_OK(quire_space_free(space, second));
+    CHECK_EQ(take(space, 20).offset, 0);
+    end_space(space);
+}
+
+UNIT(segregated_region, buckets_stay_wide_when_the_line_gets_shorter)
+{
+    quire_space *space = make_space(16);
+    uint32_t far = add(space, 1 << 20);
+    uint32_t shift = qi_segregated_of(space)->bucket_shift;
+    CHECK_OK(quire_space_remove_region(space, far));
+    CHECK_EQ(qi_segregated_of(space)->bucket_shift, shift);
+    add(space, 16);
+    CHECK_EQ(take(space, 16).region + take(space, 16).region, 1); /* either first */
+    end_space(space);
+}
+
+/* ---- host memory runs out ------------------------------------------------------------------ */
+
+/* Adds a region while one host allocation fails; the answer is whether there were as many. */
+static bool fails_at(quire_space *space, uint64_t size, uint64_t call)
+{
+    quire_space_stats before, after;
+    uint32_t region = 77;
+    CHECK_OK(quire_space_get_stats(space, &before));
+    test_memory_fail(unit_memory_state(), call, false);
+    quire_result result = quire_space_add_region(space, size, 0, &region);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_OK(quire_space_check(space));
+    if (!result)
+        return false;
+    CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_EQ(region, 0);
+    CHECK_EQ(space->line.count, space->region_count);
+    CHECK_OK(quire_space_get_stats(space, &after));
+    before.metadata_bytes = after.metadata_bytes; /* an array may have grown already */
+    before.metadata_peak = after.metadata_peak;
+    CHECK(!memcmp(&before, &after, sizeof before));
+    return true;
+}
+
+/* Fails every host allocation of adding a second region in turn; returns how many there are. */
+static uint64_t fail_each(uint64_t first, uint64_t second)
+{
+    for (uint64_t call = 1;; call++) {
+        quire_space *space = make_space(first);
+        bool failed = fails_at(space, second, call);
+        uint32_t number = failed ? add(space, second) : first != 0;
+        CHECK_EQ(number, first != 0);
+        CHECK_EQ(take(space, second).region, number);
+        end_space(space);
+        if (!failed)
+            return call - 1;
+    }
+}
+
+UNIT(segregated_region, adding_a_region_without_host_memory_changes_nothing)
+{
+    CHECK_EQ(fail_each(0, 100), 7); /* regions, line, free bits, nodes, three tables */
+    CHECK_EQ(fail_each(100, 200), 0);
+    CHECK_EQ(fail_each(100, 1 << 20), 3);
+}
+
+UNIT(segregated_region, allocating_without_host_memory_changes_nothing)
+{
+    quire_space *space = make_space(1 << 20);
+    uint64_t refused = 0, expected = 0;
+    for (int i = 0; i < 1000; i++) {
+        quire_placement at;
+        test_memory_fail(unit_memory_state(), 1, true);
+        quire_result result = quire_space_allocate(space, 10, 1, 0, &at);
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (result) {
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK_HAS(quire_last_error(), "ranges");
+            CHECK_EQ(at.range.id, 0);
+            CHECK_EQ(at.size, 0);
+            CHECK_OK(quire_space_check(space));
+            refused++;
+            at = take(space, 10);
+        }
+        CHECK_EQ(at.offset, expected);
+        expected += 10;
+    }
+    CHECK(refused >= 4 && refused <= 10); /* the array doubles */
+    end_space(space);
+}
+
+/* ---- trimming ------------------------------------------------------------------------------ */
+
+UNIT(segregated_region, trimming_keeps_live_and_free_ranges)
+{
+    quire_space *space = make_space(1 << 20);
+    quire_range ranges[3000];
+    for (int i = 0; i < 3000; i++)
+        ranges[i] = take(space, 20).range;
+    for (int i = 40; i < 3000; i++)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+    for (int i = 0; i < 40; i += 2)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+    quire_space_trim(space);
+    CHECK_OK(quire_space_check(space));
+    CHECK_EQ(space->pool.capacity, 64);
+    CHECK_EQ(qi_segregated_of(space)->free_capacity, 64);
+    for (int i = 1; i < 40; i += 2) {
+        quire_placement at;
+        CHECK_OK(quire_space_get(space, ranges[i], &at));
+        CHECK_EQ(at.offset, 20 * i);
+    }
+    for (int i = 0; i < 5000; i++)
+        take(space, 20);
+    end_space(space);
+}
+
+UNIT(segregated_region, a_trim_without_host_memory_leaves_a_sound_space)
+{
+    for (uint64_t call = 1; call <= 2; call++) { /* the nodes, then the free bits */
+        quire_space *space = make_space(1 << 20);
+        quire_range ranges[3000];
+        for (int i = 0; i < 3000; i++)
+            ranges[i] = take(space, 20).range;
+        for (int i = 1; i < 3000; i++)
+            CHECK_OK(quire_space_free(space, ranges[i]));
+        test_memory_fail(unit_memory_state(), call, true);
+        quire_space_trim(space);
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK_OK(quire_space_check(space));
+        CHECK_EQ(space->pool.capacity, call == 1 ? 4096 : 32);
+        CHECK_EQ(qi_segregated_of(space)->free_capacity, 4096);
+        for (int i = 0; i < 5000; i++)
+            take(space, 20);
+        end_space(space);
+    }
+}
+
+UNIT(segregated_region, removing_a_region_trims_once_nearly_all_records_are_unused)
+{
+    quire_space *space = make_space(100);
+    uint32_t second = add(space, 1 << 20);
+    for (int i = 0; i < 3000; i++)
+        take(space, 20);
+    CHECK_OK(quire_space_clear(space));
+    CHECK_EQ(space->pool.capacity, 4096);
+    CHECK_OK(quire_space_remove_region(space, second));
+    CHECK_EQ(space->pool.capacity, 32);
+    end_space(space);
+}
+
+/* ---- figures ------------------------------------------------------------------------------- */
+
+typedef struct found {
+    uint64_t count, largest;
+} found;
+
+static bool note_free(void *user, const quire_space_item *item)
+{
+    found *f = user;
+    f->count += item->is_free;
+    if (item->is_free && item->size > f->largest)
+        f->largest = item->size;
+    return true;
+}
+
+UNIT(segregated_region, the_largest_free_range_and_the_count_are_those_of_a_walk)
+{
+    enum { LIVE = 200 };
+    quire_space *space = make_space(1 << 16);
+    add(space, 50000);
+    test_random r = {11};
+    quire_range ranges[LIVE] = {{0}};
+    for (int i = 0; i < 5000; i++) {
+        quire_range *range = &ranges[random_below(&r, LIVE)];
+        quire_placement at = {0};
+        if (range->id)
+            CHECK_OK(quire_space_free(space, *range));
+        else if (quire_space_allocate(space, random_size(&r, 4000), 1, 0, &at))
+            CHECK_EQ(quire_last_result(), QUIRE_ERROR_NO_SPACE);
+        *range = at.range;
+        found f = {0};
+        quire_space_stats stats;
+        CHECK_OK(quire_space_walk(space, note_free, &f));
+        CHECK_OK(quire_space_get_stats(space, &stats));
+        CHECK_EQ(stats.largest_free, f.largest);
+        CHECK_EQ(stats.free_count, f.count);
+    }
+    end_space(space);
+}
+
+UNIT(segregated_region, a_full_space_has_no_largest_free_range)
+{
+    quire_space *space = make_space(100);
+    CHECK_EQ(largest_free(space), 100);
+    take(space, 100);
+    CHECK_EQ(largest_free(space), 0);
+    end_space(space);
+    space = make_space(0);
+    CHECK_EQ(largest_free(space), 0);
+    end_space(space);
+}

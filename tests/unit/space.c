@@ -1,0 +1,355 @@
+/*
+ * space.c - making and ending a space: every option with its limits, defaults, what is left when
+ * it fails, the figures, and the walk.
+ */
+#include "quire/space.h"
+
+#include <stdio.h>
+
+#include "tests/support/unit.h"
+
+static const uint64_t GIB = UINT64_C(1) << 30;
+static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
+
+static quire_space *make_space(quire_fit fit, uint64_t size)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.fit = fit, .size = size, .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static quire_space_stats stats_of(const quire_space *space)
+{
+    quire_space_stats stats;
+    CHECK_OK(quire_space_check(space));
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    return stats;
+}
+
+static void expect_made(quire_space_options options)
+{
+    quire_space *space = NULL;
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &space));
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+    CHECK(space == NULL);
+}
+
+/* Refused with the code and the words, with nothing made and nothing kept. */
+static void expect_refused(quire_space_options options, quire_result code, const char *words)
+{
+    quire_space *space = (quire_space *)(void *)&options; /* must become NULL */
+    if (!options.host_memory)
+        options.host_memory = unit_memory();
+    CHECK_FAILS(quire_space_create(&options, &space), code);
+    CHECK_HAS(quire_last_error(), words);
+    CHECK(space == NULL);
+    CHECK_EQ(unit_memory_state()->blocks, 0);
+}
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+UNIT(space, no_options_mean_a_segregated_space_without_regions)
+{
+    const quire_space_options empty = {0}, *const choices[] = {NULL, &empty};
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = NULL;
+        uint32_t region = 9;
+        quire_placement at;
+        CHECK_OK(quire_space_create(choices[i], &space));
+        CHECK_EQ(stats_of(space).granule, 256);
+        CHECK_EQ(stats_of(space).region_count, 0);
+        CHECK_FAILS(quire_space_allocate(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+        CHECK_OK(quire_space_add_region(space, 4 << 20, 0, &region));
+        CHECK_OK(quire_space_allocate(space, 1, 2 << 20, 0, &at));
+        CHECK_EQ(at.left_padding, 0);
+        CHECK_FAILS(quire_space_allocate(space, 1, 4 << 20, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_STR(quire_last_error(), "alignment 4194304 is above the space's largest, 2097152");
+        quire_space_destroy(&space);
+    }
+}
+
+UNIT(space, the_first_fit_has_a_granule_of_1_and_no_other)
+{
+    quire_space *space = make_space(QUIRE_FIT_FIRST, 100);
+    CHECK_EQ(stats_of(space).granule, 1);
+    quire_space_destroy(&space);
+    expect_made((quire_space_options){.fit = QUIRE_FIT_FIRST, .granule = 1});
+    expect_refused((quire_space_options){.fit = QUIRE_FIT_FIRST, .granule = 2},
+                   QUIRE_ERROR_INVALID_ARGUMENT,
+                   "granule 2: this fit takes a power of two up to 1");
+    expect_refused((quire_space_options){.fit = QUIRE_FIT_FIRST, .granule = 256},
+                   QUIRE_ERROR_INVALID_ARGUMENT, "granule 256");
+}
+
+UNIT(space, fits_that_are_not_there)
+{
+    expect_refused((quire_space_options){.fit = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy");
+    expect_refused((quire_space_options){.fit = QUIRE_FIT_LINEAR, .size = 256, .granule = 3},
+                   QUIRE_ERROR_UNSUPPORTED, "linear");
+    for (int fit = 4; fit < 100; fit += 19) {
+        char words[64];
+        snprintf(words, sizeof words, "there is no fit %d", fit);
+        expect_refused((quire_space_options){.fit = (quire_fit)fit}, QUIRE_ERROR_INVALID_ARGUMENT,
+                       words);
+    }
+    expect_refused((quire_space_options){.fit = (quire_fit)-1}, QUIRE_ERROR_INVALID_ARGUMENT,
+                   "there is no fit");
+}
+
+UNIT(space, a_granule_is_a_power_of_two_up_to_1_gib)
+{
+    for (uint64_t granule = 1; granule <= GIB; granule *= 2)
+        expect_made((quire_space_options){.granule = granule, .size = 7 * granule});
+    const uint64_t wrong[] = {3,         255, 257, GIB - 1, GIB + 1, 2 * GIB, UINT64_C(1) << 63,
+                              UINT64_MAX};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char words[96];
+        snprintf(words, sizeof words,
+                 "granule %" PRIu64 ": this fit takes a power of two up to "
+                 "1073741824",
+                 wrong[i]);
+        expect_refused((quire_space_options){.granule = wrong[i]}, QUIRE_ERROR_INVALID_ARGUMENT,
+                       words);
+    }
+}
+
+UNIT(space, the_largest_alignment_is_a_power_of_two_up_to_1_gib)
+{
+    for (int i = 0; i < 2; i++) {
+        for (uint64_t alignment = 1; alignment <= GIB; alignment *= 2)
+            expect_made((quire_space_options){
+                .fit = fits[i], .largest_alignment = alignment, .size = 1 << 20});
+        const uint64_t wrong[] = {3, 6, GIB - 1, GIB + 1, 2 * GIB, UINT64_C(1) << 63, UINT64_MAX};
+        for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++) {
+            char words[96];
+            snprintf(words, sizeof words,
+                     "largest alignment %" PRIu64 " is not a power of two up "
+                     "to 1 GiB",
+                     wrong[j]);
+            expect_refused((quire_space_options){.fit = fits[i], .largest_alignment = wrong[j]},
+                           QUIRE_ERROR_INVALID_ARGUMENT, words);
+        }
+    }
+}
+
+UNIT(space, reserved_words_must_be_zero)
+{
+    for (int i = 0; i < 4; i++) {
+        char words[64];
+        quire_space_options options = {.size = 256};
+        options.reserved[i] = UINT64_C(1) << (16 * i);
+        snprintf(words, sizeof words, "quire_space_options.reserved[%d] is not zero", i);
+        expect_refused(options, QUIRE_ERROR_INVALID_ARGUMENT, words);
+    }
+}
+
+UNIT(space, half_given_callbacks_are_refused)
+{
+    quire_host_memory half = *unit_memory();
+    half.release = NULL;
+    expect_refused((quire_space_options){.host_memory = &half}, QUIRE_ERROR_INVALID_ARGUMENT,
+                   "both allocate and release");
+}
+
+UNIT(space, the_size_must_be_whole_granules)
+{
+    expect_refused((quire_space_options){.size = 255}, QUIRE_ERROR_INVALID_ARGUMENT,
+                   "a region of 255 bytes at 0x0: both must be multiples of the granule 256");
+    expect_refused((quire_space_options){.size = UINT64_MAX}, QUIRE_ERROR_INVALID_ARGUMENT,
+                   "18446744073709551615");
+    expect_made((quire_space_options){.size = 256});
+    expect_made((quire_space_options){.fit = QUIRE_FIT_FIRST, .size = 1});
+}
+
+UNIT(space, the_size_ends_where_the_line_does)
+{
+    for (uint64_t granule = 1; granule <= GIB; granule *= 1024) {
+        uint64_t most = UINT32_MAX * granule;
+        expect_made((quire_space_options){.granule = granule, .size = most});
+        expect_refused((quire_space_options){.granule = granule, .size = most + granule},
+                       QUIRE_ERROR_OUT_OF_RANGE, "does not fit on the line: 0 B of");
+    }
+    expect_refused((quire_space_options){.size = UINT64_MAX - 255}, QUIRE_ERROR_OUT_OF_RANGE,
+                   "does not fit on the line");
+    expect_made((quire_space_options){.fit = QUIRE_FIT_FIRST, .size = UINT64_C(1) << 62});
+    expect_refused((quire_space_options){.fit = QUIRE_FIT_FIRST, .size = (UINT64_C(1) << 62) + 1},
+                   QUIRE_ERROR_OUT_OF_RANGE, "4.00 EiB");
+    expect_refused((quire_space_options){.fit = QUIRE_FIT_FIRST, .size = UINT64_MAX},
+                   QUIRE_ERROR_OUT_OF_RANGE, "does not fit on the line");
+}
+
+/* ---- making and ending --------------------------------------------------------------------- */
+
+/* Fails every host allocation of a creation in turn; returns how many there are. */
+static uint64_t fail_each_creation(quire_fit fit)
+{
+    for (uint64_t call = 1;; call++) {
+        quire_space *space = NULL;
+        quire_space_options options = {.fit = fit, .size = 4096, .host_memory = unit_memory()};
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result result = quire_space_create(&options, &space);
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (!result) {
+            quire_space_destroy(&space);
+            return call - 1;
+        }
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK(space == NULL);
+        CHECK_EQ(unit_memory_state()->blocks, 0);
+    }
+}
+
+UNIT(space, a_creation_without_host_memory_leaves_nothing)
+{
+    CHECK(fail_each_creation(QUIRE_FIT_SEGREGATED) >= 4);
+    CHECK(fail_each_creation(QUIRE_FIT_FIRST) >= 4);
+}
+
+UNIT(space, creation_needs_a_place_for_the_space)
+{
+    CHECK_FAILS(quire_space_create(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "space is null");
+}
+
+UNIT(space, destroying_takes_live_ranges_along_and_accepts_nothing)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 1 << 20);
+        quire_placement at;
+        for (int j = 0; j < 100; j++)
+            CHECK_OK(quire_space_allocate(space, 1000, 256, 0, &at));
+        quire_space_destroy(&space);
+        CHECK(space == NULL);
+        CHECK_EQ(unit_memory_state()->blocks, 0);
+        quire_space_destroy(&space);
+        quire_space_destroy(NULL);
+    }
+}
+
+/* ---- figures ------------------------------------------------------------------------------- */
+
+UNIT(space, figures_follow_each_step)
+{
+    quire_space *space = make_space(QUIRE_FIT_FIRST, 1000);
+    quire_placement low, high;
+    CHECK_OK(quire_space_allocate(space, 10, 1, 0, &low));
+    CHECK_OK(quire_space_allocate(space, 100, 64, 0, &high));
+    quire_space_stats stats = stats_of(space);
+    CHECK_EQ(stats.region_bytes, 1000);
+    CHECK_EQ(stats.live_bytes, 110);
+    CHECK_EQ(stats.padding_bytes, 54);
+    CHECK_EQ(stats.free_bytes, 836);
+    CHECK_EQ(stats.largest_free, 836);
+    CHECK_EQ(stats.live_count, 2);
+    CHECK_EQ(stats.free_count, 1);
+    CHECK_EQ(stats.region_count, 1);
+    CHECK_OK(quire_space_free(space, low.range));
+    stats = stats_of(space);
+    CHECK_EQ(stats.free_bytes, 846);
+    CHECK_EQ(stats.free_count, 2);
+    CHECK_EQ(stats.live_count, 1);
+    quire_space_destroy(&space);
+}
+
+UNIT(space, metadata_is_what_the_callbacks_gave)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 1 << 20);
+        quire_placement at;
+        for (int j = 0; j < 500; j++) {
+            CHECK_OK(quire_space_allocate(space, 1, 1, 0, &at));
+            quire_space_stats stats = stats_of(space);
+            CHECK_EQ(stats.metadata_bytes, unit_memory_state()->bytes);
+            CHECK(stats.metadata_peak >= stats.metadata_bytes);
+        }
+        quire_space_destroy(&space);
+    }
+}
+
+/* ---- the walk ------------------------------------------------------------------------------ */
+
+typedef struct walk {
+    quire_space_item items[8];
+    int count, stop_at;
+} walk;
+
+static bool note(void *user, const quire_space_item *item)
+{
+    walk *w = user;
+    CHECK(w->count < 8);
+    w->items[w->count++] = *item;
+    return w->count != w->stop_at;
+}
+
+/* Region 0: free, live with the user's value 7; region 1: free. */
+static quire_space *make_walked(quire_fit fit, quire_placement *live)
+{
+    quire_space *space = make_space(fit, 1024);
+    quire_placement low;
+    uint32_t region = 0;
+    CHECK_OK(quire_space_allocate(space, 256, 1, 0, &low));
+    CHECK_OK(quire_space_allocate(space, 768, 1, 7, live));
+    CHECK_OK(quire_space_free(space, low.range));
+    CHECK_OK(quire_space_add_region(space, 512, 0, &region));
+    return space;
+}
+
+static void expect_item(const quire_space_item *item, uint32_t region, bool is_free,
+                        uint64_t offset, uint64_t size)
+{
+    CHECK_EQ(item->region, region);
+    CHECK_EQ(item->is_free, is_free);
+    CHECK_EQ(item->offset, offset);
+    CHECK_EQ(item->size, size);
+    CHECK_EQ(item->left_padding, 0);
+    CHECK(!is_free || (item->range.id == 0 && item->user == 0));
+}
+
+UNIT(space, a_walk_visits_regions_by_number_and_ranges_by_address)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_placement live;
+        quire_space *space = make_walked(fits[i], &live);
+        walk w = {0};
+        CHECK_OK(quire_space_walk(space, note, &w));
+        CHECK_EQ(w.count, 3);
+        expect_item(&w.items[0], 0, true, 0, 256);
+        expect_item(&w.items[1], 0, false, 256, 768);
+        expect_item(&w.items[2], 1, true, 0, 512);
+        CHECK_EQ(w.items[1].range.id, live.range.id);
+        CHECK_EQ(w.items[1].user, 7);
+        quire_space_destroy(&space);
+    }
+}
+
+UNIT(space, a_walk_ends_where_the_visit_says)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_placement live;
+        quire_space *space = make_walked(fits[i], &live);
+        for (int stop = 1; stop <= 3; stop++) { /* within a region, at its end, at the very end */
+            walk w = {.stop_at = stop};
+            CHECK_OK(quire_space_walk(space, note, &w));
+            CHECK_EQ(w.count, stop);
+        }
+        quire_space_destroy(&space);
+    }
+}
+
+UNIT(space, a_walk_tells_left_padding)
+{
+    quire_space *space = make_space(QUIRE_FIT_FIRST, 1024);
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, 1, 1, 0, &at));
+    CHECK_OK(quire_space_allocate(space, 1, 64, 0, &at));
+    walk w = {0};
+    CHECK_OK(quire_space_walk(space, note, &w));
+    CHECK_EQ(w.count, 3);
+    CHECK_EQ(w.items[1].offset, 64);
+    CHECK_EQ(w.items[1].left_padding, 63);
+    CHECK_EQ(w.items[2].offset, 65);
+    quire_space_destroy(&space);
+}

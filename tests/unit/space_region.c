@@ -1,0 +1,305 @@
+/*
+ * space_region.c - regions of a space: their numbers, their native bases, and that ranges stay
+ * within them.
+ */
+#include "src/space/fit.h"
+#include "tests/support/unit.h"
+
+static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
+
+static quire_space *make_space(quire_fit fit, uint64_t largest_alignment)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.fit = fit, .largest_alignment = largest_alignment};
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static void end_space(quire_space *space)
+{
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+}
+
+static uint32_t add(quire_space *space, uint64_t size, uint64_t base)
+{
+    uint32_t region = 99;
+    CHECK_OK(quire_space_add_region(space, size, base, &region));
+    CHECK_OK(quire_space_check(space));
+    return region;
+}
+
+static void drop(quire_space *space, uint32_t region)
+{
+    CHECK_OK(quire_space_remove_region(space, region));
+    CHECK_OK(quire_space_check(space));
+}
+
+static quire_placement take(quire_space *space, uint64_t size, uint64_t alignment)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, size, alignment, 0, &at));
+    return at;
+}
+
+static quire_space_stats stats_of(const quire_space *space)
+{
+    quire_space_stats stats;
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    return stats;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+UNIT(space_region, a_region_gets_the_lowest_number_not_in_use)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 0);
+        for (uint32_t j = 0; j < 10; j++)
+            CHECK_EQ(add(space, 256, 0), j);
+        drop(space, 7);
+        drop(space, 3);
+        drop(space, 9);
+        CHECK_EQ(stats_of(space).region_count, 7);
+        CHECK_EQ(stats_of(space).region_bytes, 7 * 256);
+        CHECK_EQ(add(space, 512, 0), 3);
+        CHECK_EQ(add(space, 512, 0), 7);
+        CHECK_EQ(add(space, 512, 0), 9);
+        CHECK_EQ(add(space, 512, 0), 10);
+        CHECK_EQ(stats_of(space).region_bytes, 7 * 256 + 4 * 512);
+        end_space(space);
+    }
+}
+
+UNIT(space_region, ranges_name_the_region_they_lie_in)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 0);
+        for (uint64_t j = 0; j < 5; j++)
+            add(space, 256 + 256 * j, 0);
+        for (uint64_t j = 5; j-- > 0;) { /* only one is large enough each time */
+            quire_placement at = take(space, 256 + 256 * j, 1);
+            CHECK_EQ(at.region, j);
+            CHECK_EQ(at.offset, 0);
+        }
+        end_space(space);
+    }
+}
+
+UNIT(space_region, a_thousand_regions_come_and_go)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 1);
+        quire_range ranges[1000];
+        for (uint32_t j = 0; j < 1000; j++)
+            CHECK_EQ(add(space, 1024, 0), j);
+        for (int j = 0; j < 1000; j++)
+            ranges[j] = take(space, 1024, 1).range;
+        CHECK_EQ(stats_of(space).free_bytes, 0);
+        for (int j = 0; j < 1000; j++)
+            CHECK_OK(quire_space_free(space, ranges[j]));
+        for (uint32_t j = 0; j < 1000; j += 2)
+            drop(space, j);
+        CHECK_EQ(stats_of(space).free_bytes, 500 * 1024);
+        for (uint32_t j = 1; j < 1000; j += 2)
+            drop(space, j);
+        CHECK_EQ(stats_of(space).region_bytes, 0);
+        CHECK_EQ(add(space, 1024, 0), 0);
+        end_space(space);
+    }
+}
+
+/* ---- bases --------------------------------------------------------------------------------- */
+
+static void expect_aligned(quire_space *space, uint64_t size, uint64_t base)
+{
+    uint32_t region = add(space, size, base);
+    for (uint64_t alignment = 1; alignment <= 65536; alignment *= 2) {
+        quire_placement at = take(space, 300, alignment);
+        CHECK_EQ(at.region, region);
+        CHECK_EQ((base + at.offset) % alignment, 0);
+        CHECK(at.offset + at.size <= size);
+        CHECK_OK(quire_space_free(space, at.range));
+    }
+    drop(space, region);
+}
+
+UNIT(space_region, alignments_hold_for_the_native_address)
+{
+    const uint64_t bases[] = {
+        0, 256, 0x12300, 0x7f0001234500, UINT64_MAX - 255, UINT64_C(0x8000000000000100)};
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 65536);
+        for (size_t j = 0; j < sizeof bases / sizeof *bases; j++)
+            expect_aligned(space, 256 * 1024, bases[j]);
+        end_space(space);
+    }
+}
+
+UNIT(space_region, the_first_fit_takes_odd_bases)
+{
+    quire_space *space = make_space(QUIRE_FIT_FIRST, 65536);
+    const uint64_t bases[] = {1, 12345, 65535, UINT64_MAX};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
+        expect_aligned(space, 200001, bases[i]);
+    add(space, 65536, 3);
+    quire_placement at = take(space, 1, 65536);
+    CHECK_EQ(at.offset, 65533);
+    CHECK_EQ(at.left_padding, 65533);
+    end_space(space);
+}
+
+UNIT(space_region, regions_that_do_not_start_aligned_lose_what_alignment_costs)
+{
+    quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 4096);
+    add(space, 4096, 256);
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate(space, 512, 4096, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(take(space, 256, 4096).offset, 3840);
+    CHECK_EQ(take(space, 2048, 2048).offset, 1792);
+    end_space(space);
+}
+
+/* ---- borders ------------------------------------------------------------------------------- */
+
+UNIT(space_region, free_ranges_never_merge_across_regions)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 1); /* the regions touch on the line */
+        quire_placement at;
+        quire_range ranges[3];
+        for (int j = 0; j < 3; j++)
+            add(space, 1024, 0);
+        for (int j = 0; j < 3; j++)
+            ranges[j] = take(space, 1024, 1).range;
+        for (int j = 0; j < 3; j++)
+            CHECK_OK(quire_space_free(space, ranges[j]));
+        CHECK_EQ(stats_of(space).free_count, 3);
+        CHECK_EQ(stats_of(space).largest_free, 1024);
+        CHECK_FAILS(quire_space_allocate_exhaustive(space, 1280, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+        CHECK_HAS(quire_last_error(), "1.25 KiB at a multiple of 1; 3 KiB are free in 3 regions");
+        drop(space, 1);
+        end_space(space);
+    }
+}
+
+UNIT(space_region, a_place_on_the_line_is_used_again)
+{
+    quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 1);
+    const uint64_t half = UINT64_C(256) * (UINT32_MAX / 2 + 1); /* of the line, rounded up */
+    uint32_t region = add(space, half, 0), refused = 99;
+    for (int i = 0; i < 10; i++) {
+        CHECK_FAILS(quire_space_add_region(space, half, 0, &refused), QUIRE_ERROR_OUT_OF_RANGE);
+        CHECK_EQ(refused, 0);
+        drop(space, region);
+        region = add(space, half, 0);
+    }
+    CHECK_EQ(add(space, half - 256, 0), 1);
+    CHECK_FAILS(quire_space_add_region(space, 256, 0, &refused), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(stats_of(space).region_count, 2);
+    end_space(space);
+}
+
+UNIT(space_region, the_line_left_is_a_region_that_surely_has_a_place)
+{
+    const uint64_t bases[] = {0, 256, UINT64_MAX - 255};
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 3; j++) {
+            quire_space *space = make_space(fits[i], 65536);
+            uint64_t whole = qi_space_line_left(space);
+            add(space, 256, bases[0]);
+            CHECK(qi_space_line_left(space) < whole);
+            add(space, qi_space_line_left(space), bases[j]);
+            CHECK(qi_space_line_left(space) <= 65536);
+            end_space(space);
+        }
+    }
+}
+
+/* ---- refusals ------------------------------------------------------------------------------ */
+
+UNIT(space_region, size_and_base_are_whole_granules)
+{
+    quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 0);
+    const uint64_t wrong[][2] = {{0, 0},          {0, 256},         {1, 0},     {255, 0},
+                                 {257, 0},        {256, 1},         {256, 255}, {256, 257},
+                                 {UINT64_MAX, 0}, {256, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint32_t region = 77;
+        CHECK_FAILS(quire_space_add_region(space, wrong[i][0], wrong[i][1], &region),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_EQ(region, 0);
+    }
+    CHECK_EQ(stats_of(space).region_count, 0);
+    uint32_t region = 0;
+    CHECK_FAILS(quire_space_add_region(space, 100, 0x1234, &region), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "a region of 100 bytes at 0x1234");
+    CHECK_HAS(quire_last_error(), "the granule 256");
+    end_space(space);
+}
+
+UNIT(space_region, only_regions_that_exist_can_be_removed)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 0);
+        CHECK_FAILS(quire_space_remove_region(space, 0), QUIRE_ERROR_INVALID_ARGUMENT);
+        add(space, 256, 0);
+        add(space, 256, 0);
+        const uint32_t wrong[] = {2, 3, 4, 1000, UINT32_MAX};
+        for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++)
+            CHECK_FAILS(quire_space_remove_region(space, wrong[j]), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "no region 4294967295");
+        drop(space, 0);
+        CHECK_FAILS(quire_space_remove_region(space, 0), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_EQ(stats_of(space).region_count, 1);
+        end_space(space);
+    }
+}
+
+UNIT(space_region, a_region_with_a_live_range_stays)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 0);
+        add(space, 1024, 0);
+        const uint64_t offsets[] = {0, 256, 768}; /* at the front, within, at the end */
+        for (int j = 0; j < 3; j++) {
+            quire_placement front = {0};
+            if (offsets[j])
+                front = take(space, offsets[j], 1);
+            quire_placement live = take(space, 256, 1);
+            CHECK_EQ(live.offset, offsets[j]);
+            if (offsets[j])
+                CHECK_OK(quire_space_free(space, front.range));
+            CHECK_FAILS(quire_space_remove_region(space, 0), QUIRE_ERROR_BUSY);
+            CHECK_STR(quire_last_error(), "region 0 still has live ranges");
+            CHECK_OK(quire_space_check(space));
+            CHECK_OK(quire_space_free(space, live.range));
+        }
+        quire_placement whole = take(space, 1024, 1);
+        CHECK_FAILS(quire_space_remove_region(space, 0), QUIRE_ERROR_BUSY);
+        CHECK_OK(quire_space_free(space, whole.range));
+        drop(space, 0);
+        end_space(space);
+    }
+}
+
+UNIT(space_region, ranges_of_a_removed_region_stay_stale_when_its_number_returns)
+{
+    for (int i = 0; i < 2; i++) {
+        quire_space *space = make_space(fits[i], 0);
+        quire_range old[50];
+        add(space, 1 << 16, 0);
+        for (int j = 0; j < 50; j++)
+            old[j] = take(space, 256, 1).range;
+        for (int j = 0; j < 50; j++)
+            CHECK_OK(quire_space_free(space, old[j]));
+        drop(space, 0);
+        CHECK_EQ(add(space, 1 << 16, 0), 0);
+        for (int j = 0; j < 50; j++)
+            take(space, 256, 1);
+        for (int j = 0; j < 50; j++)
+            CHECK_FAILS(quire_space_free(space, old[j]), QUIRE_ERROR_STALE_HANDLE);
+        end_space(space);
+    }
+}
