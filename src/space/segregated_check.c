@@ -108,11 +108,9 @@ static quire_result check_lists(const qi_segregated *s, uint64_t *listed)
             return qi_space_damaged("a class is marked wrongly", class);
     }
     uint64_t words = 0;
-    for (uint32_t word = 0; word < s->class_count / 64; word++)
+    for (uint32_t word = 0; word < QI_CLASS_LIMIT / 64; word++)
         words |= (uint64_t)(s->class_bits[word] != 0) << word;
-    bool beyond = false; /* bits of classes that the tables do not reach */
-    for (uint32_t word = s->class_count / 64; word < QI_CLASS_LIMIT / 64; word++)
-        beyond |= s->class_bits[word] != 0;
+    bool beyond = words >> (s->class_count / 64); /* classes that the tables do not reach */
     if (beyond || s->top_bits != words)
         return qi_space_damaged("a word of classes is marked wrongly", 0);
     return QUIRE_SUCCESS;
