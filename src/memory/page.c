@@ -14,8 +14,9 @@
 void qi_pages_init(qi_pages *pages)
 {
     pages->top = pages->free_hint = pages->in_use = 0;
-    pages->shared = pages->making = 0;
-    pages->coming = pages->last_size = 0;
+    pages->shared = pages->leaving = 0;
+    pages->being_made = NULL;
+    pages->last_size = 0;
     qi_table_init(&pages->records, sizeof(qi_page));
     qi_table_init(&pages->by_region, sizeof(uint32_t));
 }
@@ -111,8 +112,9 @@ static qi_page *take_out(quire_memory *memory, qi_page *page, qi_page *list)
 {
     count_out(memory, page);
     memory->pages.shared -= !page->dedicated;
+    memory->pages.leaving++;
     page->phase = QI_PAGE_LEAVING;
-    page->next_leaving = list;
+    page->next = list;
     return page;
 }
 
@@ -153,22 +155,25 @@ qi_page *qi_pages_take_all(quire_memory *memory)
 
 uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
 {
-    uint64_t bytes = 0;
-    for (const qi_page *page = list; page; page = page->next_leaving) {
+    uint64_t bytes = 0, count = 0;
+    for (const qi_page *page = list; page; page = page->next) {
         bytes += page->native.native.size;
+        count++;
         qi_device_page_destroy(memory->device, &memory->calls, &page->native);
-        qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u given back, %s",
-               memory->name, page->number, qi_bytes(page->native.native.size).text);
     }
-    if (!list)
+    if (!count)
         return 0;
     qi_lock_acquire(&memory->lock);
+    memory->pages.leaving -= (uint32_t)count;
     for (qi_page *page = list, *next; page; page = next) {
-        next = page->next_leaving;
+        next = page->next;
         give_number(memory, page);
     }
     qi_lock_wake_all(&memory->lock);
     qi_lock_release(&memory->lock);
+    /* after all is done: a sink that allocates must not wait for pages of its own thread */
+    qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': pages given back: %llu, %s",
+           memory->name, (unsigned long long)count, qi_bytes(bytes).text);
     return bytes;
 }
 
@@ -181,15 +186,20 @@ static uint64_t page_unit(const quire_memory *memory)
     return granularity > memory->granule ? granularity : memory->granule;
 }
 
+/* Regions begin at whole granules. */
+static uint64_t coarsest(const quire_memory *memory, uint64_t alignment)
+{
+    return alignment > memory->granule ? alignment : memory->granule;
+}
+
 /* The bytes a page needs so that the request fits whatever the native base turns out to be. */
 static quire_result needed_size(const quire_memory *memory, uint64_t size, uint64_t alignment,
                                 uint64_t *needed)
 {
     const quire_device_info *info = &memory->device->info;
     uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
-    uint64_t base = info->limits.page_alignment;
-    uint64_t coarsest = alignment > memory->granule ? alignment : memory->granule;
-    uint64_t slack = base && coarsest > base ? coarsest - base : 0;
+    uint64_t base = info->limits.page_alignment, wanted = coarsest(memory, alignment);
+    uint64_t slack = base && wanted > base ? wanted - base : 0;
     uint64_t total = 0;
     if (qi_align_up_overflows(size, memory->granule, &total) ||
         qi_add_overflows(total, slack, &total) ||
@@ -221,22 +231,22 @@ static quire_result begin(quire_memory *memory, uint64_t needed, bool dedicated,
     quire_result result = take_number(memory, out);
     if (result)
         return result;
-    qi_pages *pages = &memory->pages;
     qi_page *page = *out;
-    pages->making++;
     page->dedicated = dedicated;
     page->policy_size = dedicated ? 0 : qi_page_policy_size(memory);
-    uint64_t left = page->policy_size > needed ? page->policy_size - needed : 0;
-    pages->coming = left > pages->coming ? left : pages->coming;
+    page->to_join = page->policy_size > needed ? page->policy_size - needed : 0;
+    page->next = memory->pages.being_made;
+    memory->pages.being_made = page;
     return QUIRE_SUCCESS;
 }
 
 /* With the lock: the making is over, one way or the other. */
 static void end(quire_memory *memory, qi_page *page, quire_result result)
 {
-    qi_pages *pages = &memory->pages;
-    pages->making--;
-    pages->coming = pages->making ? pages->coming : 0;
+    qi_page **link = &memory->pages.being_made;
+    while (*link != page)
+        link = &(*link)->next;
+    *link = page->next;
     if (result)
         give_number(memory, page);
     qi_lock_wake_all(&memory->lock);
@@ -251,7 +261,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
         .dedicated = page->dedicated,
         .exportable = memory->exportable,
         .size = page->policy_size > needed ? page->policy_size : needed,
-        .alignment = memory->largest_alignment,
+        .alignment = coarsest(memory, memory->largest_alignment),
         .label = memory->name,
     };
     for (;;) {
@@ -292,10 +302,6 @@ static quire_result make_numbered(quire_memory *memory, qi_page *page, uint64_t 
 {
     qi_device_page native = {0};
     quire_result result = create(memory, page, needed, &native);
-    if (!result)
-        qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
-               memory->name, page->number, qi_bytes(native.native.size).text,
-               page->dedicated ? ", dedicated" : "");
     qi_lock_acquire(&memory->lock);
     if (result)
         return result;
@@ -333,15 +339,31 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
     return result;
 }
 
-bool qi_page_join(quire_memory *memory, uint64_t size)
+/* ---- waiting ------------------------------------------------------------------------------ */
+
+bool qi_page_join(quire_memory *memory, uint64_t size, const qi_page **joined)
 {
-    qi_pages *pages = &memory->pages;
-    uint32_t most = memory->policy.most_pages;
-    bool is_coming = pages->making && pages->coming >= size;
-    bool is_full = most && pages->in_use >= most && pages->in_use > memory->stats.page_count;
-    if (!is_coming && !is_full)
+    qi_page *page = memory->pages.being_made;
+    while (page && page != *joined && page->to_join < size)
+        page = page->next;
+    if (!page)
         return false;
-    pages->coming -= is_coming ? size : 0;
+    if (page != *joined)
+        page->to_join -= size;
+    *joined = page;
+    qi_lock_wait(&memory->lock);
+    return true;
+}
+
+bool qi_page_await_change(quire_memory *memory, quire_result refusal)
+{
+    const qi_pages *pages = &memory->pages;
+    uint32_t most = memory->policy.most_pages;
+    bool is_full = most && pages->in_use >= most;
+    if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && refusal != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
+        return false;
+    if (!pages->leaving && !(is_full && pages->being_made))
+        return false;
     qi_lock_wait(&memory->lock);
     return true;
 }

@@ -31,7 +31,8 @@ typedef struct qi_page {
     bool dedicated;
     qi_page_phase phase;
     uint64_t policy_size; /* what the policy said when a shared page was made */
-    struct qi_page *next_leaving;
+    uint64_t to_join;     /* while it is made: bytes that others may wait for in it */
+    struct qi_page *next; /* of those being made, or of those leaving together */
 } qi_page;
 
 typedef struct qi_pages {
@@ -41,8 +42,8 @@ typedef struct qi_pages {
     uint32_t free_hint; /* no number below is free */
     uint32_t in_use;    /* numbers not free */
     uint32_t shared;    /* live ones that are regions of the space */
-    uint32_t making;    /* numbers in phase MAKING */
-    uint64_t coming;    /* bytes that will be left in a page being made, for others to wait for */
+    uint32_t leaving;   /* numbers in phase LEAVING */
+    qi_page *being_made;
     uint64_t last_size; /* policy_size of the shared page made last; 0: none yet */
 } qi_pages;
 
@@ -74,17 +75,24 @@ void qi_pages_finish(qi_pages *pages, qi_host *host);
  * else can. Empty pages are given back first. A shared page that the backend refuses for want of
  * memory is asked for again at half the size, and at last at the size of the request.
  * Fails with TOO_MANY_PAGES, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE and what the
- * backend answers.
+ * backend answers. The page is told to the log by its maker, once the lock is given up for good: a
+ * sink that allocates must not wait for a page of its own thread.
  */
 QUIRE_MUST_USE quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignment,
                                          bool dedicated, qi_page **page);
 
 /*
- * With the lock, given up meanwhile: waits for pages on their way, if that can help: one is being
- * made in which `size` bytes will be left, or the memory has as many pages as it may and some of
- * them are coming or going. True when it waited and the caller should look again.
+ * With the lock, given up meanwhile: waits for a page being made in which `size` bytes will be
+ * left. `joined`, NULL at first, is where the caller's share was taken, which happens once. False:
+ * there is none; true: it waited, and the caller should look again.
  */
-bool qi_page_join(quire_memory *memory, uint64_t size);
+bool qi_page_join(quire_memory *memory, uint64_t size, const qi_page **joined);
+
+/*
+ * After a page could not be had: the same while pages are on their way that can change this. They
+ * are leaving, or the memory has as many pages as it may and some of them are being made.
+ */
+bool qi_page_await_change(quire_memory *memory, quire_result refusal);
 
 /* With the lock: an allocation of `bytes`, padding included, came to or left the page. */
 void qi_page_add_live(quire_memory *memory, qi_page *page, uint64_t bytes);

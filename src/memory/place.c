@@ -14,6 +14,7 @@
 #include "src/base/result.h"
 #include "src/memory/access.h"
 #include "src/memory/policy.h"
+#include "src/space/fit.h"
 
 quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
 {
@@ -73,12 +74,19 @@ static void count_out(quire_memory *memory, qi_page *page, const qi_slot *slot)
 
 /* ---- placing ------------------------------------------------------------------------------ */
 
+/* A page made on the way, for the log. */
+typedef struct made {
+    uint64_t size; /* 0: none */
+    uint32_t number;
+} made;
+
 /* What the parts of placing hand to each other. */
 typedef struct placing {
     const qi_wish *wish;
     uint64_t size; /* with padding, size granularity and atom */
     uint64_t alignment;
     qi_extra *extra; /* ready to be put into the slot, or NULL */
+    made made;
 } placing;
 
 static void fill_record(qi_slot *record, const placing *p, const qi_page *page)
@@ -89,7 +97,7 @@ static void fill_record(qi_slot *record, const placing *p, const qi_page *page)
     record->page = page->number;
 }
 
-/* With the lock: takes a slot and a range of the shared pages. */
+/* With the lock: takes a slot and a range of the shared pages. NO_SPACE has no sentence. */
 static quire_result place_shared(quire_memory *memory, const placing *p, bool exhaustive,
                                  uint32_t *slot)
 {
@@ -97,9 +105,8 @@ static quire_result place_shared(quire_memory *memory, const placing *p, bool ex
     if (result)
         return result;
     quire_placement at;
-    result = exhaustive
-                 ? quire_space_allocate_exhaustive(memory->space, p->size, p->alignment, *slot, &at)
-                 : quire_space_allocate(memory->space, p->size, p->alignment, *slot, &at);
+    result =
+        memory->space->fit->allocate(memory->space, p->size, p->alignment, *slot, exhaustive, &at);
     if (result) {
         qi_slot_give(&memory->slots, *slot);
         return result;
@@ -134,13 +141,14 @@ static quire_result place_dedicated(quire_memory *memory, const placing *p, qi_p
 }
 
 /* With the lock, given up meanwhile: makes a page for the request and places it there. */
-static quire_result place_in_new_page(quire_memory *memory, const placing *p, bool dedicated,
+static quire_result place_in_new_page(quire_memory *memory, placing *p, bool dedicated,
                                       uint32_t *slot)
 {
     qi_page *page = NULL;
     quire_result result = qi_page_make(memory, p->size, p->alignment, dedicated, &page);
     if (result)
         return result;
+    p->made = (made){.size = page->native.native.size, .number = page->number};
     result =
         dedicated ? place_dedicated(memory, p, page, slot) : place_shared(memory, p, false, slot);
     if (result == QUIRE_ERROR_NO_SPACE) /* holes that fit badly can hide the page from the bounds */
@@ -163,17 +171,22 @@ static bool is_want_of_pages(quire_result result)
            result == QUIRE_ERROR_OUT_OF_RANGE;
 }
 
-/* With the lock, given up meanwhile. */
-static quire_result find_shared(quire_memory *memory, const placing *p, uint32_t *slot)
+/* With the lock, given up meanwhile: no range fits, so that a page is needed. */
+static quire_result find_with_page(quire_memory *memory, placing *p, uint32_t *slot)
 {
+    uint64_t room = 0;
+    if (qi_add_overflows(p->size, p->alignment, &room))
+        room = UINT64_MAX;
+    const qi_page *joined = NULL;
     quire_result result;
     do {
-        result = place_shared(memory, p, false, slot);
-        while (result == QUIRE_ERROR_NO_SPACE && qi_page_join(memory, p->size + p->alignment))
-            result = place_shared(memory, p, false, slot);
-        if (result == QUIRE_ERROR_NO_SPACE)
+        if (!qi_page_join(memory, room, &joined)) {
             result = place_in_new_page(memory, p, false, slot);
-    } while (result == QUIRE_ERROR_TOO_MANY_PAGES && qi_page_join(memory, UINT64_MAX));
+            if (!qi_page_await_change(memory, result))
+                break;
+        }
+        result = place_shared(memory, p, false, slot);
+    } while (result == QUIRE_ERROR_NO_SPACE);
     if (!is_want_of_pages(result))
         return result;
     qi_error error = qi_error_save();
@@ -184,12 +197,25 @@ static quire_result find_shared(quire_memory *memory, const placing *p, uint32_t
 }
 
 /* With the lock, given up meanwhile. */
-static quire_result find_dedicated(quire_memory *memory, const placing *p, uint32_t *slot)
+static quire_result find_dedicated(quire_memory *memory, placing *p, uint32_t *slot)
 {
     quire_result result;
     do {
         result = place_in_new_page(memory, p, true, slot);
-    } while (result == QUIRE_ERROR_TOO_MANY_PAGES && qi_page_join(memory, UINT64_MAX));
+    } while (qi_page_await_change(memory, result));
+    return result;
+}
+
+/* With the lock, given up meanwhile. What failed on the way to a success is not told. */
+static quire_result find(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
+{
+    quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(memory, p, false, slot);
+    if (result != QUIRE_ERROR_NO_SPACE)
+        return result;
+    qi_error before = qi_error_save();
+    result = dedicated ? find_dedicated(memory, p, slot) : find_with_page(memory, p, slot);
+    if (!result)
+        qi_error_restore(&before);
     return result;
 }
 
@@ -262,14 +288,18 @@ static bool wants_dedicated(const quire_memory *memory, const qi_wish *wish)
 quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
 {
     placing p;
+    bool dedicated = wants_dedicated(memory, wish);
     quire_result result = prepare(memory, wish, &p);
     if (!result)
         result = qi_extra_make(memory, wish->name, wish->object, &p.extra);
     if (!result) {
         qi_lock_acquire(&memory->lock);
-        result = wants_dedicated(memory, wish) ? find_dedicated(memory, &p, slot)
-                                               : find_shared(memory, &p, slot);
+        result = find(memory, &p, dedicated, slot);
         qi_lock_release(&memory->lock);
+        if (p.made.size)
+            qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
+                   memory->name, p.made.number, qi_bytes(p.made.size).text,
+                   dedicated ? ", dedicated" : "");
     }
     if (result) {
         qi_extra_release(memory, p.extra);

@@ -92,7 +92,7 @@ static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t a
         return result;
     uint32_t found = qi_free_tree_find(f, size, alignment);
     if (!found)
-        return qi_space_no_room(space, size, alignment);
+        return QUIRE_ERROR_NO_SPACE;
     uint32_t live = take_node(f);
     qi_first_node *hole = &f->nodes[found], *node = &f->nodes[live];
     uint64_t padding = qi_padding(hole->offset, alignment);

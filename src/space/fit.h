@@ -61,8 +61,9 @@ struct qi_fit {
     void (*remove_region)(quire_space *space, uint32_t region);
 
     /*
-     * Fails with NO_SPACE, OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS. `exhaustive` asks for the
-     * full pass when the bounded search finds nothing.
+     * Fails with NO_SPACE, without a sentence: whoever asks may have another way. Or with
+     * OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS. `exhaustive` asks for the full pass when the
+     * bounded search finds nothing.
      */
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                              bool exhaustive, quire_placement *placement);

@@ -153,7 +153,7 @@ static quire_result segregated_allocate(quire_space *space, uint64_t size, uint6
 {
     qi_segregated *s = qi_segregated_of(space);
     if (size > space->region_bytes)
-        return qi_space_no_room(space, size, alignment);
+        return QUIRE_ERROR_NO_SPACE;
     uint32_t granules = (uint32_t)((size + space->granule - 1) >> s->granule_shift);
     uint32_t align_mask = (uint32_t)((alignment - 1) >> s->granule_shift);
     if (s->space.pool.spare < 2) {
@@ -163,7 +163,7 @@ static quire_result segregated_allocate(quire_space *space, uint64_t size, uint6
     }
     uint32_t found = search(s, granules, align_mask, exhaustive);
     if (!found)
-        return qi_space_no_room(space, size, alignment);
+        return QUIRE_ERROR_NO_SPACE;
     uint32_t start = s->nodes[found].offset;
     start += (0u - start) & align_mask;
     uint32_t live = carve(s, found, start, granules);

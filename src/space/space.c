@@ -239,6 +239,8 @@ static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignme
         result = refuse_request(space, size, alignment);
     else
         result = space->fit->allocate(space, size, alignment, user, exhaustive, placement);
+    if (result == QUIRE_ERROR_NO_SPACE)
+        qi_space_no_room(space, size, alignment);
     if (result)
         *placement = (quire_placement){0};
     return result;

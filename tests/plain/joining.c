@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "quire/quire.h"
+#include "src/base/atomic.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
 
@@ -154,6 +155,110 @@ static void the_waiting_go_on_when_the_making_fails(void)
     end(&s);
 }
 
+static void *trim(void *user)
+{
+    scene *s = user;
+    CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
+    return NULL;
+}
+
+/* One page is all there is, and it is on its way back: it must not look as if there were none. */
+static void a_page_that_leaves_is_awaited(void)
+{
+    for (int dedicated = 0; dedicated < 2; dedicated++) {
+        static scene s;
+        quire_allocation allocation;
+        quire_allocation_options options = {.size = 1000};
+        pthread_t thread;
+        begin(&s, (quire_page_policy){.page_size = 1 << 20});
+        s.fake.page_budget = 1 << 20;
+        CHECK_OK(quire_allocate(s.memory, &options, &allocation));
+        CHECK_OK(quire_free(s.memory, allocation));
+        CHECK(!pthread_create(&thread, NULL, trim, &s));
+        quire_memory_stats stats;
+        do
+            CHECK_OK(quire_memory_get_stats(s.memory, &stats));
+        while (stats.page_count);
+        options = (quire_allocation_options){.size = 1 << 20, .dedicated = dedicated};
+        CHECK_OK(quire_allocate(s.memory, &options, &allocation));
+        pthread_join(thread, NULL);
+        end(&s);
+    }
+}
+
+typedef struct dedicated_maker {
+    scene *scene;
+    qi_atomic_u64 done;
+} dedicated_maker;
+
+static void *make_dedicated(void *user)
+{
+    dedicated_maker *m = user;
+    quire_allocation allocation;
+    quire_allocation_options options = {.size = 1000, .dedicated = true};
+    CHECK_OK(quire_allocate(m->scene->memory, &options, &allocation));
+    qi_atomic_store_release_u64(&m->done, 1);
+    return NULL;
+}
+
+static void nobody_waits_for_a_page_that_is_not_shared(void)
+{
+    static scene s;
+    dedicated_maker maker = {.scene = &s};
+    pthread_t thread;
+    quire_allocation allocation;
+    begin(&s, (quire_page_policy){.page_size = 1 << 20});
+    s.fake.slow_ms = 0;
+    s.fake.slow_dedicated_ms = 2000;
+    CHECK(!pthread_create(&thread, NULL, make_dedicated, &maker));
+    for (uint64_t i = 0; i < 40; i++) {
+        quire_allocation_options options = {.size = (i % 4 + 2) * 150 * 1024};
+        CHECK_OK(quire_allocate(s.memory, &options, &allocation));
+    }
+    CHECK(!qi_atomic_load_acquire_u64(&maker.done));
+    pthread_join(thread, NULL);
+    end(&s);
+}
+
+/* Allocates at each line about a page, once: the page must not be one that it would wait for. */
+static void allocate_at_line(void *user, quire_log_level level, const char *line)
+{
+    scene *s = user;
+    (void)level;
+    if (!s->memory || s->size == 0 || !strstr(line, "page"))
+        return;
+    quire_allocation_options options = {.size = s->size};
+    s->size = 0;
+    s->results[0] = quire_allocate(s->memory, &options, &s->allocations[0]);
+    s->size = options.size;
+}
+
+static void a_sink_may_allocate_when_it_hears_of_pages(void)
+{
+    static scene s;
+    memset(&s, 0, sizeof s);
+    fake_init(&s.fake);
+    quire_device_options device = {
+        .log = {.write = allocate_at_line, .user = &s, .level = QUIRE_LOG_DEBUG}};
+    quire_memory_options options = {.pages = {.page_size = 1 << 20, .most_pages = 1}};
+    CHECK_OK(quire_device_create(&s.fake.table, &s.fake, &device, &s.device));
+    CHECK_OK(quire_memory_create(s.device, &options, &s.memory));
+    pthread_barrier_init(&s.start, NULL, THREADS);
+    s.size = 1024;
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(s.memory, &(quire_allocation_options){.size = 1}, &allocation));
+    CHECK_OK(s.results[0]);
+    CHECK(s.allocations[0].id);
+    CHECK_OK(quire_free(s.memory, allocation));
+    CHECK_OK(quire_free(s.memory, s.allocations[0]));
+    s.allocations[0].id = 0;
+    CHECK_OK(quire_memory_trim(s.memory, 0, NULL));
+    CHECK_OK(s.results[0]);
+    CHECK(s.allocations[0].id);
+    s.size = 0;
+    end(&s);
+}
+
 int main(void)
 {
     plain_case("small requests share the page being made", small_ones_share_the_page_being_made);
@@ -164,5 +269,10 @@ int main(void)
                dedicated_ones_take_turns_under_a_limit);
     plain_case("those who wait go on when the making fails",
                the_waiting_go_on_when_the_making_fails);
+    plain_case("a page that leaves is awaited", a_page_that_leaves_is_awaited);
+    plain_case("nobody waits for a page that is not shared",
+               nobody_waits_for_a_page_that_is_not_shared);
+    plain_case("a sink may allocate when it hears of pages",
+               a_sink_may_allocate_when_it_hears_of_pages);
     return plain_end();
 }

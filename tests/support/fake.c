@@ -29,10 +29,17 @@ static quire_result enter(fake_backend *fake, fake_call call)
     bool fails = fake->fail_at &&
                  (number == fake->fail_at || (fake->fail_from_then && number > fake->fail_at));
     quire_result result = fails ? fake->fail_with : QUIRE_SUCCESS;
+    fake->failed_call = fails ? call : fake->failed_call;
     pthread_mutex_unlock(&fake->lock);
     if (!fails)
         return QUIRE_SUCCESS;
     return quire_backend_fail(result, fake->fail_native, "fake failure %d", (int)call);
+}
+
+static void take_time(uint32_t ms)
+{
+    if (ms)
+        nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
 }
 
 static void add(fake_backend *fake, uint64_t *counter, uint64_t value)
@@ -55,8 +62,7 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
                                      quire_native_page *out)
 {
     fake_backend *fake = state;
-    if (fake->slow_ms)
-        nanosleep(&(struct timespec){fake->slow_ms / 1000, fake->slow_ms % 1000 * 1000000L}, NULL);
+    take_time(fake->slow_ms + (request->dedicated ? fake->slow_dedicated_ms : 0));
     quire_result result = enter(fake, FAKE_PAGE_CREATE);
     if (result)
         return result;
@@ -86,6 +92,7 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
 static void fake_page_destroy(void *state, const quire_native_page *native)
 {
     fake_backend *fake = state;
+    take_time(fake->slow_ms);
     fake_page *page = page_of(native);
     if (page->mapped || page->size != native->size || native->data != 77)
         abort(); /* still mapped, or not the page that was made */

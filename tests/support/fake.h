@@ -42,8 +42,10 @@ typedef struct fake_backend {
     bool fail_from_then; /* and all later ones */
     quire_result fail_with;
     int64_t fail_native;
-    uint64_t page_budget; /* bytes of pages that can be had; 0: any number */
-    uint32_t slow_ms;     /* page_create takes this long */
+    fake_call failed_call;      /* the last that failed so */
+    uint64_t page_budget;       /* bytes of pages that can be had; 0: any number */
+    uint32_t slow_ms;           /* making and destroying a page takes this long */
+    uint32_t slow_dedicated_ms; /* making a dedicated page takes this long on top */
 
     uint64_t address_step; /* each page's address is this much above a multiple of 4 GiB */
     uint64_t next_address;

@@ -147,7 +147,7 @@ UNIT(device_end, debug_tells_of_pages)
     CHECK_EQ(lines.count[QUIRE_LOG_DEBUG], 2);
     CHECK_EQ(lines.count[QUIRE_LOG_INFO], 4);
     CHECK_HAS(lines.text, "memory 'weights': page 0 made, 4 KiB\n");
-    CHECK_HAS(lines.text, "memory 'weights': page 0 given back, 4 KiB\n");
+    CHECK_HAS(lines.text, "memory 'weights': pages given back: 1, 4 KiB\n");
 }
 
 UNIT(device_end, without_a_sink_nothing_is_logged)

@@ -119,6 +119,21 @@ UNIT(page_address, random_sequences_keep_alignment_on_weak_pages)
     }
 }
 
+/* page_alignment 0: pages are as aligned as the core asks, which is at least a granule. */
+UNIT(page_address, granules_above_the_largest_alignment_hold)
+{
+    fixture b;
+    fixture_prepare(&b);
+    b.fake.info.limits.page_alignment = 0;
+    fixture_open(&b, &(quire_memory_options){.granule = 65536,
+                                             .largest_alignment = 4096,
+                                             .pages = {.page_size = 65536}});
+    ALLOCATE(&b, .size = 65536);
+    CHECK_EQ(b.fake.last_page.alignment, 65536);
+    CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 5000000)).offset, 0);
+    fixture_end(&b);
+}
+
 /*
  * A backend that promises more than it keeps (page_alignment 0: pages are as aligned as asked)
  * breaks its contract; bytes outside a page must still never be handed out.

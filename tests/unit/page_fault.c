@@ -2,6 +2,8 @@
  * page_fault.c - pages that cannot be made as wished: a backend with too little memory, one that
  * fails to make or map a page, one that does not keep its promises, and host memory running out.
  */
+#include <stdio.h>
+
 #include "tests/support/fixture.h"
 
 enum { PAGE = 65536 };
@@ -264,4 +266,27 @@ UNIT(page_fault, each_host_allocation_that_fails_on_the_way_leaves_nothing)
         }
         CHECK(call > 4); /* there were some to fail */
     }
+}
+
+/* ---- successes ---------------------------------------------------------------------------- */
+
+UNIT(page_fault, what_fails_on_the_way_to_a_success_is_not_the_threads_last_error)
+{
+    fixture b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_allocation none;
+    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.alignment = 3}, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "%s", quire_last_error());
+    b.fake.page_budget = PAGE / 2;
+    allocate(&b, 1000); /* no range, and no page of the size wished */
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
+    ALLOCATE(&b, .size = 100, .alignment = 4096);
+    b.fake.page_budget = 0;
+    ALLOCATE(&b, .size = 100, .dedicated = true);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(quire_last_native_code(), 0);
+    CHECK_STR(quire_last_error(), sentence);
+    fixture_end(&b);
 }
