@@ -50,8 +50,10 @@ static void resolve_profile(qi_host_device *device, const quire_host_profile *as
     bool reserved = device->huge_pages == QUIRE_HOST_HUGE_RESERVED;
     uint64_t unit = reserved ? QI_HOST_HUGE_PAGE : QI_HOST_GRANULARITY;
     raise_to(&limits->page_granularity, unit);
-    raise_to(&limits->page_alignment, QI_HOST_PAGE_ALIGNMENT);
     raise_to(&limits->buffer_alignment, BUFFER_ALIGNMENT);
+    if (qi_is_power_of_two(limits->page_alignment) &&
+        limits->page_alignment <= QI_HOST_PAGE_ALIGNMENT)
+        limits->page_alignment = 0; /* pages are as aligned as the core asks */
     raise_to(&limits->image_row_alignment, DEFAULT_ROW_ALIGNMENT);
     if (device->row_alignment)
         limits->image_row_alignment = device->row_alignment;
@@ -168,6 +170,8 @@ quire_result quire_host_open(const quire_host_options *options, quire_device **d
     quire_host_options resolved = options ? *options : (quire_host_options){0};
     qi_host_device *state = NULL;
     quire_result result = check_options(&resolved);
+    if (!result)
+        result = qi_host_check_system(resolved.backing, resolved.huge_pages);
     if (!result)
         result = make_state(&resolved, &state);
     if (result)

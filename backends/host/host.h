@@ -25,6 +25,13 @@ typedef struct qi_host_device {
     qi_atomic_u64 heap_used[QUIRE_MOST_HEAPS]; /* bytes; kept within the heaps' sizes */
 } qi_host_device;
 
+/*
+ * UNSUPPORTED when the system has not got at all what pages are to be made of: no memfd, no huge
+ * pages of 2 MiB, or none in its reserve. Takes nothing.
+ */
+QUIRE_MUST_USE quire_result qi_host_check_system(quire_host_backing backing,
+                                                 quire_host_huge_pages huge_pages);
+
 /* The entries of the backend table that deal with pages, as quire/backend.h says. */
 quire_result qi_host_page_create(void *state, const quire_page_request *request,
                                  quire_native_page *page);

@@ -7,6 +7,7 @@
  * system from counting it against RAM.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +18,16 @@
 
 /* log2 of the huge page's size where the kernel's ABI wants it, for mmap and memfd_create alike. */
 #define HUGE_2_MIB (21 << 26)
+
+/* The system's reserve of them. */
+#define HUGE_FOLDER "/sys/kernel/mm/hugepages/hugepages-2048kB/"
+
+/* Addresses looked for at most; one is taken by another thread in between once in a while. */
+enum { MOST_TRIES = 100 };
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
 /* What the backend keeps of a page beyond the core's record. */
 typedef struct host_page {
@@ -48,45 +59,87 @@ static quire_result fail_errno(const char *what, uint64_t size)
 /* ---- mappings ----------------------------------------------------------------------------- */
 
 /*
- * Maps `size` bytes at a multiple of `alignment` by reserving more and giving the rest back. The
- * reservation is inaccessible, and replaced in place: nobody can take the addresses in between.
+ * Until a page has its final mapping nothing is unmapped but what is certainly ours: where a
+ * mapping over a reservation (MAP_FIXED) fails, the reservation may be gone already, as for huge
+ * pages that the system does not have, and the addresses be another thread's.
  */
-static void *map_aligned(uint64_t size, uint64_t alignment, int flags, int descriptor)
+
+/* Inaccessible addresses with room for `size` bytes at a multiple of `alignment`, *start. */
+static char *reserve(uint64_t size, uint64_t alignment, uint64_t *reserved, char **start)
 {
-    uint64_t reserved = 0;
-    if (qi_add_overflows(size, alignment, &reserved) || reserved > SIZE_MAX) {
+    if (qi_add_overflows(size, alignment, reserved) || *reserved > SIZE_MAX) {
         errno = ENOMEM;
         return MAP_FAILED;
     }
     char *base =
-        mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, *reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base != MAP_FAILED)
+        *start = base + qi_padding((uintptr_t)base, alignment);
+    return base;
+}
+
+/* Ordinary anonymous memory: part of a reservation, made accessible, which leaves it in place. */
+static char *map_anonymous(uint64_t size, uint64_t alignment)
+{
+    uint64_t reserved = 0;
+    char *start = NULL, *base = reserve(size, alignment, &reserved, &start);
     if (base == MAP_FAILED)
         return MAP_FAILED;
-    uint64_t before = qi_padding((uintptr_t)base, alignment);
-    char *start = base + before, *end = start + size;
-    char *bytes = mmap(start, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, 0);
-    if (bytes == MAP_FAILED) {
+    if (mprotect(start, size, PROT_READ | PROT_WRITE)) {
         int code = errno;
         munmap(base, reserved);
         errno = code;
         return MAP_FAILED;
     }
-    if (before)
-        munmap(base, before);
+    char *end = start + size;
+    if (start > base)
+        munmap(base, (size_t)(start - base));
     if (end < base + reserved)
         munmap(end, (size_t)(base + reserved - end));
-    return bytes;
+    return start;
+}
+
+/*
+ * Anything else: first where the system likes, which for huge pages is a multiple of their size;
+ * then at addresses that were just seen free. Another thread may take these before us: then others
+ * are looked for. Kernels before 4.17 do not know MAP_FIXED_NOREPLACE and take the address as a
+ * wish.
+ */
+static char *map_where_free(uint64_t size, uint64_t alignment, int flags, int descriptor)
+{
+    char *start = NULL;
+    for (int i = 0; i < MOST_TRIES; i++) {
+        char *bytes = mmap(start, size, PROT_READ | PROT_WRITE, flags, descriptor, 0);
+        if (bytes != MAP_FAILED && !qi_padding((uintptr_t)bytes, alignment))
+            return bytes;
+        if (bytes != MAP_FAILED)
+            munmap(bytes, size);
+        else if (errno != EEXIST)
+            return MAP_FAILED;
+        uint64_t reserved = 0;
+        char *base = reserve(size, alignment, &reserved, &start);
+        if (base == MAP_FAILED)
+            return MAP_FAILED;
+        munmap(base, reserved);
+        flags |= MAP_FIXED_NOREPLACE;
+    }
+    errno = EAGAIN;
+    return MAP_FAILED;
+}
+
+/* Of memfd_create, for pages of this device. */
+static unsigned descriptor_flags(quire_host_huge_pages huge_pages)
+{
+    return huge_pages == QUIRE_HOST_HUGE_RESERVED ? MFD_CLOEXEC | MFD_HUGETLB | HUGE_2_MIB
+                                                  : MFD_CLOEXEC;
 }
 
 static int make_descriptor(const qi_host_device *device, const char *label, uint64_t size)
 {
-    unsigned flags = MFD_CLOEXEC;
-    if (device->huge_pages == QUIRE_HOST_HUGE_RESERVED)
-        flags |= MFD_HUGETLB | HUGE_2_MIB;
     char name[64] = "quire";
     if (label && *label)
         strncat(name, label, sizeof name - sizeof "quire");
-    int descriptor = memfd_create(name, flags);
+    int descriptor = memfd_create(name, descriptor_flags(device->huge_pages));
     if (descriptor < 0)
         return -1;
     if (ftruncate(descriptor, (off_t)size)) {
@@ -101,19 +154,23 @@ static int make_descriptor(const qi_host_device *device, const char *label, uint
 static quire_result map_page(const qi_host_device *device, const quire_page_request *request,
                              host_page *page)
 {
-    uint64_t alignment =
-        request->alignment > QI_HOST_PAGE_ALIGNMENT ? request->alignment : QI_HOST_PAGE_ALIGNMENT;
+    uint64_t alignment = device->profile.limits.page_alignment; /* what the device promises */
+    alignment = request->alignment > alignment ? request->alignment : alignment;
+    alignment = QI_HOST_PAGE_ALIGNMENT > alignment ? QI_HOST_PAGE_ALIGNMENT : alignment;
     bool reserved = device->huge_pages == QUIRE_HOST_HUGE_RESERVED;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-    /* huge pages must be reserved now: without, the first touch could end the process */
-    flags |= reserved ? MAP_HUGETLB | HUGE_2_MIB : MAP_NORESERVE;
     if (device->backing == QUIRE_HOST_MEMFD) {
         page->descriptor = make_descriptor(device, request->label, page->mapped);
         if (page->descriptor < 0)
             return fail_errno("memfd", page->mapped);
-        flags = MAP_SHARED | (reserved ? 0 : MAP_NORESERVE);
+        int flags = MAP_SHARED | (reserved ? 0 : MAP_NORESERVE);
+        page->bytes = map_where_free(page->mapped, alignment, flags, page->descriptor);
+    } else if (reserved) {
+        /* without MAP_NORESERVE: else the first touch could end the process */
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | HUGE_2_MIB;
+        page->bytes = map_where_free(page->mapped, alignment, flags, -1);
+    } else {
+        page->bytes = map_anonymous(page->mapped, alignment);
     }
-    page->bytes = map_aligned(page->mapped, alignment, flags, page->descriptor);
     if (page->bytes == MAP_FAILED) {
         quire_result result = fail_errno("mapping", page->mapped);
         if (page->descriptor >= 0)
@@ -122,6 +179,54 @@ static quire_result map_page(const qi_host_device *device, const quire_page_requ
     }
     if (device->huge_pages == QUIRE_HOST_HUGE_ADVISE)
         madvise(page->bytes, page->mapped, MADV_HUGEPAGE); /* advice: a refusal changes nothing */
+    return QUIRE_SUCCESS;
+}
+
+/* ---- what the system offers --------------------------------------------------------------- */
+
+/* A lack that may have passed when a page is made is left to the page. */
+static quire_result refuse_without(const char *what)
+{
+    int code = errno;
+    if (code == EMFILE || code == ENFILE || code == ENOMEM)
+        return QUIRE_SUCCESS;
+    return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, code, "the system offers no %s: %s", what,
+                              strerror(code));
+}
+
+/* Whether a file of the kernel's says 0; false when it cannot be read. */
+static bool says_zero(const char *path)
+{
+    char text[32];
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return false;
+    ssize_t length = read(descriptor, text, sizeof text - 1);
+    close(descriptor);
+    text[length > 0 ? length : 0] = '\0';
+    return !strcmp(text, "0\n");
+}
+
+quire_result qi_host_check_system(quire_host_backing backing, quire_host_huge_pages huge_pages)
+{
+    bool reserved = huge_pages == QUIRE_HOST_HUGE_RESERVED;
+    if (backing == QUIRE_HOST_MEMFD) {
+        int descriptor = memfd_create("quire", descriptor_flags(huge_pages));
+        if (descriptor < 0)
+            return refuse_without(reserved ? "memfd of huge pages of 2 MiB" : "memfd");
+        close(descriptor);
+    } else if (reserved) {
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | HUGE_2_MIB | MAP_NORESERVE;
+        void *bytes = mmap(NULL, QI_HOST_HUGE_PAGE, PROT_NONE, flags, -1, 0);
+        if (bytes == MAP_FAILED)
+            return refuse_without("huge pages of 2 MiB");
+        munmap(bytes, QI_HOST_HUGE_PAGE);
+    }
+    if (reserved && says_zero(HUGE_FOLDER "nr_hugepages") &&
+        says_zero(HUGE_FOLDER "nr_overcommit_hugepages"))
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "the system reserves no huge pages of 2 MiB: " HUGE_FOLDER
+                                  "nr_hugepages is 0");
     return QUIRE_SUCCESS;
 }
 

@@ -12,8 +12,9 @@
  *  - It must not call quire on the device it belongs to, except quire_backend_fail.
  *  - Arguments are valid: kinds exist, ranges lie inside their page, sizes are above 0.
  *  - On failure it ends with quire_backend_fail, has changed nothing and left no output to release.
- *    OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, NOT_PERMITTED, UNSUPPORTED, DEVICE_LOST and
- *    BACKEND_FAILURE may be answered.
+ *    INVALID_ARGUMENT, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, TOO_MANY_PAGES, UNSUPPORTED,
+ *    NOT_PERMITTED, DEVICE_LOST and BACKEND_FAILURE may be answered; anything else becomes
+ *    BACKEND_FAILURE, with the answer as its native code.
  */
 #ifndef QUIRE_BACKEND_H
 #define QUIRE_BACKEND_H

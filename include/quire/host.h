@@ -27,8 +27,9 @@ typedef enum quire_host_backing {
 typedef enum quire_host_huge_pages {
     QUIRE_HOST_HUGE_NONE = 0,
     QUIRE_HOST_HUGE_ADVISE,  /* ask for transparent huge pages */
-    QUIRE_HOST_HUGE_RESERVED /* take 2 MiB pages from the system's reserve; without any left a page
-                                is OUT_OF_DEVICE_MEMORY */
+    QUIRE_HOST_HUGE_RESERVED /* take 2 MiB pages from the system's reserve; where it has none at
+                                all the device is UNSUPPORTED, without any left a page is
+                                OUT_OF_DEVICE_MEMORY */
 } quire_host_huge_pages;
 
 /* A device to pose as. */
@@ -39,7 +40,8 @@ typedef struct quire_host_profile {
     quire_heap heaps[QUIRE_MOST_HEAPS]; /* size 0: 8 GiB */
     quire_kind kinds[QUIRE_MOST_KINDS];
     quire_limits limits; /* 0: the host backend's own; granularity and alignments are raised to what
-                            the host needs: 256 B, 2 MiB, and 64 B for buffers and image rows */
+                            the host needs: 256 B, and 64 B for buffers and image rows; pages are
+                            aligned to 2 MiB or as the core asks, or to a larger page_alignment */
 } quire_host_profile;
 
 typedef struct quire_host_options {
@@ -58,7 +60,8 @@ typedef struct quire_host_options {
 /*
  * Opens a host device. NULL options mean {0}.
  * Errors: INVALID_ARGUMENT (also for a profile that cannot be a device), OUT_OF_HOST_MEMORY,
- * UNSUPPORTED (the system has no memfd or no huge pages).
+ * UNSUPPORTED (the options ask for memfds or for reserved huge pages, and the system offers no
+ * memfd, no huge pages of 2 MiB or none in its reserve).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_host_open(const quire_host_options *options,
                                                       quire_device **device);

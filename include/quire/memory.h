@@ -27,7 +27,7 @@ typedef struct quire_page_policy {
     uint64_t page_size;       /* 0: 32 MiB, or an eighth of the heap where that is less */
     uint64_t first_page_size; /* of the first page; 0: page_size */
     /* 0: pages after the first have page_size; else each is this much larger than the last, up to
-       largest_page; most 1000 */
+       largest_page, which must be above the first; most 1000 */
     uint32_t growth_percent;
     uint32_t most_pages;   /* pages at one time; 0: no limit but the device's */
     uint64_t largest_page; /* growth stops here; 0: page_size or first_page_size */

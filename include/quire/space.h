@@ -54,13 +54,15 @@ typedef struct quire_space_options {
     uint64_t size;
     /*
      * Smallest unit handed out, a power of two; sizes are rounded up to it. 0: 256 for the
-     * segregated fit and 1 for the first fit, which takes no other. The segregated fit reaches
-     * 2^32 - 1 granules (1 TiB with 256 bytes) in all its regions.
+     * segregated fit and 1 for the first fit, which takes no other. The line of the segregated fit
+     * has 2^32 - 1 granules (1 TiB with 256 bytes), that of the first fit 2^62 bytes; regions and
+     * the gaps that their alignment leaves between them have to fit on it.
      */
     uint64_t granule;
     /*
-     * Largest alignment that may be asked for, a power of two; 0: 2 MiB. A region is laid at a
-     * place of the line congruent to its base modulo this alignment.
+     * Largest alignment that may be asked for, a power of two up to 1 GiB; 0: 2 MiB. A region is
+     * laid at a place of the line congruent to its base modulo this alignment, so that many small
+     * regions and a large one take much of the line.
      */
     uint64_t largest_alignment;
     const quire_host_memory *host_memory; /* NULL: malloc and free */

@@ -79,7 +79,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_trace_get_event(const quire_trace *t
 typedef struct quire_replay_options {
     uint64_t event_count; /* replay this many events; 0: all */
     bool keep;            /* leave what lives at the end in the memory, for a look at it */
-    bool name;            /* name the allocations by their labels */
+    bool name;            /* name the allocations by their labels, see docs/formats.md */
     /*
      * Called now and then with the events done and the events to do; false stops the replay there.
      * NULL: not called.

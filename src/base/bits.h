@@ -32,12 +32,6 @@ static inline uint32_t qi_count_bits(uint64_t value)
     return (uint32_t)__builtin_popcountll(value);
 }
 
-/* The largest power of two that is not above value; value must not be 0. */
-static inline uint64_t qi_floor_power_of_two(uint64_t value)
-{
-    return UINT64_C(1) << qi_highest_bit(value);
-}
-
 static inline bool qi_add_overflows(uint64_t a, uint64_t b, uint64_t *sum)
 {
     return __builtin_add_overflow(a, b, sum);
@@ -63,6 +57,13 @@ static inline uint64_t qi_align_down(uint64_t value, uint64_t alignment)
 static inline bool qi_align_up_overflows(uint64_t value, uint64_t alignment, uint64_t *aligned)
 {
     return qi_add_overflows(value, qi_padding(value, alignment), aligned);
+}
+
+/* For peaks. */
+static inline void qi_raise(uint64_t *value, uint64_t to)
+{
+    if (to > *value)
+        *value = to;
 }
 
 /* Whether [offset, offset + size) lies in [0, limit), without overflow. */

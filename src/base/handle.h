@@ -44,9 +44,10 @@ static inline uint32_t qi_handle_tag(uint64_t id)
 }
 
 /*
- * The next owner tag, 1 to 4095 and round again: two owners share a tag only when 4094 others were
- * made between them. Thread-safe.
+ * An owner tag, 1 to 4095 and round again, past those in use: one that was given back is taken
+ * again as late as can be. Only while more than 4095 owners live do some share one. Thread-safe.
  */
-uint32_t qi_next_tag(void);
+uint32_t qi_tag_take(void);
+void qi_tag_give(uint32_t tag);
 
 #endif

@@ -111,7 +111,7 @@ void qi_json_real(qi_json *json, const char *key, double value)
         return;
     }
     begin_value(json, key);
-    qi_write_format(&json->writer, "%.6g", value);
+    qi_write_text(&json->writer, qi_real(value).text);
 }
 
 void qi_json_bool(qi_json *json, const char *key, bool value)

@@ -20,6 +20,7 @@ void qi_log(const quire_log *log, quire_log_level level, const char *format, ...
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    qi_make_printable(line);
     qi_error saved = qi_error_save();
     log->write(log->user, level, line);
     qi_error_restore(&saved);

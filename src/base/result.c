@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/text.h"
+
 #define QUIRE_STRINGIFY_(x) #x
 #define QUIRE_STRINGIFY(x) QUIRE_STRINGIFY_(x)
 
@@ -20,6 +22,18 @@ qi_error qi_error_save(void)
 void qi_error_restore(const qi_error *saved)
 {
     last_error = *saved;
+}
+
+uint64_t qi_error_count(void)
+{
+    return last_error.number;
+}
+
+void qi_make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
 }
 
 const char *quire_version(void)
@@ -63,7 +77,10 @@ qi_bytes_text qi_bytes(uint64_t bytes)
     }
     qi_bytes_text out;
     bool whole = (bytes & ((UINT64_C(1) << (10 * unit)) - 1)) == 0;
-    snprintf(out.text, sizeof out.text, whole ? "%.0f %s" : "%.2f %s", value, units[unit]);
+    if (whole)
+        snprintf(out.text, sizeof out.text, "%" PRIu64 " %s", bytes >> (10 * unit), units[unit]);
+    else
+        snprintf(out.text, sizeof out.text, "%.16s %s", qi_real_2(value).text, units[unit]);
     return out;
 }
 
@@ -115,6 +132,7 @@ quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint6
 {
     last_error.code = code;
     last_error.native = 0;
+    last_error.number++;
     last_error.pattern = pattern;
     memcpy(last_error.numbers, numbers, sizeof last_error.numbers);
     return code;
@@ -128,10 +146,14 @@ quire_result qi_fail(quire_result code, const char *sentence)
 
 quire_result qi_fail_native(quire_result code, int64_t native, const char *format, va_list args)
 {
+    char text[QI_ERROR_TEXT]; /* the sentence before may be an argument of this one */
+    vsnprintf(text, sizeof text, format, args);
+    qi_make_printable(text);
     last_error.code = code;
     last_error.native = native;
+    last_error.number++;
     last_error.pattern = NULL;
-    vsnprintf(last_error.text, sizeof last_error.text, format, args);
+    memcpy(last_error.text, text, strlen(text) + 1);
     return code;
 }
 

@@ -18,6 +18,7 @@ enum { QI_ERROR_NUMBERS = 4, QI_ERROR_TEXT = 1024 };
 typedef struct qi_error {
     quire_result code;
     int64_t native;
+    uint64_t number; /* errors of the thread so far */
     const char *pattern;
     uint64_t numbers[QI_ERROR_NUMBERS];
     char text[QI_ERROR_TEXT];
@@ -26,6 +27,12 @@ typedef struct qi_error {
 /* Around a callback that may call quire and fail there, so that the caller's error stays. */
 qi_error qi_error_save(void);
 void qi_error_restore(const qi_error *saved);
+
+/* How many errors the thread had: whether a callback that failed has said why. */
+uint64_t qi_error_count(void);
+
+/* Replaces control characters, which names may hold, so that a line stays a line. */
+void qi_make_printable(char *text);
 
 /* Fails with a fixed sentence, a string literal. */
 quire_result qi_fail(quire_result code, const char *sentence);

@@ -3,6 +3,11 @@
  */
 #include "src/base/text.h"
 
+#include <stdbool.h>
+#include <string.h>
+
+/* ---- UTF-8 -------------------------------------------------------------------------------- */
+
 /* How many bytes follow a lead byte, and the least code point that needs them; -1: no lead byte. */
 static int lead_length(unsigned char lead, uint32_t *bits, uint32_t *least)
 {
@@ -73,4 +78,185 @@ uint32_t qi_put_code_point(uint32_t c, char out[4])
     out[2] = (char)(0x80 | (c >> 6 & 0x3f));
     out[3] = (char)(0x80 | (c & 0x3f));
     return 4;
+}
+
+/* ---- real numbers ------------------------------------------------------------------------- */
+
+/*
+ * Every double is a whole number times a power of two, and thus a decimal number of finite length:
+ * it is written out exactly, in limbs of nine digits, and then rounded once. The longest has 767
+ * digits, and a power of ten.
+ */
+enum { LIMB = 1000000000, LIMB_DIGITS = 9, MOST_LIMBS = 86, MOST_DIGITS = 774, SIGNIFICANT = 6 };
+
+/* Digits, of which the first is not 0, and how many of them stand before the point. */
+typedef struct decimal {
+    bool negative;
+    int count; /* 0: the number is 0 */
+    int point; /* may be negative, or above `count` */
+    char digits[MOST_DIGITS];
+} decimal;
+
+static int multiply(uint32_t *limbs, int count, uint32_t factor)
+{
+    uint64_t carry = 0;
+    for (int i = 0; i < count; i++) {
+        carry += (uint64_t)limbs[i] * factor;
+        limbs[i] = (uint32_t)(carry % LIMB);
+        carry /= LIMB;
+    }
+    if (carry)
+        limbs[count++] = (uint32_t)carry;
+    return count;
+}
+
+/* Multiplied by a power of 2 or 5, in steps that fit 32 bits. */
+static int multiply_power(uint32_t *limbs, int count, uint32_t base, int power)
+{
+    while (power > 0) {
+        uint32_t factor = 1;
+        for (int step = 0; step < 12 && power > 0; step++, power--)
+            factor *= base;
+        count = multiply(limbs, count, factor);
+    }
+    return count;
+}
+
+static void put_digits(decimal *d, const uint32_t *limbs, int count)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        for (uint32_t unit = LIMB / 10; unit; unit /= 10) {
+            char digit = (char)('0' + limbs[i] / unit % 10);
+            if (d->count || digit != '0')
+                d->digits[d->count++] = digit;
+        }
+    }
+}
+
+/* The number to its last digit; m * 2^-e is m * 5^e / 10^e. */
+static void write_out(decimal *d, double value)
+{
+    uint32_t limbs[MOST_LIMBS];
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
+    int exponent = (int)(bits >> 52 & 0x7ff);
+    mantissa |= exponent ? UINT64_C(1) << 52 : 0;
+    exponent = (exponent ? exponent : 1) - 1075;
+    for (; mantissa && !(mantissa & 1) && exponent < 0; exponent++)
+        mantissa >>= 1;
+    limbs[0] = (uint32_t)(mantissa % LIMB);
+    limbs[1] = (uint32_t)(mantissa / LIMB);
+    int below = exponent < 0 ? -exponent : 0;
+    int count = multiply_power(limbs, 2, below ? 5 : 2, below ? below : exponent);
+    d->negative = bits >> 63;
+    d->count = 0;
+    put_digits(d, limbs, count);
+    d->point = d->count - below;
+}
+
+/* Whether what follows the first `keep` digits rounds them up: a half does to an even digit. */
+static bool rounds_up(const decimal *d, int keep)
+{
+    if (keep < 0 || d->digits[keep] != '5')
+        return keep >= 0 && d->digits[keep] > '5';
+    for (int i = keep + 1; i < d->count; i++)
+        if (d->digits[i] != '0')
+            return true;
+    return keep > 0 && (d->digits[keep - 1] - '0') % 2;
+}
+
+/* Rounds to so many digits and drops the zeros behind the last other one. */
+static void round_to(decimal *d, int keep)
+{
+    if (keep < d->count) {
+        bool up = rounds_up(d, keep);
+        d->count = keep > 0 ? keep : 0;
+        while (up && d->count && d->digits[d->count - 1] == '9')
+            d->count--;
+        if (up && d->count) {
+            d->digits[d->count - 1]++;
+        } else if (up) { /* 9.99 becomes 10, and 0.007 to two decimals 0.01 */
+            d->digits[d->count++] = '1';
+            d->point++;
+        }
+    }
+    while (d->count && d->digits[d->count - 1] == '0')
+        d->count--;
+}
+
+/* The digit at a place, counted from the first one; zeros lie around them. */
+static char digit_at(const decimal *d, int place)
+{
+    return place >= 0 && place < d->count ? d->digits[place] : '0';
+}
+
+static char *put_plain(char *out, const decimal *d, int decimals)
+{
+    for (int place = d->point < 1 ? d->point - 1 : 0; place < d->point; place++)
+        *out++ = digit_at(d, place);
+    if (decimals > 0)
+        *out++ = '.';
+    for (int place = d->point; place < d->point + decimals; place++)
+        *out++ = digit_at(d, place);
+    return out;
+}
+
+/* One digit, the others behind the point, and the power of ten with a sign and two digits. */
+static char *put_scientific(char *out, const decimal *d)
+{
+    decimal first = *d;
+    first.point = 1;
+    out = put_plain(out, &first, d->count - 1);
+    int power = d->point - 1, size = power < 0 ? -power : power;
+    *out++ = 'e';
+    *out++ = power < 0 ? '-' : '+';
+    if (size >= 100)
+        *out++ = (char)('0' + size / 100);
+    *out++ = (char)('0' + size / 10 % 10);
+    *out++ = (char)('0' + size % 10);
+    return out;
+}
+
+static qi_real_text write_general(decimal *d)
+{
+    qi_real_text out;
+    char *end = out.text;
+    round_to(d, SIGNIFICANT);
+    if (d->negative)
+        *end++ = '-';
+    if (!d->count)
+        *end++ = '0';
+    else if (d->point < -3 || d->point > SIGNIFICANT)
+        end = put_scientific(end, d);
+    else
+        end = put_plain(end, d, d->count - d->point);
+    *end = '\0';
+    return out;
+}
+
+qi_real_text qi_real(double value)
+{
+    decimal d;
+    write_out(&d, value);
+    return write_general(&d);
+}
+
+qi_real_text qi_real_2(double value)
+{
+    enum { DECIMALS = 2, MOST_BEFORE_POINT = 20 };
+    decimal d;
+    write_out(&d, value);
+    if (d.point > MOST_BEFORE_POINT)
+        return write_general(&d);
+    qi_real_text out;
+    char *end = out.text;
+    round_to(&d, d.point + DECIMALS);
+    if (d.negative)
+        *end++ = '-';
+    if (!d.count)
+        d.point = 0;
+    end = put_plain(end, &d, DECIMALS);
+    *end = '\0';
+    return out;
 }

@@ -1,5 +1,6 @@
 /*
- * text.h - reading text that came from outside, before it is written into JSON, SVG or HTML.
+ * text.h - what JSON, SVG and HTML are put together of: text that came from outside, read with
+ * care, and real numbers, which printf would write as the program's locale wants them.
  */
 #ifndef QUIRE_SRC_BASE_TEXT_H
 #define QUIRE_SRC_BASE_TEXT_H
@@ -17,5 +18,17 @@ uint32_t qi_next_code_point(const char **text);
 
 /* Writes a code point as UTF-8 into 4 bytes; returns how many it took. */
 uint32_t qi_put_code_point(uint32_t code_point, char out[4]);
+
+/*
+ * A finite number with a point, in every locale: qi_real to six significant digits, as printf's
+ * %.6g writes it, qi_real_2 to two decimals, as %.2f does (from 1e20 on as qi_real). Use as
+ * qi_real(x).text within one expression.
+ */
+typedef struct qi_real_text {
+    char text[32];
+} qi_real_text;
+
+qi_real_text qi_real(double value);
+qi_real_text qi_real_2(double value);
 
 #endif

@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "src/base/histogram.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
@@ -38,13 +38,6 @@ typedef struct outcome {
     uint64_t metadata_bytes;
     qi_histogram alloc_ns, free_ns;
 } outcome;
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 /* ---- what a step runs on ------------------------------------------------------------------ */
 
@@ -101,10 +94,10 @@ static uint64_t run_steps(subject *s, const workload *w, size_t begin, size_t en
     while (begin < end) {
         size_t stop = group_end(w, begin);
         bool allocating = w->steps[begin].size != 0;
-        uint64_t started = now();
+        uint64_t started = qi_clock();
         for (size_t i = begin; i < stop; i++)
             allocating ? allocate(s, &w->steps[i]) : release(s, &w->steps[i]);
-        uint64_t spent = now() - started;
+        uint64_t spent = qi_clock() - started;
         total += spent;
         qi_histogram *histogram = allocating ? alloc_ns : free_ns;
         for (size_t i = begin; histogram && i < stop; i++)
@@ -172,9 +165,9 @@ static void *work(void *user)
     worker *w = user;
     run_steps(&w->subject, &w->workload, 0, w->workload.timed_from, NULL, NULL);
     pthread_barrier_wait(w->start);
-    w->begun = now();
+    w->begun = qi_clock();
     run_steps(&w->subject, &w->workload, w->workload.timed_from, w->workload.count, NULL, NULL);
-    w->ended = now();
+    w->ended = qi_clock();
     return NULL;
 }
 
@@ -398,19 +391,20 @@ static int run_speed(const benching *b)
 
 int run_bench(const command *self, int argc, char **argv)
 {
-    benching b = {.repeats = DEFAULT_REPEATS};
-    uint64_t threads = UINT64_MAX; /* not asked for */
+    benching b = {.repeats = 0};
+    uint64_t threads = UINT64_MAX, repeats = UINT64_MAX; /* not asked for */
     const option_spec specs[] = {
         {"fit", "F", "segregated (default) or first", OPTION_FIT, &b.fit},
         {"threads", "N", "N threads share one memory; without: a bare space, one thread",
          OPTION_NUMBER, &threads},
-        {"repeats", "N", "repeat the workload N times (default 5)", OPTION_NUMBER, &b.repeats},
+        {"repeats", "N", "repeat the workload N times (default 5)", OPTION_NUMBER, &repeats},
         {"json", NULL, "print one JSON object", OPTION_FLAG, &b.json},
     };
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &b.workload);
     if (code >= 0)
         return code;
     bool threaded = threads != UINT64_MAX;
+    b.repeats = repeats == UINT64_MAX ? DEFAULT_REPEATS : repeats;
     if (!b.repeats || b.repeats > MOST_REPEATS)
         return bad_usage(self, "--repeats takes 1 to %d", MOST_REPEATS);
     if (threaded && (!threads || threads > MOST_THREADS))
@@ -419,6 +413,8 @@ int run_bench(const command *self, int argc, char **argv)
     bool ramp = !strncmp(b.workload, "ramp-", 5), fill = !strncmp(b.workload, "fill-", 5);
     if ((ramp || fill) && threaded)
         return bad_usage(self, "%s measures a bare space: no --threads", b.workload);
+    if ((ramp || fill) && repeats != UINT64_MAX)
+        return bad_usage(self, "%s is the same every time: no --repeats", b.workload);
     if ((ramp || fill) && is_one_of(b.workload + 5, churn_name))
         return run_churn(&b, b.workload + 5, ramp);
     if (!is_one_of(b.workload, workload_name))

@@ -2,7 +2,6 @@
  * file.c - files in and out, and the progress bar.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

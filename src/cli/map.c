@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/base/result.h"
 #include "src/cli/page_map.h"
 #include "src/cli/playing.h"
 

@@ -2,8 +2,6 @@
  * dump.c - a memory or a space as JSON; docs/formats.md describes the form, and QUIRE_JSON_SCHEMA
  * counts its changes.
  */
-#include <inttypes.h>
-
 #include "quire/insight.h"
 #include "src/base/json.h"
 #include "src/base/result.h"

@@ -9,6 +9,7 @@
 
 #include "quire/insight.h"
 #include "src/base/result.h"
+#include "src/base/text.h"
 #include "src/base/writer.h"
 
 enum { LEFT = 90, WIDTH = 1000, BAR = 22, PITCH = 30, TOP = 64, BOTTOM = 20 };
@@ -55,8 +56,8 @@ static void begin_row(drawing *d, const quire_item *item)
     int y = TOP + (int)d->row * PITCH;
     qi_write_format(&d->writer, "<text class=\"p\" x=\"%d\" y=\"%d\">page %" PRIu32 "%s</text>\n",
                     LEFT - 8, y + BAR - 7, item->page, item->dedicated ? " (own)" : "");
-    qi_write_format(&d->writer, "<rect class=\"f\" x=\"%d\" y=\"%d\" width=\"%.2f\" height=\"%d\">",
-                    LEFT, y, x_of(d, item->page_size), BAR);
+    qi_write_format(&d->writer, "<rect class=\"f\" x=\"%d\" y=\"%d\" width=\"%s\" height=\"%d\">",
+                    LEFT, y, qi_real_2(x_of(d, item->page_size)).text, BAR);
     qi_write_format(&d->writer, "<title>page %" PRIu32 ": %s</title></rect>\n", item->page,
                     qi_bytes(item->page_size).text);
     d->row++;
@@ -66,9 +67,9 @@ static void begin_row(drawing *d, const quire_item *item)
 static void draw_rect(drawing *d, uint64_t offset, uint64_t size, const char *attributes)
 {
     double width = x_of(d, size);
-    qi_write_format(&d->writer, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" %s>",
-                    LEFT + x_of(d, offset), TOP + (int)(d->row - 1) * PITCH, width < 1 ? 1 : width,
-                    BAR, attributes);
+    qi_write_format(&d->writer, "<rect x=\"%s\" y=\"%d\" width=\"%s\" height=\"%d\" %s>",
+                    qi_real_2(LEFT + x_of(d, offset)).text, TOP + (int)(d->row - 1) * PITCH,
+                    qi_real_2(width < 1 ? 1 : width).text, BAR, attributes);
 }
 
 static bool draw_item(void *user, const quire_item *item)

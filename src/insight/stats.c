@@ -1,8 +1,6 @@
 /*
  * stats.c - the figures of memories, pages and devices, and the check of a memory's records.
  */
-#include <string.h>
-
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/memory/memory.h"

@@ -14,6 +14,7 @@
 /* ---- one page's picture ------------------------------------------------------------------- */
 
 typedef struct picture {
+    qi_host host; /* of its own: what a walk takes is not the memory's record keeping */
     quire_memory *memory;
     const qi_page *page;
     quire_item *items;
@@ -58,7 +59,7 @@ static void add_allocation(picture *p, uint32_t slot)
     item.size = record->size;
     item.requested = record->requested;
     item.user_data = record->user_data;
-    item.allocation = qi_slot_handle(&p->memory->slots, slot);
+    item.allocation = qi_slot_public_handle(&p->memory->slots, slot);
     item.object = record->extra ? record->extra->object : QUIRE_OBJECT_NONE;
     add_item(p, &item, name_of(p->memory, slot));
 }
@@ -99,7 +100,7 @@ static void take_picture(picture *p)
 
 static void release_picture(picture *p)
 {
-    qi_host *host = &p->memory->host;
+    qi_host *host = &p->host;
     qi_host_release(host, p->items, p->item_room, sizeof *p->items);
     qi_host_release(host, p->names, p->name_room, 1);
     p->items = NULL;
@@ -111,9 +112,9 @@ static quire_result make_room(picture *p)
 {
     uint64_t items = p->item_count + p->item_count / 4, names = p->name_bytes * 2;
     release_picture(p);
-    p->items = qi_host_allocate(&p->memory->host, items, sizeof *p->items);
+    p->items = qi_host_allocate(&p->host, items, sizeof *p->items);
     p->item_room = p->items ? items : 0;
-    p->names = qi_host_allocate(&p->memory->host, names, 1);
+    p->names = qi_host_allocate(&p->host, names, 1);
     p->name_room = p->names ? names : 0;
     if (p->items && p->names)
         return QUIRE_SUCCESS;
@@ -168,7 +169,7 @@ quire_result quire_memory_walk(quire_memory *memory,
     if (!memory || !visit)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_walk: memory or visit is null");
     picture p = {.memory = memory};
-    quire_result result = QUIRE_SUCCESS;
+    quire_result result = qi_host_init(&p.host, &memory->device->host.callbacks);
     uint32_t top = page_limit(memory);
     for (uint32_t i = 0; i < top && !result; i++) {
         bool live = false;
@@ -235,7 +236,7 @@ static bool find_owner_locked(quire_memory *memory, uint64_t address, quire_owne
         search s = find_slot(memory, page, offset);
         *owner = (quire_owner){.page = i, .is_free = !s.found, .page_offset = offset};
         if (s.found) {
-            owner->allocation = qi_slot_handle(&memory->slots, s.slot);
+            owner->allocation = qi_slot_public_handle(&memory->slots, s.slot);
             owner->offset = offset - qi_memory_slot(memory, s.slot)->offset;
         }
         return true;

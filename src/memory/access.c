@@ -14,11 +14,6 @@
 /* Host bytes handed to the backend at a time when it has to write zeros. */
 enum { ZERO_CHUNK = 64 * 1024 };
 
-static quire_result refuse_null(void)
-{
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
-}
-
 static quire_result refuse_device_only(const quire_memory *memory)
 {
     return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
@@ -103,7 +98,7 @@ quire_result quire_map(quire_memory *memory, quire_allocation allocation, void *
 quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
 {
     if (!memory)
-        return refuse_null();
+        return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
@@ -139,7 +134,7 @@ static quire_result sync_call(quire_memory *memory, quire_allocation allocation,
                               uint64_t size, sync_function sync)
 {
     if (!memory)
-        return refuse_null();
+        return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = begin_access(memory, allocation, offset, &size, &slot);
     if (result)
@@ -194,7 +189,7 @@ static quire_result begin_copy(quire_memory *memory, quire_allocation allocation
                                const void *data, uint64_t size, uint32_t *slot)
 {
     if (!memory)
-        return refuse_null();
+        return qi_refuse_null_memory();
     if (!data && size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_write or quire_read: data is null");
     quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);

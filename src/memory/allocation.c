@@ -60,20 +60,15 @@ quire_result quire_reserve(quire_memory *memory, const quire_allocation_options 
     return reserve(memory, options, false, allocation);
 }
 
-static quire_result refuse_null(void)
-{
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
-}
-
 quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_slot_commit(&memory->slots, allocation) : refuse_null();
+    return memory ? qi_slot_commit(&memory->slots, allocation) : qi_refuse_null_memory();
 }
 
 static quire_result leave(quire_memory *memory, quire_allocation allocation, int accept)
 {
     if (!memory)
-        return refuse_null();
+        return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_slot_leave(&memory->slots, allocation, accept, &slot);
     if (!result)
@@ -182,7 +177,7 @@ quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation al
                                        const char *name)
 {
     if (!memory)
-        return refuse_null();
+        return qi_refuse_null_memory();
     if (name && strlen(name) > QUIRE_LONGEST_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(name), QUIRE_LONGEST_NAME);
@@ -202,7 +197,7 @@ quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocati
                                             uint64_t user_data)
 {
     if (!memory)
-        return refuse_null();
+        return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)

@@ -70,6 +70,9 @@ static quire_result check_kind(const quire_backend *table, const quire_device_in
     if (kind->heap >= info->heap_count)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "memory kind %u names heap %u of %u",
                             index, kind->heap, info->heap_count);
+    if (kind->flags & ~QI_KNOWN_FLAGS)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "memory kind %u has unknown flags %x",
+                            index, kind->flags & ~QI_KNOWN_FLAGS);
     if (!(kind->flags & QUIRE_HOST_VISIBLE) &&
         kind->flags & (QUIRE_HOST_COHERENT | QUIRE_HOST_CACHED))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -135,7 +138,9 @@ static void resolve_limits(quire_limits *limits)
 static quire_result describe(quire_device *device)
 {
     memset(&device->info, 0, sizeof device->info);
+    uint64_t errors = qi_error_count();
     quire_result result = device->table.describe(device->state, &device->info);
+    result = qi_backend_answer(device->original->name, result, errors);
     if (result)
         return result;
     device->info.name[sizeof device->info.name - 1] = '\0';

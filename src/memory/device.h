@@ -43,6 +43,9 @@ static inline bool qi_device_offers(const quire_device *device, quire_backend_fe
 }
 
 /* kind.c: memory flags in words, "DEVICE_LOCAL|HOST_VISIBLE" or "no flags"; as qi_bytes is used. */
+/* All flags of memory kinds that there are. */
+#define QI_KNOWN_FLAGS ((quire_memory_flags)0xff)
+
 typedef struct qi_flags_text {
     char text[160];
 } qi_flags_text;
@@ -97,5 +100,8 @@ QUIRE_MUST_USE quire_result qi_device_object_bind(quire_device *device, qi_calls
                                                   const qi_device_page *page, uint64_t offset);
 void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
                               uint64_t native);
+
+/* What a backend answered, turned into BACKEND_FAILURE where it may not be, with a sentence. */
+quire_result qi_backend_answer(const char *backend, quire_result result, uint64_t errors_before);
 
 #endif

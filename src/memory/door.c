@@ -1,36 +1,65 @@
 /*
  * door.c - the one door to the functions of a backend (see device.h).
  */
-#include <time.h>
-
 #include "src/base/bits.h"
+#include "src/base/clock.h"
 #include "src/base/result.h"
 #include "src/memory/device.h"
 
-/* ---- counting ----------------------------------------------------------------------------- */
+/* ---- through the door --------------------------------------------------------------------- */
 
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
+/* What is known when a call goes in. */
+typedef struct passage {
+    uint64_t nanoseconds;
+    uint64_t errors;
+} passage;
 
-static uint64_t enter(void)
+static passage enter(void)
 {
     qi_lock_assert_none();
-    return now();
+    return (passage){.nanoseconds = qi_clock(), .errors = qi_error_count()};
 }
 
-static void leave(quire_device *device, qi_calls *calls, uint64_t entered)
+static bool may_answer(quire_result result)
 {
-    uint64_t spent = now() - entered;
+    switch (result) {
+    case QUIRE_SUCCESS:
+    case QUIRE_ERROR_INVALID_ARGUMENT:
+    case QUIRE_ERROR_OUT_OF_DEVICE_MEMORY:
+    case QUIRE_ERROR_OUT_OF_HOST_MEMORY:
+    case QUIRE_ERROR_TOO_MANY_PAGES:
+    case QUIRE_ERROR_UNSUPPORTED:
+    case QUIRE_ERROR_NOT_PERMITTED:
+    case QUIRE_ERROR_DEVICE_LOST:
+    case QUIRE_ERROR_BACKEND_FAILURE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+quire_result qi_backend_answer(const char *backend, quire_result result, uint64_t errors_before)
+{
+    if (!may_answer(result))
+        return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, result,
+                                  "backend %s answered %d, which no backend may", backend,
+                                  (int)result);
+    if (result && qi_error_count() == errors_before)
+        return qi_fail_text(result, "backend %s failed and gave no reason", backend);
+    return result;
+}
+
+static quire_result leave(quire_device *device, qi_calls *calls, passage entered,
+                          quire_result result)
+{
+    uint64_t spent = qi_clock() - entered.nanoseconds;
     qi_atomic_add_u64(&device->calls.count, 1);
     qi_atomic_add_u64(&device->calls.nanoseconds, spent);
     if (calls) {
         qi_atomic_add_u64(&calls->count, 1);
         qi_atomic_add_u64(&calls->nanoseconds, spent);
     }
+    return qi_backend_answer(device->info.backend, result, entered.errors);
 }
 
 /* ---- pages -------------------------------------------------------------------------------- */
@@ -58,9 +87,9 @@ static void count_bytes(quire_device *device, const qi_device_page *page)
 
 static void raw_destroy(quire_device *device, qi_calls *calls, const quire_native_page *page)
 {
-    uint64_t entered = enter();
+    passage entered = enter();
     device->table.page_destroy(device->state, page);
-    leave(device, calls, entered);
+    leave(device, calls, entered, QUIRE_SUCCESS);
 }
 
 /* A page of less than was asked or promised would let allocations reach beyond it. */
@@ -84,9 +113,9 @@ static quire_result raw_create(quire_device *device, qi_calls *calls,
                                const quire_page_request *request, quire_native_page *page)
 {
     *page = (quire_native_page){0};
-    uint64_t entered = enter();
-    quire_result result = device->table.page_create(device->state, request, page);
-    leave(device, calls, entered);
+    passage entered = enter();
+    quire_result result =
+        leave(device, calls, entered, device->table.page_create(device->state, request, page));
     if (result)
         return result;
     result = check_page(device, request, page);
@@ -100,9 +129,9 @@ static quire_result map_page(quire_device *device, qi_calls *calls, qi_device_pa
     page->host = NULL;
     if (!(device->info.kinds[page->kind].flags & QUIRE_HOST_VISIBLE))
         return QUIRE_SUCCESS;
-    uint64_t entered = enter();
-    quire_result result = device->table.map(device->state, &page->native, &page->host);
-    leave(device, calls, entered);
+    passage entered = enter();
+    quire_result result =
+        leave(device, calls, entered, device->table.map(device->state, &page->native, &page->host));
     if (!result && !page->host)
         result = qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend mapped a page to NULL");
     return result;
@@ -131,9 +160,9 @@ quire_result qi_device_page_create(quire_device *device, qi_calls *calls,
 void qi_device_page_destroy(quire_device *device, qi_calls *calls, const qi_device_page *page)
 {
     if (page->host) {
-        uint64_t entered = enter();
+        passage entered = enter();
         device->table.unmap(device->state, &page->native);
-        leave(device, calls, entered);
+        leave(device, calls, entered, QUIRE_SUCCESS);
     }
     raw_destroy(device, calls, &page->native);
     uint32_t heap = device->info.kinds[page->kind].heap;
@@ -147,19 +176,17 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, const qi_devi
 quire_result qi_device_flush(quire_device *device, qi_calls *calls, const qi_device_page *page,
                              uint64_t offset, uint64_t size)
 {
-    uint64_t entered = enter();
-    quire_result result = device->table.flush(device->state, &page->native, offset, size);
-    leave(device, calls, entered);
-    return result;
+    passage entered = enter();
+    return leave(device, calls, entered,
+                 device->table.flush(device->state, &page->native, offset, size));
 }
 
 quire_result qi_device_invalidate(quire_device *device, qi_calls *calls, const qi_device_page *page,
                                   uint64_t offset, uint64_t size)
 {
-    uint64_t entered = enter();
-    quire_result result = device->table.invalidate(device->state, &page->native, offset, size);
-    leave(device, calls, entered);
-    return result;
+    passage entered = enter();
+    return leave(device, calls, entered,
+                 device->table.invalidate(device->state, &page->native, offset, size));
 }
 
 quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
@@ -170,11 +197,9 @@ quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "backend %s cannot write to memory that is not host-visible",
                             device->info.backend);
-    uint64_t entered = enter();
-    quire_result result =
-        device->table.copy_to_page(device->state, &page->native, offset, data, size);
-    leave(device, calls, entered);
-    return result;
+    passage entered = enter();
+    return leave(device, calls, entered,
+                 device->table.copy_to_page(device->state, &page->native, offset, data, size));
 }
 
 quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
@@ -185,11 +210,9 @@ quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "backend %s cannot read from memory that is not host-visible",
                             device->info.backend);
-    uint64_t entered = enter();
-    quire_result result =
-        device->table.copy_from_page(device->state, &page->native, offset, data, size);
-    leave(device, calls, entered);
-    return result;
+    passage entered = enter();
+    return leave(device, calls, entered,
+                 device->table.copy_from_page(device->state, &page->native, offset, data, size));
 }
 
 /* ---- objects ------------------------------------------------------------------------------ */
@@ -214,9 +237,10 @@ quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no images",
                             device->info.backend);
     *requirements = (quire_requirements){0};
-    uint64_t entered = enter();
-    quire_result result = device->table.image_requirements(device->state, options, requirements);
-    leave(device, calls, entered);
+    passage entered = enter();
+    quire_result result =
+        leave(device, calls, entered,
+              device->table.image_requirements(device->state, options, requirements));
     return result ? result : check_requirements(requirements);
 }
 
@@ -226,9 +250,10 @@ quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
 {
     *requirements = (quire_requirements){0};
     *native = 0;
-    uint64_t entered = enter();
-    quire_result result = device->table.object_create(device->state, request, native, requirements);
-    leave(device, calls, entered);
+    passage entered = enter();
+    quire_result result =
+        leave(device, calls, entered,
+              device->table.object_create(device->state, request, native, requirements));
     if (result)
         return result;
     if (!*native)
@@ -242,17 +267,15 @@ quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
 quire_result qi_device_object_bind(quire_device *device, qi_calls *calls, quire_object object,
                                    uint64_t native, const qi_device_page *page, uint64_t offset)
 {
-    uint64_t entered = enter();
-    quire_result result =
-        device->table.object_bind(device->state, object, native, &page->native, offset);
-    leave(device, calls, entered);
-    return result;
+    passage entered = enter();
+    return leave(device, calls, entered,
+                 device->table.object_bind(device->state, object, native, &page->native, offset));
 }
 
 void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
                               uint64_t native)
 {
-    uint64_t entered = enter();
+    passage entered = enter();
     device->table.object_destroy(device->state, object, native);
-    leave(device, calls, entered);
+    leave(device, calls, entered, QUIRE_SUCCESS);
 }

@@ -8,7 +8,6 @@
  * equals.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
@@ -20,14 +19,12 @@ enum { COST_PREFERENCE = 16, COST_UNASKED = 1 }; /* there are 8 flags */
 static const quire_memory_flags ONLY_WHEN_NAMED =
     QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
 
-static const quire_memory_flags KNOWN_FLAGS = 0xff;
-
 const char *quire_memory_flag_name(quire_memory_flags flag)
 {
     static const char *const names[] = {
         "DEVICE_LOCAL",     "HOST_VISIBLE", "HOST_COHERENT",       "HOST_CACHED",
         "LAZILY_ALLOCATED", "PROTECTED",    "DEVICE_COHERENT_AMD", "DEVICE_UNCACHED_AMD"};
-    if (!qi_is_power_of_two(flag) || flag & ~KNOWN_FLAGS)
+    if (!qi_is_power_of_two(flag) || flag & ~QI_KNOWN_FLAGS)
         return NULL;
     return names[qi_lowest_bit(flag)];
 }
@@ -74,9 +71,9 @@ static quire_result refuse(const quire_device *device, const quire_kind_request 
 static quire_result check_request(const quire_kind_request *request)
 {
     quire_memory_flags all = request->required | request->preferred | request->avoided;
-    if (all & ~KNOWN_FLAGS)
+    if (all & ~QI_KNOWN_FLAGS)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown memory flags %x",
-                            all & ~KNOWN_FLAGS);
+                            all & ~QI_KNOWN_FLAGS);
     if (request->avoided & (request->required | request->preferred))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "memory flags %x are both avoided and asked for",

@@ -83,6 +83,10 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
     memory->fit = options->fit;
     memory->largest_alignment =
         options->largest_alignment ? options->largest_alignment : DEFAULT_LARGEST_ALIGNMENT;
+    if (!qi_is_power_of_two(memory->largest_alignment))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "largest alignment %u is not a power of two",
+                            memory->largest_alignment);
     if (memory->largest_alignment < memory->atom)
         memory->largest_alignment = memory->atom;
     uint64_t base = device->info.limits.page_alignment;
@@ -125,7 +129,7 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
     *memory = *resolved;
     memory->host = host;
     memory->name = qi_host_copy_text(&memory->host, options->name ? options->name : "memory");
-    qi_slots_init(&memory->slots, qi_next_tag());
+    qi_slots_init(&memory->slots, qi_tag_take());
     qi_pages_init(&memory->pages);
     result = memory->name
                  ? make_space(memory, options)
@@ -134,6 +138,7 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
         result = qi_lock_init(&memory->lock, "memory", QI_RANK_MEMORY);
     if (result) {
         quire_space_destroy(&memory->space);
+        qi_tag_give(memory->slots.tag);
         qi_host_release_text(&memory->host, memory->name);
         host = memory->host;
         qi_host_release(&host, memory, 1, sizeof *memory);
@@ -165,6 +170,11 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
     return QUIRE_SUCCESS;
 }
 
+quire_result qi_refuse_null_memory(void)
+{
+    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
+}
+
 /* ---- the end ------------------------------------------------------------------------------ */
 
 static void give_all_pages_back(quire_memory *memory)
@@ -182,6 +192,7 @@ static void finish(quire_memory *memory)
     qi_device_remove_memory(memory->device, memory);
     qi_log(&memory->device->log, QUIRE_LOG_INFO, "memory '%s' ended", memory->name);
     quire_space_destroy(&memory->space);
+    qi_tag_give(memory->slots.tag);
     qi_slots_finish(&memory->slots, &memory->host);
     qi_pages_finish(&memory->pages, &memory->host);
     qi_host_release_text(&memory->host, memory->name);
@@ -198,15 +209,15 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
     for (uint32_t i = 0; i < memory->slots.top; i++) {
         if (qi_slot_phase(&memory->slots, i) == QI_PHASE_FREE)
             continue;
-        const qi_slot *slot = qi_memory_slot(memory, i);
-        const char *name = slot->extra && slot->extra->name ? slot->extra->name : "(unnamed)";
-        qi_log(&memory->device->log, QUIRE_LOG_WARNING,
-               "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
-               qi_bytes(slot->size).text, slot->page, (unsigned long long)slot->offset);
+        const qi_slot slot = *qi_memory_slot(memory, i); /* the sink may free it */
+        const char *name = slot.extra && slot.extra->name ? slot.extra->name : "(unnamed)";
         if (length + 1 < room) {
             int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
             length += more > 0 ? (size_t)more : 0;
         }
+        qi_log(&memory->device->log, QUIRE_LOG_WARNING,
+               "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
+               qi_bytes(slot.size).text, slot.page, (unsigned long long)slot.offset);
     }
 }
 

@@ -39,6 +39,9 @@ struct quire_memory {
     quire_memory_stats stats; /* the counted fields; derived ones are filled in when asked */
 };
 
+/* Fails with INVALID_ARGUMENT. */
+quire_result qi_refuse_null_memory(void);
+
 /* The record of a slot that the caller has pinned, reserved or won. */
 static inline qi_slot *qi_memory_slot(const quire_memory *memory, uint32_t slot)
 {

@@ -65,18 +65,12 @@ static void give_number(quire_memory *memory, qi_page *page)
 
 /* ---- figures ------------------------------------------------------------------------------ */
 
-static void raise_peak(uint64_t *peak, uint64_t value)
-{
-    if (value > *peak)
-        *peak = value;
-}
-
 void qi_page_add_live(quire_memory *memory, qi_page *page, uint64_t bytes)
 {
     if (!page->allocation_count++)
         memory->stats.empty_bytes -= page->native.native.size;
     page->live_bytes += bytes;
-    raise_peak(&page->peak_live_bytes, page->live_bytes);
+    qi_raise(&page->peak_live_bytes, page->live_bytes);
 }
 
 void qi_page_remove_live(quire_memory *memory, qi_page *page, uint64_t bytes)
@@ -93,8 +87,8 @@ static void count_in(quire_memory *memory, const qi_page *page)
     stats->page_count++;
     stats->reserved_bytes += page->native.native.size;
     stats->empty_bytes += page->native.native.size;
-    raise_peak(&stats->peak_page_count, stats->page_count);
-    raise_peak(&stats->peak_reserved_bytes, stats->reserved_bytes);
+    qi_raise(&stats->peak_page_count, stats->page_count);
+    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
 }
 
 static void count_out(quire_memory *memory, const qi_page *page)
@@ -322,6 +316,12 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
     quire_result result = needed_size(memory, size, alignment, &needed);
     if (result)
         return result;
+    uint64_t place = qi_space_line_most(memory->space);
+    if (!dedicated && needed > place)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "a page of %b has no place: the pages of a memory with granule %u "
+                            "reach no further; %b are left",
+                            needed, memory->granule, place);
     qi_page *leaving = qi_pages_take_empty(memory, 0);
     if (leaving) {
         qi_lock_release(&memory->lock);

@@ -41,12 +41,6 @@ quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
 
 /* ---- figures ------------------------------------------------------------------------------ */
 
-static void raise_peak(uint64_t *peak, uint64_t value)
-{
-    if (value > *peak)
-        *peak = value;
-}
-
 static void count_in(quire_memory *memory, qi_page *page, const qi_slot *slot)
 {
     quire_memory_stats *stats = &memory->stats;
@@ -55,9 +49,9 @@ static void count_in(quire_memory *memory, qi_page *page, const qi_slot *slot)
     stats->requested_bytes += slot->requested;
     stats->allocation_count++;
     stats->allocations++;
-    raise_peak(&stats->peak_live_bytes, stats->live_bytes);
-    raise_peak(&stats->peak_requested_bytes, stats->requested_bytes);
-    raise_peak(&stats->peak_allocation_count, stats->allocation_count);
+    qi_raise(&stats->peak_live_bytes, stats->live_bytes);
+    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
+    qi_raise(&stats->peak_allocation_count, stats->allocation_count);
     qi_page_add_live(memory, page, held);
 }
 
@@ -219,6 +213,13 @@ static quire_result find(quire_memory *memory, placing *p, bool dedicated, uint3
     return result;
 }
 
+static void count_failure(quire_memory *memory)
+{
+    qi_lock_acquire(&memory->lock);
+    memory->stats.failures++;
+    qi_lock_release(&memory->lock);
+}
+
 /* The refusal: what was asked, what is there, and what the last attempt said. */
 static quire_result report(quire_memory *memory, const placing *p, quire_result result)
 {
@@ -307,8 +308,10 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
     }
     if (wish->zero)
         result = qi_access_fill_zero(memory, *slot);
-    if (result)
+    if (result) {
         qi_place_undo(memory, *slot);
+        count_failure(memory);
+    }
     return result;
 }
 

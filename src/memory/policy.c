@@ -55,6 +55,11 @@ quire_result qi_policy_validate(const quire_page_policy *policy)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "pages cannot grow by %u percent, most %u", policy->growth_percent,
                             MOST_GROWTH_PERCENT);
+    if (policy->growth_percent && policy->first_page_size >= policy->largest_page)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "pages cannot grow by %u percent: the first one, %b, is as large as "
+                            "the largest",
+                            policy->growth_percent, policy->first_page_size);
     if (policy->largest_page < policy->page_size || policy->largest_page < policy->first_page_size)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest page %b is below the page size %b or the first page's %b",

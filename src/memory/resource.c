@@ -5,8 +5,6 @@
  * One order for both, with one way back: requirements (and object) - place - bind - commit. Every
  * step that fails undoes those before it.
  */
-#include <string.h>
-
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/memory/place.h"

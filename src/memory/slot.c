@@ -140,6 +140,14 @@ quire_allocation qi_slot_handle(const qi_slots *slots, uint32_t slot)
     return (quire_allocation){qi_handle(slots->tag, generation_of(word), slot)};
 }
 
+quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot)
+{
+    uint64_t word = qi_atomic_load_acquire_u64(state_at(slots, slot));
+    if (phase_of(word) != QI_PHASE_LIVE && phase_of(word) != QI_PHASE_RESERVED)
+        return (quire_allocation){0};
+    return (quire_allocation){qi_handle(slots->tag, generation_of(word), slot)};
+}
+
 static quire_result refuse_stale(quire_allocation allocation)
 {
     return qi_fail_with(QUIRE_ERROR_STALE_HANDLE, "allocation %x is not live: it was freed before",

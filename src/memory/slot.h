@@ -1,10 +1,10 @@
 /*
  * slot.h - the table behind the handles of a memory: which allocations live, and where they lie.
  *
- * Every slot has a state word, changed by compare-and-exchange only, so that any thread may present
- * any handle at any time and learns without a lock whether it is live; of several threads that free
- * one allocation exactly one wins. The record behind the word may be used between a pin and its
- * unpin, or by the thread that makes the allocation or won its free.
+ * Every slot has a state word that any thread may read at any time, so that a handle is found live
+ * or not without a lock; who changes it against others does so by compare-and-exchange: of several
+ * threads that free one allocation exactly one wins. The record behind the word may be used between
+ * a pin and its unpin, or by the thread that makes the allocation or won its free.
  *
  *   63          38 37 36 35                                   0
  *  +--------------+-----+--------------------------------------+
@@ -96,6 +96,9 @@ static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
 
 /* The handle of a slot that is not free. */
 quire_allocation qi_slot_handle(const qi_slots *slots, uint32_t slot);
+
+/* The same for others than the one thread that owns it: {0} while it is private. */
+quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot);
 
 /* Phases a call accepts. */
 enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2 };

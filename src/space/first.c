@@ -8,8 +8,6 @@
  */
 #include "src/space/first.h"
 
-#include "src/base/result.h"
-
 static qi_first *of(quire_space *space)
 {
     return (qi_first *)(void *)space;
@@ -292,7 +290,6 @@ static void first_trim(quire_space *space)
 }
 
 const qi_fit qi_first_fit = {
-    .name = "first",
     .state_size = sizeof(qi_first),
     .default_granule = 1,
     .largest_granule = 1,

@@ -46,7 +46,6 @@ struct quire_space {
 };
 
 struct qi_fit {
-    const char *name;
     size_t state_size;        /* of the fit's own struct */
     uint64_t default_granule; /* bytes */
     uint64_t largest_granule; /* bytes */
@@ -121,5 +120,8 @@ quire_result qi_space_damaged(const char *what, uint32_t node);
 
 /* The largest region that surely has a place behind the last one, whatever its base. */
 uint64_t qi_space_line_left(const quire_space *space);
+
+/* No larger region has a place anywhere on the line. */
+uint64_t qi_space_line_most(const quire_space *space);
 
 #endif

@@ -80,8 +80,9 @@ quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t size, uint64_t
     uint32_t index = find_gap(line, size, base, alignment, start);
     if (!qi_range_fits(*start, size, line->limit))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "a region of %b does not fit on the line: %b of %b are taken", size,
-                            qi_line_extent(line), line->limit);
+                            "a region of %u bytes does not fit on the line: %u of %u are taken; a "
+                            "space with a larger granule reaches further",
+                            size, qi_line_extent(line), line->limit);
     uint64_t before = end_before(line, index);
     if (index == line->count && *start - before > line->largest_gap)
         line->largest_gap = *start - before;

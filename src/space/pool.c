@@ -50,6 +50,7 @@ quire_result qi_pool_grow(qi_pool *pool, qi_host *host)
                             (uint64_t)capacity * pool->item_size, capacity);
     pool->items = items;
     pool->capacity = capacity;
+    pool->keeper = 0;
     pool->top += !old; /* number 0 is never taken */
     pool->spare += capacity - (old ? old : 1);
     set_first_generations(pool, old);
@@ -85,16 +86,25 @@ static uint32_t highest_generation(const qi_pool *pool, uint32_t first)
     return highest;
 }
 
+/* Whether a number keeps its place: in use, or so worn that others would be worn out with it. */
+static bool must_stay(const qi_pool *pool, bool (*in_use)(const void *, uint32_t),
+                      const void *owner, uint32_t number)
+{
+    return number && (in_use(owner, number) || item_at(pool, number)->generation > MOST_FORGOTTEN);
+}
+
 void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *, uint32_t),
                   const void *owner)
 {
     uint32_t top = pool->top;
-    while (top > 1 && !in_use(owner, top - 1) &&
-           item_at(pool, top - 1)->generation <= MOST_FORGOTTEN)
+    if (pool->keeper < top && must_stay(pool, in_use, owner, pool->keeper))
+        return; /* as at the last trim: no need to look from the top again */
+    while (top > 1 && !must_stay(pool, in_use, owner, top - 1))
         top--;
     uint32_t capacity = FIRST_CAPACITY;
     while (capacity < top)
         capacity *= 2;
+    pool->keeper = capacity >= pool->capacity ? top - 1 : 0;
     if (capacity >= pool->capacity)
         return;
     uint32_t generation = highest_generation(pool, capacity);

@@ -28,6 +28,7 @@ typedef struct qi_pool {
     uint32_t unused;           /* first of the chain of unused numbers below top */
     uint32_t spare;            /* numbers that can be taken without growing */
     uint32_t retired;          /* numbers that can never be taken again */
+    uint32_t keeper;           /* the number that kept the last trim from shrinking the array */
     uint32_t first_generation; /* even; of numbers beyond the array, above all forgotten ones */
 } qi_pool;
 
@@ -59,12 +60,6 @@ const char *qi_pool_damage(const qi_pool *pool, bool (*in_use)(const void *owner
 static inline uint32_t qi_pool_used(const qi_pool *pool)
 {
     return pool->capacity ? pool->capacity - 1 - pool->spare - pool->retired : 0;
-}
-
-/* Whether a generation of a live range is the last one of its number. */
-static inline bool qi_generation_used_up(uint32_t generation)
-{
-    return generation >= QI_LAST_GENERATION;
 }
 
 #endif

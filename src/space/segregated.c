@@ -12,7 +12,6 @@
  */
 #include "src/space/segregated.h"
 
-#include "src/base/result.h"
 #include "src/space/lists.h"
 
 /*
@@ -253,7 +252,6 @@ static bool segregated_set_user(quire_space *space, uint32_t slot, uint32_t gene
 }
 
 const qi_fit qi_segregated_fit = {
-    .name = "segregated",
     .state_size = sizeof(qi_segregated),
     .default_granule = 256,
     .largest_granule = UINT64_C(1) << 30,

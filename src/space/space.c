@@ -89,17 +89,19 @@ static quire_result make(const quire_space_options *options, quire_space **out)
     space->fit = fit;
     space->granule = options->granule;
     space->largest_alignment = options->largest_alignment;
-    space->tag = qi_next_tag();
+    space->tag = qi_tag_take();
     uint64_t limit = 0;
     if (qi_multiply_overflows(fit->most_granules, options->granule, &limit))
         limit = UINT64_MAX;
     qi_line_init(&space->line, limit);
     result = fit->init(space);
-    if (result)
+    if (result) {
+        qi_tag_give(space->tag);
         qi_host_release(&host, space, 1, fit->state_size);
-    else
-        *out = space;
-    return result;
+        return result;
+    }
+    *out = space;
+    return QUIRE_SUCCESS;
 }
 
 quire_result quire_space_create(const quire_space_options *options, quire_space **space)
@@ -132,6 +134,7 @@ void quire_space_destroy(quire_space **space)
     qi_line_finish(&ending->line, &ending->host);
     qi_host_release(&ending->host, ending->regions, ending->region_capacity,
                     sizeof *ending->regions);
+    qi_tag_give(ending->tag);
     qi_host host = ending->host;
     qi_host_release(&host, ending, 1, ending->fit->state_size);
 }
@@ -172,6 +175,10 @@ quire_result quire_space_add_region(quire_space *space, uint64_t size, uint64_t 
                             "a region of %u bytes at %x: both must be multiples of the granule %u, "
                             "and the size above 0",
                             size, base, space->granule);
+    if (!qi_range_fits(base, size - 1, UINT64_MAX))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "a region of %u bytes at %x reaches beyond the last address", size,
+                            base);
     uint32_t number = 0;
     uint64_t start = 0;
     quire_result result = next_region(space, &number);
@@ -393,4 +400,10 @@ uint64_t qi_space_line_left(const quire_space *space)
     uint64_t step = space->largest_alignment; /* places lie apart by whole granules */
     uint64_t padding = step > space->granule ? step - space->granule : 0;
     return left > padding ? left - padding : 0;
+}
+
+uint64_t qi_space_line_most(const quire_space *space)
+{
+    uint64_t behind = space->line.limit - qi_line_extent(&space->line);
+    return space->line.largest_gap > behind ? space->line.largest_gap : behind;
 }

@@ -3,13 +3,31 @@
  */
 #include "src/trace/id_map.h"
 
+#include <time.h>
+
 enum { FIRST_CAPACITY = 64 };
 
-/* Fibonacci hashing: ids often count up, and their high bits must matter too. */
+/* SplitMix64's finalizer: each bit of the result depends on all bits of the number. */
+static uint64_t mix(uint64_t number)
+{
+    number = (number ^ number >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    number = (number ^ number >> 27) * UINT64_C(0x94D049BB133111EB);
+    return number ^ number >> 31;
+}
+
+/* From where the map lies and when it was made: whoever wrote the trace did not know these. */
+static uint64_t choose_seed(const qi_id_entry *entries)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    uint64_t when = (uint64_t)time.tv_sec << 30 ^ (uint64_t)time.tv_nsec;
+    uint64_t seed = mix(mix(when) ^ (uintptr_t)entries);
+    return seed ? seed : 1;
+}
+
 static uint64_t home_of(const qi_id_map *map, uint64_t id)
 {
-    uint64_t hash = id * UINT64_C(0x9E3779B97F4A7C15);
-    return hash >> (__builtin_clzll(map->capacity) + 1);
+    return mix(id ^ map->seed) & (map->capacity - 1);
 }
 
 void qi_id_map_finish(qi_id_map *map, qi_host *host)
@@ -41,6 +59,7 @@ static bool grow(qi_id_map *map, qi_host *host)
     larger.entries = qi_host_allocate(host, larger.capacity, sizeof *larger.entries);
     if (!larger.entries)
         return false;
+    larger.seed = map->seed ? map->seed : choose_seed(larger.entries);
     for (uint64_t i = 0; i < map->capacity; i++)
         if (map->entries[i].id)
             larger.entries[place_of(&larger, map->entries[i].id)] = map->entries[i];

@@ -1,8 +1,10 @@
 /*
  * replay.c - plays a trace on a memory through the public calls and reports what it cost.
  */
-#include <time.h>
+#include <string.h>
 
+#include "src/base/bits.h"
+#include "src/base/clock.h"
 #include "src/base/histogram.h"
 #include "src/base/result.h"
 #include "src/trace/trace.h"
@@ -23,6 +25,7 @@ typedef struct player {
     quire_replay_report *report;
     qi_played *live;      /* by range */
     uint64_t bytes, most; /* asked for by what lives, now and at most */
+    uint64_t asked;       /* the same as if nothing had been refused */
     bool fullest;         /* nothing was freed since `most` rose: the figures are yet to be taken */
     qi_histogram *alloc_ns;
     qi_histogram *free_ns;
@@ -31,19 +34,12 @@ typedef struct player {
     qi_error first_failure;
 } player;
 
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* What two readings of the clock cost at least. */
 static uint64_t measure_clock(void)
 {
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < CLOCK_SAMPLES; i++) {
-        uint64_t begin = now(), spent = now() - begin;
+        uint64_t begin = qi_clock(), spent = qi_clock() - begin;
         least = spent < least ? spent : least;
     }
     return least;
@@ -74,21 +70,38 @@ static void look_when_fullest(player *p)
     p->fullest = false;
 }
 
+/* The label, or as many whole characters of it as a name may have bytes, put into `cut`. */
+static const char *name_of(const quire_trace_event *event, char cut[QUIRE_LONGEST_NAME + 1])
+{
+    size_t length = strlen(event->label);
+    if (length <= QUIRE_LONGEST_NAME)
+        return length ? event->label : NULL;
+    length = QUIRE_LONGEST_NAME;
+    while (length && ((unsigned char)event->label[length] & 0xc0) == 0x80)
+        length--;
+    memcpy(cut, event->label, length);
+    cut[length] = '\0';
+    return cut;
+}
+
 static void play_alloc(player *p, const quire_trace_event *event)
 {
+    char cut[QUIRE_LONGEST_NAME + 1];
     quire_allocation_options options = {.size = event->size, .alignment = event->alignment};
-    if (p->options->name && *event->label)
-        options.name = event->label;
-    uint64_t begin = now();
+    if (p->options->name)
+        options.name = name_of(event, cut);
     qi_played *range = &p->live[event->range];
+    range->size = event->size;
+    p->asked += event->size;
+    qi_raise(&p->report->peak_requested_bytes, p->asked);
+    uint64_t begin = qi_clock();
     quire_result result = quire_allocate(p->memory, &options, &range->allocation);
-    add_sample(p, p->alloc_ns, now() - begin);
+    add_sample(p, p->alloc_ns, qi_clock() - begin);
     if (result) {
         note_failure(p);
         return;
     }
     p->report->allocations++;
-    range->size = event->size;
     p->bytes += event->size;
     if (p->bytes > p->most) {
         p->most = p->bytes;
@@ -99,12 +112,15 @@ static void play_alloc(player *p, const quire_trace_event *event)
 static void play_free(player *p, const quire_trace_event *event)
 {
     qi_played *range = &p->live[event->range];
-    if (!range->allocation.id)
+    p->asked -= range->size;
+    if (!range->allocation.id) {
+        *range = (qi_played){0};
         return;
+    }
     look_when_fullest(p);
-    uint64_t begin = now();
+    uint64_t begin = qi_clock();
     quire_result result = quire_free(p->memory, range->allocation);
-    add_sample(p, p->free_ns, now() - begin);
+    add_sample(p, p->free_ns, qi_clock() - begin);
     if (result)
         note_failure(p);
     else
@@ -163,7 +179,6 @@ static void fill_in(const player *p)
     qi_ignore(quire_memory_get_stats(p->memory, &stats));
     quire_replay_report *report = p->report;
     report->peak_live_bytes = stats.peak_live_bytes;
-    report->peak_requested_bytes = stats.peak_requested_bytes;
     report->peak_reserved_bytes = stats.peak_reserved_bytes;
     report->pages_created = stats.pages_created;
     report->pages_destroyed = stats.pages_destroyed;
@@ -190,10 +205,10 @@ static void run(player *p)
     if (p->options->event_count && p->options->event_count < count)
         count = p->options->event_count;
     p->clock_cost = measure_clock();
-    uint64_t begin = now();
+    uint64_t begin = qi_clock();
     play(p, count);
     look_when_fullest(p);
-    p->report->wall_ns = now() - begin;
+    p->report->wall_ns = qi_clock() - begin;
     fill_in(p);
     if (!p->options->keep)
         free_the_rest(p);

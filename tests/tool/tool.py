@@ -813,6 +813,19 @@ def case_odd_names():
             yield f"{ranges}"
 
 
+def case_long_label():
+    """A label longer than a name may be names its allocation by what fits, in whole characters."""
+    label = "l" * 254 + "\u00e9" + "x" * 300
+    path = TMP / "long.csv"
+    path.write_text(HEADER + f"alloc,1,300,,0,0,{label}\n", encoding="utf-8")
+    figures = parse(run("replay", path, "--json"))
+    if figures["failures"] or figures["allocations"] != 1:
+        yield f"{figures}"
+    ranges = parse(run("map", path, "--json"))["pages"][0]["ranges"]
+    if ranges[0].get("name") != "l" * 254:
+        yield f"{ranges}"
+
+
 def case_unwritable():
     for option in ("--svg", "--html"):
         for target in ("/nonexistent/file", TMP, "/dev/full"):
@@ -932,6 +945,8 @@ def case_bench_names():
     if len(set(names)) != 25:
         yield f"{len(set(names))} names: {done.err}"
     yield from usage("bench", "ramp-frobnicate", pattern="ramp-logu")
+    yield from usage("bench", "ramp-pow2", "--repeats", "5", pattern="no --repeats")
+    yield from usage("bench", "fill-tex", "--threads", "1", pattern="no --threads")
     yield from usage("bench", "", pattern="a1k")
 
 
@@ -1035,7 +1050,7 @@ CASES = (
     ("a trace that is missing", case_missing_trace), ("a trace without events", case_no_events),
     ("refused allocations", case_refused_allocations), ("SVG and HTML", case_svg_and_html),
     ("the course in the HTML", case_html_course), ("odd names", case_odd_names),
-    ("files that cannot be written", case_unwritable),
+    ("a long label", case_long_label), ("files that cannot be written", case_unwritable),
     ("the sentence about them", case_unwritable_sentence), ("the map", case_map),
     ("bench", case_bench), ("bench with threads", case_bench_threads),
     ("bench of how full a space can be", case_bench_churn),

@@ -55,17 +55,6 @@ UNIT(bits, set_bits_are_counted_in_all_64)
     }
 }
 
-UNIT(bits, the_floor_power_of_two_is_never_above)
-{
-    CHECK_EQ(qi_floor_power_of_two(1), 1);
-    CHECK_EQ(qi_floor_power_of_two(UINT64_MAX), power(63));
-    for (uint32_t k = 1; k < 64; k++) {
-        CHECK_EQ(qi_floor_power_of_two(power(k)), power(k));
-        CHECK_EQ(qi_floor_power_of_two(power(k) + 1), power(k));
-        CHECK_EQ(qi_floor_power_of_two(power(k) - 1), power(k - 1));
-    }
-}
-
 UNIT(bits, a_sum_overflows_exactly_above_the_last_number)
 {
     uint64_t sum = 7;

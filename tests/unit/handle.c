@@ -57,23 +57,52 @@ UNIT(handle, different_fields_give_different_ids)
 
 UNIT(handle, tags_go_from_1_to_4095_and_round_again)
 {
-    uint32_t previous = qi_next_tag();
+    uint32_t previous = qi_tag_take();
+    qi_tag_give(previous);
     CHECK(previous >= 1 && previous <= TAGS);
     for (int i = 0; i < 3 * TAGS; i++) {
-        uint32_t tag = qi_next_tag();
+        uint32_t tag = qi_tag_take();
+        qi_tag_give(tag);
         CHECK_EQ(tag, previous == TAGS ? 1 : previous + 1);
         previous = tag;
     }
 }
 
+UNIT(handle, a_tag_in_use_is_passed_over)
+{
+    uint32_t kept = qi_tag_take();
+    for (int i = 0; i < 3 * TAGS; i++) {
+        uint32_t tag = qi_tag_take();
+        CHECK(tag != kept);
+        qi_tag_give(tag);
+    }
+    qi_tag_give(kept);
+}
+
+UNIT(handle, with_all_tags_in_use_some_are_shared_and_come_free_again)
+{
+    static bool seen[TAGS + 1];
+    for (int i = 0; i < TAGS; i++) {
+        uint32_t tag = qi_tag_take();
+        CHECK(tag >= 1 && tag <= TAGS && !seen[tag]);
+        seen[tag] = true;
+    }
+    uint32_t shared = qi_tag_take();
+    CHECK(seen[shared]);
+    qi_tag_give(77);
+    CHECK_EQ(qi_tag_take(), 77); /* the only one that is free */
+    for (uint32_t tag = 1; tag <= TAGS; tag++)
+        qi_tag_give(tag);
+}
+
 static void *take_tags(void *tags)
 {
     for (int i = 0; i < TAGS_PER_THREAD; i++)
-        ((uint32_t *)tags)[i] = qi_next_tag();
+        ((uint32_t *)tags)[i] = qi_tag_take();
     return NULL;
 }
 
-UNIT(handle, threads_never_get_the_same_tag_within_a_round)
+UNIT(handle, threads_never_get_the_same_tag)
 {
     static uint32_t tags[THREADS][TAGS_PER_THREAD];
     pthread_t threads[THREADS];
@@ -86,5 +115,6 @@ UNIT(handle, threads_never_get_the_same_tag_within_a_round)
         uint32_t tag = tags[i / TAGS_PER_THREAD][i % TAGS_PER_THREAD];
         CHECK(tag >= 1 && tag <= TAGS && !seen[tag]);
         seen[tag] = true;
+        qi_tag_give(tag);
     }
 }

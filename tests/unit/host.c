@@ -5,7 +5,14 @@
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "quire/host.h"
@@ -130,7 +137,7 @@ UNIT(host, limits_below_what_the_host_needs_are_raised)
     quire_device_info info = info_of(device);
     CHECK_STR(info.name, "host"); /* a profile without a name */
     CHECK_EQ(info.limits.page_granularity, 256);
-    CHECK_EQ(info.limits.page_alignment, 2 * MIB);
+    CHECK_EQ(info.limits.page_alignment, 0); /* as the core asks */
     CHECK_EQ(info.limits.buffer_alignment, 64);
     CHECK_EQ(info.limits.buffer_image_granularity, 1);
     end(device, NULL);
@@ -205,6 +212,94 @@ UNIT(host, each_host_allocation_that_fails_leaves_nothing)
         CHECK_EQ(unit_memory_state()->blocks, 0);
     }
     CHECK_EQ(call, 3); /* the state and the device */
+}
+
+/* ---- systems that lack something ---------------------------------------------------------- */
+
+/*
+ * From now on this process gets `code` from a system call with any of `bits` in one argument. Every
+ * test is a process of its own. False where filters are not to be had.
+ */
+static bool deny(uint32_t call, size_t argument, uint32_t bits, uint32_t code)
+{
+    uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) + 8 * argument);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    low += 4;
+#endif
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+           !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void expect_unsupported(quire_host_options options, const char *says, int code)
+{
+    quire_device *device = (quire_device *)&options;
+    options.device.host_memory = unit_memory();
+    CHECK_FAILS(quire_host_open(&options, &device), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), says);
+    CHECK_EQ(quire_last_native_code(), code);
+    CHECK(device == NULL);
+    CHECK_EQ(unit_memory_state()->blocks, 0);
+}
+
+UNIT(host, a_system_without_memfds_is_told_at_open)
+{
+    if (!deny(SYS_memfd_create, 1, MFD_CLOEXEC, ENOSYS))
+        return;
+    expect_unsupported((quire_host_options){.backing = QUIRE_HOST_MEMFD}, "memfd", ENOSYS);
+    end(open_host((quire_host_options){.backing = QUIRE_HOST_ANONYMOUS}), NULL);
+}
+
+UNIT(host, a_system_without_huge_pages_is_told_at_open)
+{
+    if (!deny(SYS_mmap, 3, MAP_HUGETLB, EINVAL) || !deny(SYS_memfd_create, 1, MFD_HUGETLB, ENODEV))
+        return;
+    quire_host_options options = {.huge_pages = QUIRE_HOST_HUGE_RESERVED};
+    expect_unsupported(options, "huge pages of 2 MiB", EINVAL);
+    options.backing = QUIRE_HOST_MEMFD;
+    expect_unsupported(options, "huge pages of 2 MiB", ENODEV);
+    options.huge_pages = QUIRE_HOST_HUGE_ADVISE; /* is advice */
+    end(open_host(options), NULL);
+}
+
+/* What stands in a file of the system's reserve of huge pages; -1 where there is no such file. */
+static long long reserve_of(const char *name)
+{
+    char path[128];
+    long long value = -1;
+    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-2048kB/%s", name);
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%lld", &value) != 1)
+        value = -1;
+    if (file)
+        fclose(file);
+    return value;
+}
+
+UNIT(host, a_system_that_reserves_no_huge_pages_is_told_at_open)
+{
+    if (reserve_of("nr_hugepages") || reserve_of("nr_overcommit_hugepages"))
+        return; /* some, or nobody knows */
+    quire_host_options options = {.huge_pages = QUIRE_HOST_HUGE_RESERVED};
+    expect_unsupported(options, "nr_hugepages", 0);
+    options.backing = QUIRE_HOST_MEMFD;
+    expect_unsupported(options, "nr_hugepages", 0);
+}
+
+/* That there is no room for one more now says nothing about the system. */
+UNIT(host, a_passing_lack_of_descriptors_does_not_keep_a_device_from_opening)
+{
+    if (!deny(SYS_memfd_create, 1, MFD_CLOEXEC, EMFILE))
+        return;
+    end(open_host((quire_host_options){.backing = QUIRE_HOST_MEMFD}), NULL);
 }
 
 /* ---- heaps -------------------------------------------------------------------------------- */

@@ -1,18 +1,23 @@
 /*
  * host_backing.c - what pages of the host backend are made of: memfds that others can map, and huge
- * pages.
+ * pages; and that making them leaves the mappings of others alone.
  */
 #include "tests/support/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "quire/host.h"
+#include "backends/host/host.h"
 #include "quire/quire.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define TIB (UINT64_C(1) << 40)
 
 enum { PAGE = 65536 };
 
@@ -228,36 +233,41 @@ UNIT(host_backing, transparent_huge_pages_are_advice)
     }
 }
 
-UNIT(host_backing, reserved_huge_pages_are_there_or_the_page_is_refused)
+UNIT(host_backing, reserved_huge_pages_are_there_or_the_device_or_the_page_is_refused)
 {
     for (int k = 0; k < 2; k++) {
         bench b;
-        make(&b,
-             (quire_host_options){.backing = BACKINGS[k], .huge_pages = QUIRE_HOST_HUGE_RESERVED},
-             (quire_memory_options){.pages = {.page_size = 1 << 20}});
+        quire_host_options host = {.backing = BACKINGS[k],
+                                   .huge_pages = QUIRE_HOST_HUGE_RESERVED,
+                                   .device = {.host_memory = unit_memory()}};
+        quire_result result = quire_host_open(&host, &b.device);
+        if (result) {
+            CHECK_EQ(result, QUIRE_ERROR_UNSUPPORTED);
+            continue;
+        }
+        CHECK_OK(quire_device_destroy(&b.device));
+        make(&b, host, (quire_memory_options){.pages = {.page_size = 1 << 20}});
         quire_memory_info info;
         CHECK_OK(quire_memory_get_info(b.memory, &info));
         CHECK_EQ(info.page_size, 2 << 20); /* whole huge pages */
         quire_allocation allocation;
-        quire_result result =
+        result =
             quire_allocate(b.memory, &(quire_allocation_options){.size = 2 << 20}, &allocation);
         if (!result) {
             CHECK_OK(quire_free(b.memory, allocation));
             use(&b, 2 << 20);
         } else {
             CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-            CHECK(quire_last_native_code() > 0); /* errno */
-            quire_device_stats stats;
-            CHECK_OK(quire_device_get_stats(b.device, &stats));
-            CHECK_EQ(stats.reserved_bytes, 0);
         }
         end(&b);
     }
 }
 
+/* ---- addresses ---------------------------------------------------------------------------- */
+
 UNIT(host_backing, every_page_is_aligned_to_2_mib_or_to_what_the_memory_asks)
 {
-    static const uint64_t alignments[] = {1, UINT64_C(2) << 20, UINT64_C(64) << 20};
+    static const uint64_t alignments[] = {1, 2 * MIB, 64 * MIB};
     for (int i = 0; i < 6; i++) {
         bench b;
         make(&b, (quire_host_options){.backing = BACKINGS[i % 2]},
@@ -268,9 +278,141 @@ UNIT(host_backing, every_page_is_aligned_to_2_mib_or_to_what_the_memory_asks)
             allocate(&b, PAGE);
             quire_page_info info;
             CHECK_OK(quire_page_get_info(b.memory, page, &info));
-            CHECK_EQ(info.address % (UINT64_C(2) << 20), 0);
+            CHECK_EQ(info.address % (2 * MIB), 0);
             CHECK_EQ(info.address % alignments[i / 2], 0);
         }
         end(&b);
     }
+}
+
+/* The core refuses a page that is less aligned than the device says. */
+UNIT(host_backing, every_page_is_aligned_to_what_the_profile_announces)
+{
+    const quire_host_profile profile = {
+        .heap_count = 1,
+        .kind_count = 1,
+        .heaps = {{.size = TIB}},
+        .kinds = {{.flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT}},
+        .limits = {.page_alignment = 64 * MIB},
+    };
+    for (int k = 0; k < 2; k++) {
+        bench b;
+        make(&b, (quire_host_options){.profile = &profile, .backing = BACKINGS[k]},
+             (quire_memory_options){.pages = {.page_size = PAGE}});
+        for (uint32_t page = 0; page < 8; page++) {
+            quire_allocation_options options = {.size = PAGE, .dedicated = page % 2};
+            quire_allocation allocation;
+            quire_page_info info;
+            CHECK_OK(quire_allocate(b.memory, &options, &allocation));
+            CHECK_OK(quire_page_get_info(b.memory, page, &info));
+            CHECK_EQ(info.address % (64 * MIB), 0);
+        }
+        end(&b);
+    }
+}
+
+/* ---- beside another thread that maps ------------------------------------------------------ */
+
+/*
+ * The state of a host device without a device: so that pages can be asked for that quire_host_open
+ * knows the system cannot make.
+ */
+static qi_host_device make_state(quire_host_backing backing, quire_host_huge_pages huge_pages)
+{
+    qi_host_device state = {
+        .name = "raw",
+        .profile = {.heap_count = 1, .kind_count = 1, .heaps = {{.size = 64 * TIB}}},
+        .backing = backing,
+        .huge_pages = huge_pages,
+        .system_page = (uint64_t)sysconf(_SC_PAGESIZE),
+    };
+    state.profile.limits.page_alignment = QI_HOST_PAGE_ALIGNMENT;
+    CHECK_OK(qi_host_init(&state.host, unit_memory()));
+    return state;
+}
+
+typedef struct neighbour {
+    pthread_t thread;
+    atomic_bool stop;
+    atomic_ullong rounds, changed;
+} neighbour;
+
+/* Maps, uses and unmaps memory of its own: that dies or changes when it is not its own any more. */
+static void *map_and_use(void *user)
+{
+    neighbour *n = user;
+    enum { STEP = 65536 };
+    for (uint64_t round = 1; !n->stop; round++) {
+        char *bytes =
+            mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (bytes == MAP_FAILED)
+            continue;
+        for (uint64_t at = 0; at < 8 * MIB; at += STEP)
+            memcpy(bytes + at, &round, sizeof round);
+        for (uint64_t at = 0; at < 8 * MIB; at += STEP)
+            n->changed += memcmp(bytes + at, &round, sizeof round) != 0;
+        munmap(bytes, 8 * MIB);
+        n->rounds++;
+    }
+    return NULL;
+}
+
+static void start(neighbour *n)
+{
+    *n = (neighbour){.rounds = 0};
+    CHECK(!pthread_create(&n->thread, NULL, map_and_use, n));
+    while (!n->rounds)
+        sched_yield();
+}
+
+static void stop(neighbour *n)
+{
+    n->stop = true;
+    CHECK(!pthread_join(n->thread, NULL));
+    CHECK_EQ(n->changed, 0);
+}
+
+static const quire_page_request REQUEST = {.size = 24 * MIB, .alignment = 2 * MIB};
+
+UNIT(host_backing, a_page_that_cannot_be_had_takes_nothing_from_others)
+{
+    neighbour n;
+    start(&n);
+    for (int k = 0; k < 2; k++) {
+        qi_host_device state = make_state(BACKINGS[k], QUIRE_HOST_HUGE_RESERVED);
+        for (int i = 0; i < 10000; i++) {
+            quire_native_page page;
+            quire_result result = qi_host_page_create(&state, &REQUEST, &page);
+            if (!result) { /* this system has them */
+                qi_host_page_destroy(&state, &page);
+                continue;
+            }
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+            CHECK(quire_last_native_code() > 0); /* errno */
+            CHECK_EQ(qi_atomic_load_u64(&state.heap_used[0]), 0);
+        }
+    }
+    stop(&n);
+}
+
+UNIT(host_backing, pages_are_had_while_another_thread_maps)
+{
+    neighbour n;
+    start(&n);
+    for (int k = 0; k < 2; k++) {
+        qi_host_device state = make_state(BACKINGS[k], QUIRE_HOST_HUGE_NONE);
+        for (int i = 0; i < 4000; i++) {
+            quire_native_page page;
+            quire_page_request request = REQUEST;
+            void *bytes = NULL;
+            request.alignment = i % 2 ? 64 * MIB : 1;
+            CHECK_OK(qi_host_page_create(&state, &request, &page));
+            CHECK_OK(qi_host_page_map(&state, &page, &bytes));
+            CHECK_EQ((uintptr_t)bytes % (i % 2 ? 64 * MIB : 2 * MIB), 0);
+            CHECK_OK(qi_host_copy_to_page(&state, &page, request.size - 4, "end", 4));
+            CHECK_STR((char *)bytes + request.size - 4, "end");
+            qi_host_page_destroy(&state, &page);
+        }
+    }
+    stop(&n);
 }

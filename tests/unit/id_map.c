@@ -14,9 +14,10 @@ typedef struct bench {
     qi_id_map map;
 } bench;
 
+/* All maps of a test have their homes alike. */
 static bench make_bench(void)
 {
-    bench b = {0};
+    bench b = {.map = {.seed = 42}};
     CHECK_OK(qi_host_init(&b.host, unit_memory()));
     return b;
 }
@@ -194,7 +195,7 @@ UNIT(id_map, neighbouring_homes_do_not_swallow_each_other)
 /* Addresses and the like differ in their high bits only: they must not share a home. */
 UNIT(id_map, ids_of_any_stride_are_spread)
 {
-    enum { COUNT = 500, MOST_RUN = 32 };
+    enum { COUNT = 500, MOST_RUN = 64 };
     for (uint32_t shift = 0; shift <= 54; shift++) {
         bench b = make_bench();
         for (uint64_t i = 1; i <= COUNT; i++)
@@ -206,6 +207,66 @@ UNIT(id_map, ids_of_any_stride_are_spread)
                          shift, run);
         end_bench(&b);
     }
+}
+
+/* ---- ids that were chosen ------------------------------------------------------------------ */
+
+static uint64_t inverse_of(uint64_t odd)
+{
+    uint64_t inverse = odd;
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - odd * inverse;
+    return inverse;
+}
+
+/* What the multiplication by the golden ratio makes a number of. */
+static uint64_t chosen_for_fibonacci(uint64_t hash)
+{
+    return hash * inverse_of(UINT64_C(0x9E3779B97F4A7C15));
+}
+
+/* What SplitMix64's finalizer makes a number of. */
+static uint64_t chosen_for_split_mix(uint64_t hash)
+{
+    hash = hash ^ hash >> 31 ^ hash >> 62;
+    hash *= inverse_of(UINT64_C(0x94D049BB133111EB));
+    hash = hash ^ hash >> 27 ^ hash >> 54;
+    hash *= inverse_of(UINT64_C(0xBF58476D1CE4E5B9));
+    return hash ^ hash >> 30 ^ hash >> 60;
+}
+
+/* Numbers whose high or low bits are alike: one home for all, were the hash the known one. */
+UNIT(id_map, ids_chosen_for_a_known_hash_are_spread)
+{
+    enum { COUNT = 20000, MOST_RUN = 1000 };
+    uint64_t (*const choices[])(uint64_t) = {chosen_for_fibonacci, chosen_for_split_mix};
+    for (int k = 0; k < 4; k++) {
+        bench b = make_bench();
+        b.map.seed = 0; /* a map chooses its own */
+        for (uint64_t i = 1; i <= COUNT; i++)
+            add(&b, choices[k / 2](k % 2 ? i << 40 : i), 0);
+        uint64_t run = longest_run(&b.map);
+        if (run > MOST_RUN)
+            check_failed(__FILE__, __LINE__, "choice %d: a run of %" PRIu64, k, run);
+        end_bench(&b);
+    }
+}
+
+UNIT(id_map, each_map_chooses_a_seed_and_keeps_it)
+{
+    bench b = make_bench(), c = make_bench();
+    b.map.seed = c.map.seed = 0;
+    add(&b, 1, 1);
+    add(&c, 1, 1);
+    uint64_t seed = b.map.seed;
+    CHECK(seed != 0 && seed != c.map.seed);
+    for (uint32_t id = 2; id <= 1000; id++)
+        add(&b, id, id);
+    CHECK_EQ(b.map.seed, seed);
+    qi_id_map_finish(&b.map, &b.host);
+    CHECK_EQ(b.map.seed, 0);
+    end_bench(&b);
+    end_bench(&c);
 }
 
 /* ---- against a list ----------------------------------------------------------------------- */

@@ -135,8 +135,10 @@ UNIT(line, the_limit_is_reached_and_not_passed)
     expect_at(&b, 1 << 19, 0, 1, 0);
     CHECK_FAILS(qi_line_place(&b.line, &b.host, (1 << 19) + 1, 0, 1, &start),
                 QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_STR(quire_last_error(),
-              "a region of 512.00 KiB does not fit on the line: 512 KiB of 1 MiB are taken");
+    CHECK_STR(
+        quire_last_error(),
+        "a region of 524289 bytes does not fit on the line: 524288 of 1048576 are taken; a space "
+        "with a larger granule reaches further");
     CHECK_FAILS(qi_line_place(&b.line, &b.host, 1 << 19, 1, 2, &start), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(qi_line_place(&b.line, &b.host, UINT64_MAX, 0, 1, &start),
                 QUIRE_ERROR_OUT_OF_RANGE);

@@ -190,3 +190,69 @@ UNIT(memory_end, memories_of_one_device_may_go_in_any_order)
     CHECK_OK(quire_memory_destroy(&b.memory));
     end(&b);
 }
+
+/* A sink that frees what it reads of: the list must not name freed memory. */
+typedef struct freeing {
+    quire_memory *memory;
+    quire_allocation allocation;
+} freeing;
+
+static void free_at_line(void *user, quire_log_level level, const char *line)
+{
+    freeing *f = user;
+    (void)line;
+    if (level == QUIRE_LOG_WARNING && f->allocation.id) {
+        CHECK_OK(quire_free(f->memory, f->allocation));
+        f->allocation.id = 0;
+    }
+}
+
+UNIT(memory_end, a_sink_may_free_what_it_hears_of)
+{
+    static fake_backend fake;
+    freeing f = {.memory = NULL};
+    quire_device *device = NULL;
+    fake_init(&fake);
+    quire_device_options options = {.host_memory = unit_memory(),
+                                    .log = {.write = free_at_line, .user = &f}};
+    CHECK_OK(quire_device_create(&fake.table, &fake, &options, &device));
+    CHECK_OK(quire_memory_create(device, NULL, &f.memory));
+    f.allocation = allocate(f.memory, 100, "a name on the heap");
+    allocate(f.memory, 100, "another");
+    quire_memory *memory = f.memory;
+    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "'a name on the heap', 'another'");
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+UNIT(memory_end, a_name_with_line_ends_stays_on_its_line)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    allocate(b.memory, 300, "one\ntwo\x1b[31m");
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_HAS(b.log, "'one?two?[31m': 512 B");
+    CHECK_HAS(quire_last_error(), "'one?two?[31m'");
+    quire_memory_destroy_all(&b.memory);
+    end(&b);
+}
+
+/* 5000 owners come and go, more than there are tags: the handle of one that stays stays its own. */
+UNIT(memory_end, a_handle_is_never_taken_for_that_of_a_later_memory)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_allocation kept = allocate(b.memory, 100, NULL);
+    for (int i = 0; i < 5000; i++) {
+        quire_memory *other = NULL;
+        quire_memory_options small = {.pages = {.page_size = 4096}};
+        CHECK_OK(quire_memory_create(b.device, &small, &other));
+        quire_allocation allocation = allocate(other, 100, NULL);
+        CHECK(allocation.id != kept.id);
+        CHECK_FAILS(quire_free(other, kept), QUIRE_ERROR_FOREIGN_HANDLE);
+        quire_memory_destroy_all(&other);
+    }
+    quire_memory_destroy_all(&b.memory);
+    end(&b);
+}

@@ -191,6 +191,70 @@ UNIT(page_fault, a_page_mapped_to_null_is_the_backends_failure)
     fixture_end(&b);
 }
 
+/* ---- answers that no backend may give ---------------------------------------------------- */
+
+static quire_result answer;
+
+static quire_result create_answering(void *state, const quire_page_request *request,
+                                     quire_native_page *page)
+{
+    (void)state;
+    (void)request;
+    (void)page;
+    return answer;
+}
+
+UNIT(page_fault, an_answer_that_no_backend_may_give_is_its_failure)
+{
+    const quire_result answers[] = {(quire_result)5, (quire_result)-77, QUIRE_ERROR_STALE_HANDLE,
+                                    QUIRE_ERROR_NO_SPACE, QUIRE_ERROR_OUT_OF_RANGE};
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        fixture b;
+        fixture_prepare(&b);
+        b.fake.table.page_create = create_answering;
+        answer = answers[i];
+        open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
+        expect_nothing_left(&b, &(quire_allocation_options){.size = 100},
+                            QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_EQ(quire_last_native_code(), (int64_t)answers[i]);
+        CHECK_HAS(quire_last_error(), "which no backend may");
+        fixture_end(&b);
+    }
+}
+
+UNIT(page_fault, a_backend_that_gives_no_reason_is_told_so)
+{
+    fixture b;
+    fixture_prepare(&b);
+    b.fake.table.page_create = create_answering;
+    answer = QUIRE_ERROR_NOT_PERMITTED;
+    open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
+    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_NOT_PERMITTED);
+    CHECK_HAS(quire_last_error(), "backend fake failed and gave no reason");
+    fixture_end(&b);
+}
+
+UNIT(page_fault, no_page_is_made_for_which_the_line_has_no_place)
+{
+    fixture b;
+    fixture_prepare(&b);
+    fixture_open(&b, &(quire_memory_options){.fit = QUIRE_FIT_SEGREGATED,
+                                             .granule = 1,
+                                             .largest_alignment = UINT64_C(1) << 30,
+                                             .pages = {.page_size = 1 << 20}});
+    quire_allocation allocation;
+    quire_allocation_options options = {.size = 1 << 20};
+    while (!quire_allocate(b.memory, &options, &allocation))
+        CHECK(b.fake.pages < 5000);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_OUT_OF_RANGE);
+    uint64_t calls = b.fake.calls[FAKE_PAGE_CREATE];
+    options.size = UINT64_C(1) << 30;
+    expect_nothing_left(&b, &options, QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_HAS(quire_last_error(), "granule 1 reach no further");
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], calls);
+    fixture_end(&b);
+}
+
 /* ---- sizes that are not as asked ---------------------------------------------------------- */
 
 static quire_result (*real_page_create)(void *, const quire_page_request *, quire_native_page *);

@@ -5,6 +5,7 @@
 #include "tests/support/fixture.h"
 
 #include <ctype.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -238,6 +239,28 @@ UNIT(picture, weakly_aligned_pages_lie_in_the_frame_too)
     for (int i = 0; i < 10; i++)
         fixture_allocate(&b, &(quire_allocation_options){.size = 3000});
     draw(&b);
+    fixture_end(&b);
+}
+
+/* Says something only where a locale with a decimal comma is. */
+UNIT(picture, the_locale_of_the_program_does_not_matter)
+{
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "nl_NL.UTF-8"};
+    static char before[MOST_TEXT];
+    fixture b;
+    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .dedicated = true});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1024});
+    draw(&b);
+    strcpy(before, g.text);
+    CHECK_HAS(before, "width=\"250.00\"");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!setlocale(LC_NUMERIC, names[i]))
+            continue;
+        draw(&b);
+        setlocale(LC_NUMERIC, "C");
+        CHECK_STR(g.text, before);
+    }
     fixture_end(&b);
 }
 

@@ -126,6 +126,8 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     expect_refused((quire_page_policy){.growth_percent = 1001}, invalid, "1001 percent, most 1000");
+    expect_refused((quire_page_policy){.growth_percent = 50}, invalid,
+                   "pages cannot grow by 50 percent: the first one, 32 MiB, is as large as");
     expect_refused((quire_page_policy){.page_size = 4096, .largest_page = 2048}, invalid,
                    "largest page 2 KiB is below the page size 4 KiB");
     expect_refused(
@@ -143,7 +145,8 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
 UNIT(policy, the_outermost_allowed_values_are_taken)
 {
     quire_page_policy p =
-        resolve((quire_page_policy){.growth_percent = 1000, .most_pages = 1}, GIB, 256);
+        resolve((quire_page_policy){.growth_percent = 1000, .largest_page = GIB, .most_pages = 1},
+                GIB, 256);
     CHECK_OK(qi_policy_validate(&p));
     p = resolve((quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS}, GIB, 256);
     CHECK_OK(qi_policy_validate(&p));

@@ -225,8 +225,15 @@ UNIT(pool, one_high_number_in_use_keeps_the_array)
     at(&b, 600)->used = true;
     qi_pool before = b.pool;
     trim(&b); /* 601 numbers need 1024 as well */
+    CHECK_EQ(b.pool.keeper, 600);
+    before.keeper = 600;
+    CHECK(!memcmp(&b.pool, &before, sizeof before));
+    trim(&b);
     CHECK(!memcmp(&b.pool, &before, sizeof before));
     at(&b, 600)->used = false;
+    trim(&b);
+    CHECK_EQ(b.pool.capacity, 32);
+    CHECK_EQ(b.pool.keeper, 0);
     end_pool(&b);
 }
 

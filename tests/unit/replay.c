@@ -146,7 +146,7 @@ UNIT(replay, fragmentation_is_not_taken_where_the_refused_would_have_lived)
     bench b = make_bench(PAGE, "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000000,1,0,0,\n");
     play(&b, NULL);
     CHECK_EQ(b.report.failures, 1);
-    CHECK_EQ(b.report.peak_requested_bytes, 100);
+    CHECK_EQ(b.report.peak_requested_bytes, 1000000); /* the trace asked for it all the same */
     CHECK_EQ(b.report.fragmentation.internal, 156);
     end_bench(&b);
 }
@@ -195,7 +195,7 @@ UNIT(replay, everything_is_freed_at_the_end)
 }
 
 typedef struct names {
-    char text[256];
+    char text[512];
     uint64_t count;
 } names;
 
@@ -234,6 +234,40 @@ UNIT(replay, keep_with_names)
     quire_trace_destroy(&b.trace);
     expect_names(&b, "weights;;k;"); /* they do not need the trace */
     end_bench(&b);
+}
+
+/* A label of so many copies of a letter and a tail; the name of what it labels. */
+static void expect_cut(size_t letters, const char *tail, const char *end)
+{
+    char lines[512] = "", label[400] = "", name[400] = "";
+    memset(label, 'l', letters);
+    strcat(strcpy(name, label), end);
+    strcat(label, tail);
+    snprintf(lines, sizeof lines, "alloc,1,256,1,0,0,%s\n", label);
+    bench b = make_bench(PAGE, lines);
+    play(&b, &(quire_replay_options){.keep = true, .name = true});
+    CHECK_EQ(b.report.failures, 0);
+    CHECK_EQ(b.report.allocations, 1);
+    expect_names(&b, strcat(name, ";"));
+    quire_trace_event event;
+    CHECK_OK(quire_trace_get_event(b.trace, 0, &event));
+    CHECK_STR(event.label, label); /* whole in the trace */
+    end_bench(&b);
+}
+
+UNIT(replay, labels_longer_than_a_name_are_cut_between_characters)
+{
+    expect_cut(254, "", "");
+    expect_cut(254, "x", "x"); /* the longest name */
+    expect_cut(254, "xy", "x");
+    expect_cut(253, "\xc3\xa9z", "\xc3\xa9");
+    expect_cut(254, "\xc3\xa9z", "");
+    expect_cut(252, "\xe2\x82\xacz", "\xe2\x82\xac");
+    expect_cut(253, "\xe2\x82\xac", "");
+    expect_cut(254, "\xe2\x82\xac", "");
+    expect_cut(251, "\xf0\x9f\x8d\x8e", "\xf0\x9f\x8d\x8e");
+    expect_cut(252, "\xf0\x9f\x8d\x8e", "");
+    expect_cut(254, "\xf0\x9f\x8d\x8e\xf0\x9f\x8d\x8e", "");
 }
 
 UNIT(replay, a_memory_that_was_used_before)

@@ -170,13 +170,13 @@ UNIT(space, the_size_ends_where_the_line_does)
         uint64_t most = UINT32_MAX * granule;
         expect_made((quire_space_options){.granule = granule, .size = most});
         expect_refused((quire_space_options){.granule = granule, .size = most + granule},
-                       QUIRE_ERROR_OUT_OF_RANGE, "does not fit on the line: 0 B of");
+                       QUIRE_ERROR_OUT_OF_RANGE, "does not fit on the line: 0 of");
     }
     expect_refused((quire_space_options){.size = UINT64_MAX - 255}, QUIRE_ERROR_OUT_OF_RANGE,
                    "does not fit on the line");
     expect_made((quire_space_options){.fit = QUIRE_FIT_FIRST, .size = UINT64_C(1) << 62});
     expect_refused((quire_space_options){.fit = QUIRE_FIT_FIRST, .size = (UINT64_C(1) << 62) + 1},
-                   QUIRE_ERROR_OUT_OF_RANGE, "4.00 EiB");
+                   QUIRE_ERROR_OUT_OF_RANGE, "of 4611686018427387904 are taken");
     expect_refused((quire_space_options){.fit = QUIRE_FIT_FIRST, .size = UINT64_MAX},
                    QUIRE_ERROR_OUT_OF_RANGE, "does not fit on the line");
 }

@@ -128,7 +128,7 @@ static void expect_aligned(quire_space *space, uint64_t size, uint64_t base)
 UNIT(space_region, alignments_hold_for_the_native_address)
 {
     const uint64_t bases[] = {
-        0, 256, 0x12300, 0x7f0001234500, UINT64_MAX - 255, UINT64_C(0x8000000000000100)};
+        0, 256, 0x12300, 0x7f0001234500, UINT64_MAX - 0xfffffffffff, UINT64_C(0x8000000000000100)};
     for (int i = 0; i < 2; i++) {
         quire_space *space = make_space(fits[i], 65536);
         for (size_t j = 0; j < sizeof bases / sizeof *bases; j++)
@@ -140,7 +140,7 @@ UNIT(space_region, alignments_hold_for_the_native_address)
 UNIT(space_region, the_first_fit_takes_odd_bases)
 {
     quire_space *space = make_space(QUIRE_FIT_FIRST, 65536);
-    const uint64_t bases[] = {1, 12345, 65535, UINT64_MAX};
+    const uint64_t bases[] = {1, 12345, 65535, UINT64_MAX - 0xffffff};
     for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
         expect_aligned(space, 200001, bases[i]);
     add(space, 65536, 3);
@@ -203,7 +203,7 @@ UNIT(space_region, a_place_on_the_line_is_used_again)
 
 UNIT(space_region, the_line_left_is_a_region_that_surely_has_a_place)
 {
-    const uint64_t bases[] = {0, 256, UINT64_MAX - 255};
+    const uint64_t bases[] = {0, 256, UINT64_C(0x7fff000000000100)};
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 3; j++) {
             quire_space *space = make_space(fits[i], 65536);
@@ -222,9 +222,17 @@ UNIT(space_region, the_line_left_is_a_region_that_surely_has_a_place)
 UNIT(space_region, size_and_base_are_whole_granules)
 {
     quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 0);
-    const uint64_t wrong[][2] = {{0, 0},          {0, 256},         {1, 0},     {255, 0},
-                                 {257, 0},        {256, 1},         {256, 255}, {256, 257},
-                                 {UINT64_MAX, 0}, {256, UINT64_MAX}};
+    const uint64_t wrong[][2] = {{0, 0},
+                                 {0, 256},
+                                 {1, 0},
+                                 {255, 0},
+                                 {257, 0},
+                                 {256, 1},
+                                 {256, 255},
+                                 {256, 257},
+                                 {UINT64_MAX, 0},
+                                 {256, UINT64_MAX},
+                                 {512, UINT64_MAX - 255}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uint32_t region = 77;
         CHECK_FAILS(quire_space_add_region(space, wrong[i][0], wrong[i][1], &region),

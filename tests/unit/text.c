@@ -1,11 +1,16 @@
 /*
  * text.c - UTF-8 from outside: every well-formed sequence is read as its code point, every other
- * byte is replaced on its own, and nothing behind the end is read.
+ * byte is replaced on its own, and nothing behind the end is read. Real numbers: as printf writes
+ * them in the C locale, in which the tests run.
  */
 #include "src/base/text.h"
 
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/random.h"
 #include "tests/support/unit.h"
 
 /* Reads the first code point of a copy that ends exactly where the text does. */
@@ -183,5 +188,107 @@ UNIT(text, every_mixture_of_border_bytes_is_read_as_the_standard_says)
                                   borders[i / COUNT / COUNT % COUNT],
                                   borders[i / COUNT / COUNT / COUNT]};
         expect_as_in_table(bytes);
+    }
+}
+
+/* ---- real numbers -------------------------------------------------------------------------- */
+
+static void expect_real(double value)
+{
+    char expected[512];
+    snprintf(expected, sizeof expected, "%.6g", value);
+    CHECK_STR(qi_real(value).text, expected);
+    if (fabs(value) < 1e20) {
+        snprintf(expected, sizeof expected, "%.2f", value);
+        CHECK_STR(qi_real_2(value).text, expected);
+    }
+}
+
+/* A number, its neighbours, and all of them negative. */
+static void expect_around(double value)
+{
+    const double values[] = {value, nextafter(value, 0), nextafter(value, DBL_MAX)};
+    for (int i = 0; i < 3; i++) {
+        expect_real(values[i]);
+        expect_real(-values[i]);
+    }
+}
+
+UNIT(text, reals_that_are_known)
+{
+    CHECK_STR(qi_real(0.5).text, "0.5");
+    CHECK_STR(qi_real(1234567).text, "1.23457e+06");
+    CHECK_STR(qi_real(-1e-300).text, "-1e-300");
+    CHECK_STR(qi_real_2(1000).text, "1000.00");
+    CHECK_STR(qi_real_2(0.125).text, "0.12"); /* a half goes to the even side */
+    CHECK_STR(qi_real_2(0.375).text, "0.38");
+    CHECK_STR(qi_real_2(1e300).text, "1e+300"); /* not 301 digits */
+}
+
+UNIT(text, reals_at_the_borders_of_their_forms)
+{
+    static const double borders[] = {0,
+                                     1,
+                                     9.5,
+                                     0.005,
+                                     0.015,
+                                     0.995,
+                                     99.995,
+                                     1e-4,
+                                     9.99995,
+                                     0.999995,
+                                     0.9999995,
+                                     1e-6,
+                                     0.0001234565,
+                                     0.000125,
+                                     99999.95,
+                                     999999.5,
+                                     1e6,
+                                     1000000.5,
+                                     123456.5,
+                                     1234565.0,
+                                     1234575.0,
+                                     1e15,
+                                     DBL_MAX,
+                                     DBL_MIN,
+                                     5e-324,
+                                     DBL_EPSILON,
+                                     9007199254740992.0,
+                                     18446744073709551615.0,
+                                     99999999999999999999.0};
+    for (size_t i = 0; i < sizeof borders / sizeof *borders; i++)
+        expect_around(borders[i]);
+    double ten = 1e-320;
+    for (int power = -320; power <= 308; power++, ten = strtod(qi_real(ten * 10).text, NULL)) {
+        expect_around(ten);
+        expect_around(ten * 0.9999995);
+        expect_around(ten / 2);
+    }
+    for (int power = -1074; power < 1024; power++)
+        expect_around(ldexp(1, power));
+}
+
+UNIT(text, reals_half_way_between_two_go_to_the_even_one)
+{
+    for (int i = 0; i < 20000; i++) {
+        expect_around(i / 8.0);
+        expect_around(i * 64 + 0.5);
+        expect_around(i * 1000.0 + 500000005);
+        expect_around(i * 0.005);
+    }
+}
+
+UNIT(text, reals_of_any_bits_are_those_of_printf)
+{
+    test_random rng = {1};
+    for (int i = 0; i < 100000; i++) {
+        uint64_t bits = random_next(&rng);
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        if (isfinite(value))
+            expect_real(value);
+        expect_real((double)(bits >> 11) / (double)(1 << 26) / (double)(1 << 27)); /* 0 to 1 */
+        expect_real((double)(bits % 100000000) / 1000);
+        expect_real((double)random_size(&rng, UINT64_MAX));
     }
 }
