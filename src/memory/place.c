@@ -91,16 +91,15 @@ static void fill_record(qi_slot *record, const placing *p, const qi_page *page)
     record->page = page->number;
 }
 
-/* With the lock: takes a slot and a range of the shared pages. NO_SPACE has no sentence. */
-static quire_result place_shared(quire_memory *memory, const placing *p, bool exhaustive,
+/* With the lock: takes a slot and a range of the shared pages. */
+static quire_result place_shared(quire_memory *memory, const placing *p, qi_effort effort,
                                  uint32_t *slot)
 {
     quire_result result = qi_slot_take(&memory->slots, &memory->host, slot);
     if (result)
         return result;
     quire_placement at;
-    result =
-        memory->space->fit->allocate(memory->space, p->size, p->alignment, *slot, exhaustive, &at);
+    result = memory->space->fit->allocate(memory->space, p->size, p->alignment, *slot, effort, &at);
     if (result) {
         qi_slot_give(&memory->slots, *slot);
         return result;
@@ -144,9 +143,9 @@ static quire_result place_in_new_page(quire_memory *memory, placing *p, bool ded
         return result;
     p->made = (made){.size = page->native.native.size, .number = page->number};
     result =
-        dedicated ? place_dedicated(memory, p, page, slot) : place_shared(memory, p, false, slot);
+        dedicated ? place_dedicated(memory, p, page, slot) : place_shared(memory, p, QI_TRY, slot);
     if (result == QUIRE_ERROR_NO_SPACE) /* holes that fit badly can hide the page from the bounds */
-        result = place_shared(memory, p, true, slot);
+        result = place_shared(memory, p, QI_EXHAUSTIVE, slot);
     if (result) {
         qi_page *leaving = qi_page_take(memory, page);
         qi_lock_release(&memory->lock);
@@ -179,12 +178,12 @@ static quire_result find_with_page(quire_memory *memory, placing *p, uint32_t *s
             if (!qi_page_await_change(memory, result))
                 break;
         }
-        result = place_shared(memory, p, false, slot);
+        result = place_shared(memory, p, QI_TRY, slot);
     } while (result == QUIRE_ERROR_NO_SPACE);
     if (!is_want_of_pages(result))
         return result;
     qi_error error = qi_error_save();
-    if (!place_shared(memory, p, true, slot))
+    if (!place_shared(memory, p, QI_EXHAUSTIVE, slot))
         return QUIRE_SUCCESS;
     qi_error_restore(&error);
     return result;
@@ -203,7 +202,7 @@ static quire_result find_dedicated(quire_memory *memory, placing *p, uint32_t *s
 /* With the lock, given up meanwhile. What failed on the way to a success is not told. */
 static quire_result find(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
 {
-    quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(memory, p, false, slot);
+    quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(memory, p, QI_TRY, slot);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
     qi_error before = qi_error_save();

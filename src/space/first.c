@@ -81,16 +81,15 @@ static void describe(const qi_first *f, uint32_t number, quire_placement *out)
 }
 
 static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                   uint64_t user, bool exhaustive, quire_placement *placement)
+                                   uint64_t user, qi_effort effort, quire_placement *placement)
 {
-    (void)exhaustive; /* the search misses nothing */
     qi_first *f = of(space);
     quire_result result = reserve_nodes(f, 1);
     if (result)
         return result;
     uint32_t found = qi_free_tree_find(f, size, alignment);
-    if (!found)
-        return QUIRE_ERROR_NO_SPACE;
+    if (!found) /* whatever the effort: the search misses nothing */
+        return qi_space_no_room(space, size, alignment, effort);
     uint32_t live = take_node(f);
     qi_first_node *hole = &f->nodes[found], *node = &f->nodes[live];
     uint64_t padding = qi_padding(hole->offset, alignment);

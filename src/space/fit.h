@@ -45,6 +45,12 @@ struct quire_space {
     qi_host host;
 };
 
+typedef enum qi_effort {
+    QI_TRY,       /* the bounded search; finding nothing is no error, the caller has other ways */
+    QI_BOUNDED,   /* the bounded search */
+    QI_EXHAUSTIVE /* and a full pass after it */
+} qi_effort;
+
 struct qi_fit {
     size_t state_size;        /* of the fit's own struct */
     uint64_t default_granule; /* bytes */
@@ -60,12 +66,11 @@ struct qi_fit {
     void (*remove_region)(quire_space *space, uint32_t region);
 
     /*
-     * Fails with NO_SPACE, without a sentence: whoever asks may have another way. Or with
-     * OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS. `exhaustive` asks for the full pass when the
-     * bounded search finds nothing.
+     * Fails with NO_SPACE (without a sentence at QI_TRY), OUT_OF_HOST_MEMORY or
+     * TOO_MANY_ALLOCATIONS.
      */
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             bool exhaustive, quire_placement *placement);
+                             qi_effort effort, quire_placement *placement);
 
     /* The four below answer false when no live range has this slot and generation. */
     bool (*release)(quire_space *space, uint32_t slot, uint32_t generation);
@@ -115,7 +120,8 @@ static inline bool qi_space_walk_region(const quire_space *space, uint32_t regio
 }
 
 /* The refusals that every fit gives, with the numbers of the case. */
-quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment);
+quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
+                              qi_effort effort);
 quire_result qi_space_damaged(const char *what, uint32_t node);
 
 /* The largest region that surely has a place behind the last one, whatever its base. */

@@ -148,11 +148,11 @@ void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_place
 }
 
 static quire_result segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                        uint64_t user, bool exhaustive, quire_placement *placement)
+                                        uint64_t user, qi_effort effort, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
     if (size > space->region_bytes)
-        return QUIRE_ERROR_NO_SPACE;
+        return qi_space_no_room(space, size, alignment, effort);
     uint32_t granules = (uint32_t)((size + space->granule - 1) >> s->granule_shift);
     uint32_t align_mask = (uint32_t)((alignment - 1) >> s->granule_shift);
     if (s->space.pool.spare < 2) {
@@ -160,9 +160,9 @@ static quire_result segregated_allocate(quire_space *space, uint64_t size, uint6
         if (result)
             return result;
     }
-    uint32_t found = search(s, granules, align_mask, exhaustive);
+    uint32_t found = search(s, granules, align_mask, effort == QI_EXHAUSTIVE);
     if (!found)
-        return QUIRE_ERROR_NO_SPACE;
+        return qi_space_no_room(space, size, alignment, effort);
     uint32_t start = s->nodes[found].offset;
     start += (0u - start) & align_mask;
     uint32_t live = carve(s, found, start, granules);

@@ -28,8 +28,11 @@ static const qi_fit *fit_by_id(quire_fit fit)
     return NULL;
 }
 
-quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment)
+quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
+                              qi_effort effort)
 {
+    if (effort == QI_TRY)
+        return QUIRE_ERROR_NO_SPACE;
     return qi_fail_with(QUIRE_ERROR_NO_SPACE,
                         "no free range for %b at a multiple of %u; %b are free in %u regions", size,
                         alignment, space->region_bytes - space->live_bytes - space->padding_bytes,
@@ -232,7 +235,7 @@ static quire_result refuse_request(const quire_space *space, uint64_t size, uint
 }
 
 static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             bool exhaustive, quire_placement *placement)
+                             qi_effort effort, quire_placement *placement)
 {
     if (!space || !placement) {
         if (placement)
@@ -245,9 +248,7 @@ static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignme
     if (!size || !qi_is_power_of_two(alignment) || alignment > space->largest_alignment)
         result = refuse_request(space, size, alignment);
     else
-        result = space->fit->allocate(space, size, alignment, user, exhaustive, placement);
-    if (result == QUIRE_ERROR_NO_SPACE)
-        qi_space_no_room(space, size, alignment);
+        result = space->fit->allocate(space, size, alignment, user, effort, placement);
     if (result)
         *placement = (quire_placement){0};
     return result;
@@ -256,13 +257,13 @@ static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignme
 quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                   uint64_t user, quire_placement *placement)
 {
-    return allocate(space, size, alignment, user, false, placement);
+    return allocate(space, size, alignment, user, QI_BOUNDED, placement);
 }
 
 quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
                                              uint64_t user, quire_placement *placement)
 {
-    return allocate(space, size, alignment, user, true, placement);
+    return allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
 }
 
 static quire_result refuse_range(const quire_space *space, quire_range range)
