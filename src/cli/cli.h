@@ -116,6 +116,9 @@ bool write_to_file(void *file, const char *text, size_t size);
 bool write_file(const char *path, quire_result (*write)(void *subject, quire_sink sink, void *user),
                 void *subject);
 
+/* Whether two paths lead to one file; false where one is NULL. */
+bool is_same_file(const char *one, const char *other);
+
 /* A progress bar on standard error, when that is a terminal; redrawn at most ten times a second. */
 typedef struct progress {
     const char *what;

@@ -75,11 +75,24 @@ bool write_file(const char *path, quire_result (*write)(void *subject, quire_sin
         return false;
     }
     quire_result result = write(subject, write_to_file, file);
-    if (fclose(file) || result) {
-        complain(path, result ? quire_last_error() : strerror(errno));
-        return false;
+    bool refused = ferror(file); /* by the system, which says why; the library only hears of it */
+    int code = errno;
+    if (fclose(file) && !result) {
+        refused = true;
+        code = errno;
     }
-    return true;
+    if (refused || result)
+        complain(path, refused ? strerror(code) : quire_last_error());
+    return !refused && !result;
+}
+
+bool is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    if (!one || !other)
+        return false;
+    return !strcmp(one, other) || (!stat(one, &a) && !stat(other, &b) && S_ISREG(a.st_mode) &&
+                                   a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
 /* ---- progress ----------------------------------------------------------------------------- */

@@ -90,6 +90,8 @@ int run_map(const command *self, int argc, char **argv)
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &p->path);
     if (code >= 0)
         return code;
+    if (is_same_file(m.svg, p->path))
+        return bad_usage(self, "the trace and --svg must be different files");
     code = begin_playing(self, p);
     if (code < 0)
         code = play(self, &m);

@@ -185,6 +185,9 @@ int run_replay(const command *self, int argc, char **argv)
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &p->path);
     if (code >= 0)
         return code;
+    if (is_same_file(r.svg, r.html) || is_same_file(r.svg, p->path) ||
+        is_same_file(r.html, p->path))
+        return bad_usage(self, "the trace, --svg and --html must be different files");
     code = begin_playing(self, p);
     if (code < 0 && r.html && !timeline_begin(&r.timeline, p->memory, p->info.event_count))
         code = EXIT_FAILED;

@@ -3,7 +3,6 @@
  */
 #include "src/cli/timeline.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,28 +145,35 @@ static void write_table(qi_writer *w, const quire_replay_report *r)
     qi_write_text(w, "</table>\n");
 }
 
-bool timeline_write(const timeline *t, const char *path, const playing *p,
-                    const quire_replay_report *report)
+/* What is told in the page. */
+typedef struct course {
+    const timeline *timeline;
+    const playing *playing;
+    const quire_replay_report *report;
+} course;
+
+static quire_result write_course(void *subject, quire_sink sink, void *user)
 {
-    FILE *file = fopen(path, "wb");
-    if (!file) {
-        fprintf(stderr, "quire: %s: %s\n", path, strerror(errno));
-        return false;
-    }
+    const course *c = subject;
     qi_writer w;
-    qi_writer_init(&w, write_to_file, file);
-    write_head(&w, p);
-    write_chart(&w, t, report->peak_reserved_bytes);
-    write_table(&w, report);
+    qi_writer_init(&w, sink, user);
+    write_head(&w, c->playing);
+    write_chart(&w, c->timeline, c->report->peak_reserved_bytes);
+    write_table(&w, c->report);
     qi_write_text(&w, "<h2>pages at the end of the trace</h2>\n");
     quire_result result = qi_writer_finish(&w);
     if (!result)
-        result = quire_memory_write_svg(p->memory, write_to_file, file);
-    if (!result && fputs("</body></html>\n", file) == EOF)
-        result = qi_fail(QUIRE_ERROR_BAD_FILE, "the file cannot be written");
-    if (fclose(file) || result) {
-        fprintf(stderr, "quire: %s: %s\n", path, result ? quire_last_error() : "cannot be written");
-        return false;
-    }
-    return true;
+        result = quire_memory_write_svg(c->playing->memory, sink, user);
+    if (result)
+        return result;
+    qi_writer_init(&w, sink, user);
+    qi_write_text(&w, "</body></html>\n");
+    return qi_writer_finish(&w);
+}
+
+bool timeline_write(const timeline *t, const char *path, const playing *p,
+                    const quire_replay_report *report)
+{
+    course c = {t, p, report};
+    return write_file(path, write_course, &c);
 }

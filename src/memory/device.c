@@ -62,6 +62,8 @@ static quire_result check_table(const quire_backend *t)
 
 /* ---- the description ---------------------------------------------------------------------- */
 
+static const uint32_t KNOWN_HEAP_FLAGS = QUIRE_HEAP_DEVICE_LOCAL | QUIRE_HEAP_MULTI_INSTANCE;
+
 static quire_result check_kind(const quire_backend *table, const quire_device_info *info,
                                uint32_t index)
 {
@@ -116,8 +118,9 @@ static quire_result check_info(const quire_backend *table, const quire_device_in
                             "%u heaps and %u memory kinds: a device has 1 to 16 and 1 to 32",
                             info->heap_count, info->kind_count);
     for (uint32_t i = 0; i < info->heap_count; i++)
-        if (!info->heaps[i].size)
-            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "heap %u has size 0", i);
+        if (!info->heaps[i].size || info->heaps[i].flags & ~KNOWN_HEAP_FLAGS)
+            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "heap %u has size %u and flags %x", i,
+                                info->heaps[i].size, info->heaps[i].flags);
     for (uint32_t i = 0; i < info->kind_count; i++) {
         quire_result result = check_kind(table, info, i);
         if (result)

@@ -843,6 +843,21 @@ def case_unwritable_sentence():
         done = run("replay", SMALL, "--json", option, "/nonexistent/file")
         if done.err != "quire: /nonexistent/file: No such file or directory\n":
             yield f"{option}: {done.err!r}"
+        done = run("replay", SMALL, "--json", option, "/dev/full")
+        if done.err != "quire: /dev/full: No space left on device\n":
+            yield f"{option}: {done.err!r}"
+
+
+def case_overwriting():
+    """What is written must not be what is read, nor be written twice."""
+    trace = TMP / "kept.csv"
+    trace.write_bytes(SMALL.read_bytes())
+    for options in (["--svg", trace], ["--html", trace], ["--svg", TMP / "x", "--html", TMP / "x"],
+                    ["--html", TMP / "." / "kept.csv"]):
+        yield from usage("replay", trace, *options, pattern="different files")
+    yield from usage("map", trace, "--svg", trace, pattern="different files")
+    if trace.read_bytes() != SMALL.read_bytes():
+        yield "the trace was changed"
 
 
 # ---- map ----------------------------------------------------------------------------------------
@@ -1051,7 +1066,8 @@ CASES = (
     ("refused allocations", case_refused_allocations), ("SVG and HTML", case_svg_and_html),
     ("the course in the HTML", case_html_course), ("odd names", case_odd_names),
     ("a long label", case_long_label), ("files that cannot be written", case_unwritable),
-    ("the sentence about them", case_unwritable_sentence), ("the map", case_map),
+    ("the sentence about them", case_unwritable_sentence),
+    ("traces are not overwritten", case_overwriting), ("the map", case_map),
     ("bench", case_bench), ("bench with threads", case_bench_threads),
     ("bench of how full a space can be", case_bench_churn),
     ("bench names its workloads", case_bench_names), ("progress on a terminal", case_progress),

@@ -242,6 +242,17 @@ UNIT(device, a_heap_of_size_0_is_refused)
     expect_refused(&fake, "heap 1", "size 0");
 }
 
+UNIT(device, flags_that_are_not_known_are_refused)
+{
+    fake_backend fake;
+    fake_init(&fake);
+    fake.info.heaps[1].flags = 0x104;
+    expect_refused(&fake, "heap 1", "flags 0x104");
+    fake_init(&fake);
+    fake.info.kinds[2].flags |= 0x100;
+    expect_refused(&fake, "memory kind 2", "unknown flags 0x100");
+}
+
 UNIT(device, kinds_that_are_coherent_or_cached_but_not_visible_are_refused)
 {
     static const quire_memory_flags flags[] = {QUIRE_HOST_COHERENT, QUIRE_HOST_CACHED,
