@@ -316,18 +316,18 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
     quire_result result = needed_size(memory, size, alignment, &needed);
     if (result)
         return result;
-    uint64_t place = qi_space_line_most(memory->space);
-    if (!dedicated && needed > place)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "a page of %b has no place: the pages of a memory with granule %u "
-                            "reach no further; %b are left",
-                            needed, memory->granule, place);
     qi_page *leaving = qi_pages_take_empty(memory, 0);
     if (leaving) {
         qi_lock_release(&memory->lock);
         qi_pages_destroy(memory, leaving);
         qi_lock_acquire(&memory->lock);
     }
+    uint64_t place = qi_space_line_most(memory->space);
+    if (!dedicated && needed > place)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "a page of %b has no place: the pages of a memory with granule %u "
+                            "reach no further; %b are left",
+                            needed, memory->granule, place);
     qi_page *page = NULL;
     result = begin(memory, needed, dedicated, &page);
     if (result)
@@ -344,12 +344,16 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
 bool qi_page_join(quire_memory *memory, uint64_t size, const qi_page **joined)
 {
     qi_page *page = memory->pages.being_made;
-    while (page && page != *joined && page->to_join < size)
+    while (page && page != *joined)
         page = page->next;
-    if (!page)
-        return false;
-    if (page != *joined)
+    if (!page) { /* not joined yet, or over without room for this one */
+        page = memory->pages.being_made;
+        while (page && page->to_join < size)
+            page = page->next;
+        if (!page)
+            return false;
         page->to_join -= size;
+    }
     *joined = page;
     qi_lock_wait(&memory->lock);
     return true;

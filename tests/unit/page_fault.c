@@ -255,6 +255,25 @@ UNIT(page_fault, no_page_is_made_for_which_the_line_has_no_place)
     fixture_end(&b);
 }
 
+UNIT(page_fault, empty_pages_give_their_place_on_the_line_back_first)
+{
+    enum { COUNT = 4 };
+    const uint64_t gib = UINT64_C(1) << 30;
+    fixture b;
+    fixture_prepare(&b);
+    fixture_open(&b, &(quire_memory_options){
+                         .granule = 1, .largest_alignment = gib, .pages = {.page_size = 1 << 20}});
+    quire_allocation small[COUNT];
+    for (int i = 0; i < COUNT; i++) /* a page each, 1 GiB apart: they take the line */
+        small[i] = ALLOCATE(&b, .size = 1 << 20);
+    for (int i = 0; i < COUNT; i++)
+        CHECK_OK(quire_free(b.memory, small[i]));
+    CHECK_EQ(b.fake.pages, COUNT);
+    ALLOCATE(&b, .size = gib);
+    CHECK_EQ(b.fake.pages, 1);
+    fixture_end(&b);
+}
+
 /* ---- sizes that are not as asked ---------------------------------------------------------- */
 
 static quire_result (*real_page_create)(void *, const quire_page_request *, quire_native_page *);
