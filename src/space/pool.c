@@ -57,8 +57,7 @@ quire_result qi_pool_grow(qi_pool *pool, qi_host *host)
     return QUIRE_SUCCESS;
 }
 
-static void rebuild_unused_chain(qi_pool *pool, bool (*in_use)(const void *, uint32_t),
-                                 const void *owner)
+void qi_pool_sort(qi_pool *pool, bool (*in_use)(const void *, uint32_t), const void *owner)
 {
     pool->unused = 0;
     pool->spare = pool->capacity - pool->top;
@@ -115,7 +114,7 @@ void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *, uin
     pool->capacity = capacity;
     pool->top = top;
     pool->first_generation = generation;
-    rebuild_unused_chain(pool, in_use, owner);
+    qi_pool_sort(pool, in_use, owner);
 }
 
 /* ---- the check ---------------------------------------------------------------------------- */

@@ -49,6 +49,10 @@ QUIRE_MUST_USE quire_result qi_pool_grow(qi_pool *pool, qi_host *host);
 void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *owner, uint32_t number),
                   const void *owner);
 
+/* Makes the lowest unused number the next to be taken, and so on. */
+void qi_pool_sort(qi_pool *pool, bool (*in_use)(const void *owner, uint32_t number),
+                  const void *owner);
+
 /*
  * Verifies that every number is in use, in the chain of unused ones or retired, exactly one of
  * these. A sentence on what is wrong, and the number, or NULL. top must not be above capacity.

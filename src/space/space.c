@@ -290,11 +290,31 @@ quire_result quire_space_free(quire_space *space, quire_range range)
     return refuse_range(space, range);
 }
 
+/*
+ * Puts the regions of an empty space and their free ranges on the lowest numbers, so that a trim
+ * can shrink the records. Needs no host memory: numbers are spare, and the tables were there.
+ */
+static void renumber(quire_space *space)
+{
+    if (space->pool.spare < 2 * space->region_count) /* nearly all are worn out */
+        return;
+    for (uint32_t i = 0; i < space->region_capacity; i++)
+        if (space->regions[i].used) {
+            space->fit->remove_region(space, i);
+            space->regions[i].node = 0;
+        }
+    qi_pool_sort(&space->pool, space->fit->in_use, space);
+    for (uint32_t i = 0; i < space->region_capacity; i++)
+        if (space->regions[i].used)
+            qi_ignore(space->fit->add_region(space, i));
+}
+
 quire_result quire_space_clear(quire_space *space)
 {
     if (!space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_clear: space is null");
     space->fit->clear(space);
+    renumber(space);
     return QUIRE_SUCCESS;
 }
 

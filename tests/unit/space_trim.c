@@ -80,6 +80,30 @@ UNIT(space_trim, a_peak_is_given_back_and_told)
     }
 }
 
+/* Whatever number the last free range was left with. */
+UNIT(space_trim, after_a_clear_all_of_a_peak_is_given_back)
+{
+    for (int i = 0; i < 2 * 20; i++) {
+        quire_space *space = make_space(fits[i % 2]);
+        uint64_t before = metadata(space);
+        test_random random = {(uint64_t)i};
+        fill(space);
+        for (int k = 0; k < PEAK; k++) {
+            uint64_t at = random_below(&random, PEAK);
+            if (quire_space_free(space, ranges[at]))
+                CHECK_EQ(quire_last_result(), QUIRE_ERROR_STALE_HANDLE);
+        }
+        CHECK_OK(quire_space_clear(space));
+        CHECK_OK(quire_space_check(space));
+        trim(space);
+        CHECK_EQ(metadata(space), before);
+        for (int k = 0; k < PEAK; k++)
+            CHECK_FAILS(quire_space_free(space, ranges[k]), QUIRE_ERROR_STALE_HANDLE);
+        fill(space);
+        end_space(space);
+    }
+}
+
 UNIT(space_trim, live_ranges_keep_place_and_value)
 {
     for (int i = 0; i < 2; i++) {
