@@ -64,33 +64,29 @@ static quire_result fail_errno(const char *what, uint64_t size)
  * pages that the system does not have, and the addresses be another thread's.
  */
 
-/* Inaccessible addresses with room for `size` bytes at a multiple of `alignment`, *start. */
-static char *reserve(uint64_t size, uint64_t alignment, uint64_t *reserved, char **start)
+/* Untouched addresses with room for `size` bytes at a multiple of `alignment`, *start. */
+static char *reserve(uint64_t size, uint64_t alignment, int protection, uint64_t *reserved,
+                     char **start)
 {
     if (qi_add_overflows(size, alignment, reserved) || *reserved > SIZE_MAX) {
         errno = ENOMEM;
         return MAP_FAILED;
     }
     char *base =
-        mmap(NULL, *reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, *reserved, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base != MAP_FAILED)
         *start = base + qi_padding((uintptr_t)base, alignment);
     return base;
 }
 
-/* Ordinary anonymous memory: part of a reservation, made accessible, which leaves it in place. */
+/* Ordinary anonymous memory: what is left when the edges are given back. */
 static char *map_anonymous(uint64_t size, uint64_t alignment)
 {
     uint64_t reserved = 0;
-    char *start = NULL, *base = reserve(size, alignment, &reserved, &start);
+    char *start = NULL;
+    char *base = reserve(size, alignment, PROT_READ | PROT_WRITE, &reserved, &start);
     if (base == MAP_FAILED)
         return MAP_FAILED;
-    if (mprotect(start, size, PROT_READ | PROT_WRITE)) {
-        int code = errno;
-        munmap(base, reserved);
-        errno = code;
-        return MAP_FAILED;
-    }
     char *end = start + size;
     if (start > base)
         munmap(base, (size_t)(start - base));
@@ -117,7 +113,7 @@ static char *map_where_free(uint64_t size, uint64_t alignment, int flags, int de
         else if (errno != EEXIST)
             return MAP_FAILED;
         uint64_t reserved = 0;
-        char *base = reserve(size, alignment, &reserved, &start);
+        char *base = reserve(size, alignment, PROT_NONE, &reserved, &start);
         if (base == MAP_FAILED)
             return MAP_FAILED;
         munmap(base, reserved);
