@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
 #include "src/cli/cli.h"
 
 static void *complain(const char *path, const char *what)
@@ -99,17 +99,10 @@ bool is_same_file(const char *one, const char *other)
 
 enum { BAR_WIDTH = 40 };
 
-static uint64_t milliseconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
-}
-
 bool show_progress(void *user, uint64_t done, uint64_t total)
 {
     progress *bar = user;
-    uint64_t now = milliseconds();
+    uint64_t now = qi_clock() / 1000000;
     if (!isatty(STDERR_FILENO) || (bar->shown && done < total && now - bar->last_drawn < 100))
         return true;
     bar->last_drawn = now;
