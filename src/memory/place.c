@@ -92,14 +92,14 @@ static void fill_record(qi_slot *record, const placing *p, const qi_page *page)
 }
 
 /* With the lock: takes a slot and a range of the shared pages. */
-static quire_result place_shared(quire_memory *memory, const placing *p, qi_effort effort,
+static quire_result place_shared(quire_memory *memory, const placing *p, uint32_t how,
                                  uint32_t *slot)
 {
     quire_result result = qi_slot_take(&memory->slots, &memory->host, slot);
     if (result)
         return result;
     quire_placement at;
-    result = memory->space->fit->allocate(memory->space, p->size, p->alignment, *slot, effort, &at);
+    result = memory->space->fit->allocate(memory->space, p->size, p->alignment, *slot, how, &at);
     if (result) {
         qi_slot_give(&memory->slots, *slot);
         return result;

@@ -81,15 +81,15 @@ static void describe(const qi_first *f, uint32_t number, quire_placement *out)
 }
 
 static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                   uint64_t user, qi_effort effort, quire_placement *placement)
+                                   uint64_t user, uint32_t how, quire_placement *placement)
 {
     qi_first *f = of(space);
     quire_result result = reserve_nodes(f, 1);
     if (result)
         return result;
     uint32_t found = qi_free_tree_find(f, size, alignment);
-    if (!found) /* whatever the effort: the search misses nothing */
-        return qi_space_no_room(space, size, alignment, effort);
+    if (!found) /* however asked: the search misses nothing */
+        return qi_space_no_room(space, size, alignment, how);
     uint32_t live = take_node(f);
     qi_first_node *hole = &f->nodes[found], *node = &f->nodes[live];
     uint64_t padding = qi_padding(hole->offset, alignment);
@@ -150,18 +150,41 @@ static void free_node(qi_first *f, uint32_t number, uint64_t begin, uint64_t siz
     qi_free_tree_update(f, before);
 }
 
-static bool first_release(quire_space *space, uint32_t slot, uint32_t generation)
+static bool first_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_first *f = of(space);
     if (!is_live(f, slot, generation))
         return false;
     qi_first_node *node = &f->nodes[slot];
-    uint64_t begin = qi_first_begin(node), padding = node->as.live.left_padding;
     node->generation++;
     space->live_count--;
     space->live_bytes -= node->size;
-    space->padding_bytes -= padding;
-    free_node(f, slot, begin, node->size + padding);
+    space->padding_bytes -= node->as.live.left_padding;
+    return true;
+}
+
+static void first_unclaim(quire_space *space, uint32_t slot)
+{
+    qi_first_node *node = &of(space)->nodes[slot];
+    node->generation--;
+    space->live_count++;
+    space->live_bytes += node->size;
+    space->padding_bytes += node->as.live.left_padding;
+}
+
+static void first_release_claimed(quire_space *space, uint32_t slot)
+{
+    qi_first *f = of(space);
+    const qi_first_node *node = &f->nodes[slot];
+    uint64_t padding = node->as.live.left_padding;
+    free_node(f, slot, node->offset - padding, node->size + padding);
+}
+
+static bool first_release(quire_space *space, uint32_t slot, uint32_t generation)
+{
+    if (!first_claim(space, slot, generation))
+        return false;
+    first_release_claimed(space, slot);
     return true;
 }
 
@@ -299,6 +322,9 @@ const qi_fit qi_first_fit = {
     .region_is_empty = first_region_is_empty,
     .remove_region = first_remove_region,
     .allocate = first_allocate,
+    .claim = first_claim,
+    .unclaim = first_unclaim,
+    .release_claimed = first_release_claimed,
     .release = first_release,
     .get = first_get,
     .set_user = first_set_user,

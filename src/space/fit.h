@@ -31,6 +31,7 @@ struct quire_space {
     const qi_fit *fit;
     uint64_t granule;
     uint64_t largest_alignment;
+    uint64_t kind_mask; /* buffer_image_granularity - 1; 0: kinds may share */
     uint32_t tag;
     uint32_t region_count; /* in use */
     uint64_t region_bytes;
@@ -45,11 +46,13 @@ struct quire_space {
     qi_host host;
 };
 
-typedef enum qi_effort {
-    QI_TRY,       /* the bounded search; finding nothing is no error, the caller has other ways */
-    QI_BOUNDED,   /* the bounded search */
-    QI_EXHAUSTIVE /* and a full pass after it */
-} qi_effort;
+/* How a request is to be served, or'ed together; 0: a bounded search for a linear resource. */
+enum {
+    QI_TRY = 1,        /* finding nothing is no error: the caller has other ways */
+    QI_EXHAUSTIVE = 2, /* a full pass after the bounded search */
+    QI_OPTIMAL = 4,    /* an image of optimal tiling; only where the fit keeps kinds apart */
+    QI_UPPER = 8       /* from the upper end; only where the fit has one */
+};
 
 struct qi_fit {
     size_t state_size;        /* of the fit's own struct */
@@ -65,14 +68,25 @@ struct qi_fit {
     bool (*region_is_empty)(const quire_space *space, uint32_t region);
     void (*remove_region)(quire_space *space, uint32_t region);
 
+    bool keeps_kinds_apart; /* else space.c rounds ranges of optimal tiling to whole stretches */
+    bool has_upper_end;
+
     /*
      * Fails with NO_SPACE (without a sentence at QI_TRY), OUT_OF_HOST_MEMORY or
      * TOO_MANY_ALLOCATIONS.
      */
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             qi_effort effort, quire_placement *placement);
+                             uint32_t how, quire_placement *placement);
 
-    /* The four below answer false when no live range has this slot and generation. */
+    /*
+     * Freeing in two steps, for batches: a claimed range is not live any more, in the figures too,
+     * and either becomes free by release_claimed or live again by unclaim, last claimed first.
+     */
+    bool (*claim)(quire_space *space, uint32_t slot, uint32_t generation);
+    void (*unclaim)(quire_space *space, uint32_t slot);
+    void (*release_claimed)(quire_space *space, uint32_t slot);
+
+    /* The three below, and claim, answer false when no live range has this slot and generation. */
     bool (*release)(quire_space *space, uint32_t slot, uint32_t generation);
     bool (*get)(const quire_space *space, uint32_t slot, uint32_t generation,
                 quire_placement *placement);
@@ -121,7 +135,7 @@ static inline bool qi_space_walk_region(const quire_space *space, uint32_t regio
 
 /* The refusals that every fit gives, with the numbers of the case. */
 quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
-                              qi_effort effort);
+                              uint32_t how);
 quire_result qi_space_damaged(const char *what, uint32_t node);
 
 /* The largest region that surely has a place behind the last one, whatever its base. */

@@ -148,11 +148,11 @@ void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_place
 }
 
 static quire_result segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                        uint64_t user, qi_effort effort, quire_placement *placement)
+                                        uint64_t user, uint32_t how, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
     if (size > space->region_bytes)
-        return qi_space_no_room(space, size, alignment, effort);
+        return qi_space_no_room(space, size, alignment, how);
     uint32_t granules = (uint32_t)((size + space->granule - 1) >> s->granule_shift);
     uint32_t align_mask = (uint32_t)((alignment - 1) >> s->granule_shift);
     if (s->space.pool.spare < 2) {
@@ -160,9 +160,9 @@ static quire_result segregated_allocate(quire_space *space, uint64_t size, uint6
         if (result)
             return result;
     }
-    uint32_t found = search(s, granules, align_mask, effort == QI_EXHAUSTIVE);
+    uint32_t found = search(s, granules, align_mask, how & QI_EXHAUSTIVE);
     if (!found)
-        return qi_space_no_room(space, size, alignment, effort);
+        return qi_space_no_room(space, size, alignment, how);
     uint32_t start = s->nodes[found].offset;
     start += (0u - start) & align_mask;
     uint32_t live = carve(s, found, start, granules);
@@ -210,7 +210,7 @@ static void free_node(qi_segregated *s, uint32_t number)
     qi_node_move(s, before, s->nodes[before].offset, size);
 }
 
-static bool segregated_release(quire_space *space, uint32_t slot, uint32_t generation)
+static bool segregated_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_segregated *s = qi_segregated_of(space);
     if (!is_live(s, slot, generation))
@@ -218,7 +218,27 @@ static bool segregated_release(quire_space *space, uint32_t slot, uint32_t gener
     s->nodes[slot].generation++;
     space->live_count--;
     space->live_bytes -= (uint64_t)s->nodes[slot].size << s->granule_shift;
-    free_node(s, slot);
+    return true;
+}
+
+static void segregated_unclaim(quire_space *space, uint32_t slot)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    s->nodes[slot].generation--;
+    space->live_count++;
+    space->live_bytes += (uint64_t)s->nodes[slot].size << s->granule_shift;
+}
+
+static void segregated_release_claimed(quire_space *space, uint32_t slot)
+{
+    free_node(qi_segregated_of(space), slot);
+}
+
+static bool segregated_release(quire_space *space, uint32_t slot, uint32_t generation)
+{
+    if (!segregated_claim(space, slot, generation))
+        return false;
+    free_node(qi_segregated_of(space), slot);
     return true;
 }
 
@@ -262,6 +282,9 @@ const qi_fit qi_segregated_fit = {
     .region_is_empty = qi_segregated_region_is_empty,
     .remove_region = qi_segregated_remove_region,
     .allocate = segregated_allocate,
+    .claim = segregated_claim,
+    .unclaim = segregated_unclaim,
+    .release_claimed = segregated_release_claimed,
     .release = segregated_release,
     .get = segregated_get,
     .set_user = segregated_set_user,

@@ -29,9 +29,9 @@ static const qi_fit *fit_by_id(quire_fit fit)
 }
 
 quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
-                              qi_effort effort)
+                              uint32_t how)
 {
-    if (effort == QI_TRY)
+    if (how & QI_TRY)
         return QUIRE_ERROR_NO_SPACE;
     return qi_fail_with(QUIRE_ERROR_NO_SPACE,
                         "no free range for %b at a multiple of %u; %b are free in %u regions", size,
@@ -54,6 +54,7 @@ static quire_space_options resolve(const quire_space_options *options)
         out.granule = fit->default_granule;
     if (!out.largest_alignment)
         out.largest_alignment = DEFAULT_LARGEST_ALIGNMENT;
+    qi_raise(&out.largest_alignment, out.buffer_image_granularity);
     return out;
 }
 
@@ -74,6 +75,12 @@ static quire_result validate(const quire_space_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two up to %b",
                             options->largest_alignment, MOST_ALIGNMENT);
+    if (options->buffer_image_granularity &&
+        (!qi_is_power_of_two(options->buffer_image_granularity) ||
+         options->buffer_image_granularity > MOST_ALIGNMENT))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "buffer-image granularity %u is not a power of two up to %b",
+                            options->buffer_image_granularity, MOST_ALIGNMENT);
     return qi_check_reserved(options, "quire_space_options");
 }
 
@@ -92,6 +99,8 @@ static quire_result make(const quire_space_options *options, quire_space **out)
     space->fit = fit;
     space->granule = options->granule;
     space->largest_alignment = options->largest_alignment;
+    if (options->buffer_image_granularity > options->granule)
+        space->kind_mask = options->buffer_image_granularity - 1;
     space->tag = qi_tag_take();
     uint64_t limit = 0;
     if (qi_multiply_overflows(fit->most_granules, options->granule, &limit))
@@ -234,8 +243,23 @@ static quire_result refuse_request(const quire_space *space, uint64_t size, uint
                         space->largest_alignment);
 }
 
+/*
+ * For fits that do not look at what lies beside a range: an image of optimal tiling takes whole
+ * stretches of the granularity, which nothing else then shares.
+ */
+static quire_result allocate_apart(quire_space *space, uint64_t size, uint64_t alignment,
+                                   uint64_t user, uint32_t how, quire_placement *placement)
+{
+    uint64_t whole = size;
+    if (alignment <= space->kind_mask)
+        alignment = space->kind_mask + 1;
+    if (qi_align_up_overflows(size, space->kind_mask + 1, &whole))
+        return qi_space_no_room(space, size, alignment, how);
+    return space->fit->allocate(space, whole, alignment, user, how, placement);
+}
+
 static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             qi_effort effort, quire_placement *placement)
+                             uint32_t how, quire_placement *placement)
 {
     if (!space || !placement) {
         if (placement)
@@ -247,8 +271,10 @@ static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignme
     quire_result result;
     if (!size || !qi_is_power_of_two(alignment) || alignment > space->largest_alignment)
         result = refuse_request(space, size, alignment);
+    else if (how & QI_OPTIMAL && space->kind_mask && !space->fit->keeps_kinds_apart)
+        result = allocate_apart(space, size, alignment, user, how, placement);
     else
-        result = space->fit->allocate(space, size, alignment, user, effort, placement);
+        result = space->fit->allocate(space, size, alignment, user, how, placement);
     if (result)
         *placement = (quire_placement){0};
     return result;
@@ -257,13 +283,31 @@ static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignme
 quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                   uint64_t user, quire_placement *placement)
 {
-    return allocate(space, size, alignment, user, QI_BOUNDED, placement);
+    return allocate(space, size, alignment, user, 0, placement);
 }
 
 quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
                                              uint64_t user, quire_placement *placement)
 {
     return allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
+}
+
+quire_result quire_space_allocate_with(quire_space *space, const quire_range_options *options,
+                                       quire_placement *placement)
+{
+    if (placement)
+        *placement = (quire_placement){0};
+    if (!space || !options || !placement)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_space_allocate_with: space, options or placement is null");
+    quire_result result = qi_check_reserved(options, "quire_range_options");
+    if (result)
+        return result;
+    if (options->upper && !space->fit->has_upper_end)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "only the linear fit has an upper end");
+    uint32_t how = (options->exhaustive ? QI_EXHAUSTIVE : 0) | (options->optimal ? QI_OPTIMAL : 0) |
+                   (options->upper ? QI_UPPER : 0);
+    return allocate(space, options->size, options->alignment, options->user, how, placement);
 }
 
 static quire_result refuse_range(const quire_space *space, quire_range range)
@@ -288,6 +332,28 @@ quire_result quire_space_free(quire_space *space, quire_range range)
         space->fit->release(space, qi_handle_slot(range.id), qi_handle_generation(range.id)))
         return QUIRE_SUCCESS;
     return refuse_range(space, range);
+}
+
+quire_result quire_space_free_batch(quire_space *space, const quire_range *ranges, uint64_t count)
+{
+    if (!space || (!ranges && count))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_space_free_batch: space or ranges is null");
+    const qi_fit *fit = space->fit;
+    uint64_t claimed = 0;
+    while (claimed < count && is_ours(space, ranges[claimed]) &&
+           fit->claim(space, qi_handle_slot(ranges[claimed].id),
+                      qi_handle_generation(ranges[claimed].id)))
+        claimed++;
+    if (claimed < count) {
+        quire_range bad = ranges[claimed];
+        while (claimed-- > 0)
+            fit->unclaim(space, qi_handle_slot(ranges[claimed].id));
+        return refuse_range(space, bad);
+    }
+    for (uint64_t i = 0; i < count; i++)
+        fit->release_claimed(space, qi_handle_slot(ranges[i].id));
+    return QUIRE_SUCCESS;
 }
 
 /*

@@ -93,6 +93,9 @@ static void creation(void)
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = UINT64_MAX});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .largest_alignment = 3});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .largest_alignment = 1u << 31});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .buffer_image_granularity = 3});
+    refuse_options(INVALID,
+                   &(quire_space_options){.fit = fit, .buffer_image_granularity = 1u << 31});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .host_memory = &halves[0]});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .host_memory = &halves[1]});
     refuse_options(QUIRE_ERROR_OUT_OF_RANGE,
@@ -162,12 +165,21 @@ static void allocations(void)
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_exhaustive(NULL, 1, 1, 0, &at));
     REFUSED(&b, INVALID, quire_space_allocate(b.space, 1, 1, 0, NULL));
     REFUSED(&b, INVALID, quire_space_allocate_exhaustive(b.space, 1, 1, 0, NULL));
+    const quire_range_options one = {.size = 1}, none = {0}, upper = {.size = 1, .upper = true},
+                              filled = {.size = 1, .reserved = {0, 1}};
+    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(NULL, &one, &at));
+    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, NULL, &at));
+    REFUSED(&b, INVALID, quire_space_allocate_with(b.space, &one, NULL));
+    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &none, &at));
+    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &upper, &at));
+    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &filled, &at));
 }
 
 static void refuse_range(quire_space *space, quire_range range, quire_result code)
 {
     quire_placement at;
     REFUSED(&b, code, quire_space_free(space, range));
+    REFUSED(&b, code, quire_space_free_batch(space, &range, 1));
     REFUSED(&b, code, quire_space_set_user(space, range, 5));
     REFUSED_OUT(&b, code, at, quire_space_get(space, range, &at));
 }
