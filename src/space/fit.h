@@ -39,7 +39,8 @@ struct quire_space {
     uint64_t padding_bytes;
     uint64_t live_count;
     uint64_t full_passes, full_pass_hits;
-    qi_region *regions; /* by number */
+    uint64_t most_looked_at; /* free ranges, by one bounded search */
+    qi_region *regions;      /* by number */
     uint32_t region_capacity;
     qi_line line;
     qi_pool pool; /* of the fit's nodes: one per range, free or live, and one per region */
@@ -68,12 +69,21 @@ struct qi_fit {
     bool (*region_is_empty)(const quire_space *space, uint32_t region);
     void (*remove_region)(quire_space *space, uint32_t region);
 
+    /*
+     * The two calls that a program makes millions of, whole: of their arguments only space and
+     * placement are known to be there. A fit without its own ones has qi_space_allocate and
+     * qi_space_free, which check, zero the placement on failure, and call the entries below.
+     */
+    quire_result (*fast_allocate)(quire_space *space, uint64_t size, uint64_t alignment,
+                                  uint64_t user, uint32_t how, quire_placement *placement);
+    quire_result (*fast_free)(quire_space *space, quire_range range);
+
     bool keeps_kinds_apart; /* else space.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;
 
     /*
      * Fails with NO_SPACE (without a sentence at QI_TRY), OUT_OF_HOST_MEMORY or
-     * TOO_MANY_ALLOCATIONS.
+     * TOO_MANY_ALLOCATIONS; writes the placement on success only.
      */
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                              uint32_t how, quire_placement *placement);
@@ -124,6 +134,11 @@ static inline bool qi_space_is_region_node(const quire_space *space, uint32_t re
     return region < space->region_capacity && space->regions[region].used &&
            space->regions[region].node == node;
 }
+
+/* The general form of the two calls, for any fit. */
+quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                               uint32_t how, quire_placement *placement);
+quire_result qi_space_free(quire_space *space, quire_range range);
 
 /* Visits one region that exists; false when the visit ended the walk. */
 static inline bool qi_space_walk_region(const quire_space *space, uint32_t region,

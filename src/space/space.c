@@ -258,48 +258,48 @@ static quire_result allocate_apart(quire_space *space, uint64_t size, uint64_t a
     return space->fit->allocate(space, whole, alignment, user, how, placement);
 }
 
-static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             uint32_t how, quire_placement *placement)
+quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                               uint32_t how, quire_placement *placement)
 {
-    if (!space || !placement) {
-        if (placement)
-            *placement = (quire_placement){0};
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_allocate: space or placement is null");
-    }
+    *placement = (quire_placement){0};
     alignment += !alignment;
-    quire_result result;
     if (!size || !qi_is_power_of_two(alignment) || alignment > space->largest_alignment)
-        result = refuse_request(space, size, alignment);
-    else if (how & QI_OPTIMAL && space->kind_mask && !space->fit->keeps_kinds_apart)
-        result = allocate_apart(space, size, alignment, user, how, placement);
-    else
-        result = space->fit->allocate(space, size, alignment, user, how, placement);
-    if (result)
+        return refuse_request(space, size, alignment);
+    if (how & QI_OPTIMAL && space->kind_mask && !space->fit->keeps_kinds_apart)
+        return allocate_apart(space, size, alignment, user, how, placement);
+    return space->fit->allocate(space, size, alignment, user, how, placement);
+}
+
+static quire_result refuse_null(quire_placement *placement)
+{
+    if (placement)
         *placement = (quire_placement){0};
-    return result;
+    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                   "quire_space_allocate: space, options or placement is null");
 }
 
 quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                   uint64_t user, quire_placement *placement)
 {
-    return allocate(space, size, alignment, user, 0, placement);
+    if (!space || !placement)
+        return refuse_null(placement);
+    return space->fit->fast_allocate(space, size, alignment, user, 0, placement);
 }
 
 quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
                                              uint64_t user, quire_placement *placement)
 {
-    return allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
+    if (!space || !placement)
+        return refuse_null(placement);
+    return space->fit->fast_allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
 }
 
 quire_result quire_space_allocate_with(quire_space *space, const quire_range_options *options,
                                        quire_placement *placement)
 {
-    if (placement)
-        *placement = (quire_placement){0};
     if (!space || !options || !placement)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_allocate_with: space, options or placement is null");
+        return refuse_null(placement);
+    *placement = (quire_placement){0};
     quire_result result = qi_check_reserved(options, "quire_range_options");
     if (result)
         return result;
@@ -307,7 +307,8 @@ quire_result quire_space_allocate_with(quire_space *space, const quire_range_opt
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "only the linear fit has an upper end");
     uint32_t how = (options->exhaustive ? QI_EXHAUSTIVE : 0) | (options->optimal ? QI_OPTIMAL : 0) |
                    (options->upper ? QI_UPPER : 0);
-    return allocate(space, options->size, options->alignment, options->user, how, placement);
+    return qi_space_allocate(space, options->size, options->alignment, options->user, how,
+                             placement);
 }
 
 static quire_result refuse_range(const quire_space *space, quire_range range)
@@ -327,6 +328,11 @@ static bool is_ours(const quire_space *space, quire_range range)
 }
 
 quire_result quire_space_free(quire_space *space, quire_range range)
+{
+    return space ? space->fit->fast_free(space, range) : refuse_range(space, range);
+}
+
+quire_result qi_space_free(quire_space *space, quire_range range)
 {
     if (is_ours(space, range) &&
         space->fit->release(space, qi_handle_slot(range.id), qi_handle_generation(range.id)))
