@@ -16,6 +16,7 @@
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/cli/churn.h"
+#include "src/cli/churn_fit.h"
 #include "src/cli/playing.h"
 #include "src/cli/workload.h"
 
@@ -328,9 +329,9 @@ static int print_text(const benching *b, const outcome *o)
 static int run_churn(const benching *b, const char *distribution, bool ramp)
 {
     static const double targets[] = {0.90, 0.95};
-    double first =
-        ramp ? churn_ramp(distribution, b->fit) : churn_fill(distribution, b->fit, targets[0]);
-    double second = ramp ? 0 : churn_fill(distribution, b->fit, targets[1]);
+    double first = ramp ? churn_ramp_fit(distribution, b->fit)
+                        : churn_fill_fit(distribution, b->fit, targets[0]);
+    double second = ramp ? 0 : churn_fill_fit(distribution, b->fit, targets[1]);
     if (first < 0 || second < 0)
         return fail_with_last_error();
     if (!b->json && ramp)
