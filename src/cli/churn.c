@@ -92,7 +92,7 @@ static bool begin(churn *c, const distribution *d, quire_fit fit, uint64_t seed)
 {
     *c = (churn){.d = d, .sizes = {seed}, .victims = {seed ^ VICTIM_SEED}};
     quire_space_options options = {.fit = fit, .size = d->arena};
-    if (fit == QUIRE_FIT_SEGREGATED)
+    if (fit != QUIRE_FIT_FIRST) /* that one is exact to the byte */
         options.granule = d->unit;
     c->room = d->arena / d->unit / 4 + 1; /* no distribution has smaller means than four units */
     c->live = calloc(c->room, sizeof *c->live);

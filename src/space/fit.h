@@ -25,7 +25,7 @@ typedef struct qi_fit qi_fit;
 
 /*
  * Invariant: region_bytes == live_bytes + padding_bytes + (sum of the free ranges), and free
- * neighbours of one region never touch.
+ * neighbours of one region never touch; those of the buddy fit do where they are no buddies.
  */
 struct quire_space {
     const qi_fit *fit;
@@ -119,6 +119,7 @@ struct qi_fit {
 
 extern const qi_fit qi_segregated_fit;
 extern const qi_fit qi_first_fit;
+extern const qi_fit qi_buddy_fit;
 
 /* Free ranges, told from the nodes in use, of fits that have a node for each. */
 static inline uint64_t qi_space_free_count(const quire_space *space)
