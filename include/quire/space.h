@@ -44,7 +44,15 @@ typedef enum quire_fit {
      * Places and pads exactly as Lluvia's free-space manager does.
      */
     QUIRE_FIT_FIRST,
-    QUIRE_FIT_BUDDY, /* QUIRE_ERROR_UNSUPPORTED in this version */
+    /*
+     * Blocks of a power of two of granules, each at a multiple of its own size: the smallest that
+     * is free and large and aligned enough is halved down to the request's. No step depends on how
+     * many ranges live. The placement's size is that of the block, so that other sizes than powers
+     * of two waste a quarter on average. A region is cut into the largest such blocks; free blocks
+     * merge with the other half of what they were cut from, and with nothing else, so that free
+     * ranges may touch. Takes two bits of host memory a granule, as long as a region is there.
+     */
+    QUIRE_FIT_BUDDY,
     QUIRE_FIT_LINEAR /* QUIRE_ERROR_UNSUPPORTED in this version */
 } quire_fit;
 
@@ -54,9 +62,10 @@ typedef struct quire_space_options {
     uint64_t size;
     /*
      * Smallest unit handed out, a power of two; sizes are rounded up to it. 0: 256 for the
-     * segregated fit and 1 for the first fit, which takes no other. The line of the segregated fit
-     * has 2^32 - 1 granules (1 TiB with 256 bytes), that of the first fit 2^62 bytes; regions and
-     * the gaps that their alignment leaves between them have to fit on it.
+     * segregated and the buddy fit and 1 for the first fit, which takes no other. The line of the
+     * segregated and the buddy fit has 2^32 - 1 granules (1 TiB with 256 bytes), that of the first
+     * fit 2^62 bytes; regions and the gaps that their alignment leaves between them have to fit on
+     * it.
      */
     uint64_t granule;
     /*
@@ -94,7 +103,7 @@ typedef struct quire_placement {
     uint32_t reserved;
     uint64_t offset;       /* bytes from the start of the region */
     uint64_t left_padding; /* bytes in front of offset that belong to the range */
-    uint64_t size;         /* bytes, the request rounded up to the granule */
+    uint64_t size;         /* bytes, the request rounded up to the granule; buddy fit: the block */
     uint64_t user;         /* the caller's value */
 } quire_placement;
 
@@ -106,7 +115,7 @@ typedef struct quire_space_stats {
     uint64_t free_bytes;    /* region_bytes == live_bytes + padding_bytes + free_bytes */
     uint64_t largest_free;  /* bytes of the largest free range; looks at one size class */
     uint64_t live_count;
-    uint64_t free_count; /* free ranges */
+    uint64_t free_count; /* free ranges; buddy fit: free blocks */
     uint64_t region_count;
     uint64_t metadata_bytes; /* host memory of the space's own records, now */
     uint64_t metadata_peak;  /* and at most so far */
@@ -154,7 +163,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_remove_region(quire_space *spa
  * Allocates `size` bytes at a multiple of `alignment` (a power of two; 0: 1). `user` is kept with
  * the range. The search is bounded: it finds a range whenever one of at least size + alignment -
  * granule bytes exists in a size class above the request's, and most of those below; it costs the
- * same with one region and with ten thousand.
+ * same with one region and with ten thousand. The buddy fit finds one whenever there is a free
+ * block of the larger of size and alignment.
  * Errors: INVALID_ARGUMENT, NO_SPACE, OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate(quire_space *space, uint64_t size,

@@ -25,7 +25,7 @@ typedef struct qi_fit qi_fit;
 
 /*
  * Invariant: region_bytes == live_bytes + padding_bytes + (sum of the free ranges), and free
- * neighbours of one region never touch.
+ * neighbours of one region never touch; those of the buddy fit do where they are no buddies.
  */
 struct quire_space {
     const qi_fit *fit;
@@ -43,7 +43,7 @@ struct quire_space {
     qi_region *regions;      /* by number */
     uint32_t region_capacity;
     qi_line line;
-    qi_pool pool; /* of the fit's nodes: one per range, free or live, and one per region */
+    qi_pool pool; /* of the fit's nodes: one per live range at least, see region_nodes */
     qi_host host;
 };
 
@@ -60,6 +60,7 @@ struct qi_fit {
     uint64_t default_granule; /* bytes */
     uint64_t largest_granule; /* bytes */
     uint64_t most_granules;   /* how far the line reaches */
+    uint32_t region_nodes;    /* an empty region takes: its own and that of its free range; or 0 */
 
     quire_result (*init)(quire_space *space);
     void (*finish)(quire_space *space);
@@ -104,6 +105,13 @@ struct qi_fit {
 
     void (*clear)(quire_space *space);
     uint64_t (*largest_free)(const quire_space *space); /* bytes */
+    uint64_t (*free_count)(const quire_space *space);   /* free ranges, as a walk tells them */
+
+    /*
+     * Of fits that serve a request with a block aligned to its own size: the bytes of that block,
+     * 0 when 64 bits cannot count them. NULL: ranges take whole granules.
+     */
+    uint64_t (*block_size)(const quire_space *space, uint64_t size);
 
     /* Visits one region in address order; false when the visit ended the walk. */
     bool (*walk)(const quire_space *space, uint32_t region,
@@ -121,8 +129,9 @@ struct qi_fit {
 
 extern const qi_fit qi_segregated_fit;
 extern const qi_fit qi_first_fit;
+extern const qi_fit qi_buddy_fit;
 
-/* Free ranges, told from the nodes in use. */
+/* Free ranges, told from the nodes in use, of fits that have a node for each. */
 static inline uint64_t qi_space_free_count(const quire_space *space)
 {
     return qi_pool_used(&space->pool) - space->live_count - space->region_count;
@@ -152,6 +161,13 @@ static inline bool qi_space_walk_region(const quire_space *space, uint32_t regio
 quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
                               uint32_t how);
 quire_result qi_space_damaged(const char *what, uint32_t node);
+
+/*
+ * The bytes of an empty region that surely holds the request when its base is a multiple of `base`,
+ * a power of two; true when they overflow.
+ */
+bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t alignment,
+                               uint64_t base, uint64_t *bytes);
 
 /* The largest region that surely has a place behind the last one, whatever its base. */
 uint64_t qi_space_line_left(const quire_space *space);

@@ -22,6 +22,7 @@ static const qi_fit *fit_by_id(quire_fit fit)
     case QUIRE_FIT_FIRST:
         return &qi_first_fit;
     case QUIRE_FIT_BUDDY:
+        return &qi_buddy_fit;
     case QUIRE_FIT_LINEAR:
         break;
     }
@@ -61,8 +62,8 @@ static quire_space_options resolve(const quire_space_options *options)
 static quire_result validate(const quire_space_options *options)
 {
     const qi_fit *fit = fit_by_id(options->fit);
-    if (!fit && (options->fit == QUIRE_FIT_BUDDY || options->fit == QUIRE_FIT_LINEAR))
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the buddy and linear fits are not offered yet");
+    if (!fit && options->fit == QUIRE_FIT_LINEAR)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the linear fit is not offered yet");
     if (!fit)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no fit %u",
                             (uint64_t)options->fit);
@@ -368,15 +369,16 @@ quire_result quire_space_free_batch(quire_space *space, const quire_range *range
  */
 static void renumber(quire_space *space)
 {
-    if (space->pool.spare < 2 * space->region_count) /* nearly all are worn out */
+    uint64_t nodes = space->fit->region_nodes;
+    if (space->pool.spare < nodes * space->region_count) /* nearly all are worn out */
         return;
-    for (uint32_t i = 0; i < space->region_capacity; i++)
+    for (uint32_t i = 0; nodes && i < space->region_capacity; i++)
         if (space->regions[i].used) {
             space->fit->remove_region(space, i);
             space->regions[i].node = 0;
         }
     qi_pool_sort(&space->pool, space->fit->in_use, space);
-    for (uint32_t i = 0; i < space->region_capacity; i++)
+    for (uint32_t i = 0; nodes && i < space->region_capacity; i++)
         if (space->regions[i].used)
             qi_ignore(space->fit->add_region(space, i));
 }
@@ -427,7 +429,7 @@ quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *
         .free_bytes = space->region_bytes - space->live_bytes - space->padding_bytes,
         .largest_free = space->fit->largest_free(space),
         .live_count = space->live_count,
-        .free_count = qi_space_free_count(space),
+        .free_count = space->fit->free_count(space),
         .region_count = space->region_count,
         .metadata_bytes = qi_atomic_load_u64(&space->host.bytes),
         .metadata_peak = qi_atomic_load_u64(&space->host.peak),
@@ -485,6 +487,24 @@ void quire_space_trim(quire_space *space)
 {
     if (space)
         space->fit->trim(space);
+}
+
+bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t alignment,
+                               uint64_t base, uint64_t *bytes)
+{
+    uint64_t step = base > space->granule ? base : space->granule; /* regions begin at these */
+    uint64_t range = 0, wanted = alignment > step ? alignment : step;
+    if (!space->fit->block_size) {
+        if (qi_align_up_overflows(size, space->granule, &range))
+            return true;
+    } else {
+        range = space->fit->block_size(space, size);
+        if (!range)
+            return true;
+        if (step < space->largest_alignment && range > wanted)
+            wanted = range;
+    }
+    return qi_add_overflows(range, wanted - base, bytes);
 }
 
 uint64_t qi_space_line_left(const quire_space *space)
