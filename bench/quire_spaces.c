@@ -80,6 +80,9 @@ static uint64_t metadata(void *state)
 const subject QUIRE_SPACES[] = {
     SPACE("segregated", NULL, .fit = QUIRE_FIT_SEGREGATED),
     SPACE("segregated, batch free", release_batch, .fit = QUIRE_FIT_SEGREGATED),
+    SPACE("segregated, deferred", NULL, .fit = QUIRE_FIT_SEGREGATED, .deferred_coalescing = true),
+    SPACE("segregated, least fragmentation", NULL, .fit = QUIRE_FIT_SEGREGATED,
+          .least_fragmentation = true),
     SPACE("first", NULL, .fit = QUIRE_FIT_FIRST, .granule = 1),
     SPACE("buddy", NULL, .fit = QUIRE_FIT_BUDDY),
     SPACE("linear", NULL, .fit = QUIRE_FIT_LINEAR),

@@ -58,6 +58,18 @@ typedef enum quire_fit {
 
 typedef struct quire_space_options {
     quire_fit fit;
+    /* The three below belong to the segregated fit; the others refuse them. */
+    /*
+     * Requests of 64 KiB and more take the upper end of a free range, which keeps small and large
+     * ones apart: fewer refusals when nearly full, a somewhat slower allocation.
+     */
+    bool least_fragmentation;
+    /*
+     * From 16,000 ranges on, a freed range waits behind 31 others before it merges with its
+     * neighbours, while their records are fetched: faster frees in spaces too large for the caches.
+     * What waits is merged at once when a request finds no place, and before any figure or walk.
+     */
+    bool deferred_coalescing;
     /* Bytes of a region added at creation, region 0; 0: none, add regions yourself. */
     uint64_t size;
     /*
@@ -121,7 +133,8 @@ typedef struct quire_space_stats {
     uint64_t metadata_peak;  /* and at most so far */
     uint64_t full_passes;    /* exhaustive searches made */
     uint64_t full_pass_hits; /* those that found what the bounded search had missed */
-    uint64_t reserved[4];
+    uint64_t most_looked_at; /* free ranges that one bounded search looked at in lists, at most */
+    uint64_t reserved[3];
 } quire_space_stats;
 
 /* One range on a walk, free or live. */

@@ -134,7 +134,7 @@ void qi_buddy_sort(const qi_buddy *b, uint32_t region);
 void qi_buddy_describe(const qi_buddy *b, uint32_t number, quire_placement *out);
 
 /* The rare entries of the fit's table, as fit.h wants them. */
-quire_result qi_buddy_init(quire_space *space);
+quire_result qi_buddy_init(quire_space *space, const quire_space_options *options);
 void qi_buddy_finish(quire_space *space);
 quire_result qi_buddy_add_region(quire_space *space, uint32_t number);
 bool qi_buddy_region_is_empty(const quire_space *space, uint32_t region);

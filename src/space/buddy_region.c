@@ -193,8 +193,9 @@ bool qi_buddy_walk(const quire_space *space, uint32_t region,
 
 /* ---- creation and trimming ---------------------------------------------------------------- */
 
-quire_result qi_buddy_init(quire_space *space)
+quire_result qi_buddy_init(quire_space *space, const quire_space_options *options)
 {
+    (void)options;
     qi_buddy *b = qi_buddy_of(space);
     b->granule_shift = qi_highest_bit(space->granule);
     qi_pool_init(&space->pool, sizeof(qi_buddy_node));

@@ -259,8 +259,9 @@ static void first_remove_region(quire_space *space, uint32_t region)
 
 /* ---- creation, figures, walk, trim ------------------------------------------------------- */
 
-static quire_result first_init(quire_space *space)
+static quire_result first_init(quire_space *space, const quire_space_options *options)
 {
+    (void)options;
     qi_pool_init(&space->pool, sizeof(qi_first_node));
     return QUIRE_SUCCESS;
 }
@@ -322,8 +323,6 @@ const qi_fit qi_first_fit = {
     .add_region = first_add_region,
     .region_is_empty = first_region_is_empty,
     .remove_region = first_remove_region,
-    .fast_allocate = qi_space_allocate,
-    .fast_free = qi_space_free,
     .allocate = first_allocate,
     .claim = first_claim,
     .unclaim = first_unclaim,

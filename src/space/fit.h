@@ -29,6 +29,16 @@ typedef struct qi_fit qi_fit;
  */
 struct quire_space {
     const qi_fit *fit;
+
+    /*
+     * The two calls that a program makes millions of, whole: of their arguments only space and
+     * placement are known to be there. qi_space_allocate and qi_space_free, which check, zero the
+     * placement on failure and call the fit, unless the fit's init puts its own ones here.
+     */
+    quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                             uint32_t how, quire_placement *placement);
+    quire_result (*free)(quire_space *space, quire_range range);
+
     uint64_t granule;
     uint64_t largest_alignment;
     uint64_t kind_mask; /* buffer_image_granularity - 1; 0: kinds may share */
@@ -62,22 +72,14 @@ struct qi_fit {
     uint64_t most_granules;   /* how far the line reaches */
     uint32_t region_nodes;    /* an empty region takes: its own and that of its free range; or 0 */
 
-    quire_result (*init)(quire_space *space);
+    bool has_segregated_options; /* least_fragmentation, deferred_coalescing */
+    quire_result (*init)(quire_space *space, const quire_space_options *options);
     void (*finish)(quire_space *space);
 
     /* The region's place and size are filled in; the fit makes it one free range. */
     quire_result (*add_region)(quire_space *space, uint32_t region);
     bool (*region_is_empty)(const quire_space *space, uint32_t region);
     void (*remove_region)(quire_space *space, uint32_t region);
-
-    /*
-     * The two calls that a program makes millions of, whole: of their arguments only space and
-     * placement are known to be there. A fit without its own ones has qi_space_allocate and
-     * qi_space_free, which check, zero the placement on failure, and call the entries below.
-     */
-    quire_result (*fast_allocate)(quire_space *space, uint64_t size, uint64_t alignment,
-                                  uint64_t user, uint32_t how, quire_placement *placement);
-    quire_result (*fast_free)(quire_space *space, quire_range range);
 
     bool keeps_kinds_apart; /* else space.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;
@@ -112,6 +114,12 @@ struct qi_fit {
      * 0 when 64 bits cannot count them. NULL: ranges take whole granules.
      */
     uint64_t (*block_size)(const quire_space *space, uint64_t size);
+
+    /*
+     * Brings to an end what the fit put off, before anything but allocate and free is called. NULL:
+     * it puts nothing off.
+     */
+    void (*settle)(quire_space *space);
 
     /* Visits one region in address order; false when the visit ended the walk. */
     bool (*walk)(const quire_space *space, uint32_t region,
@@ -150,12 +158,8 @@ quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t align
 quire_result qi_space_free(quire_space *space, quire_range range);
 
 /* Visits one region that exists; false when the visit ended the walk. */
-static inline bool qi_space_walk_region(const quire_space *space, uint32_t region,
-                                        bool (*visit)(void *user, const quire_space_item *item),
-                                        void *user)
-{
-    return space->fit->walk(space, region, visit, user);
-}
+bool qi_space_walk_region(const quire_space *space, uint32_t region,
+                          bool (*visit)(void *user, const quire_space_item *item), void *user);
 
 /* The refusals that every fit gives, with the numbers of the case. */
 quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,

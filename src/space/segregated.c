@@ -16,9 +16,8 @@
 /*
  * All that is usual, without a call: what is not goes the general way, with the same arguments.
  */
-static quire_result segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                             uint64_t user, uint32_t how,
-                                             quire_placement *placement)
+quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
+                                         uint64_t user, uint32_t how, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
     uint64_t rest = size - 1, align_mask = alignment - 1; /* 0 becomes larger than any limit */
@@ -47,7 +46,7 @@ static bool is_live(const qi_segregated *s, uint32_t slot, uint32_t generation)
     return slot < s->space.pool.top && s->nodes[slot].generation == generation && generation & 1;
 }
 
-static quire_result segregated_fast_free(quire_space *space, quire_range range)
+quire_result qi_segregated_fast_free(quire_space *space, quire_range range)
 {
     qi_segregated *s = qi_segregated_of(space);
     uint32_t slot = qi_handle_slot(range.id);
@@ -64,6 +63,8 @@ static bool segregated_claim(quire_space *space, uint32_t slot, uint32_t generat
     if (!is_live(s, slot, generation))
         return false;
     qi_node_end(s, slot);
+    __builtin_prefetch(&s->nodes[s->nodes[slot].before], 1); /* a batch claims all of its ranges */
+    __builtin_prefetch(&s->nodes[s->nodes[slot].after], 1);  /* before it frees the first */
     return true;
 }
 
@@ -77,14 +78,15 @@ static void segregated_unclaim(quire_space *space, uint32_t slot)
 
 static void segregated_release_claimed(quire_space *space, uint32_t slot)
 {
-    qi_node_free(qi_segregated_of(space), slot);
+    qi_segregated *s = qi_segregated_of(space);
+    s->waiting ? qi_segregated_put_off(s, slot) : qi_node_free(s, slot);
 }
 
 static bool segregated_release(quire_space *space, uint32_t slot, uint32_t generation)
 {
     if (!segregated_claim(space, slot, generation))
         return false;
-    qi_node_free(qi_segregated_of(space), slot);
+    segregated_release_claimed(space, slot);
     return true;
 }
 
@@ -94,6 +96,7 @@ static void segregated_clear(quire_space *space)
     for (uint32_t i = 1; i < s->space.pool.top; i++)
         if (s->nodes[i].generation & 1)
             segregated_release(space, i, s->nodes[i].generation);
+    qi_segregated_settle(space);
 }
 
 static bool segregated_get(const quire_space *space, uint32_t slot, uint32_t generation,
@@ -122,6 +125,7 @@ const qi_fit qi_segregated_fit = {
     .default_granule = 256,
     .largest_granule = UINT64_C(1) << 30,
     .keeps_kinds_apart = true,
+    .has_segregated_options = true,
     .most_granules = UINT32_MAX,
     .region_nodes = 2,
     .init = qi_segregated_init,
@@ -129,8 +133,6 @@ const qi_fit qi_segregated_fit = {
     .add_region = qi_segregated_add_region,
     .region_is_empty = qi_segregated_region_is_empty,
     .remove_region = qi_segregated_remove_region,
-    .fast_allocate = segregated_fast_allocate,
-    .fast_free = segregated_fast_free,
     .allocate = qi_segregated_allocate,
     .claim = segregated_claim,
     .unclaim = segregated_unclaim,
@@ -141,6 +143,7 @@ const qi_fit qi_segregated_fit = {
     .clear = segregated_clear,
     .largest_free = qi_segregated_largest_free,
     .free_count = qi_space_free_count,
+    .settle = qi_segregated_settle,
     .walk = qi_segregated_walk,
     .check = qi_segregated_check,
     .in_use = qi_segregated_in_use,

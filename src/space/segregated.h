@@ -47,6 +47,8 @@ enum { QI_MOST_LOOKED_AT = 90 };
 /* Words of bits for all lists there can be, with one more to start a search in. */
 enum { QI_MOST_BIT_WORDS = QI_CLASS_LIMIT * QI_MOST_BUCKETS / 64 + 1 };
 
+enum { QI_WAITING = 32 };
+
 typedef struct qi_segregated {
     quire_space space;  /* first: the part all fits share */
     qi_node *nodes;     /* pool.items */
@@ -63,6 +65,8 @@ typedef struct qi_segregated {
     uint32_t kind_mask;     /* granules of the granularity - 1, where kinds are kept apart */
     uint32_t close_size;    /* granules from which a tight place is looked for */
     uint32_t tail_size;     /* granules from which a request is cut from a range's upper end */
+    uint32_t *waiting; /* QI_WAITING freed nodes not yet merged, 0: none; NULL: not asked for */
+    uint32_t waited;   /* counts them all; the oldest is at its place */
     uint64_t bit_words[QI_MOST_BIT_WORDS / 64 + 1];
 } qi_segregated;
 
@@ -121,10 +125,21 @@ QUIRE_MUST_USE quire_result qi_segregated_reserve(qi_segregated *s, uint32_t cou
 /* Fills in where a node lies; range and user mean something for a live one only. */
 void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_placement *out);
 
+/* What a space calls where its options leave all as usual; see fit.h. */
+quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
+                                         uint64_t user, uint32_t how, quire_placement *placement);
+quire_result qi_segregated_fast_free(quire_space *space, quire_range range);
+
+/* With s->waiting: lets a claimed node wait, and merges the one that waited longest. */
+void qi_segregated_put_off(qi_segregated *s, uint32_t number);
+
+/* Merges all that waits. */
+void qi_segregated_settle(quire_space *space);
+
 /* The entries of the fit's table that are not in segregated.c, as fit.h wants them. */
 quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                     uint64_t user, uint32_t how, quire_placement *placement);
-quire_result qi_segregated_init(quire_space *space);
+quire_result qi_segregated_init(quire_space *space, const quire_space_options *options);
 void qi_segregated_finish(quire_space *space);
 quire_result qi_segregated_add_region(quire_space *space, uint32_t number);
 bool qi_segregated_region_is_empty(const quire_space *space, uint32_t region);

@@ -196,19 +196,34 @@ void qi_segregated_remove_region(quire_space *space, uint32_t region)
     qi_node_give(s, own);
 }
 
+static uint32_t granules_for(uint64_t bytes, uint32_t granule_shift)
+{
+    return bytes >> granule_shift ? (uint32_t)(bytes >> granule_shift) : 1;
+}
+
 /* ---- creation, figures, walk, trim ------------------------------------------------------- */
 
-quire_result qi_segregated_init(quire_space *space)
+quire_result qi_segregated_init(quire_space *space, const quire_space_options *options)
 {
     qi_segregated *s = qi_segregated_of(space);
     s->granule_shift = qi_highest_bit(space->granule);
     s->kind_mask = (uint32_t)(space->kind_mask >> s->granule_shift);
-    s->close_size =
-        (uint32_t)(CLOSE_BYTES >> s->granule_shift) + !(CLOSE_BYTES >> s->granule_shift);
+    s->close_size = granules_for(CLOSE_BYTES, s->granule_shift);
     s->tail_size = UINT32_MAX;
+    if (options->least_fragmentation)
+        s->tail_size = granules_for(TAIL_BYTES, s->granule_shift);
     s->row_mask = 1;
     qi_pool_init(&s->space.pool, sizeof(qi_node));
-    return QUIRE_SUCCESS;
+    if (!s->kind_mask && !options->least_fragmentation)
+        space->allocate = qi_segregated_fast_allocate;
+    if (!options->deferred_coalescing) {
+        space->free = qi_segregated_fast_free;
+        return QUIRE_SUCCESS;
+    }
+    s->waiting = qi_host_allocate(&space->host, QI_WAITING, sizeof *s->waiting);
+    return s->waiting ? QUIRE_SUCCESS
+                      : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                                "no host memory for the ranges that wait to be merged");
 }
 
 void qi_segregated_finish(quire_space *space)
@@ -216,6 +231,7 @@ void qi_segregated_finish(quire_space *space)
     qi_segregated *s = qi_segregated_of(space);
     qi_host *host = &space->host;
     qi_pool_finish(&s->space.pool, host);
+    qi_host_release(host, s->waiting, QI_WAITING, sizeof *s->waiting);
     qi_host_release(host, s->is_free, words_for(s->free_capacity), sizeof *s->is_free);
     qi_host_release(host, s->bits, table_bytes(s->list_count), 1);
 }

@@ -157,6 +157,10 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
     if (result)
         return result;
     finding f = search(s, &r, how);
+    if (!f.node && s->waiting) { /* what waits may be what is wanted */
+        qi_segregated_settle(space);
+        f = search(s, &r, how);
+    }
     if (!f.node)
         return qi_space_no_room(space, size, alignment, how);
     uint32_t live = qi_node_carve(s, f.node, s->nodes[f.node].back, f.start, r.size);

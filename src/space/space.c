@@ -76,6 +76,10 @@ static quire_result validate(const quire_space_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two up to %b",
                             options->largest_alignment, MOST_ALIGNMENT);
+    if ((options->least_fragmentation || options->deferred_coalescing) &&
+        !fit->has_segregated_options)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "least_fragmentation and deferred_coalescing go with the segregated fit");
     if (options->buffer_image_granularity &&
         (!qi_is_power_of_two(options->buffer_image_granularity) ||
          options->buffer_image_granularity > MOST_ALIGNMENT))
@@ -107,7 +111,9 @@ static quire_result make(const quire_space_options *options, quire_space **out)
     if (qi_multiply_overflows(fit->most_granules, options->granule, &limit))
         limit = UINT64_MAX;
     qi_line_init(&space->line, limit);
-    result = fit->init(space);
+    space->allocate = qi_space_allocate;
+    space->free = qi_space_free;
+    result = fit->init(space, options);
     if (result) {
         qi_tag_give(space->tag);
         qi_host_release(&host, space, 1, fit->state_size);
@@ -150,6 +156,16 @@ void quire_space_destroy(quire_space **space)
     qi_tag_give(ending->tag);
     qi_host host = ending->host;
     qi_host_release(&host, ending, 1, ending->fit->state_size);
+}
+
+/*
+ * A caller that only reads sees a space in which nothing is put off. Every space comes from the
+ * heap, so that a pointer to a constant one is no promise that it cannot be written.
+ */
+static void settle(const quire_space *space)
+{
+    if (space->fit->settle)
+        space->fit->settle((quire_space *)(uintptr_t)space);
 }
 
 /* ---- regions ------------------------------------------------------------------------------ */
@@ -218,6 +234,7 @@ quire_result quire_space_remove_region(quire_space *space, uint32_t region)
     if (!space || region >= space->region_capacity || !space->regions[region].used)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_remove_region: no region %u",
                             region);
+    settle(space);
     if (!space->fit->region_is_empty(space, region))
         return qi_fail_with(QUIRE_ERROR_BUSY, "region %u still has live ranges", region);
     space->fit->remove_region(space, region);
@@ -284,7 +301,7 @@ quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t al
 {
     if (!space || !placement)
         return refuse_null(placement);
-    return space->fit->fast_allocate(space, size, alignment, user, 0, placement);
+    return space->allocate(space, size, alignment, user, 0, placement);
 }
 
 quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
@@ -292,7 +309,7 @@ quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, 
 {
     if (!space || !placement)
         return refuse_null(placement);
-    return space->fit->fast_allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
+    return space->allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
 }
 
 quire_result quire_space_allocate_with(quire_space *space, const quire_range_options *options,
@@ -330,7 +347,7 @@ static bool is_ours(const quire_space *space, quire_range range)
 
 quire_result quire_space_free(quire_space *space, quire_range range)
 {
-    return space ? space->fit->fast_free(space, range) : refuse_range(space, range);
+    return space ? space->free(space, range) : refuse_range(space, range);
 }
 
 quire_result qi_space_free(quire_space *space, quire_range range)
@@ -387,6 +404,7 @@ quire_result quire_space_clear(quire_space *space)
 {
     if (!space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_clear: space is null");
+    settle(space);
     space->fit->clear(space);
     renumber(space);
     return QUIRE_SUCCESS;
@@ -421,6 +439,7 @@ quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *
     if (!space || !stats)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_space_get_stats: space or stats is null");
+    settle(space);
     *stats = (quire_space_stats){
         .granule = space->granule,
         .region_bytes = space->region_bytes,
@@ -435,8 +454,16 @@ quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *
         .metadata_peak = qi_atomic_load_u64(&space->host.peak),
         .full_passes = space->full_passes,
         .full_pass_hits = space->full_pass_hits,
+        .most_looked_at = space->most_looked_at,
     };
     return QUIRE_SUCCESS;
+}
+
+bool qi_space_walk_region(const quire_space *space, uint32_t region,
+                          bool (*visit)(void *user, const quire_space_item *item), void *user)
+{
+    settle(space);
+    return space->fit->walk(space, region, visit, user);
 }
 
 quire_result quire_space_walk(const quire_space *space,
@@ -445,7 +472,7 @@ quire_result quire_space_walk(const quire_space *space,
     if (!space || !visit)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_walk: space or visit is null");
     for (uint32_t i = 0; i < space->region_capacity; i++)
-        if (space->regions[i].used && !space->fit->walk(space, i, visit, user))
+        if (space->regions[i].used && !qi_space_walk_region(space, i, visit, user))
             break;
     return QUIRE_SUCCESS;
 }
@@ -473,6 +500,7 @@ quire_result quire_space_check(const quire_space *space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_check: space is null");
     if (space->pool.top > space->pool.capacity)
         return qi_space_damaged("more numbers are in use than there are records", space->pool.top);
+    settle(space);
     quire_result result = space->fit->check(space);
     if (!result)
         result = check_places(space);
@@ -485,8 +513,10 @@ quire_result quire_space_check(const quire_space *space)
 
 void quire_space_trim(quire_space *space)
 {
-    if (space)
-        space->fit->trim(space);
+    if (!space)
+        return;
+    settle(space);
+    space->fit->trim(space);
 }
 
 bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t alignment,
