@@ -70,6 +70,12 @@ typedef struct quire_space_options {
      * What waits is merged at once when a request finds no place, and before any figure or walk.
      */
     bool deferred_coalescing;
+    /*
+     * Ranges of up to 4 KiB share slabs of up to 256 KiB: half the time and a tenth of the records,
+     * for the room of slots that stay free and of sizes rounded up by at most an eighth (the
+     * placement tells the size). For spaces of which most ranges are small and much is free.
+     */
+    bool slabs;
     /* Bytes of a region added at creation, region 0; 0: none, add regions yourself. */
     uint64_t size;
     /*

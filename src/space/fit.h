@@ -35,9 +35,9 @@ struct quire_space {
      * placement are known to be there. qi_space_allocate and qi_space_free, which check, zero the
      * placement on failure and call the fit, unless the fit's init puts its own ones here.
      */
-    quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             uint32_t how, quire_placement *placement);
-    quire_result (*free)(quire_space *space, quire_range range);
+    quire_result (*allocate_range)(quire_space *space, uint64_t size, uint64_t alignment,
+                                   uint64_t user, uint32_t how, quire_placement *placement);
+    quire_result (*free_range)(quire_space *space, quire_range range);
 
     uint64_t granule;
     uint64_t largest_alignment;
@@ -72,7 +72,7 @@ struct qi_fit {
     uint64_t most_granules;   /* how far the line reaches */
     uint32_t region_nodes;    /* an empty region takes: its own and that of its free range; or 0 */
 
-    bool has_segregated_options; /* least_fragmentation, deferred_coalescing */
+    bool has_segregated_options; /* those that say so in quire/space.h */
     quire_result (*init)(quire_space *space, const quire_space_options *options);
     void (*finish)(quire_space *space);
 
@@ -120,6 +120,12 @@ struct qi_fit {
      * it puts nothing off.
      */
     void (*settle)(quire_space *space);
+
+    /* Gives up what the fit keeps in reserve, before a region is asked to be empty. NULL: nothing. */
+    void (*shed)(quire_space *space);
+
+    /* Makes room for a user value. NULL: every record has it. Fails with OUT_OF_HOST_MEMORY. */
+    quire_result (*reserve_user)(quire_space *space, uint64_t user);
 
     /* Visits one region in address order; false when the visit ended the walk. */
     bool (*walk)(const quire_space *space, uint32_t region,

@@ -76,10 +76,10 @@ static quire_result validate(const quire_space_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two up to %b",
                             options->largest_alignment, MOST_ALIGNMENT);
-    if ((options->least_fragmentation || options->deferred_coalescing) &&
+    if ((options->least_fragmentation || options->deferred_coalescing || options->slabs) &&
         !fit->has_segregated_options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "least_fragmentation and deferred_coalescing go with the segregated fit");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "least_fragmentation, deferred_coalescing and "
+                                                     "slabs go with the segregated fit");
     if (options->buffer_image_granularity &&
         (!qi_is_power_of_two(options->buffer_image_granularity) ||
          options->buffer_image_granularity > MOST_ALIGNMENT))
@@ -111,8 +111,8 @@ static quire_result make(const quire_space_options *options, quire_space **out)
     if (qi_multiply_overflows(fit->most_granules, options->granule, &limit))
         limit = UINT64_MAX;
     qi_line_init(&space->line, limit);
-    space->allocate = qi_space_allocate;
-    space->free = qi_space_free;
+    space->allocate_range = qi_space_allocate;
+    space->free_range = qi_space_free;
     result = fit->init(space, options);
     if (result) {
         qi_tag_give(space->tag);
@@ -235,6 +235,8 @@ quire_result quire_space_remove_region(quire_space *space, uint32_t region)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_remove_region: no region %u",
                             region);
     settle(space);
+    if (space->fit->shed)
+        space->fit->shed(space);
     if (!space->fit->region_is_empty(space, region))
         return qi_fail_with(QUIRE_ERROR_BUSY, "region %u still has live ranges", region);
     space->fit->remove_region(space, region);
@@ -301,7 +303,7 @@ quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t al
 {
     if (!space || !placement)
         return refuse_null(placement);
-    return space->allocate(space, size, alignment, user, 0, placement);
+    return space->allocate_range(space, size, alignment, user, 0, placement);
 }
 
 quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
@@ -309,7 +311,7 @@ quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, 
 {
     if (!space || !placement)
         return refuse_null(placement);
-    return space->allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
+    return space->allocate_range(space, size, alignment, user, QI_EXHAUSTIVE, placement);
 }
 
 quire_result quire_space_allocate_with(quire_space *space, const quire_range_options *options,
@@ -347,7 +349,7 @@ static bool is_ours(const quire_space *space, quire_range range)
 
 quire_result quire_space_free(quire_space *space, quire_range range)
 {
-    return space ? space->free(space, range) : refuse_range(space, range);
+    return space ? space->free_range(space, range) : refuse_range(space, range);
 }
 
 quire_result qi_space_free(quire_space *space, quire_range range)
@@ -424,6 +426,11 @@ quire_result quire_space_get(const quire_space *space, quire_range range,
 
 quire_result quire_space_set_user(quire_space *space, quire_range range, uint64_t user)
 {
+    if (is_ours(space, range) && space->fit->reserve_user) {
+        quire_result result = space->fit->reserve_user(space, user);
+        if (result)
+            return result;
+    }
     if (is_ours(space, range) &&
         space->fit->set_user(space, qi_handle_slot(range.id), qi_handle_generation(range.id), user))
         return QUIRE_SUCCESS;
