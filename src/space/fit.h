@@ -99,6 +99,9 @@ struct qi_fit {
     void (*unclaim)(quire_space *space, uint32_t slot);
     void (*release_claimed)(quire_space *space, uint32_t slot);
 
+    /* Asks for records that releasing a claimed range will touch; NULL: they are near. */
+    void (*fetch)(const quire_space *space, uint32_t slot);
+
     /* The three below, and claim, answer false when no live range has this slot and generation. */
     bool (*release)(quire_space *space, uint32_t slot, uint32_t generation);
     bool (*get)(const quire_space *space, uint32_t slot, uint32_t generation,
@@ -121,7 +124,7 @@ struct qi_fit {
      */
     void (*settle)(quire_space *space);
 
-    /* Gives up what the fit keeps in reserve, before a region is asked to be empty. NULL: nothing. */
+    /* Gives up what the fit keeps in reserve, before a region is asked to be empty. May be NULL. */
     void (*shed)(quire_space *space);
 
     /* Makes room for a user value. NULL: every record has it. Fails with OUT_OF_HOST_MEMORY. */

@@ -67,8 +67,7 @@ static bool segregated_claim(quire_space *space, uint32_t slot, uint32_t generat
     if (!is_live(s, slot, generation))
         return false;
     qi_node_end(s, slot);
-    __builtin_prefetch(&s->nodes[s->nodes[slot].before], 1); /* a batch claims all of its ranges */
-    __builtin_prefetch(&s->nodes[s->nodes[slot].after], 1);  /* before it frees the first */
+    qi_node_fetch_neighbours(s, slot); /* a batch claims all of its ranges before it frees one */
     return true;
 }
 
@@ -93,6 +92,13 @@ static void segregated_release_claimed(quire_space *space, uint32_t slot)
         qi_segregated_put_off(s, slot);
     else
         qi_node_free(s, slot);
+}
+
+static void segregated_fetch(const quire_space *space, uint32_t slot)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    if (!(slot & QI_SLAB_SLOT) && space->pool.top >= QI_MANY_NODES)
+        qi_node_fetch_lists(s, slot);
 }
 
 static bool segregated_release(quire_space *space, uint32_t slot, uint32_t generation)
@@ -155,6 +161,7 @@ const qi_fit qi_segregated_fit = {
     .allocate = qi_segregated_allocate,
     .claim = segregated_claim,
     .unclaim = segregated_unclaim,
+    .fetch = segregated_fetch,
     .release_claimed = segregated_release_claimed,
     .release = segregated_release,
     .get = segregated_get,

@@ -49,6 +49,12 @@ enum { QI_MOST_BIT_WORDS = QI_CLASS_LIMIT * QI_MOST_BUCKETS / 64 + 1 };
 
 enum { QI_WAITING = 32 };
 
+/*
+ * Fetching records ahead costs more than it gains while they are near: below the first number all
+ * are, below the second those that lists lead to.
+ */
+enum { QI_FEW_NODES = 16000, QI_MANY_NODES = 250000 };
+
 typedef struct qi_slabs qi_slabs;
 
 typedef struct qi_segregated {
