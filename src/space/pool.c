@@ -6,9 +6,9 @@
 #include "src/base/result.h"
 
 /*
- * Small enough that a space with ten ranges costs one kilobyte or two; doubled while that is little,
- * then grown by an eighth and at last by a sixteenth, so that large spaces do not pay for twice
- * their nodes.
+ * Small enough that a space with ten ranges costs one kilobyte or two; doubled while that is
+ * little, then grown by an eighth and at last by a sixteenth, so that large spaces do not pay for
+ * twice their nodes.
  */
 enum { FIRST_CAPACITY = 32, DOUBLED_BELOW = 1024, EIGHTH_BELOW = 65536, ROUNDED_TO = 64 };
 
