@@ -330,6 +330,7 @@ const qi_fit qi_first_fit = {
     .set_user = first_set_user,
     .clear = first_clear,
     .largest_free = first_largest_free,
+    .free_count = qi_space_free_count,
     .walk = first_walk,
     .check = qi_first_check,
     .in_use = first_in_use,

@@ -59,6 +59,7 @@ struct qi_fit {
     uint64_t default_granule; /* bytes */
     uint64_t largest_granule; /* bytes */
     uint64_t most_granules;   /* how far the line reaches */
+    uint32_t most_regions;    /* at a time; 0: any number */
 
     quire_result (*init)(quire_space *space);
     void (*finish)(quire_space *space);
@@ -70,6 +71,7 @@ struct qi_fit {
 
     bool keeps_kinds_apart; /* else space.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;
+    bool clears_at_once; /* O(1), and the records need no new order afterwards */
 
     /*
      * Fails with NO_SPACE (without a sentence at QI_TRY), OUT_OF_HOST_MEMORY or
@@ -94,6 +96,7 @@ struct qi_fit {
 
     void (*clear)(quire_space *space);
     uint64_t (*largest_free)(const quire_space *space); /* bytes */
+    uint64_t (*free_count)(const quire_space *space);   /* free ranges */
 
     /* Visits one region in address order; false when the visit ended the walk. */
     bool (*walk)(const quire_space *space, uint32_t region,
@@ -112,7 +115,7 @@ struct qi_fit {
 extern const qi_fit qi_segregated_fit;
 extern const qi_fit qi_first_fit;
 
-/* Free ranges, told from the nodes in use. */
+/* Free ranges, told from the nodes in use, where each of them has one. */
 static inline uint64_t qi_space_free_count(const quire_space *space)
 {
     return qi_pool_used(&space->pool) - space->live_count - space->region_count;

@@ -290,6 +290,7 @@ const qi_fit qi_segregated_fit = {
     .set_user = segregated_set_user,
     .clear = segregated_clear,
     .largest_free = qi_segregated_largest_free,
+    .free_count = qi_space_free_count,
     .walk = qi_segregated_walk,
     .check = qi_segregated_check,
     .in_use = qi_segregated_in_use,

@@ -191,6 +191,11 @@ quire_result quire_space_add_region(quire_space *space, uint64_t size, uint64_t 
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "a region of %u bytes at %x reaches beyond the last address", size,
                             base);
+    if (space->fit->most_regions && space->region_count >= space->fit->most_regions)
+        return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
+                            "the space has %u region, as many as its fit takes: remove it before "
+                            "adding another",
+                            space->region_count);
     uint32_t number = 0;
     uint64_t start = 0;
     quire_result result = next_region(space, &number);
@@ -380,7 +385,8 @@ quire_result quire_space_clear(quire_space *space)
     if (!space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_clear: space is null");
     space->fit->clear(space);
-    renumber(space);
+    if (!space->fit->clears_at_once)
+        renumber(space);
     return QUIRE_SUCCESS;
 }
 
@@ -421,7 +427,7 @@ quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *
         .free_bytes = space->region_bytes - space->live_bytes - space->padding_bytes,
         .largest_free = space->fit->largest_free(space),
         .live_count = space->live_count,
-        .free_count = qi_space_free_count(space),
+        .free_count = space->fit->free_count(space),
         .region_count = space->region_count,
         .metadata_bytes = qi_atomic_load_u64(&space->host.bytes),
         .metadata_peak = qi_atomic_load_u64(&space->host.peak),
