@@ -42,7 +42,8 @@ struct quire_space {
     qi_region *regions; /* by number */
     uint32_t region_capacity;
     qi_line line;
-    qi_pool pool; /* of the fit's nodes: one per range, free or live, and one per region */
+    qi_pool pool; /* of the fit's nodes: one per range, free or live, and one per region; in the
+                     linear fit one per live range */
     qi_host host;
 };
 
@@ -114,6 +115,7 @@ struct qi_fit {
 
 extern const qi_fit qi_segregated_fit;
 extern const qi_fit qi_first_fit;
+extern const qi_fit qi_linear_fit;
 
 /* Free ranges, told from the nodes in use, where each of them has one. */
 static inline uint64_t qi_space_free_count(const quire_space *space)

@@ -21,8 +21,9 @@ static const qi_fit *fit_by_id(quire_fit fit)
         return &qi_segregated_fit;
     case QUIRE_FIT_FIRST:
         return &qi_first_fit;
-    case QUIRE_FIT_BUDDY:
     case QUIRE_FIT_LINEAR:
+        return &qi_linear_fit;
+    case QUIRE_FIT_BUDDY:
         break;
     }
     return NULL;
@@ -61,8 +62,8 @@ static quire_space_options resolve(const quire_space_options *options)
 static quire_result validate(const quire_space_options *options)
 {
     const qi_fit *fit = fit_by_id(options->fit);
-    if (!fit && (options->fit == QUIRE_FIT_BUDDY || options->fit == QUIRE_FIT_LINEAR))
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the buddy and linear fits are not offered yet");
+    if (!fit && options->fit == QUIRE_FIT_BUDDY)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the buddy fit is not offered yet");
     if (!fit)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no fit %u",
                             (uint64_t)options->fit);
