@@ -394,7 +394,7 @@ int run_bench(const command *self, int argc, char **argv)
     benching b = {.repeats = 0};
     uint64_t threads = UINT64_MAX, repeats = UINT64_MAX; /* not asked for */
     const option_spec specs[] = {
-        {"fit", "F", "segregated (default) or first", OPTION_FIT, &b.fit},
+        {"fit", "F", "segregated (default), first or linear", OPTION_FIT, &b.fit},
         {"threads", "N", "N threads share one memory; without: a bare space, one thread",
          OPTION_NUMBER, &threads},
         {"repeats", "N", "repeat the workload N times (default 5)", OPTION_NUMBER, &repeats},

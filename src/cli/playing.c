@@ -50,5 +50,5 @@ int end_playing(playing *p, int code)
 
 const char *fit_text(quire_fit fit)
 {
-    return fit == QUIRE_FIT_FIRST ? "first" : "segregated";
+    return fit == QUIRE_FIT_FIRST ? "first" : fit == QUIRE_FIT_LINEAR ? "linear" : "segregated";
 }

@@ -8,7 +8,7 @@
 
 static const char *fit_name(quire_fit fit)
 {
-    return fit == QUIRE_FIT_FIRST ? "first" : "segregated";
+    return fit == QUIRE_FIT_FIRST ? "first" : fit == QUIRE_FIT_LINEAR ? "linear" : "segregated";
 }
 
 static const char *object_name(quire_object object)
