@@ -44,7 +44,15 @@ typedef enum quire_fit {
      * Places and pads exactly as Lluvia's free-space manager does.
      */
     QUIRE_FIT_FIRST,
-    QUIRE_FIT_BUDDY, /* QUIRE_ERROR_UNSUPPORTED in this version */
+    /*
+     * Blocks of a power of two of granules, each at a multiple of its own size: the smallest that
+     * is free and large and aligned enough is halved down to the request's. No step depends on how
+     * many ranges live. The placement's size is that of the block, so that other sizes than powers
+     * of two waste a quarter on average. A region is cut into the largest such blocks; free blocks
+     * merge with the other half of what they were cut from, and with nothing else, so that free
+     * ranges may touch. Takes two bits of host memory a granule, as long as a region is there.
+     */
+    QUIRE_FIT_BUDDY,
     /*
      * Stack, ring and two stacks in one region, byte-exact, for per-frame and transient data. A
      * range is put behind the newest one, its left padding included; where it does not fit there
@@ -66,13 +74,26 @@ typedef enum quire_fit {
 
 typedef struct quire_space_options {
     quire_fit fit;
+    /* The two below belong to the segregated fit; the others refuse them. */
+    /*
+     * Requests of 64 KiB and more take the upper end of a free range, which keeps small and large
+     * ones apart: fewer refusals when nearly full, a somewhat slower allocation.
+     */
+    bool least_fragmentation;
+    /*
+     * From 16,000 ranges on, a freed range waits behind 31 others before it merges with its
+     * neighbours, while their records are fetched: faster frees in spaces too large for the caches.
+     * What waits is merged at once when a request finds no place, and before any figure or walk.
+     */
+    bool deferred_coalescing;
     /* Bytes of a region added at creation, region 0; 0: none, add regions yourself. */
     uint64_t size;
     /*
      * Smallest unit handed out, a power of two; sizes are rounded up to it. 0: 256 for the
-     * segregated fit and 1 for the first and linear fits, which take no other. The line of the
-     * segregated fit has 2^32 - 1 granules (1 TiB with 256 bytes), that of the others 2^62 bytes;
-     * regions and the gaps that their alignment leaves between them have to fit on it.
+     * segregated and the buddy fit and 1 for the first and linear fits, which take no other. The
+     * line of the segregated and the buddy fit has 2^32 - 1 granules (1 TiB with 256 bytes), that
+     * of the others 2^62 bytes; regions and the gaps that their alignment leaves between them have
+     * to fit on it.
      */
     uint64_t granule;
     /*
@@ -110,7 +131,7 @@ typedef struct quire_placement {
     uint32_t reserved;
     uint64_t offset;       /* bytes from the start of the region */
     uint64_t left_padding; /* bytes in front of offset that belong to the range */
-    uint64_t size;         /* bytes, the request rounded up to the granule */
+    uint64_t size;         /* bytes, the request rounded up to the granule; buddy fit: the block */
     uint64_t user;         /* the caller's value */
 } quire_placement;
 
@@ -124,13 +145,14 @@ typedef struct quire_space_stats {
        that can be had, lower or upper. */
     uint64_t largest_free;
     uint64_t live_count;
-    uint64_t free_count; /* free ranges */
+    uint64_t free_count; /* free ranges; buddy fit: free blocks */
     uint64_t region_count;
     uint64_t metadata_bytes; /* host memory of the space's own records, now */
     uint64_t metadata_peak;  /* and at most so far */
     uint64_t full_passes;    /* exhaustive searches made */
     uint64_t full_pass_hits; /* those that found what the bounded search had missed */
-    uint64_t reserved[4];
+    uint64_t most_looked_at; /* free ranges that one bounded search looked at in lists, at most */
+    uint64_t reserved[3];
 } quire_space_stats;
 
 /* One range on a walk, free or live. */
@@ -147,7 +169,8 @@ typedef struct quire_space_item {
 /*
  * Makes a space; a region of options->size bytes, base 0, is added when that is not 0. NULL options
  * mean {0}.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (fit), OUT_OF_HOST_MEMORY.
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (the line is shorter than the region),
+ * OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_create(const quire_space_options *options,
                                                          quire_space **space);
@@ -173,7 +196,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_remove_region(quire_space *spa
  * Allocates `size` bytes at a multiple of `alignment` (a power of two; 0: 1). `user` is kept with
  * the range. The search is bounded: it finds a range whenever one of at least size + alignment -
  * granule bytes exists in a size class above the request's, and most of those below; it costs the
- * same with one region and with ten thousand.
+ * same with one region and with ten thousand. The buddy fit finds one whenever there is a free
+ * block of the larger of size and alignment.
  * Errors: INVALID_ARGUMENT, NO_SPACE, OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate(quire_space *space, uint64_t size,

@@ -13,6 +13,7 @@
 #ifndef QUIRE_SRC_BASE_HANDLE_H
 #define QUIRE_SRC_BASE_HANDLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define QI_SLOT_BITS 26
@@ -41,6 +42,13 @@ static inline uint32_t qi_handle_generation(uint64_t id)
 static inline uint32_t qi_handle_tag(uint64_t id)
 {
     return (uint32_t)(id >> (QI_SLOT_BITS + QI_GENERATION_BITS));
+}
+
+/* Whether an identity is that of a live slot: the owner's, of its generation, which is odd. */
+static inline bool qi_handle_is(uint64_t id, uint32_t tag, uint32_t generation)
+{
+    uint64_t expected = (uint64_t)tag << QI_GENERATION_BITS | generation;
+    return id >> QI_SLOT_BITS == expected && generation & 1;
 }
 
 /*

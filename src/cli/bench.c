@@ -16,6 +16,7 @@
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/cli/churn.h"
+#include "src/cli/churn_fit.h"
 #include "src/cli/playing.h"
 #include "src/cli/workload.h"
 
@@ -120,7 +121,8 @@ static uint64_t timed_pairs(const workload *w)
 static bool repeat_on_space(const benching *b, const workload *w, outcome *o, uint64_t repeat)
 {
     quire_space_options options = {.fit = b->fit, .size = w->arena};
-    if (b->fit == QUIRE_FIT_SEGREGATED && w->granule)
+    bool is_exact = b->fit == QUIRE_FIT_FIRST || b->fit == QUIRE_FIT_LINEAR; /* to the byte */
+    if (!is_exact && w->granule)
         options.granule = w->granule;
     subject s = {.slots = calloc(w->slots, sizeof *s.slots)};
     bool good = s.slots && !quire_space_create(&options, &s.space);
@@ -328,9 +330,9 @@ static int print_text(const benching *b, const outcome *o)
 static int run_churn(const benching *b, const char *distribution, bool ramp)
 {
     static const double targets[] = {0.90, 0.95};
-    double first =
-        ramp ? churn_ramp(distribution, b->fit) : churn_fill(distribution, b->fit, targets[0]);
-    double second = ramp ? 0 : churn_fill(distribution, b->fit, targets[1]);
+    double first = ramp ? churn_ramp_fit(distribution, b->fit)
+                        : churn_fill_fit(distribution, b->fit, targets[0]);
+    double second = ramp ? 0 : churn_fill_fit(distribution, b->fit, targets[1]);
     if (first < 0 || second < 0)
         return fail_with_last_error();
     if (!b->json && ramp)
@@ -394,7 +396,7 @@ int run_bench(const command *self, int argc, char **argv)
     benching b = {.repeats = 0};
     uint64_t threads = UINT64_MAX, repeats = UINT64_MAX; /* not asked for */
     const option_spec specs[] = {
-        {"fit", "F", "segregated (default), first or linear", OPTION_FIT, &b.fit},
+        {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &b.fit},
         {"threads", "N", "N threads share one memory; without: a bare space, one thread",
          OPTION_NUMBER, &threads},
         {"repeats", "N", "repeat the workload N times (default 5)", OPTION_NUMBER, &repeats},

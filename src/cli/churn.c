@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/result.h"
-#include "src/cli/workload.h"
-
-enum { SEEDS = 5, RAISE_EVERY = 100, FILL_STEPS = 100000 };
+enum { RAISE_EVERY = 100, FILL_STEPS = 100000, SAMPLES = 8 };
 #define VICTIM_SEED UINT64_C(0xABCDEF)
 #define GIB (UINT64_C(1) << 30)
 
@@ -45,15 +42,7 @@ static uint64_t draw_tex(rng *r)
     return rng_unit(r) < 1.0 / 3 ? size * 4 / 3 : size;
 }
 
-typedef struct distribution {
-    const char *name;
-    uint64_t seed;
-    uint64_t arena;
-    uint64_t unit; /* sizes are rounded up to it, and it is the alignment and the granule */
-    uint64_t (*draw)(rng *r);
-} distribution;
-
-static const distribution KNOWN[] = {
+static const churn_sizes KNOWN[] = {
     {"logu", 7001, GIB, 256, draw_logu},       {"bimod", 7002, GIB, 256, draw_bimod},
     {"small", 7003, GIB / 32, 16, draw_small}, {"mid", 7004, 8 * GIB, 256, draw_mid},
     {"pow2", 7005, GIB, 256, draw_pow2},       {"tex", 7006, 4 * GIB, 256, draw_tex},
@@ -66,7 +55,7 @@ const char *churn_name(size_t index)
     return index < KNOWN_COUNT ? KNOWN[index].name : NULL;
 }
 
-static const distribution *find(const char *name)
+const churn_sizes *churn_find(const char *name)
 {
     for (size_t i = 0; i < KNOWN_COUNT; i++)
         if (!strcmp(KNOWN[i].name, name))
@@ -74,41 +63,33 @@ static const distribution *find(const char *name)
     return NULL;
 }
 
-/* ---- one run ------------------------------------------------------------------------------ */
+/* ---- steps -------------------------------------------------------------------------------- */
+
+typedef struct live_range {
+    uint64_t handle, offset, size;
+} live_range;
 
 typedef struct churn {
-    const distribution *d;
-    quire_space *space;
+    const churn_sizes *d;
+    const churn_space *space;
     rng sizes, victims;
-    struct {
-        quire_range range;
-        uint64_t size;
-    } * live;
+    live_range *live;
     size_t count, room;
     uint64_t live_bytes;
 } churn;
 
-static bool begin(churn *c, const distribution *d, quire_fit fit, uint64_t seed)
+static bool begin(churn *c, const churn_sizes *d, uint64_t seed, const churn_space *space)
 {
-    *c = (churn){.d = d, .sizes = {seed}, .victims = {seed ^ VICTIM_SEED}};
-    quire_space_options options = {.fit = fit, .size = d->arena};
-    if (fit == QUIRE_FIT_SEGREGATED)
-        options.granule = d->unit;
+    *c = (churn){.d = d, .space = space, .sizes = {seed}, .victims = {seed ^ VICTIM_SEED}};
     c->room = d->arena / d->unit / 4 + 1; /* no distribution has smaller means than four units */
     c->live = calloc(c->room, sizeof *c->live);
-    return c->live && !quire_space_create(&options, &c->space);
-}
-
-static void end(churn *c)
-{
-    quire_space_destroy(&c->space);
-    free(c->live);
+    return c->live != NULL;
 }
 
 static void free_victim(churn *c)
 {
     size_t i = rng_below(&c->victims, c->count);
-    qi_ignore(quire_space_free(c->space, c->live[i].range));
+    c->space->free(c->space->state, c->live[i].handle);
     c->live_bytes -= c->live[i].size;
     c->live[i] = c->live[--c->count];
 }
@@ -119,57 +100,93 @@ static bool step(churn *c, double target)
     uint64_t unit = c->d->unit, size = (c->d->draw(&c->sizes) + unit - 1) / unit * unit;
     while (c->count && (double)(c->live_bytes + size) > target * (double)c->d->arena)
         free_victim(c);
-    quire_placement at;
-    if (c->count == c->room || quire_space_allocate(c->space, size, unit, 0, &at))
+    if (c->count == c->room)
         return false;
-    c->live[c->count].range = at.range;
-    c->live[c->count++].size = size;
+    live_range range = {.size = size};
+    range.handle = c->space->allocate(c->space->state, size, unit, &range.offset);
+    if (!range.handle)
+        return false;
+    c->live[c->count++] = range;
     c->live_bytes += size;
     return true;
 }
 
-static double ramp_once(const distribution *d, quire_fit fit, uint64_t seed)
+static double live_share(const churn *c)
 {
-    churn c;
-    double target = 0.5, reached = -1;
-    if (begin(&c, d, fit, seed)) {
-        uint64_t attempts = 0;
-        while (step(&c, target))
-            if (++attempts % RAISE_EVERY == 0 && target < 1.0)
-                target += 0.0001;
-        reached = (double)c.live_bytes / (double)d->arena;
-    }
-    end(&c);
-    return reached;
+    return (double)c->live_bytes / (double)c->d->arena;
 }
 
-double churn_ramp(const char *name, quire_fit fit)
-{
-    const distribution *d = find(name);
-    double sum = 0;
-    for (uint64_t k = 0; d && k < SEEDS; k++) {
-        double reached = ramp_once(d, fit, d->seed + 1000 * k);
-        if (reached < 0)
-            return -1;
-        sum += reached;
-    }
-    return d ? sum / SEEDS : -1;
-}
+/* ---- ramp --------------------------------------------------------------------------------- */
 
-double churn_fill(const char *name, quire_fit fit, double target)
+double churn_ramp(const churn_sizes *sizes, uint64_t seed, uint64_t most_steps,
+                  const churn_space *space)
 {
-    const distribution *d = find(name);
     churn c;
-    double failures = -1;
-    if (!d)
+    double target = 0.5;
+    if (!begin(&c, sizes, seed, space))
         return -1;
-    if (begin(&c, d, fit, d->seed)) {
-        failures = 0;
-        while ((double)c.live_bytes < (target - 0.005) * (double)d->arena && step(&c, target)) {
-        }
-        for (int i = 0; i < FILL_STEPS; i++)
-            failures += !step(&c, target);
+    uint64_t steps = 0;
+    while (steps != most_steps && step(&c, target))
+        if (++steps % RAISE_EVERY == 0 && target < 1.0)
+            target += 0.0001;
+    free(c.live);
+    return live_share(&c);
+}
+
+/* ---- fill --------------------------------------------------------------------------------- */
+
+static int compare_offsets(const void *one, const void *other)
+{
+    uint64_t a = ((const live_range *)one)->offset, b = ((const live_range *)other)->offset;
+    return (a > b) - (a < b);
+}
+
+/*
+ * 1 - largest gap / all gaps, from the offsets alone. Sorts a copy: the order of the live ranges
+ * decides who the next victim is.
+ */
+static double external_fragmentation(const churn *c)
+{
+    live_range *sorted = malloc((c->count + 1) * sizeof *sorted);
+    if (!sorted)
+        return 0;
+    memcpy(sorted, c->live, c->count * sizeof *sorted);
+    qsort(sorted, c->count, sizeof *sorted, compare_offsets);
+    sorted[c->count] = (live_range){.offset = c->d->arena};
+    uint64_t end = 0, largest = 0, total = 0;
+    for (size_t i = 0; i <= c->count; i++) {
+        uint64_t gap = sorted[i].offset > end ? sorted[i].offset - end : 0;
+        total += gap;
+        largest = gap > largest ? gap : largest;
+        end = sorted[i].offset + sorted[i].size;
     }
-    end(&c);
-    return failures < 0 ? -1 : failures * 1000 / FILL_STEPS;
+    free(sorted);
+    return total ? 1 - (double)largest / (double)total : 0;
+}
+
+bool churn_fill(const churn_sizes *sizes, double target, uint64_t most_steps,
+                const churn_space *space, churn_filled *out)
+{
+    churn c;
+    *out = (churn_filled){0};
+    if (!begin(&c, sizes, sizes->seed, space))
+        return false;
+    uint64_t steps = most_steps < FILL_STEPS ? most_steps : FILL_STEPS, failures = 0;
+    while ((double)c.live_bytes < (target - 0.005) * (double)sizes->arena && step(&c, target)) {
+    }
+    for (uint64_t i = 0; i < steps; i++) {
+        failures += !step(&c, target);
+        if (i >= steps / 2 && (i + 1) % (steps / (2 * SAMPLES) + 1) == 0) {
+            out->external += external_fragmentation(&c);
+            out->samples++;
+        }
+    }
+    if (out->samples)
+        out->external /= out->samples;
+    out->failures_per_1000 = (double)failures * 1000 / (double)steps;
+    while (step(&c, 2)) { /* a target above the whole arena: nothing is freed any more */
+    }
+    out->full = live_share(&c);
+    free(c.live);
+    return true;
 }

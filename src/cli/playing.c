@@ -50,5 +50,15 @@ int end_playing(playing *p, int code)
 
 const char *fit_text(quire_fit fit)
 {
-    return fit == QUIRE_FIT_FIRST ? "first" : fit == QUIRE_FIT_LINEAR ? "linear" : "segregated";
+    switch (fit) {
+    case QUIRE_FIT_SEGREGATED:
+        break;
+    case QUIRE_FIT_FIRST:
+        return "first";
+    case QUIRE_FIT_BUDDY:
+        return "buddy";
+    case QUIRE_FIT_LINEAR:
+        return "linear";
+    }
+    return "segregated";
 }

@@ -27,7 +27,7 @@ int begin_playing(const command *self, playing *p);
 /* Ends whatever was made; returns `code`, or EXIT_FAILED when something would not go. */
 int end_playing(playing *p, int code);
 
-/* "segregated", "first" */
+/* The name of a fit as --fit takes it. */
 const char *fit_text(quire_fit fit);
 
 #endif

@@ -86,7 +86,7 @@ typedef struct family {
     char letter;
     bool raw;
     uint32_t slots;
-    uint32_t warm_pairs; /* per slot */
+    uint32_t warm_pairs; /* per slot; rounds of c, training steps of e */
     uint64_t timed_pairs;
 } family;
 
@@ -161,7 +161,7 @@ static void make_fifo(workload *w, rng *r, const family *f)
 
 /* ---- a layered network -------------------------------------------------------------------- */
 
-enum { LAYERS = 48, TINY = 12, SAVED = 3, ITERATIONS = 120, DNN_SLOTS = 1024 };
+enum { LAYERS = 48, TINY = 12, SAVED = 3, DNN_SLOTS = 1024 };
 
 typedef struct layer {
     uint64_t weight, activation, workspace, tiny[TINY], saved[SAVED];
@@ -278,7 +278,7 @@ static void optimize(network *n)
     }
 }
 
-static void make_network(workload *w, rng *r, bool dynamic)
+static void make_network(workload *w, rng *r, bool dynamic, uint32_t iterations)
 {
     static const double scales[] = {1, 1, 1, .75, 1.25, .5};
     network n = {.w = w, .r = r, .scale = 1, .free_count = DNN_SLOTS};
@@ -286,7 +286,7 @@ static void make_network(workload *w, rng *r, bool dynamic)
         n.free_slots[i] = DNN_SLOTS - 1 - i;
     draw_layers(&n);
     start_network(&n);
-    for (int i = 0; i < ITERATIONS; i++) {
+    for (uint32_t i = 0; i < iterations; i++) {
         if (i == 2)
             w->timed_from = w->count;
         if (dynamic)
@@ -317,8 +317,13 @@ static const struct {
     {"c100k", 3001, {'c', false, 100000, 6, 0}},
     {"d1k", 4000, {'d', false, 1000, 2, 500000}},
     {"d100k", 4001, {'d', false, 100000, 2, 500000}},
-    {"e_dnn", 5001, {'e', false, 0, 0, 0}},
-    {"e_dyn", 5002, {'e', true, 0, 0, 0}},
+    {"e_dnn", 5001, {'e', false, 0, 120, 0}},
+    {"e_dyn", 5002, {'e', true, 0, 120, 0}},
+    /* shorter ones, for the smallest arena in which they run */
+    {"m_a4k", 6001, {'a', false, 4000, 6, 16000}},
+    {"m_b4k", 6002, {'b', false, 4000, 6, 16000}},
+    {"m_dnn", 5001, {'e', false, 0, 4, 0}},
+    {"m_dyn", 5002, {'e', true, 0, 12, 0}},
 };
 
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN };
@@ -346,7 +351,7 @@ static void make_family(workload *w, rng *r, const family *f)
     else if (f->letter == 'd')
         make_fifo(w, r, f);
     else if (f->letter == 'e')
-        make_network(w, r, f->raw);
+        make_network(w, r, f->raw, f->warm_pairs);
     else
         make_random(w, r, f);
 }

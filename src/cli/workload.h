@@ -7,6 +7,7 @@
  *   cN  last in, first out
  *   dN  first in, first out
  *   e_dnn, e_dyn  training steps of a layered network, fixed and changing sizes
+ *   m_*  short ones of a, b and e
  */
 #ifndef QUIRE_SRC_CLI_WORKLOAD_H
 #define QUIRE_SRC_CLI_WORKLOAD_H

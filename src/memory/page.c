@@ -187,16 +187,25 @@ static uint64_t coarsest(const quire_memory *memory, uint64_t alignment)
 }
 
 /* The bytes a page needs so that the request fits whatever the native base turns out to be. */
+static bool page_overflows(const quire_memory *memory, uint64_t size, uint64_t alignment,
+                           bool dedicated, uint64_t *total)
+{
+    uint64_t wanted = coarsest(memory, alignment),
+             base = memory->device->info.limits.page_alignment;
+    if (!base) /* pages come aligned as they are asked for */
+        base = coarsest(memory, memory->largest_alignment);
+    if (!dedicated)
+        return qi_space_region_overflows(memory->space, size, alignment, base, total);
+    return qi_align_up_overflows(size, memory->granule, total) ||
+           qi_add_overflows(*total, wanted > base ? wanted - base : 0, total);
+}
+
 static quire_result needed_size(const quire_memory *memory, uint64_t size, uint64_t alignment,
-                                uint64_t *needed)
+                                bool dedicated, uint64_t *needed)
 {
     const quire_device_info *info = &memory->device->info;
-    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
-    uint64_t base = info->limits.page_alignment, wanted = coarsest(memory, alignment);
-    uint64_t slack = base && wanted > base ? wanted - base : 0;
-    uint64_t total = 0;
-    if (qi_align_up_overflows(size, memory->granule, &total) ||
-        qi_add_overflows(total, slack, &total) ||
+    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size, total = 0;
+    if (page_overflows(memory, size, alignment, dedicated, &total) ||
         qi_align_up_overflows(total, page_unit(memory), &total) || total > heap)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                             "%b (%u bytes) asked: the heap of memory kind %u has %b in all", size,
@@ -322,7 +331,7 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
                           qi_page **out)
 {
     uint64_t needed = 0;
-    quire_result result = needed_size(memory, size, alignment, &needed);
+    quire_result result = needed_size(memory, size, alignment, dedicated, &needed);
     if (result)
         return result;
     qi_page *leaving = qi_pages_take_empty(memory, 0);

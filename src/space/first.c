@@ -259,8 +259,9 @@ static void first_remove_region(quire_space *space, uint32_t region)
 
 /* ---- creation, figures, walk, trim ------------------------------------------------------- */
 
-static quire_result first_init(quire_space *space)
+static quire_result first_init(quire_space *space, const quire_space_options *options)
 {
+    (void)options;
     qi_pool_init(&space->pool, sizeof(qi_first_node));
     return QUIRE_SUCCESS;
 }
@@ -316,6 +317,7 @@ const qi_fit qi_first_fit = {
     .default_granule = 1,
     .largest_granule = 1,
     .most_granules = UINT64_C(1) << 62,
+    .region_nodes = 2,
     .init = first_init,
     .finish = first_finish,
     .add_region = first_add_region,

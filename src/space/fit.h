@@ -25,10 +25,20 @@ typedef struct qi_fit qi_fit;
 
 /*
  * Invariant: region_bytes == live_bytes + padding_bytes + (sum of the free ranges), and free
- * neighbours of one region never touch.
+ * neighbours of one region never touch; those of the buddy fit do where they are no buddies.
  */
 struct quire_space {
     const qi_fit *fit;
+
+    /*
+     * The two calls that a program makes millions of, whole: of their arguments only space and
+     * placement are known to be there. qi_space_allocate and qi_space_free, which check, zero the
+     * placement on failure and call the fit, unless the fit's init puts its own ones here.
+     */
+    quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                             uint32_t how, quire_placement *placement);
+    quire_result (*free)(quire_space *space, quire_range range);
+
     uint64_t granule;
     uint64_t largest_alignment;
     uint64_t kind_mask; /* buffer_image_granularity - 1; 0: kinds may share */
@@ -39,11 +49,11 @@ struct quire_space {
     uint64_t padding_bytes;
     uint64_t live_count;
     uint64_t full_passes, full_pass_hits;
-    qi_region *regions; /* by number */
+    uint64_t most_looked_at; /* free ranges, by one bounded search */
+    qi_region *regions;      /* by number */
     uint32_t region_capacity;
     qi_line line;
-    qi_pool pool; /* of the fit's nodes: one per range, free or live, and one per region; in the
-                     linear fit one per live range */
+    qi_pool pool; /* of the fit's nodes: one per live range at least, see region_nodes */
     qi_host host;
 };
 
@@ -61,8 +71,10 @@ struct qi_fit {
     uint64_t largest_granule; /* bytes */
     uint64_t most_granules;   /* how far the line reaches */
     uint32_t most_regions;    /* at a time; 0: any number */
+    uint32_t region_nodes;    /* an empty region takes: its own and that of its free range; or 0 */
 
-    quire_result (*init)(quire_space *space);
+    bool has_segregated_options; /* least_fragmentation, deferred_coalescing */
+    quire_result (*init)(quire_space *space, const quire_space_options *options);
     void (*finish)(quire_space *space);
 
     /* The region's place and size are filled in; the fit makes it one free range. */
@@ -76,7 +88,7 @@ struct qi_fit {
 
     /*
      * Fails with NO_SPACE (without a sentence at QI_TRY), OUT_OF_HOST_MEMORY or
-     * TOO_MANY_ALLOCATIONS.
+     * TOO_MANY_ALLOCATIONS; writes the placement on success only.
      */
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                              uint32_t how, quire_placement *placement);
@@ -97,7 +109,19 @@ struct qi_fit {
 
     void (*clear)(quire_space *space);
     uint64_t (*largest_free)(const quire_space *space); /* bytes */
-    uint64_t (*free_count)(const quire_space *space);   /* free ranges */
+    uint64_t (*free_count)(const quire_space *space);   /* free ranges, as a walk tells them */
+
+    /*
+     * Of fits that serve a request with a block aligned to its own size: the bytes of that block,
+     * 0 when 64 bits cannot count them. NULL: ranges take whole granules.
+     */
+    uint64_t (*block_size)(const quire_space *space, uint64_t size);
+
+    /*
+     * Brings to an end what the fit put off, before anything but allocate and free is called. NULL:
+     * it puts nothing off.
+     */
+    void (*settle)(quire_space *space);
 
     /* Visits one region in address order; false when the visit ended the walk. */
     bool (*walk)(const quire_space *space, uint32_t region,
@@ -115,9 +139,10 @@ struct qi_fit {
 
 extern const qi_fit qi_segregated_fit;
 extern const qi_fit qi_first_fit;
+extern const qi_fit qi_buddy_fit;
 extern const qi_fit qi_linear_fit;
 
-/* Free ranges, told from the nodes in use, where each of them has one. */
+/* Free ranges, told from the nodes in use, of fits that have a node for each. */
 static inline uint64_t qi_space_free_count(const quire_space *space)
 {
     return qi_pool_used(&space->pool) - space->live_count - space->region_count;
@@ -130,18 +155,26 @@ static inline bool qi_space_is_region_node(const quire_space *space, uint32_t re
            space->regions[region].node == node;
 }
 
+/* The general form of the two calls, for any fit. */
+quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                               uint32_t how, quire_placement *placement);
+quire_result qi_space_free(quire_space *space, quire_range range);
+
 /* Visits one region that exists; false when the visit ended the walk. */
-static inline bool qi_space_walk_region(const quire_space *space, uint32_t region,
-                                        bool (*visit)(void *user, const quire_space_item *item),
-                                        void *user)
-{
-    return space->fit->walk(space, region, visit, user);
-}
+bool qi_space_walk_region(const quire_space *space, uint32_t region,
+                          bool (*visit)(void *user, const quire_space_item *item), void *user);
 
 /* The refusals that every fit gives, with the numbers of the case. */
 quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
                               uint32_t how);
 quire_result qi_space_damaged(const char *what, uint32_t node);
+
+/*
+ * The bytes of an empty region that surely holds the request when its base is a multiple of `base`,
+ * a power of two; true when they overflow.
+ */
+bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t alignment,
+                               uint64_t base, uint64_t *bytes);
 
 /* The largest region that surely has a place behind the last one, whatever its base. */
 uint64_t qi_space_line_left(const quire_space *space);

@@ -241,8 +241,9 @@ static bool linear_set_user(quire_space *space, uint32_t slot, uint32_t generati
 /* ---- creation and the region -------------------------------------------------------------- */
 
 /* Record 0 is there from the beginning: without a region it is one of size 0. */
-static quire_result linear_init(quire_space *space)
+static quire_result linear_init(quire_space *space, const quire_space_options *options)
 {
+    (void)options;
     qi_linear *l = qi_linear_of(space);
     qi_pool_init(&space->pool, sizeof *l->records);
     l->epoch = 1;

@@ -7,8 +7,7 @@
 
 static quire_result grow(qi_linear *l)
 {
-    uint32_t capacity = l->space.pool.capacity;
-    if (capacity > (QI_SLOT_COUNT - l->window) / 2)
+    if (qi_pool_next_capacity(&l->space.pool) > QI_SLOT_COUNT - l->window)
         return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
                             "the space has %u ranges, as many as it can number: %u slots are worn",
                             l->space.live_count, l->window);

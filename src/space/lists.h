@@ -9,6 +9,11 @@
 #include "src/base/bits.h"
 #include "src/space/segregated.h"
 
+/* For what the two hot calls are made of, and the general ones as well. */
+#define QI_ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* ---- numbers and rings --------------------------------------------------------------------- */
+
 static inline void qi_node_mark_free(qi_segregated *s, uint32_t node)
 {
     s->is_free[node / 64] |= UINT64_C(1) << node % 64;
@@ -47,7 +52,7 @@ static inline void qi_node_insert_after(qi_segregated *s, uint32_t place, uint32
     s->nodes[number].after = after;
     s->nodes[place].after = number;
     s->nodes[after].before = number;
-    s->nodes[number].region = s->nodes[place].region;
+    s->nodes[number].owner = qi_node_region(&s->nodes[place]);
 }
 
 static inline void qi_node_leave_ring(qi_segregated *s, uint32_t number)
@@ -57,100 +62,255 @@ static inline void qi_node_leave_ring(qi_segregated *s, uint32_t number)
     s->nodes[after].before = before;
 }
 
+/* ---- lists of free nodes ------------------------------------------------------------------- */
+
+/* A list and where a size stands in it. */
+typedef struct qi_list {
+    uint32_t number;
+    uint32_t fraction;
+} qi_list;
+
+static inline qi_list qi_list_for(const qi_segregated *s, uint32_t offset, uint32_t size)
+{
+    qi_class class = qi_class_of_range(size);
+    uint32_t bucket = (uint32_t)((uint64_t)offset >> s->bucket_shift); /* by up to 32 */
+    return (qi_list){(class.index << s->row_shift) + bucket, class.fraction};
+}
+
+/* Puts a node at the head of the list of its size and offset. */
+static inline void qi_node_link_to(qi_segregated *s, uint32_t number, qi_list list)
+{
+    qi_node *node = &s->nodes[number];
+    uint32_t old = s->heads[list.number];
+    node->back = QI_AT_HEAD | list.number;
+    node->next = old;
+    qi_node_set_fraction(node, list.fraction);
+    s->nodes[old].back = number; /* node 0 is scratch: no branch for an empty list */
+    s->heads[list.number] = number;
+    s->fractions[list.number] = (uint8_t)list.fraction;
+    uint64_t word = s->bits[list.number / 64];
+    s->bits[list.number / 64] = word | UINT64_C(1) << list.number % 64;
+    if (!word)
+        s->bit_words[list.number / 4096] |= UINT64_C(1) << list.number / 64 % 64;
+}
+
 static inline void qi_node_link(qi_segregated *s, uint32_t number)
 {
-    qi_node *node = &s->nodes[number];
-    qi_class class = qi_class_of_range(node->size);
-    uint32_t bucket = node->offset >> s->bucket_shift;
-    uint32_t list = class.index * QI_BUCKETS + bucket;
-    uint32_t old = s->heads[list];
-    node->back = QI_AT_HEAD | list;
-    node->next = old;
-    s->nodes[old].back = number; /* node 0 is scratch: no branch for an empty list */
-    s->heads[list] = number;
-    s->fractions[list] = (uint8_t) class.fraction;
-    s->masks[class.index] = (uint16_t)(s->masks[class.index] | 1u << bucket);
-    s->class_bits[class.index / 64] |= UINT64_C(1) << class.index % 64;
-    s->top_bits |= UINT64_C(1) << class.index / 64;
+    const qi_node *node = &s->nodes[number];
+    qi_node_link_to(s, number, qi_list_for(s, node->offset, node->size));
 }
 
-static inline void qi_list_forget(qi_segregated *s, uint32_t list)
+/*
+ * Takes the first node off a list. Whether the list ends with it is as good as random, so that its
+ * bit is cleared by arithmetic, not by a branch; that 64 lists end with it is rare.
+ */
+static inline void qi_head_unlink(qi_segregated *s, uint32_t list, uint32_t next)
 {
-    uint32_t class = list / QI_BUCKETS;
-    s->masks[class] = (uint16_t)(s->masks[class] & ~(1u << list % QI_BUCKETS));
-    if (s->masks[class])
-        return;
-    s->class_bits[class / 64] &= ~(UINT64_C(1) << class % 64);
-    if (!s->class_bits[class / 64])
-        s->top_bits &= ~(UINT64_C(1) << class / 64);
-}
-
-static inline void qi_node_unlink(qi_segregated *s, const qi_node *node)
-{
-    uint32_t next = node->next, back = node->back;
-    s->nodes[next].back = back;
-    if (!(back & QI_AT_HEAD)) {
-        s->nodes[back].next = next;
-        return;
-    }
-    uint32_t list = back & ~QI_AT_HEAD;
+    s->nodes[next].back = QI_AT_HEAD | list;
     s->heads[list] = next;
-    if (next)
-        s->fractions[list] = (uint8_t)qi_class_of_range(s->nodes[next].size).fraction;
-    else
-        qi_list_forget(s, list);
+    s->fractions[list] = qi_node_fraction(&s->nodes[next]);
+    uint64_t word = s->bits[list / 64] ^ (uint64_t)(next == 0) << list % 64;
+    s->bits[list / 64] = word;
+    if (!word)
+        s->bit_words[list / 4096] ^= UINT64_C(1) << list / 64 % 64;
 }
 
-/* Gives a listed node another place and size; in its list it stays where it can. */
-static inline void qi_node_move(qi_segregated *s, uint32_t number, uint32_t offset, uint32_t size)
+static inline void qi_node_unlink(qi_segregated *s, const qi_node *node, uint32_t back)
 {
-    qi_node *node = &s->nodes[number];
-    uint32_t old = qi_list_of(s, node->offset, node->size);
-    if (qi_list_of(s, offset, size) == old) {
-        node->offset = offset;
-        node->size = size;
-        if (node->back == (QI_AT_HEAD | old))
-            s->fractions[old] = (uint8_t)qi_class_of_range(size).fraction;
+    uint32_t next = node->next;
+    if (back & QI_AT_HEAD) {
+        qi_head_unlink(s, back & ~QI_AT_HEAD, next);
         return;
     }
-    qi_node_unlink(s, node);
+    s->nodes[next].back = back;
+    s->nodes[back].next = next;
+}
+
+/*
+ * Gives a listed node another place and size; at the head of its list it stays where it can. `back`
+ * is node.back, for those who know it.
+ */
+static inline void qi_node_move(qi_segregated *s, uint32_t number, uint32_t back, uint32_t offset,
+                                uint32_t size)
+{
+    qi_node *node = &s->nodes[number];
+    qi_list list = qi_list_for(s, offset, size);
     node->offset = offset;
     node->size = size;
-    qi_node_link(s, number);
+    if (back == (QI_AT_HEAD | list.number)) {
+        qi_node_set_fraction(node, list.fraction);
+        s->fractions[list.number] = (uint8_t)list.fraction;
+        return;
+    }
+    qi_node_unlink(s, node, back);
+    qi_node_link_to(s, number, list);
 }
 
-/* The lowest class from `class` on that has a node, or QI_CLASS_LIMIT. */
-static inline uint32_t qi_next_class(const qi_segregated *s, uint32_t class)
+/* ---- the direct choice --------------------------------------------------------------------- */
+
+/* The lowest list from `list` on that has a node, or QI_NO_LIST. */
+static inline uint32_t qi_next_list(const qi_segregated *s, uint32_t list)
 {
-    uint32_t word = class / 64;
-    if (word >= QI_CLASS_LIMIT / 64)
-        return QI_CLASS_LIMIT;
-    uint64_t bits = s->class_bits[word] & ~UINT64_C(0) << class % 64;
+    uint32_t word = list / 64;
+    uint64_t bits = s->bits[word] & ~UINT64_C(0) << list % 64;
     if (!bits) {
-        uint64_t words = s->top_bits & ~UINT64_C(1) << word;
-        if (!words)
-            return QI_CLASS_LIMIT;
-        word = qi_lowest_bit(words);
-        bits = s->class_bits[word];
+        uint32_t group = ++word / 64;
+        uint64_t words = s->bit_words[group] & ~UINT64_C(0) << word % 64;
+        while (!words) {
+            if (++group == sizeof s->bit_words / sizeof *s->bit_words)
+                return QI_NO_LIST;
+            words = s->bit_words[group];
+        }
+        word = group * 64 + qi_lowest_bit(words);
+        bits = s->bits[word];
     }
     return word * 64 + qi_lowest_bit(bits);
 }
 
-/* A node of at least `size` granules without looking at any node; 0 when none is known. */
-static inline uint32_t qi_pick_free(const qi_segregated *s, uint32_t size)
+/* The lowest class from `class` on that has a node, or one that no size has. */
+static inline uint32_t qi_next_class(const qi_segregated *s, uint32_t class)
 {
-    qi_class class = qi_class_of_request(size);
-    if (class.index >= s->class_count)
-        return 0;
-    const uint8_t *fractions = s->fractions + class.index * QI_BUCKETS;
-    uint32_t buckets = s->masks[class.index] & qi_buckets_at_least(fractions, class.fraction);
-    if (!buckets) {
-        class.index = qi_next_class(s, class.index + 1);
-        if (class.index == QI_CLASS_LIMIT)
-            return 0;
-        buckets = s->masks[class.index];
+    uint32_t list = class << s->row_shift;
+    return list < s->list_count ? qi_next_list(s, list) >> s->row_shift : QI_NO_LIST;
+}
+
+/* Whether less than a quarter is free. */
+static inline bool qi_space_is_tight(const quire_space *space)
+{
+    return space->live_bytes >= space->region_bytes / 4 * 3;
+}
+
+/* The buckets of a class that have nodes, a bit each. */
+static inline uint32_t qi_buckets_of(const qi_segregated *s, uint32_t class)
+{
+    uint32_t row = class << s->row_shift;
+    return (uint32_t)(s->bits[row / 64] >> row % 64) & s->row_mask;
+}
+
+/* The list in this class whose first node is known to suffice, the lowest one; or QI_NO_LIST. */
+static inline uint32_t qi_pick_in_class(const qi_segregated *s, qi_class class)
+{
+    uint32_t row = class.index << s->row_shift;
+    if (row >= s->list_count)
+        return QI_NO_LIST;
+    uint32_t buckets =
+        qi_buckets_of(s, class.index) & qi_buckets_at_least(s->fractions + row, class.fraction);
+    return buckets ? row + qi_lowest_bit(buckets) : QI_NO_LIST;
+}
+
+/* The lowest list of the lowest class above, where every node suffices; or QI_NO_LIST. */
+static inline uint32_t qi_pick_above(const qi_segregated *s, qi_class class)
+{
+    uint32_t row = (class.index + 1) << s->row_shift;
+    return row < s->list_count ? qi_next_list(s, row) : QI_NO_LIST;
+}
+
+/* ---- what allocations and frees are made of ------------------------------------------------ */
+
+/* The whole free node becomes live, or a fresh one in its place if its number is used up. */
+static inline uint32_t qi_node_take_whole(qi_segregated *s, uint32_t found, uint32_t back)
+{
+    qi_node_unlink(s, &s->nodes[found], back);
+    qi_node_mark_taken(s, found);
+    s->nodes[found].owner = qi_node_region(&s->nodes[found]);
+    if (s->nodes[found].generation <= QI_LAST_GENERATION)
+        return found;
+    uint32_t live = qi_node_take(s);
+    qi_node_insert_after(s, found, live);
+    s->nodes[live].offset = s->nodes[found].offset;
+    s->nodes[live].size = s->nodes[found].size;
+    qi_node_leave_ring(s, found);
+    qi_node_give(s, found);
+    return live;
+}
+
+/* Cuts [start, start + size) out of a free node, whose back is given; needs two spare numbers. */
+QI_ALWAYS_INLINE uint32_t qi_node_carve(qi_segregated *s, uint32_t found, uint32_t back,
+                                        uint32_t start, uint32_t size)
+{
+    const qi_node *free_node = &s->nodes[found];
+    uint32_t offset = free_node->offset, padding = start - offset;
+    uint32_t slack = free_node->size - padding - size;
+    if (!padding && !slack)
+        return qi_node_take_whole(s, found, back);
+    uint32_t live = qi_node_take(s);
+    s->nodes[live].offset = start;
+    s->nodes[live].size = size;
+    if (!padding) {
+        qi_node_insert_after(s, free_node->before, live);
+        qi_node_move(s, found, back, start + size, slack);
+        return live;
     }
-    return s->heads[class.index * QI_BUCKETS + qi_lowest_bit(buckets)];
+    qi_node_insert_after(s, found, live);
+    qi_node_move(s, found, back, offset, padding);
+    if (slack) {
+        uint32_t rest = qi_node_take(s);
+        qi_node_insert_after(s, live, rest);
+        s->nodes[rest].offset = start + size;
+        s->nodes[rest].size = slack;
+        qi_node_mark_free(s, rest);
+        qi_node_link(s, rest);
+    }
+    return live;
+}
+
+/* A carved node begins to live: a new generation, the caller's value, the figures, the answer. */
+static inline void qi_node_begin(qi_segregated *s, uint32_t number, uint32_t start, uint32_t size,
+                                 uint64_t user, quire_placement *out)
+{
+    qi_node *node = &s->nodes[number];
+    uint64_t bytes = size * s->space.granule; /* cheaper than a shift by a variable */
+    uint32_t region = qi_node_region(node);
+    node->generation++;
+    node->next = (uint32_t)user;
+    node->back = (uint32_t)(user >> 32);
+    s->space.live_count++;
+    s->space.live_bytes += bytes;
+    *out = (quire_placement){
+        .range.id = qi_handle(s->space.tag, node->generation, number),
+        .region = region,
+        .offset = start * s->space.granule - s->space.regions[region].start,
+        .size = bytes,
+        .user = user,
+    };
+}
+
+/* The other way round: a live node is live no more, in the figures too. */
+static inline void qi_node_end(qi_segregated *s, uint32_t number)
+{
+    s->nodes[number].generation++;
+    s->space.live_count--;
+    s->space.live_bytes -= s->nodes[number].size * s->space.granule;
+}
+
+/* Makes a range that is no longer live free: merged into a free neighbour, or listed itself. */
+QI_ALWAYS_INLINE void qi_node_free(qi_segregated *s, uint32_t number)
+{
+    qi_node *node = &s->nodes[number];
+    uint32_t before = node->before, after = node->after;
+    bool low = qi_node_is_free(s, before), high = qi_node_is_free(s, after);
+    if (!low && !high) {
+        qi_node_mark_free(s, number);
+        qi_node_link(s, number);
+        return;
+    }
+    qi_node_leave_ring(s, number);
+    qi_node_give(s, number);
+    uint32_t size = node->size;
+    if (!low) {
+        qi_node *above = &s->nodes[after];
+        qi_node_move(s, after, above->back, node->offset, size + above->size);
+        return;
+    }
+    size += s->nodes[before].size;
+    if (high) {
+        size += s->nodes[after].size;
+        qi_node_unlink(s, &s->nodes[after], s->nodes[after].back);
+        qi_node_mark_taken(s, after);
+        qi_node_leave_ring(s, after);
+        qi_node_give(s, after);
+    }
+    qi_node_move(s, before, s->nodes[before].back, s->nodes[before].offset, size);
 }
 
 #endif

@@ -5,8 +5,11 @@
 
 #include "src/base/result.h"
 
-/* Small enough that a space with ten ranges costs one kilobyte or two. */
-enum { FIRST_CAPACITY = 32 };
+/*
+ * Small enough that a space with ten ranges costs one kilobyte or two; doubled while that is little
+ * and grown by a sixteenth from then on, so that large spaces do not pay for twice their nodes.
+ */
+enum { FIRST_CAPACITY = 32, DOUBLED_BELOW = 1024, GROWTH = 16, ROUNDED_TO = 64 };
 
 /*
  * All numbers beyond the array start from one generation, so that forgetting one that is nearly
@@ -36,10 +39,25 @@ static void set_first_generations(qi_pool *pool, uint32_t from)
         item_at(pool, i)->generation = pool->first_generation;
 }
 
+static uint32_t capacity_after(uint32_t capacity)
+{
+    if (!capacity)
+        return FIRST_CAPACITY;
+    if (capacity < DOUBLED_BELOW)
+        return capacity * 2;
+    uint32_t larger = capacity + capacity / GROWTH + ROUNDED_TO - 1;
+    larger -= larger % ROUNDED_TO;
+    return larger < QI_SLOT_COUNT ? larger : QI_SLOT_COUNT;
+}
+
+uint32_t qi_pool_next_capacity(const qi_pool *pool)
+{
+    return capacity_after(pool->capacity);
+}
+
 quire_result qi_pool_grow(qi_pool *pool, qi_host *host)
 {
-    uint32_t old = pool->capacity;
-    uint32_t capacity = old ? old * 2 : FIRST_CAPACITY;
+    uint32_t old = pool->capacity, capacity = capacity_after(old);
     if (old >= QI_SLOT_COUNT)
         return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
                             "the space has %u ranges, as many as it can number", old);
@@ -111,7 +129,7 @@ void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *, uin
         top--;
     uint32_t capacity = FIRST_CAPACITY;
     while (capacity < top)
-        capacity *= 2;
+        capacity = capacity_after(capacity);
     pool->keeper = capacity >= pool->capacity ? top - 1 : 0;
     if (capacity >= pool->capacity)
         return;

@@ -42,6 +42,9 @@ void qi_pool_finish(qi_pool *pool, qi_host *host);
  */
 QUIRE_MUST_USE quire_result qi_pool_grow(qi_pool *pool, qi_host *host);
 
+/* What the next growth makes of the array, in nodes. */
+uint32_t qi_pool_next_capacity(const qi_pool *pool);
+
 /*
  * Shrinks the array to the highest number in use, told by `in_use`. Numbers beyond it are forgotten
  * and start above the highest generation of them all when they come again; one that is so worn that

@@ -1,19 +1,21 @@
 /*
- * segregated.h - the records of the segregated fit, shared by its algorithm (segregated.c) and its
- * checker (segregated_check.c).
+ * segregated.h - the records of the segregated fit, shared by its algorithm (segregated.c), its
+ * rare half (segregated_region.c) and its checker (segregated_check.c).
  *
  * Every range, free or live, is a node; the nodes of a region form a ring in address order, closed
  * by a node that stands for the region itself and has size 0. Free nodes are also in a list: one
- * list per size class and address bucket, where a bucket is a sixteenth of the line in use.
- * Numbers, not pointers, name nodes; 0 is none.
+ * list per size class and address bucket, where a bucket is a share of the line in use. A class has
+ * 1, 4 or 16 buckets, the more the more nodes there are. Numbers, not pointers, name nodes; 0 is
+ * none.
  *
  * Invariants:
  *  - node.offset + node.size == offset of the next node of its ring, or the end of the region
  *  - no two neighbours are both free
- *  - a free node is in the list heads[class * 16 + bucket] of its size and offset, and
+ *  - a free node is in the list heads[class << row_shift | bucket] of its size and offset, and
  *    fractions[list] is the fraction of the first node of that list
- *  - masks[class] has the bit of each list that is not empty, class_bits the bit of each mask that
- *    is not 0, and top_bits the bit of each word of class_bits that is not 0
+ *  - bits has the bit of each list that is not empty, and bit_words the bit of each word of bits
+ *    that is not 0
+ *  - with kinds kept apart: a stretch of the granularity holds live ranges of one kind only
  */
 #ifndef QUIRE_SRC_SPACE_SEGREGATED_H
 #define QUIRE_SRC_SPACE_SEGREGATED_H
@@ -30,26 +32,42 @@ typedef struct qi_node {
     uint32_t size;       /* granules; 0 in the node that stands for a region */
     uint32_t before;     /* neighbour below in the region's ring */
     uint32_t after;      /* neighbour above */
-    uint32_t region;
-    uint32_t back; /* free: the node or, with QI_AT_HEAD, the list that points here.
+    uint32_t owner;      /* the region's number; of a live range with its kind, of a free one with
+                            its fraction: see below */
+    uint32_t back;       /* free: the node or, with QI_AT_HEAD, the list that points here.
                       live: high half of the user's value */
 } qi_node;
 
+/* Free ranges that one bounded search looks at, at most; aligned, refused or not. */
+enum { QI_MOST_LOOKED_AT = 90 };
+
+#define QI_NO_LIST UINT32_MAX
 #define QI_AT_HEAD UINT32_C(0x80000000)
 
+/* Words of bits for all lists there can be, with one more to start a search in. */
+enum { QI_MOST_BIT_WORDS = QI_CLASS_LIMIT * QI_MOST_BUCKETS / 64 + 1 };
+
+enum { QI_WAITING = 32 };
+
 typedef struct qi_segregated {
-    quire_space space; /* first: the part all fits share */
-    qi_node *nodes;    /* pool.items */
-    uint64_t *is_free; /* bit per node: testing a neighbour does not touch its node */
-    uint32_t *heads;   /* first node per list */
-    uint8_t *fractions;
-    uint16_t *masks; /* bit per bucket that has nodes, per class */
+    quire_space space;  /* first: the part all fits share */
+    qi_node *nodes;     /* pool.items */
+    uint64_t *is_free;  /* bit per node: testing a neighbour does not touch its node */
+    uint64_t *bits;     /* bit per list that has nodes; one block with the two below */
+    uint32_t *heads;    /* first node per list */
+    uint8_t *fractions; /* per list, and 16 more to read beyond the last */
     uint32_t granule_shift;
     uint32_t bucket_shift;  /* granule offset >> bucket_shift is the bucket */
-    uint32_t class_count;   /* classes the tables reach, a multiple of 64 */
+    uint32_t row_shift;     /* 1 << row_shift buckets a class */
+    uint32_t row_mask;      /* a bit for each of them */
+    uint32_t list_count;    /* lists the tables reach, 32 classes or a multiple */
     uint32_t free_capacity; /* bits in is_free */
-    uint64_t top_bits;
-    uint64_t class_bits[QI_CLASS_LIMIT / 64];
+    uint32_t kind_mask;     /* granules of the granularity - 1, where kinds are kept apart */
+    uint32_t close_size;    /* granules from which a tight place is looked for */
+    uint32_t tail_size;     /* granules from which a request is cut from a range's upper end */
+    uint32_t *waiting; /* QI_WAITING freed nodes not yet merged, 0: none; NULL: not asked for */
+    uint32_t waited;   /* counts them all; the oldest is at its place */
+    uint64_t bit_words[QI_MOST_BIT_WORDS / 64 + 1];
 } qi_segregated;
 
 static inline qi_segregated *qi_segregated_of(quire_space *space)
@@ -67,10 +85,33 @@ static inline bool qi_node_is_free(const qi_segregated *s, uint32_t node)
     return (s->is_free[node / 64] >> node % 64 & 1) != 0;
 }
 
-/* The list in which a free range belongs. */
-static inline uint32_t qi_list_of(const qi_segregated *s, uint32_t offset, uint32_t size)
+/*
+ * node.owner, from its lowest bit: 23 bits region, 1 bit kind of a live range (1: an image of
+ * optimal tiling), 8 bits fraction of a listed one, kept here so that nobody computes it again.
+ */
+enum { QI_REGION_BITS = 23 };
+
+#define QI_MOST_REGIONS (UINT32_C(1) << QI_REGION_BITS)
+#define QI_OPTIMAL_MARK QI_MOST_REGIONS
+
+static inline uint32_t qi_node_region(const qi_node *node)
 {
-    return qi_class_of_range(size).index * QI_BUCKETS + (offset >> s->bucket_shift);
+    return node->owner & (QI_MOST_REGIONS - 1);
+}
+
+static inline bool qi_node_is_optimal(const qi_node *node)
+{
+    return (node->owner & QI_OPTIMAL_MARK) != 0;
+}
+
+static inline uint8_t qi_node_fraction(const qi_node *node)
+{
+    return (uint8_t)(node->owner >> (QI_REGION_BITS + 1));
+}
+
+static inline void qi_node_set_fraction(qi_node *node, uint32_t fraction)
+{
+    node->owner = qi_node_region(node) | fraction << (QI_REGION_BITS + 1);
 }
 
 static inline uint64_t qi_node_user(const qi_node *node)
@@ -84,8 +125,21 @@ QUIRE_MUST_USE quire_result qi_segregated_reserve(qi_segregated *s, uint32_t cou
 /* Fills in where a node lies; range and user mean something for a live one only. */
 void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_placement *out);
 
-/* The rare entries of the fit's table, as fit.h wants them. */
-quire_result qi_segregated_init(quire_space *space);
+/* What a space calls where its options leave all as usual; see fit.h. */
+quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
+                                         uint64_t user, uint32_t how, quire_placement *placement);
+quire_result qi_segregated_fast_free(quire_space *space, quire_range range);
+
+/* With s->waiting: lets a claimed node wait, and merges the one that waited longest. */
+void qi_segregated_put_off(qi_segregated *s, uint32_t number);
+
+/* Merges all that waits. */
+void qi_segregated_settle(quire_space *space);
+
+/* The entries of the fit's table that are not in segregated.c, as fit.h wants them. */
+quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
+                                    uint64_t user, uint32_t how, quire_placement *placement);
+quire_result qi_segregated_init(quire_space *space, const quire_space_options *options);
 void qi_segregated_finish(quire_space *space);
 quire_result qi_segregated_add_region(quire_space *space, uint32_t number);
 bool qi_segregated_region_is_empty(const quire_space *space, uint32_t region);

@@ -2,11 +2,15 @@
  * segregated_check.c - verifies every record of a segregated space against the invariants written
  * in segregated.h. Reads only; may be given damaged records, so that nothing is followed unchecked.
  */
+#include <string.h>
+
 #include "src/base/bits.h"
-#include "src/space/segregated.h"
+#include "src/space/lists.h"
 
 typedef struct count {
     uint64_t live, free, live_granules, free_granules;
+    uint64_t last_end; /* of the live range below, granules; 0 at the start of a region */
+    bool last_optimal;
 } count;
 
 static bool is_number(const qi_segregated *s, uint32_t number)
@@ -17,9 +21,25 @@ static bool is_number(const qi_segregated *s, uint32_t number)
 /* Whether the tables are there and as large as the checks below take them to be. */
 static bool tables_are_sound(const qi_segregated *s)
 {
+    if ((s->row_shift != 0 && s->row_shift != 2 && s->row_shift != 4) ||
+        s->row_mask != (1u << (1u << s->row_shift)) - 1)
+        return false;
     return s->nodes == s->space.pool.items && s->free_capacity >= s->space.pool.capacity &&
-           s->class_count <= QI_CLASS_LIMIT && s->class_count % 64 == 0 && s->granule_shift < 64 &&
-           UINT64_C(1) << s->granule_shift == s->space.granule && s->bucket_shift < 32;
+           s->list_count <= (uint32_t)QI_CLASS_LIMIT << s->row_shift && s->list_count % 32 == 0 &&
+           s->granule_shift < 64 && UINT64_C(1) << s->granule_shift == s->space.granule &&
+           s->bucket_shift <= 32 && s->kind_mask == s->space.kind_mask >> s->granule_shift;
+}
+
+/* No stretch holds live ranges of both kinds, and no other node has a kind. */
+static bool kind_is_sound(const qi_segregated *s, const qi_node *node, count *seen)
+{
+    if (!(node->generation & 1) || !s->kind_mask)
+        return !qi_node_is_optimal(node);
+    bool shares = seen->last_end > (node->offset & ~(uint64_t)s->kind_mask);
+    bool differs = qi_node_is_optimal(node) != seen->last_optimal;
+    seen->last_end = (uint64_t)node->offset + node->size;
+    seen->last_optimal = qi_node_is_optimal(node);
+    return !shares || !differs;
 }
 
 static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uint32_t before,
@@ -30,12 +50,16 @@ static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uin
     if (node->before != before || !is_number(s, node->after) ||
         s->nodes[node->after].before != number)
         return qi_space_damaged("a neighbour does not point back", number);
-    if (node->region != region)
+    uint32_t fraction = is_free ? qi_node_fraction(node) : 0; /* check_list knows which */
+    uint32_t kind = node->owner & QI_OPTIMAL_MARK;
+    if (node->owner != (region | kind | fraction << (QI_REGION_BITS + 1)))
         return qi_space_damaged("a range is in the ring of another region", number);
     if (is_free == is_live || node->size == 0)
         return qi_space_damaged("a range is neither free nor live, or both", number);
     if (is_free && qi_node_is_free(s, node->after))
         return qi_space_damaged("two free neighbours touch", number);
+    if (!kind_is_sound(s, node, seen))
+        return qi_space_damaged("ranges of different kind share a stretch", number);
     *(is_free ? &seen->free : &seen->live) += 1;
     *(is_free ? &seen->free_granules : &seen->live_granules) += node->size;
     return QUIRE_SUCCESS;
@@ -46,7 +70,7 @@ static bool is_region_node(const qi_segregated *s, uint32_t region, uint32_t num
     if (!is_number(s, number))
         return false;
     const qi_node *node = &s->nodes[number];
-    return node->size == 0 && node->region == region && !(node->generation & 1) &&
+    return node->size == 0 && node->owner == region && !(node->generation & 1) &&
            !qi_node_is_free(s, number);
 }
 
@@ -57,6 +81,7 @@ static quire_result check_ring(const qi_segregated *s, uint32_t region, count *s
     if (!is_region_node(s, region, own))
         return qi_space_damaged("a region has no node of its own", own);
     uint64_t offset = place->start >> s->granule_shift;
+    seen->last_end = 0;
     for (uint32_t i = s->nodes[own].after; i != own; i = s->nodes[i].after) {
         if (!is_number(s, i) || s->nodes[i].offset != offset)
             return qi_space_damaged("a range does not begin where its neighbour ends", i);
@@ -68,7 +93,7 @@ static quire_result check_ring(const qi_segregated *s, uint32_t region, count *s
     }
     if (offset << s->granule_shift != place->start + place->size)
         return qi_space_damaged("the ranges of a region do not fill it", own);
-    if ((offset - 1) >> s->bucket_shift >= QI_BUCKETS)
+    if ((offset - 1) >> s->bucket_shift >> s->row_shift)
         return qi_space_damaged("a region ends behind the last address bucket", own);
     return QUIRE_SUCCESS;
 }
@@ -80,46 +105,44 @@ static quire_result check_list(const qi_segregated *s, uint32_t list, uint64_t *
         if (!is_number(s, i) || !qi_node_is_free(s, i) || s->nodes[i].back != back)
             return qi_space_damaged("a list holds what is not free or not linked back", i);
         const qi_node *node = &s->nodes[i];
-        if (qi_list_of(s, node->offset, node->size) != list)
+        if (qi_list_for(s, node->offset, node->size).number != list)
             return qi_space_damaged("a free range is in the list of another size or place", i);
         uint32_t fraction = qi_class_of_range(node->size).fraction;
-        if (back & QI_AT_HEAD && s->fractions[list] != fraction)
-            return qi_space_damaged("the fraction of a list is not its first range's", i);
+        if (qi_node_fraction(node) != fraction ||
+            (back & QI_AT_HEAD && s->fractions[list] != fraction))
+            return qi_space_damaged("a fraction is not that of the range's size", i);
         if (++*listed > s->space.pool.top)
             return qi_space_damaged("a list runs in a circle", i);
         back = i;
     }
-    bool marked = s->masks[list / QI_BUCKETS] >> list % QI_BUCKETS & 1;
+    bool marked = s->bits[list / 64] >> list % 64 & 1;
     if (marked != (s->heads[list] != 0))
-        return qi_space_damaged("a bucket is marked wrongly", s->heads[list]);
+        return qi_space_damaged("a list is marked wrongly", s->heads[list]);
     return QUIRE_SUCCESS;
 }
 
 static quire_result check_lists(const qi_segregated *s, uint64_t *listed)
 {
-    for (uint32_t class = 0; class < s->class_count; class ++) {
-        for (uint32_t bucket = 0; bucket < QI_BUCKETS; bucket++) {
-            quire_result result = check_list(s, class * QI_BUCKETS + bucket, listed);
-            if (result)
-                return result;
-        }
-        bool marked = s->class_bits[class / 64] >> class % 64 & 1;
-        if (marked != (s->masks[class] != 0))
-            return qi_space_damaged("a class is marked wrongly", class);
+    for (uint32_t list = 0; list < s->list_count; list++) {
+        quire_result result = check_list(s, list, listed);
+        if (result)
+            return result;
     }
-    uint64_t words = 0;
-    for (uint32_t word = 0; word < QI_CLASS_LIMIT / 64; word++)
-        words |= (uint64_t)(s->class_bits[word] != 0) << word;
-    bool beyond = words >> (s->class_count / 64); /* classes that the tables do not reach */
-    if (beyond || s->top_bits != words)
-        return qi_space_damaged("a word of classes is marked wrongly", 0);
+    uint64_t words[QI_MOST_BIT_WORDS / 64 + 1] = {0};
+    if (s->list_count) /* the last word may reach further than the lists */
+        for (uint32_t word = 0; word <= s->list_count / 64; word++)
+            words[word / 64] |= (uint64_t)(s->bits[word] != 0) << word % 64;
+    if (s->list_count && s->bits[s->list_count / 64] >> s->list_count % 64)
+        return qi_space_damaged("a list that is not there is marked", s->list_count);
+    if (memcmp(words, s->bit_words, sizeof words))
+        return qi_space_damaged("a word of lists is marked wrongly", 0);
     return QUIRE_SUCCESS;
 }
 
 static uint64_t count_marked_free(const qi_segregated *s)
 {
     uint64_t marked = 0;
-    for (uint32_t word = 0; word < s->free_capacity / 64; word++)
+    for (uint32_t word = 0; word < (s->free_capacity + 63) / 64; word++)
         marked += qi_count_bits(s->is_free[word]);
     return marked;
 }

@@ -9,28 +9,117 @@
 #include "src/base/result.h"
 #include "src/space/lists.h"
 
-static quire_result grow_free_bits(qi_segregated *s, uint32_t capacity)
+enum {
+    CLOSE_BYTES = 1024 << 10, /* from here on a tight place is worth a look */
+    TAIL_BYTES = 64 << 10,    /* from here on the upper end is taken, where asked for */
+    FEW_NODES = 64,           /* up to here a class has 1 bucket, */
+    SOME_NODES = 512,         /* up to here 4, and 16 above */
+    CLASSES_ROUNDED_TO = 32,  /* a power of two of sizes */
+    LOOK_FOR_LARGEST = 1024,  /* nodes */
+};
+
+/* ---- tables ------------------------------------------------------------------------------- */
+
+static uint32_t words_for(uint32_t bits)
 {
-    if (capacity <= s->free_capacity)
-        return QUIRE_SUCCESS;
-    uint64_t *bits = qi_host_resize(&s->space.host, s->is_free, s->free_capacity / 64,
-                                    capacity / 64, sizeof *bits);
-    if (!bits)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the free bits of %u ranges", capacity);
-    s->is_free = bits;
-    s->free_capacity = capacity;
-    return QUIRE_SUCCESS;
+    return (bits + 63) / 64;
 }
 
-/* Makes `count` numbers spare, so that what follows cannot fail half way. */
+static bool resize_free_bits(qi_segregated *s, uint32_t capacity)
+{
+    uint64_t *bits = qi_host_resize(&s->space.host, s->is_free, words_for(s->free_capacity),
+                                    words_for(capacity), sizeof *bits);
+    if (!bits)
+        return false;
+    s->is_free = bits;
+    s->free_capacity = capacity;
+    return true;
+}
+
+/* Bits, heads and fractions in one block. */
+static uint64_t table_bytes(uint32_t lists)
+{
+    return (lists / 64 + 1) * sizeof(uint64_t) + lists * (sizeof(uint32_t) + 1) + QI_MOST_BUCKETS;
+}
+
+/* Puts every free node in its list, the tables being empty. */
+static void link_all(qi_segregated *s)
+{
+    for (uint32_t i = s->space.pool.top; i-- > 1;)
+        if (qi_node_is_free(s, i))
+            qi_node_link(s, i);
+}
+
+/* Gives the tables another shape. On failure nothing changed, and no error is set. */
+static bool reshape_tables(qi_segregated *s, uint32_t classes, uint32_t row_shift,
+                           uint32_t bucket_shift)
+{
+    qi_host *host = &s->space.host;
+    uint32_t lists = classes << row_shift;
+    uint64_t *bits = qi_host_allocate(host, table_bytes(lists), 1);
+    if (!bits)
+        return false;
+    qi_host_release(host, s->bits, table_bytes(s->list_count), 1);
+    s->bits = bits;
+    s->heads = (uint32_t *)(bits + lists / 64 + 1);
+    s->fractions = (uint8_t *)(s->heads + lists);
+    s->list_count = lists;
+    s->row_shift = row_shift;
+    s->row_mask = (1u << (1u << row_shift)) - 1;
+    s->bucket_shift = bucket_shift;
+    memset(s->bit_words, 0, sizeof s->bit_words);
+    link_all(s);
+    return true;
+}
+
+/* Fills the tables anew after the buckets became wider. */
+static void relink(qi_segregated *s, uint32_t bucket_shift)
+{
+    memset(s->bits, 0, table_bytes(s->list_count));
+    memset(s->bit_words, 0, sizeof s->bit_words);
+    s->bucket_shift = bucket_shift;
+    link_all(s);
+}
+
+/* The smallest shift by which the line in use, `extent` granules, has 1 << row_shift buckets. */
+static uint32_t bucket_shift_for(uint64_t extent, uint32_t row_shift)
+{
+    uint32_t shift = 0;
+    while (extent && (extent - 1) >> shift >= UINT32_C(1) << row_shift)
+        shift++;
+    return shift;
+}
+
+static uint32_t row_shift_for(uint32_t nodes)
+{
+    if (nodes <= FEW_NODES)
+        return 0;
+    return nodes <= SOME_NODES ? 2 : 4;
+}
+
+static uint64_t line_extent(const qi_segregated *s)
+{
+    return qi_line_extent(&s->space.line) >> s->granule_shift;
+}
+
+/* Buckets for so many nodes. The nodes that are linked anew for it are few, or it is a trim. */
+static bool adapt_rows(qi_segregated *s, uint32_t capacity)
+{
+    uint32_t row_shift = row_shift_for(capacity), classes = s->list_count >> s->row_shift;
+    if (!classes || row_shift == s->row_shift)
+        return true;
+    return reshape_tables(s, classes, row_shift, bucket_shift_for(line_extent(s), row_shift));
+}
+
 quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count)
 {
     while (s->space.pool.spare < count) {
-        uint32_t capacity = s->space.pool.capacity ? s->space.pool.capacity * 2 : 64;
-        quire_result result = grow_free_bits(s, capacity);
-        if (!result)
-            result = qi_pool_grow(&s->space.pool, &s->space.host);
+        uint32_t capacity = qi_pool_next_capacity(&s->space.pool);
+        if ((capacity > s->free_capacity && !resize_free_bits(s, capacity)) ||
+            !adapt_rows(s, capacity))
+            return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                                "no host memory for the tables of %u ranges", capacity);
+        quire_result result = qi_pool_grow(&s->space.pool, &s->space.host);
         if (result)
             return result;
         s->nodes = s->space.pool.items;
@@ -40,62 +129,27 @@ quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count)
 
 /* ---- regions ------------------------------------------------------------------------------ */
 
-/* Lets the tables reach the class of the largest possible range of a region. */
-static quire_result grow_tables(qi_segregated *s, uint32_t granules)
+/*
+ * Lets the tables reach the class of the largest range of a region, and the buckets the line in
+ * use; it doubles a few times in a space's life, and all nodes are linked anew then.
+ */
+static quire_result cover_region(qi_segregated *s, uint32_t granules)
 {
-    uint32_t old = s->class_count;
-    uint32_t count = (qi_class_of_range(granules).index / 64 + 1) * 64;
-    if (count <= old)
-        return QUIRE_SUCCESS;
-    qi_host *host = &s->space.host;
-    uint32_t *heads = qi_host_allocate(host, count, QI_BUCKETS * sizeof *heads);
-    uint8_t *fractions = qi_host_allocate(host, count, QI_BUCKETS);
-    uint16_t *masks = qi_host_allocate(host, count, sizeof *masks);
-    if (!heads || !fractions || !masks) {
-        qi_host_release(host, heads, count, QI_BUCKETS * sizeof *heads);
-        qi_host_release(host, fractions, count, QI_BUCKETS);
-        qi_host_release(host, masks, count, sizeof *masks);
+    uint32_t classes = qi_class_of_range(granules).index / CLASSES_ROUNDED_TO + 1;
+    classes *= CLASSES_ROUNDED_TO;
+    uint32_t row_shift = s->list_count ? s->row_shift : row_shift_for(s->space.pool.capacity);
+    uint32_t bucket_shift = bucket_shift_for(line_extent(s), row_shift);
+    if (bucket_shift < s->bucket_shift)
+        bucket_shift = s->bucket_shift;
+    if (classes > s->list_count >> s->row_shift) {
+        if (reshape_tables(s, classes, row_shift, bucket_shift))
+            return QUIRE_SUCCESS;
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the tables of %u size classes", count);
+                            "no host memory for the tables of %u size classes", classes);
     }
-    if (old) {
-        memcpy(heads, s->heads, old * QI_BUCKETS * sizeof *heads);
-        memcpy(fractions, s->fractions, old * QI_BUCKETS);
-        memcpy(masks, s->masks, old * sizeof *masks);
-    }
-    qi_host_release(host, s->heads, old, QI_BUCKETS * sizeof *heads);
-    qi_host_release(host, s->fractions, old, QI_BUCKETS);
-    qi_host_release(host, s->masks, old, sizeof *masks);
-    s->heads = heads;
-    s->fractions = fractions;
-    s->masks = masks;
-    s->class_count = count;
+    if (bucket_shift != s->bucket_shift)
+        relink(s, bucket_shift);
     return QUIRE_SUCCESS;
-}
-
-/* Empties all lists and fills them again, after the buckets became wider. */
-static void relink_all(qi_segregated *s)
-{
-    memset(s->heads, 0, s->class_count * QI_BUCKETS * sizeof *s->heads);
-    memset(s->masks, 0, s->class_count * sizeof *s->masks);
-    memset(s->class_bits, 0, sizeof s->class_bits);
-    s->top_bits = 0;
-    for (uint32_t i = s->space.pool.top; i-- > 1;)
-        if (qi_node_is_free(s, i))
-            qi_node_link(s, i);
-}
-
-/* Buckets cover the line in use; it doubles a few times in a space's life, and they with it. */
-static void widen_buckets(qi_segregated *s)
-{
-    uint64_t extent = qi_line_extent(&s->space.line) >> s->granule_shift;
-    uint32_t shift = s->bucket_shift;
-    while ((extent - 1) >> shift >= QI_BUCKETS)
-        shift++;
-    if (shift == s->bucket_shift)
-        return;
-    s->bucket_shift = shift;
-    relink_all(s);
 }
 
 quire_result qi_segregated_add_region(quire_space *space, uint32_t number)
@@ -103,17 +157,19 @@ quire_result qi_segregated_add_region(quire_space *space, uint32_t number)
     qi_segregated *s = qi_segregated_of(space);
     qi_region *region = &space->regions[number];
     uint32_t granules = (uint32_t)(region->size >> s->granule_shift);
+    if (number >= QI_MOST_REGIONS)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "a space has at most %u regions",
+                            QI_MOST_REGIONS);
     quire_result result = qi_segregated_reserve(s, 2);
     if (!result)
-        result = grow_tables(s, granules);
+        result = cover_region(s, granules);
     if (result)
         return result;
-    widen_buckets(s);
     uint32_t own = qi_node_take(s), whole = qi_node_take(s);
     qi_node *node = &s->nodes[own];
     *node = (qi_node){.generation = node->generation, .before = own, .after = own};
     node->offset = (uint32_t)(region->start >> s->granule_shift);
-    node->region = number;
+    node->owner = number;
     qi_node_insert_after(s, own, whole);
     s->nodes[whole].offset = node->offset;
     s->nodes[whole].size = granules;
@@ -134,20 +190,40 @@ void qi_segregated_remove_region(quire_space *space, uint32_t region)
 {
     qi_segregated *s = qi_segregated_of(space);
     uint32_t own = space->regions[region].node, whole = s->nodes[own].after;
-    qi_node_unlink(s, &s->nodes[whole]);
+    qi_node_unlink(s, &s->nodes[whole], s->nodes[whole].back);
     qi_node_mark_taken(s, whole);
     qi_node_give(s, whole);
     qi_node_give(s, own);
 }
 
+static uint32_t granules_for(uint64_t bytes, uint32_t granule_shift)
+{
+    return bytes >> granule_shift ? (uint32_t)(bytes >> granule_shift) : 1;
+}
+
 /* ---- creation, figures, walk, trim ------------------------------------------------------- */
 
-quire_result qi_segregated_init(quire_space *space)
+quire_result qi_segregated_init(quire_space *space, const quire_space_options *options)
 {
     qi_segregated *s = qi_segregated_of(space);
     s->granule_shift = qi_highest_bit(space->granule);
+    s->kind_mask = (uint32_t)(space->kind_mask >> s->granule_shift);
+    s->close_size = granules_for(CLOSE_BYTES, s->granule_shift);
+    s->tail_size = UINT32_MAX;
+    if (options->least_fragmentation)
+        s->tail_size = granules_for(TAIL_BYTES, s->granule_shift);
+    s->row_mask = 1;
     qi_pool_init(&s->space.pool, sizeof(qi_node));
-    return QUIRE_SUCCESS;
+    if (!s->kind_mask && !options->least_fragmentation)
+        space->allocate = qi_segregated_fast_allocate;
+    if (!options->deferred_coalescing) {
+        space->free = qi_segregated_fast_free;
+        return QUIRE_SUCCESS;
+    }
+    s->waiting = qi_host_allocate(&space->host, QI_WAITING, sizeof *s->waiting);
+    return s->waiting ? QUIRE_SUCCESS
+                      : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                                "no host memory for the ranges that wait to be merged");
 }
 
 void qi_segregated_finish(quire_space *space)
@@ -155,28 +231,52 @@ void qi_segregated_finish(quire_space *space)
     qi_segregated *s = qi_segregated_of(space);
     qi_host *host = &space->host;
     qi_pool_finish(&s->space.pool, host);
-    qi_host_release(host, s->is_free, s->free_capacity / 64, sizeof *s->is_free);
-    qi_host_release(host, s->heads, s->class_count, QI_BUCKETS * sizeof *s->heads);
-    qi_host_release(host, s->fractions, s->class_count, QI_BUCKETS);
-    qi_host_release(host, s->masks, s->class_count, sizeof *s->masks);
+    qi_host_release(host, s->waiting, QI_WAITING, sizeof *s->waiting);
+    qi_host_release(host, s->is_free, words_for(s->free_capacity), sizeof *s->is_free);
+    qi_host_release(host, s->bits, table_bytes(s->list_count), 1);
 }
 
-/* Exact: the largest range lies in the highest class that has any, and only those are looked at. */
+static uint32_t highest_list(const qi_segregated *s)
+{
+    for (uint32_t group = QI_MOST_BIT_WORDS / 64 + 1; group-- > 0;)
+        if (s->bit_words[group]) {
+            uint32_t word = group * 64 + qi_highest_bit(s->bit_words[group]);
+            return word * 64 + qi_highest_bit(s->bits[word]);
+        }
+    return QI_NO_LIST;
+}
+
+/*
+ * The largest range lies in the highest class that has any. Exact unless that class has very many,
+ * of which the rest is not looked at: then it may be 3 % low.
+ */
 uint64_t qi_segregated_largest_free(const quire_space *space)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
-    if (!s->top_bits)
+    uint32_t last = highest_list(s), left = LOOK_FOR_LARGEST, largest = 0;
+    if (last == QI_NO_LIST)
         return 0;
-    uint32_t word = qi_highest_bit(s->top_bits);
-    uint32_t class = word * 64 + qi_highest_bit(s->class_bits[word]);
-    uint32_t largest = 0;
-    for (uint32_t buckets = s->masks[class]; buckets; buckets &= buckets - 1) {
-        uint32_t number = s->heads[class * QI_BUCKETS + qi_lowest_bit(buckets)];
-        for (; number; number = s->nodes[number].next)
-            if (s->nodes[number].size > largest)
-                largest = s->nodes[number].size;
-    }
+    uint32_t row = last >> s->row_shift << s->row_shift;
+    for (uint32_t list = row; list <= last; list++)
+        for (uint32_t i = s->heads[list]; i && left; i = s->nodes[i].next, left--)
+            if (s->nodes[i].size > largest)
+                largest = s->nodes[i].size;
     return (uint64_t)largest << s->granule_shift;
+}
+
+void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_placement *out)
+{
+    const qi_node *node = &s->nodes[number];
+    uint64_t line = (uint64_t)node->offset << s->granule_shift;
+    uint64_t size = (uint64_t)node->size << s->granule_shift, user = qi_node_user(node);
+    uint32_t region = qi_node_region(node);
+    out->range.id = qi_handle(s->space.tag, node->generation, number);
+    out->region = region;
+    out->reserved = 0;
+    out->offset = line - s->space.regions[region].start;
+    out->left_padding = 0;
+    out->size = size;
+    out->user = user;
 }
 
 bool qi_segregated_walk(const quire_space *space, uint32_t region,
@@ -205,7 +305,7 @@ bool qi_segregated_in_use(const void *space, uint32_t number)
     const qi_node *node =
         (const qi_node *)s->space.pool.items + number; /* they may just have moved */
     return node->generation & 1 || qi_node_is_free(s, number) ||
-           qi_space_is_region_node(&s->space, node->region, number);
+           qi_space_is_region_node(&s->space, qi_node_region(node), number);
 }
 
 void qi_segregated_trim(quire_space *space)
@@ -213,13 +313,7 @@ void qi_segregated_trim(quire_space *space)
     qi_segregated *s = qi_segregated_of(space);
     qi_pool_trim(&s->space.pool, &space->host, qi_segregated_in_use, space);
     s->nodes = s->space.pool.items;
-    uint32_t capacity = s->space.pool.capacity > 64 ? s->space.pool.capacity : 64;
-    if (capacity >= s->free_capacity)
-        return;
-    uint64_t *bits = qi_host_resize(&space->host, s->is_free, s->free_capacity / 64, capacity / 64,
-                                    sizeof *bits);
-    if (!bits)
-        return;
-    s->is_free = bits;
-    s->free_capacity = capacity;
+    if (s->space.pool.capacity < s->free_capacity)
+        resize_free_bits(s, s->space.pool.capacity);
+    adapt_rows(s, s->space.pool.capacity); /* or they stay, which only costs memory */
 }

@@ -21,10 +21,10 @@ static const qi_fit *fit_by_id(quire_fit fit)
         return &qi_segregated_fit;
     case QUIRE_FIT_FIRST:
         return &qi_first_fit;
+    case QUIRE_FIT_BUDDY:
+        return &qi_buddy_fit;
     case QUIRE_FIT_LINEAR:
         return &qi_linear_fit;
-    case QUIRE_FIT_BUDDY:
-        break;
     }
     return NULL;
 }
@@ -62,8 +62,6 @@ static quire_space_options resolve(const quire_space_options *options)
 static quire_result validate(const quire_space_options *options)
 {
     const qi_fit *fit = fit_by_id(options->fit);
-    if (!fit && options->fit == QUIRE_FIT_BUDDY)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the buddy fit is not offered yet");
     if (!fit)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no fit %u",
                             (uint64_t)options->fit);
@@ -76,6 +74,10 @@ static quire_result validate(const quire_space_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two up to %b",
                             options->largest_alignment, MOST_ALIGNMENT);
+    if ((options->least_fragmentation || options->deferred_coalescing) &&
+        !fit->has_segregated_options)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "least_fragmentation and deferred_coalescing go with the segregated fit");
     if (options->buffer_image_granularity &&
         (!qi_is_power_of_two(options->buffer_image_granularity) ||
          options->buffer_image_granularity > MOST_ALIGNMENT))
@@ -107,7 +109,9 @@ static quire_result make(const quire_space_options *options, quire_space **out)
     if (qi_multiply_overflows(fit->most_granules, options->granule, &limit))
         limit = UINT64_MAX;
     qi_line_init(&space->line, limit);
-    result = fit->init(space);
+    space->allocate = qi_space_allocate;
+    space->free = qi_space_free;
+    result = fit->init(space, options);
     if (result) {
         qi_tag_give(space->tag);
         qi_host_release(&host, space, 1, fit->state_size);
@@ -150,6 +154,16 @@ void quire_space_destroy(quire_space **space)
     qi_tag_give(ending->tag);
     qi_host host = ending->host;
     qi_host_release(&host, ending, 1, ending->fit->state_size);
+}
+
+/*
+ * A caller that only reads sees a space in which nothing is put off. Every space comes from the
+ * heap, so that a pointer to a constant one is no promise that it cannot be written.
+ */
+static void settle(const quire_space *space)
+{
+    if (space->fit->settle)
+        space->fit->settle((quire_space *)(uintptr_t)space);
 }
 
 /* ---- regions ------------------------------------------------------------------------------ */
@@ -223,6 +237,7 @@ quire_result quire_space_remove_region(quire_space *space, uint32_t region)
     if (!space || region >= space->region_capacity || !space->regions[region].used)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_remove_region: no region %u",
                             region);
+    settle(space);
     if (!space->fit->region_is_empty(space, region))
         return qi_fail_with(QUIRE_ERROR_BUSY, "region %u still has live ranges", region);
     space->fit->remove_region(space, region);
@@ -264,48 +279,48 @@ static quire_result allocate_apart(quire_space *space, uint64_t size, uint64_t a
     return space->fit->allocate(space, whole, alignment, user, how, placement);
 }
 
-static quire_result allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             uint32_t how, quire_placement *placement)
+quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                               uint32_t how, quire_placement *placement)
 {
-    if (!space || !placement) {
-        if (placement)
-            *placement = (quire_placement){0};
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_allocate: space or placement is null");
-    }
+    *placement = (quire_placement){0};
     alignment += !alignment;
-    quire_result result;
     if (!size || !qi_is_power_of_two(alignment) || alignment > space->largest_alignment)
-        result = refuse_request(space, size, alignment);
-    else if (how & QI_OPTIMAL && space->kind_mask && !space->fit->keeps_kinds_apart)
-        result = allocate_apart(space, size, alignment, user, how, placement);
-    else
-        result = space->fit->allocate(space, size, alignment, user, how, placement);
-    if (result)
+        return refuse_request(space, size, alignment);
+    if (how & QI_OPTIMAL && space->kind_mask && !space->fit->keeps_kinds_apart)
+        return allocate_apart(space, size, alignment, user, how, placement);
+    return space->fit->allocate(space, size, alignment, user, how, placement);
+}
+
+static quire_result refuse_null(quire_placement *placement)
+{
+    if (placement)
         *placement = (quire_placement){0};
-    return result;
+    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                   "quire_space_allocate: space, options or placement is null");
 }
 
 quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                   uint64_t user, quire_placement *placement)
 {
-    return allocate(space, size, alignment, user, 0, placement);
+    if (!space || !placement)
+        return refuse_null(placement);
+    return space->allocate(space, size, alignment, user, 0, placement);
 }
 
 quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
                                              uint64_t user, quire_placement *placement)
 {
-    return allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
+    if (!space || !placement)
+        return refuse_null(placement);
+    return space->allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
 }
 
 quire_result quire_space_allocate_with(quire_space *space, const quire_range_options *options,
                                        quire_placement *placement)
 {
-    if (placement)
-        *placement = (quire_placement){0};
     if (!space || !options || !placement)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_allocate_with: space, options or placement is null");
+        return refuse_null(placement);
+    *placement = (quire_placement){0};
     quire_result result = qi_check_reserved(options, "quire_range_options");
     if (result)
         return result;
@@ -313,7 +328,8 @@ quire_result quire_space_allocate_with(quire_space *space, const quire_range_opt
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "only the linear fit has an upper end");
     uint32_t how = (options->exhaustive ? QI_EXHAUSTIVE : 0) | (options->optimal ? QI_OPTIMAL : 0) |
                    (options->upper ? QI_UPPER : 0);
-    return allocate(space, options->size, options->alignment, options->user, how, placement);
+    return qi_space_allocate(space, options->size, options->alignment, options->user, how,
+                             placement);
 }
 
 static quire_result refuse_range(const quire_space *space, quire_range range)
@@ -333,6 +349,11 @@ static bool is_ours(const quire_space *space, quire_range range)
 }
 
 quire_result quire_space_free(quire_space *space, quire_range range)
+{
+    return space ? space->free(space, range) : refuse_range(space, range);
+}
+
+quire_result qi_space_free(quire_space *space, quire_range range)
 {
     if (is_ours(space, range) &&
         space->fit->release(space, qi_handle_slot(range.id), qi_handle_generation(range.id)))
@@ -368,15 +389,16 @@ quire_result quire_space_free_batch(quire_space *space, const quire_range *range
  */
 static void renumber(quire_space *space)
 {
-    if (space->pool.spare < 2 * space->region_count) /* nearly all are worn out */
+    uint64_t nodes = space->fit->region_nodes;
+    if (space->pool.spare < nodes * space->region_count) /* nearly all are worn out */
         return;
-    for (uint32_t i = 0; i < space->region_capacity; i++)
+    for (uint32_t i = 0; nodes && i < space->region_capacity; i++)
         if (space->regions[i].used) {
             space->fit->remove_region(space, i);
             space->regions[i].node = 0;
         }
     qi_pool_sort(&space->pool, space->fit->in_use, space);
-    for (uint32_t i = 0; i < space->region_capacity; i++)
+    for (uint32_t i = 0; nodes && i < space->region_capacity; i++)
         if (space->regions[i].used)
             qi_ignore(space->fit->add_region(space, i));
 }
@@ -385,6 +407,7 @@ quire_result quire_space_clear(quire_space *space)
 {
     if (!space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_clear: space is null");
+    settle(space);
     space->fit->clear(space);
     if (!space->fit->clears_at_once)
         renumber(space);
@@ -420,6 +443,7 @@ quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *
     if (!space || !stats)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_space_get_stats: space or stats is null");
+    settle(space);
     *stats = (quire_space_stats){
         .granule = space->granule,
         .region_bytes = space->region_bytes,
@@ -434,8 +458,16 @@ quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *
         .metadata_peak = qi_atomic_load_u64(&space->host.peak),
         .full_passes = space->full_passes,
         .full_pass_hits = space->full_pass_hits,
+        .most_looked_at = space->most_looked_at,
     };
     return QUIRE_SUCCESS;
+}
+
+bool qi_space_walk_region(const quire_space *space, uint32_t region,
+                          bool (*visit)(void *user, const quire_space_item *item), void *user)
+{
+    settle(space);
+    return space->fit->walk(space, region, visit, user);
 }
 
 quire_result quire_space_walk(const quire_space *space,
@@ -444,7 +476,7 @@ quire_result quire_space_walk(const quire_space *space,
     if (!space || !visit)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_walk: space or visit is null");
     for (uint32_t i = 0; i < space->region_capacity; i++)
-        if (space->regions[i].used && !space->fit->walk(space, i, visit, user))
+        if (space->regions[i].used && !qi_space_walk_region(space, i, visit, user))
             break;
     return QUIRE_SUCCESS;
 }
@@ -472,6 +504,7 @@ quire_result quire_space_check(const quire_space *space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_check: space is null");
     if (space->pool.top > space->pool.capacity)
         return qi_space_damaged("more numbers are in use than there are records", space->pool.top);
+    settle(space);
     quire_result result = space->fit->check(space);
     if (!result)
         result = check_places(space);
@@ -484,8 +517,28 @@ quire_result quire_space_check(const quire_space *space)
 
 void quire_space_trim(quire_space *space)
 {
-    if (space)
-        space->fit->trim(space);
+    if (!space)
+        return;
+    settle(space);
+    space->fit->trim(space);
+}
+
+bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t alignment,
+                               uint64_t base, uint64_t *bytes)
+{
+    uint64_t step = base > space->granule ? base : space->granule; /* regions begin at these */
+    uint64_t range = 0, wanted = alignment > step ? alignment : step;
+    if (!space->fit->block_size) {
+        if (qi_align_up_overflows(size, space->granule, &range))
+            return true;
+    } else {
+        range = space->fit->block_size(space, size);
+        if (!range)
+            return true;
+        if (step < space->largest_alignment && range > wanted)
+            wanted = range;
+    }
+    return qi_add_overflows(range, wanted - base, bytes);
 }
 
 uint64_t qi_space_line_left(const quire_space *space)

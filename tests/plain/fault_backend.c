@@ -18,6 +18,7 @@
 
 static bench b;
 static quire_fit fit;
+static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
 static uint64_t injected, seed, steps;
 
 /* ---- scenarios ------------------------------------------------------------------------------ */
@@ -129,12 +130,13 @@ static bool as_many_pages_as_may_be(bench *t)
 {
     t->fake.info.limits.most_pages = 2;
     if (!bench_open(t) || !memory_of_kind(t, 0) ||
-        !bench_allocate(t, 2, &(quire_allocation_options){.size = 50 * KIB}))
+        !bench_allocate(t, 1, &(quire_allocation_options){.size = 10 * KIB}) ||
+        !bench_allocate(t, 1, &(quire_allocation_options){.size = 60 * KIB}))
         return false;
     quire_allocation made;
     t->accepted = QUIRE_ERROR_TOO_MANY_PAGES;
     TRY_OUT(t, made,
-            quire_allocate(t->memory, &(quire_allocation_options){.size = 32 * KIB}, &made));
+            quire_allocate(t->memory, &(quire_allocation_options){.size = 60 * KIB}, &made));
     return bench_allocate(t, 4, &(quire_allocation_options){.size = 1 * KIB});
 }
 
@@ -188,8 +190,8 @@ static void run_current(void)
                                          QUIRE_ERROR_OUT_OF_HOST_MEMORY, QUIRE_ERROR_NOT_PERMITTED,
                                          QUIRE_ERROR_DEVICE_LOST, QUIRE_ERROR_BACKEND_FAILURE};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        for (int first = 0; first < 2; first++) {
-            fit = first ? QUIRE_FIT_FIRST : QUIRE_FIT_SEGREGATED;
+        for (int f = 0; f < 3; f++) {
+            fit = fits[f];
             injected += bench_run(&b, scenarios[current].scenario, true, true, codes[i]);
         }
     }
@@ -351,13 +353,13 @@ static void run_threads(uintptr_t count, uint32_t memories)
 
 static void pages_fail_at_random(void)
 {
-    for (int first = 0; first < 2; first++) {
+    for (int i = 0; i < 3; i++) {
         refused = 0;
         b.fail_at = 0;
         bench_begin(&b, true);
         real_create = b.fake.table.page_create;
         b.fake.table.page_create = flaky_create;
-        fit = first ? QUIRE_FIT_FIRST : QUIRE_FIT_SEGREGATED;
+        fit = fits[i];
         CHECK(bench_open(&b) && memory_of_kind(&b, 1));
         run_threads(4, 1);
         (void)bench_fingerprint(&b);

@@ -295,7 +295,7 @@ static void begin_world(world *w, bool is_fake)
         CHECK_OK(quire_host_open(&host, &w->device));
     }
     quire_memory_options options = {
-        .fit = random_below(&rng, 2) ? QUIRE_FIT_SEGREGATED : QUIRE_FIT_FIRST,
+        .fit = (quire_fit)random_below(&rng, 3), /* segregated, first, buddy */
         .kind_mask = UINT32_C(1) << random_below(&rng, 4),
         .pages = {.page_size = UINT64_C(1024) << random_below(&rng, 8),
                   .growth_percent = random_below(&rng, 3) ? 0 : 100,

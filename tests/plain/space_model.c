@@ -8,6 +8,9 @@
  *    does
  *  - the segregated fit succeeds when a free range exists in a class above that of size + alignment
  *    - granule; its exhaustive search refuses only when no range fits
+ *  - the buddy fit takes the smallest free block that is large and aligned enough, of these the one
+ *    in the lowest region, of these the lowest; its exhaustive search refuses only when no block
+ *    that happens to lie aligned is large enough
  *  - figures and free neighbours are as the oracle sees them, and quire_space_check finds nothing
  *
  * Worlds of other shapes follow each other until the steps are done; the seed makes a run again.
@@ -27,6 +30,7 @@ typedef struct model_region {
     bool used;
     uint64_t base;
     uint32_t units;
+    uint32_t origin; /* units from the last multiple of the largest alignment to the base */
     uint16_t *owner; /* index of the live range + 1, or 0 */
 } model_region;
 
@@ -38,7 +42,7 @@ typedef struct model_range {
 typedef struct world {
     quire_space *space;
     quire_fit fit;
-    uint64_t unit;
+    uint64_t unit, largest_alignment;
     uint32_t most_size, most_alignment; /* of requests: units, and log2 of bytes */
     model_region regions[MOST_REGIONS];
     model_range live[MOST_LIVE];
@@ -128,6 +132,59 @@ static bool is_promised(const world *w, uint64_t size, uint64_t alignment)
     return false;
 }
 
+/* ---- the oracle of the buddy fit ---------------------------------------------------------- */
+
+typedef struct model_block {
+    int region;
+    uint32_t unit, units; /* the second is a power of two; 0: there is no block */
+} model_block;
+
+/*
+ * The free block at or after a unit: holes are cut into the largest powers of two that lie at
+ * multiples of their own size, counted from the origin. Blocks merge whenever they can, so that
+ * these are the blocks.
+ */
+static model_block next_block(const model_region *r, uint32_t from)
+{
+    uint32_t length = 0, unit = next_hole(r, from, &length), units = length > 0;
+    while (units && units * 2 <= length && (unit + r->origin) % (units * 2) == 0)
+        units *= 2;
+    return (model_block){.unit = unit, .units = units};
+}
+
+/* The block to take for so many units, of those that lie at a multiple of `step` units. */
+static model_block smallest_block(const world *w, uint32_t units, uint32_t step)
+{
+    model_block best = {0};
+    for (int i = 0; i < MOST_REGIONS; i++) {
+        const model_region *r = &w->regions[i];
+        model_block block = {0};
+        for (uint32_t from = 0; r->used && (block = next_block(r, from)).units;
+             from = block.unit + block.units)
+            if (block.units >= units && (block.unit + r->origin) % step == 0 &&
+                (!best.units || block.units < best.units))
+                best = (model_block){.region = i, .unit = block.unit, .units = block.units};
+    }
+    return best;
+}
+
+static uint64_t power_at_least(uint64_t value)
+{
+    uint64_t power = 1;
+    while (power < value)
+        power *= 2;
+    return power;
+}
+
+/* Where the buddy fit must place a request; no block when it must refuse. */
+static model_block buddy_place(const world *w, uint64_t size, uint64_t alignment, bool exhaustive)
+{
+    uint32_t units = (uint32_t)power_at_least((size + w->unit - 1) / w->unit);
+    uint32_t step = alignment > w->unit ? (uint32_t)(alignment / w->unit) : 1;
+    model_block block = smallest_block(w, units > step ? units : step, 1);
+    return block.units || !exhaustive ? block : smallest_block(w, units, step);
+}
+
 static void own(world *w, const model_range *range, uint16_t owner)
 {
     model_region *r = &w->regions[range->at.region];
@@ -142,7 +199,8 @@ static void own(world *w, const model_range *range, uint16_t owner)
 static void accept_range(world *w, const quire_placement *at, uint64_t size, uint64_t alignment)
 {
     const model_region *r = &w->regions[at->region];
-    uint64_t rounded = (size + w->unit - 1) / w->unit * w->unit;
+    uint64_t rounded = (size + w->unit - 1) / w->unit;
+    rounded = (w->fit == QUIRE_FIT_BUDDY ? power_at_least(rounded) : rounded) * w->unit;
     CHECK(at->region < MOST_REGIONS && r->used);
     CHECK_EQ(at->size, rounded);
     CHECK_EQ((r->base + at->offset) & (alignment - 1), 0);
@@ -168,20 +226,26 @@ static void allocate(world *w)
     quire_placement at;
     bool exhaustive = random_below(&rng, 4) == 0;
     bool fits = fits_anywhere(w, size, alignment, &region, &offset);
+    if (w->fit == QUIRE_FIT_BUDDY) {
+        model_block block = buddy_place(w, size, alignment, exhaustive);
+        fits = block.units != 0;
+        region = block.region;
+        offset = block.unit * w->unit;
+    }
     quire_result result =
         exhaustive ? quire_space_allocate_exhaustive(w->space, size, alignment, user, &at)
                    : quire_space_allocate(w->space, size, alignment, user, &at);
     if (result) {
         CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
         CHECK(!fits || (w->fit == QUIRE_FIT_SEGREGATED && !exhaustive));
-        CHECK(w->fit == QUIRE_FIT_FIRST || !is_promised(w, size, alignment));
+        CHECK(w->fit != QUIRE_FIT_SEGREGATED || !is_promised(w, size, alignment));
         refused++;
         missed += fits;
         return;
     }
     CHECK(fits);
     CHECK_EQ(at.user, user);
-    if (w->fit == QUIRE_FIT_FIRST) {
+    if (w->fit != QUIRE_FIT_SEGREGATED) {
         CHECK_EQ(at.region, region);
         CHECK_EQ(at.offset, offset);
     }
@@ -227,6 +291,7 @@ static void add_region(world *w)
     CHECK_EQ(number, free_number); /* the lowest one not in use */
     w->regions[number] = (model_region){
         .used = true, .base = base, .units = units, .owner = calloc(units, sizeof(uint16_t))};
+    w->regions[number].origin = (uint32_t)(base % w->largest_alignment / w->unit);
 }
 
 static void remove_region(world *w, uint32_t number)
@@ -249,7 +314,7 @@ static void remove_region(world *w, uint32_t number)
 
 typedef struct comparing {
     const world *w;
-    uint64_t live, free;
+    uint64_t live, free, largest_free;
     uint32_t region;
     uint64_t end;
     bool was_free;
@@ -265,12 +330,17 @@ static bool compare_item(void *user, const quire_space_item *item)
         c->was_free = false;
     }
     CHECK_EQ(item->offset - item->left_padding, c->end);
-    CHECK(!(item->is_free && c->was_free));
+    CHECK(!(item->is_free && c->was_free) || w->fit == QUIRE_FIT_BUDDY);
+    if (item->is_free && w->fit == QUIRE_FIT_BUDDY)
+        CHECK_EQ(next_block(&w->regions[item->region], (uint32_t)(c->end / w->unit)).units,
+                 item->size / w->unit);
     c->end = item->offset + item->size;
     c->was_free = item->is_free;
     for (uint64_t i = (item->offset - item->left_padding) / w->unit; i < c->end / w->unit; i++)
         CHECK_EQ(w->regions[item->region].owner[i] == 0, item->is_free);
     *(item->is_free ? &c->free : &c->live) += 1;
+    if (item->is_free && item->size > c->largest_free)
+        c->largest_free = item->size;
     return true;
 }
 
@@ -286,15 +356,7 @@ static void compare(const world *w)
     CHECK_EQ(stats.free_count, c.free);
     CHECK_EQ(stats.live_bytes + stats.padding_bytes, w->live_units * w->unit);
     CHECK_EQ(stats.live_bytes + stats.padding_bytes + stats.free_bytes, stats.region_bytes);
-    uint64_t largest = 0;
-    for (int i = 0; i < MOST_REGIONS; i++) {
-        uint32_t length = 0;
-        const model_region *r = &w->regions[i];
-        for (uint32_t at = r->used ? next_hole(r, 0, &length) : 0; length;
-             at = next_hole(r, at + length, &length))
-            largest = length * w->unit > largest ? length * w->unit : largest;
-    }
-    CHECK_EQ(stats.largest_free, largest);
+    CHECK_EQ(stats.largest_free, c.largest_free);
 }
 
 /* ---- worlds ------------------------------------------------------------------------------- */
@@ -303,9 +365,10 @@ static void begin_world(world *w, quire_fit fit, const quire_host_memory *memory
 {
     *w = (world){.fit = fit, .unit = 1};
     quire_space_options options = {.fit = fit, .host_memory = memory};
-    if (fit == QUIRE_FIT_SEGREGATED)
+    if (fit != QUIRE_FIT_FIRST)
         w->unit = options.granule = UINT64_C(1) << random_below(&rng, 13);
     options.largest_alignment = w->unit << random_below(&rng, 12);
+    w->largest_alignment = options.largest_alignment;
     w->most_alignment = (uint32_t)__builtin_ctzll(options.largest_alignment);
     w->most_size = 1 + (uint32_t)random_size(&rng, 300);
     CHECK_OK(quire_space_create(&options, &w->space));
@@ -372,6 +435,11 @@ static void first(void)
     run(QUIRE_FIT_FIRST);
 }
 
+static void buddy(void)
+{
+    run(QUIRE_FIT_BUDDY);
+}
+
 int main(int argc, char **argv)
 {
     total_steps = plain_option(argc, argv, "steps", 5000000);
@@ -382,5 +450,6 @@ int main(int argc, char **argv)
     printf("# %" PRIu64 " refused, of them %" PRIu64 " that a full pass would have placed\n",
            refused, missed);
     plain_case("the first fit keeps its promises", first);
+    plain_case("the buddy fit keeps its promises", buddy);
     return plain_end();
 }

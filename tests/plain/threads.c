@@ -321,12 +321,14 @@ static void work_on_host(void)
 {
     random_work(false, QUIRE_FIT_SEGREGATED);
     random_work(false, QUIRE_FIT_FIRST);
+    random_work(false, QUIRE_FIT_BUDDY);
 }
 
 static void work_on_fake(void)
 {
     random_work(true, QUIRE_FIT_SEGREGATED);
     random_work(true, QUIRE_FIT_FIRST);
+    random_work(true, QUIRE_FIT_BUDDY);
 }
 
 /* ---- racing frees --------------------------------------------------------------------------- */

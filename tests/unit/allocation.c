@@ -27,8 +27,8 @@ static void expect_refused(fixture *b, const quire_allocation_options *options, 
 
 UNIT(allocation, sizes_that_cannot_be_are_refused)
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
-    for (int i = 0; i < 2; i++) {
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    for (int i = 0; i < 3; i++) {
         fixture b;
         fixture_make(&b, &(quire_memory_options){.fit = fits[i], .pages = {.page_size = 4096}});
         ALLOCATE(&b, .size = 10);
@@ -183,8 +183,8 @@ UNIT(allocation, an_alignment_of_0_is_1)
 
 UNIT(allocation, every_alignment_holds_for_the_native_address)
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
-    for (int i = 0; i < 2; i++) {
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    for (int i = 0; i < 3; i++) {
         fixture b;
         fixture_make(&b, &(quire_memory_options){.fit = fits[i]});
         for (uint64_t alignment = 1; alignment <= UINT64_C(2) << 20; alignment *= 2)

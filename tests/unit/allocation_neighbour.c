@@ -99,10 +99,10 @@ static uint64_t play(fixture *b, uint64_t seed)
 
 UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
-    for (uint64_t i = 0; i < 4; i++) { /* D2 */
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    for (uint64_t i = 0; i < 6; i++) { /* D2 */
         fixture b;
-        make(&b, &(quire_memory_options){.fit = fits[i % 2], .pages = {.page_size = 65536}});
+        make(&b, &(quire_memory_options){.fit = fits[i % 3], .pages = {.page_size = 65536}});
         CHECK(play(&b, i) > 0); /* linear images cost no granule each */
         fixture_end(&b);
     }
@@ -140,8 +140,8 @@ UNIT(allocation_neighbour, a_linear_image_lies_as_close_as_a_buffer)
 
 UNIT(allocation_neighbour, ranges_of_a_kind_that_is_not_coherent_share_no_atom)
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
-    for (int i = 0; i < 2; i++) {
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    for (int i = 0; i < 3; i++) {
         fixture b;
         make(&b, &(quire_memory_options){
                      .kind_mask = 4, .granule = 1, .fit = fits[i], .pages = {.page_size = 65536}});

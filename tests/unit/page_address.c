@@ -57,18 +57,21 @@ UNIT(page_address, every_alignment_holds_on_pages_at_64)
 {
     try_all_alignments(64, QUIRE_FIT_SEGREGATED, false);
     try_all_alignments(64, QUIRE_FIT_FIRST, false);
+    try_all_alignments(64, QUIRE_FIT_BUDDY, false);
 }
 
 UNIT(page_address, every_alignment_holds_on_pages_at_16)
 {
     try_all_alignments(16, QUIRE_FIT_SEGREGATED, false);
     try_all_alignments(16, QUIRE_FIT_FIRST, false);
+    try_all_alignments(16, QUIRE_FIT_BUDDY, false);
 }
 
 UNIT(page_address, every_alignment_holds_on_dedicated_pages)
 {
     try_all_alignments(64, QUIRE_FIT_SEGREGATED, true);
     try_all_alignments(16, QUIRE_FIT_FIRST, true);
+    try_all_alignments(16, QUIRE_FIT_BUDDY, true);
 }
 
 UNIT(page_address, a_dedicated_allocation_keeps_its_left_padding)

@@ -2,7 +2,7 @@
  * segregated_check.c - the checker finds every kind of damage to the records of the segregated
  * fit, each by its sentence, and reads nothing that it has not checked.
  */
-#include "src/space/segregated.h"
+#include "src/space/lists.h"
 
 #include "src/base/bits.h"
 #include "tests/support/random.h"
@@ -49,6 +49,7 @@ static bench make_bench(void)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     b.s = qi_segregated_of(b.space);
+    CHECK_OK(qi_segregated_reserve(b.s, 600)); /* 16 buckets a class */
     CHECK_OK(quire_space_add_region(b.space, 4096 * GRANULE, 0, &region));
     const uint64_t sizes[] = {100, 50, 10, 50, 1};
     quire_range ranges[5];
@@ -107,7 +108,7 @@ static void expect_found(const bench *b, void *field, size_t size, uint64_t valu
 
 static uint32_t list_of(const bench *b, uint32_t node)
 {
-    return qi_list_of(b->s, b->nodes[node].offset, b->nodes[node].size);
+    return qi_list_for(b->s, b->nodes[node].offset, b->nodes[node].size).number;
 }
 
 static uint64_t flipped(const bench *b, uint32_t node)
@@ -145,9 +146,13 @@ UNIT(segregated_check, the_link_of_the_first_range_to_its_region)
 UNIT(segregated_check, the_region_of_a_range)
 {
     bench b = make_bench();
-    DAMAGE(&b, b.nodes[b.A].region, 1, "a range is in the ring of another region");
-    DAMAGE(&b, b.nodes[b.F].region, UINT32_MAX, "a range is in the ring of another region");
-    DAMAGE(&b, b.nodes[b.G].region, 0, "a range is in the ring of another region");
+    DAMAGE(&b, b.nodes[b.A].owner, 1, "a range is in the ring of another region");
+    DAMAGE(&b, b.nodes[b.F].owner, UINT32_MAX, "a range is in the ring of another region");
+    DAMAGE(&b, b.nodes[b.G].owner, 0, "a range is in the ring of another region");
+    DAMAGE(&b, b.nodes[b.A].owner, 1u << 24, "a range is in the ring of another region");
+    DAMAGE(&b, b.nodes[b.A].owner, QI_OPTIMAL_MARK, "ranges of different kind share a stretch");
+    DAMAGE(&b, b.nodes[b.B].owner, b.nodes[b.B].owner | QI_OPTIMAL_MARK,
+           "ranges of different kind share a stretch");
     end_bench(&b);
 }
 
@@ -181,7 +186,7 @@ UNIT(segregated_check, the_node_of_a_region)
     DAMAGE(&b, b.space->regions[1].node, b.space->pool.top, sentence);
     DAMAGE(&b, b.space->regions[1].node, UINT32_MAX, sentence);
     DAMAGE(&b, b.nodes[b.own].size, 1, sentence);
-    DAMAGE(&b, b.nodes[b.own].region, 1, sentence);
+    DAMAGE(&b, b.nodes[b.own].owner, 1, sentence);
     DAMAGE_FREE_BIT(&b, b.other, sentence);
     end_bench(&b);
 }
@@ -246,7 +251,7 @@ UNIT(segregated_check, ranges_in_the_list_of_another_size)
     b.nodes[b.C].size--;
     b.nodes[b.B].size++;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), "a free range is in the list of another size or place");
+    CHECK_HAS(quire_last_error(), "a fraction is not that of the range's size");
     b.nodes[b.C].offset--;
     b.nodes[b.C].size++;
     b.nodes[b.B].size--;
@@ -256,62 +261,41 @@ UNIT(segregated_check, ranges_in_the_list_of_another_size)
 UNIT(segregated_check, fractions)
 {
     bench b = make_bench();
-    const char *const sentence = "the fraction of a list is not its first range's";
+    const char *const sentence = "a fraction is not that of the range's size";
     uint8_t *of_f = &b.s->fractions[list_of(&b, b.F)];
     CHECK(*of_f > 0); /* else the test would not see a lost one */
     DAMAGE(&b, *of_f, 0, sentence);
     DAMAGE(&b, *of_f, *of_f + 1, sentence);
     DAMAGE(&b, b.s->fractions[list_of(&b, b.D)], 1, sentence);
+    DAMAGE(&b, b.nodes[b.F].owner, b.nodes[b.F].owner + (1u << 24), sentence);
+    DAMAGE(&b, b.nodes[b.B].owner, b.nodes[b.B].owner ^ (1u << 31), sentence);
     end_bench(&b);
 }
 
-UNIT(segregated_check, marks_of_buckets)
+UNIT(segregated_check, marks_of_lists)
 {
     bench b = make_bench();
-    const char *const sentence = "a bucket is marked wrongly";
-    uint16_t *mask = &b.s->masks[list_of(&b, b.D) / QI_BUCKETS];
-    for (uint32_t bucket = 0; bucket < QI_BUCKETS; bucket++)
-        DAMAGE(&b, *mask, *mask ^ 1u << bucket, sentence);
-    DAMAGE(&b, b.s->masks[b.s->class_count - 1], 1, sentence);
+    const char *const sentence = "a list is marked wrongly";
+    uint64_t *word = &b.s->bits[list_of(&b, b.D) / 64];
+    for (uint32_t list = 0; list < 64; list++)
+        DAMAGE(&b, *word, *word ^ UINT64_C(1) << list, sentence);
+    DAMAGE(&b, b.s->bits[b.s->list_count / 64 - 1], 1, sentence);
     DAMAGE(&b, b.s->heads[list_of(&b, b.H)], 0, sentence);
     end_bench(&b);
 }
 
-UNIT(segregated_check, marks_of_classes_and_of_words_of_them)
+/* A search would follow such a bit to a word, or a list, that is not there. */
+UNIT(segregated_check, marks_of_words_and_of_lists_that_are_not_there)
 {
     bench b = make_bench();
-    for (uint32_t i = 0; i < b.s->class_count; i++) {
-        uint64_t *word = &b.s->class_bits[i / 64];
-        DAMAGE(&b, *word, *word ^ UINT64_C(1) << i % 64, "a class is marked wrongly");
+    enum { GROUPS = sizeof b.s->bit_words / sizeof *b.s->bit_words };
+    for (uint32_t i = 0; i < GROUPS * 64; i++)
+        DAMAGE(&b, b.s->bit_words[i / 64], b.s->bit_words[i / 64] ^ UINT64_C(1) << i % 64,
+               "a word of lists is marked wrongly");
+    for (uint32_t i = b.s->list_count % 64; i < 64; i++) {
+        uint64_t *last = &b.s->bits[b.s->list_count / 64];
+        DAMAGE(&b, *last, *last | UINT64_C(1) << i, "a list that is not there is marked");
     }
-    CHECK(b.s->class_count < QI_CLASS_LIMIT);
-    DAMAGE(&b, b.s->class_bits[QI_CLASS_LIMIT / 64 - 1], 1, "a word of classes is marked wrongly");
-    for (uint32_t i = 0; i < QI_CLASS_LIMIT / 64; i++)
-        DAMAGE(&b, b.s->top_bits, b.s->top_bits ^ UINT64_C(1) << i,
-               "a word of classes is marked wrongly");
-    end_bench(&b);
-}
-
-/* A search would follow such a bit to a word that is not there. */
-UNIT(segregated_check, marks_of_words_that_do_not_exist)
-{
-    bench b = make_bench();
-    for (uint32_t i = QI_CLASS_LIMIT / 64; i < 64; i++)
-        DAMAGE(&b, b.s->top_bits, b.s->top_bits | UINT64_C(1) << i, "a word of classes is marked");
-    end_bench(&b);
-}
-
-UNIT(segregated_check, marks_of_classes_that_the_tables_do_not_reach)
-{
-    bench b = make_bench();
-    uint32_t word = QI_CLASS_LIMIT / 64 - 1;
-    CHECK(b.s->class_count <= word * 64);
-    b.s->top_bits |= UINT64_C(1) << word;
-    b.s->class_bits[word] = 1; /* the two agree, and lead outside the tables */
-    CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), "a word of classes is marked wrongly");
-    b.s->top_bits ^= UINT64_C(1) << word;
-    b.s->class_bits[word] = 0;
     end_bench(&b);
 }
 
@@ -320,14 +304,18 @@ UNIT(segregated_check, what_the_tables_are_read_with)
 {
     bench b = make_bench();
     const char *const sentence = "the tables are not of the size they should be";
-    const uint32_t shifts[] = {32, 64, UINT32_MAX};
+    const uint32_t shifts[] = {33, 64, UINT32_MAX};
     for (int i = 0; i < 3; i++) {
         DAMAGE(&b, b.s->bucket_shift, shifts[i], sentence);
         DAMAGE(&b, b.s->granule_shift, shifts[i], sentence);
     }
     DAMAGE(&b, b.s->granule_shift, b.s->granule_shift + 1, sentence);
-    DAMAGE(&b, b.s->class_count, QI_CLASS_LIMIT + 64, sentence);
-    DAMAGE(&b, b.s->class_count, b.s->class_count - 1, sentence);
+    DAMAGE(&b, b.s->list_count, (uint32_t)QI_CLASS_LIMIT * 16 + 64, sentence);
+    DAMAGE(&b, b.s->list_count, b.s->list_count - 1, sentence);
+    DAMAGE(&b, b.s->row_shift, 1, sentence);
+    DAMAGE(&b, b.s->row_shift, 3, sentence);
+    DAMAGE(&b, b.s->row_mask, 3, sentence);
+    DAMAGE(&b, b.s->kind_mask, 3, sentence);
     DAMAGE(&b, b.s->free_capacity, b.space->pool.capacity - 1, sentence);
     DAMAGE(&b, b.s->nodes, (uintptr_t)(b.nodes + 1), sentence);
     DAMAGE(&b, b.space->pool.top, b.space->pool.capacity + 1, "more numbers are in use");
@@ -338,7 +326,6 @@ UNIT(segregated_check, what_the_tables_are_read_with)
 UNIT(segregated_check, marks_of_numbers_without_a_record)
 {
     bench b = make_bench();
-    CHECK(b.s->free_capacity > b.space->pool.capacity);
     DAMAGE_FREE_BIT(&b, 0, "a number that names no free range is marked free");
     DAMAGE_FREE_BIT(&b, b.s->free_capacity - 1, "a number that names no free range is marked free");
     end_bench(&b);

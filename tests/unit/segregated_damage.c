@@ -57,7 +57,7 @@ UNIT(segregated_damage, every_bit_of_the_place_and_the_upper_link_of_every_range
             expect_bit_found(space, &nodes[i].offset, bit);
             expect_bit_found(space, &nodes[i].size, bit);
             expect_bit_found(space, &nodes[i].after, bit);
-            expect_bit_found(space, &nodes[i].region, bit);
+            expect_bit_found(space, &nodes[i].owner, bit);
         }
     }
     end_space(space);
@@ -86,7 +86,7 @@ UNIT(segregated_damage, every_bit_of_the_lists_is_found)
             expect_bit_found(space, &s->nodes[i].back, bit);
         }
     }
-    for (uint32_t list = 0; list < s->class_count * QI_BUCKETS; list++)
+    for (uint32_t list = 0; list < s->list_count; list++)
         for (uint32_t bit = 0; bit < 32; bit++)
             expect_bit_found(space, &s->heads[list], bit);
     end_space(space);
@@ -125,11 +125,12 @@ UNIT(segregated_damage, the_checker_survives_anything)
     const target targets[] = {
         {s->nodes, space->pool.top * sizeof *s->nodes},
         {s->is_free, s->free_capacity / 8},
-        {s->heads, s->class_count * QI_BUCKETS * sizeof *s->heads},
-        {s->fractions, s->class_count * QI_BUCKETS},
-        {s->masks, s->class_count * sizeof *s->masks},
-        {s->class_bits, sizeof s->class_bits},
-        {&s->top_bits, sizeof s->top_bits},
+        {s->heads, s->list_count * sizeof *s->heads},
+        {s->fractions, s->list_count},
+        {s->bits, (s->list_count / 64 + 1) * sizeof *s->bits},
+        {s->bit_words, sizeof s->bit_words},
+        {&s->list_count, sizeof s->list_count},
+        {&s->row_shift, sizeof s->row_shift},
         {&space->regions[0].start, sizeof space->regions[0].start},
         {&space->regions[0].size, sizeof space->regions[0].size},
         {&space->regions[0].node, sizeof space->regions[0].node},
@@ -178,7 +179,7 @@ UNIT(segregated_damage, a_spare_number_or_a_region_with_the_generation_of_a_live
 UNIT(segregated_damage, the_region_in_the_node_of_a_region)
 {
     quire_space *space = make_space();
-    expect_bit_found(space, &qi_segregated_of(space)->nodes[space->regions[0].node].region, 0);
+    expect_bit_found(space, &qi_segregated_of(space)->nodes[space->regions[0].node].owner, 0);
     end_space(space);
 }
 

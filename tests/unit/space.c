@@ -9,8 +9,9 @@
 #include "tests/support/unit.h"
 
 static const uint64_t GIB = UINT64_C(1) << 30;
-static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_LINEAR};
-enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 2 }; /* SEVERAL: those with many regions */
+static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                 QUIRE_FIT_LINEAR};
+enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 3 }; /* SEVERAL: those with many regions */
 
 static quire_space *make_space(quire_fit fit, uint64_t size)
 {
@@ -87,7 +88,6 @@ UNIT(space, the_first_fit_has_a_granule_of_1_and_no_other)
 
 UNIT(space, fits_that_are_not_there)
 {
-    expect_refused((quire_space_options){.fit = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy");
     for (int fit = 4; fit < 100; fit += 19) {
         char words[64];
         snprintf(words, sizeof words, "there is no fit %d", fit);
@@ -205,6 +205,7 @@ UNIT(space, a_creation_without_host_memory_leaves_nothing)
 {
     CHECK(fail_each_creation(QUIRE_FIT_SEGREGATED) >= 4);
     CHECK(fail_each_creation(QUIRE_FIT_FIRST) >= 4);
+    CHECK(fail_each_creation(QUIRE_FIT_BUDDY) >= 6);
 }
 
 UNIT(space, creation_needs_a_place_for_the_space)
@@ -289,8 +290,8 @@ static quire_space *make_walked(quire_fit fit, quire_placement *live)
     quire_space *space = make_space(fit, 1024);
     quire_placement low;
     uint32_t region = 0;
-    CHECK_OK(quire_space_allocate(space, 256, 1, 0, &low));
-    CHECK_OK(quire_space_allocate(space, 768, 1, 7, live));
+    CHECK_OK(quire_space_allocate(space, 512, 1, 0, &low));
+    CHECK_OK(quire_space_allocate(space, 512, 1, 7, live));
     CHECK_OK(quire_space_free(space, low.range));
     CHECK_OK(quire_space_add_region(space, 512, 0, &region));
     return space;
@@ -315,8 +316,8 @@ UNIT(space, a_walk_visits_regions_by_number_and_ranges_by_address)
         walk w = {0};
         CHECK_OK(quire_space_walk(space, note, &w));
         CHECK_EQ(w.count, 3);
-        expect_item(&w.items[0], 0, true, 0, 256);
-        expect_item(&w.items[1], 0, false, 256, 768);
+        expect_item(&w.items[0], 0, true, 0, 512);
+        expect_item(&w.items[1], 0, false, 512, 512);
         expect_item(&w.items[2], 1, true, 0, 512);
         CHECK_EQ(w.items[1].range.id, live.range.id);
         CHECK_EQ(w.items[1].user, 7);

@@ -11,7 +11,8 @@
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
-static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_LINEAR};
+static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                 QUIRE_FIT_LINEAR};
 enum { FITS = sizeof fits / sizeof *fits };
 
 static quire_space *make_space(quire_fit fit)
@@ -185,8 +186,8 @@ UNIT(space_misuse, a_stale_range_stays_stale_when_its_number_is_used_again)
 
 UNIT(space_misuse, a_range_of_another_space_is_foreign)
 {
-    for (int i = 0; i < 4; i++) {
-        quire_space *space = make_space(fits[i % FITS]), *other = make_space(fits[i / 2]);
+    for (int i = 0; i < FITS * FITS; i++) {
+        quire_space *space = make_space(fits[i % FITS]), *other = make_space(fits[i / FITS]);
         quire_range ours = take(space, 100), theirs = take(other, 100);
         expect_refused(space, theirs, QUIRE_ERROR_FOREIGN_HANDLE);
         char words[64];

@@ -11,10 +11,11 @@
 
 enum { PEAK = 4000 };
 
-static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_LINEAR};
+static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                 QUIRE_FIT_LINEAR};
 enum {
     FITS = sizeof fits / sizeof *fits,
-    SEVERAL = 2
+    SEVERAL = 3
 }; /* SEVERAL: those that use gaps again, in many regions */
 
 static quire_range ranges[PEAK];
@@ -226,7 +227,7 @@ UNIT(space_trim, no_id_ever_comes_twice)
 
 /* ---- wear ---------------------------------------------------------------------------------- */
 
-/* The generation of a spare number; both kinds of node begin with it. */
+/* The generation of a spare number; nodes of every fit begin with it. */
 static uint32_t *generation_of(const quire_space *space, uint32_t number)
 {
     return (uint32_t *)(void *)((char *)space->pool.items + number * space->pool.item_size);
@@ -269,8 +270,8 @@ UNIT(space_trim, removing_a_region_gives_back_when_nearly_all_is_unused)
     for (int i = 0; i < SEVERAL; i++) {
         quire_space *space = make_space(fits[i]);
         uint32_t region = 0;
-        CHECK_OK(quire_space_add_region(space, 256, 0, &region));
         uint64_t before = metadata(space);
+        CHECK_OK(quire_space_add_region(space, 256, 0, &region));
         fill(space);
         free_from(space, 0);
         CHECK_OK(quire_space_remove_region(space, region));

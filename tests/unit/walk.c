@@ -127,8 +127,8 @@ static void expect_complete(fixture *b, const record *r)
 UNIT(walk, every_byte_is_in_one_item_in_order)
 {
     static record r;
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
-    for (int f = 0; f < 2; f++) {
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    for (int f = 0; f < 3; f++) {
         fixture b;
         fixture_make(
             &b, &(quire_memory_options){

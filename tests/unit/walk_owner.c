@@ -95,8 +95,8 @@ static void expect_every_byte(const fixture *b)
 
 UNIT(walk_owner, every_byte_has_its_owner)
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
-    for (int f = 0; f < 2; f++) {
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    for (int f = 0; f < 3; f++) {
         fixture b;
         make(&b, 0, (quire_memory_options){.fit = fits[f]});
         populate(b.memory);

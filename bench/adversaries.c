@@ -1,0 +1,231 @@
+/*
+ * adversaries.c - layouts that make a search long.
+ *
+ *   g1  every other of 65,536 ranges of 4 KiB is free, 64 KiB are asked for
+ *   g2  32,768 holes of 8 KiB, each 4 KiB off the alignment of 8 KiB that is asked for
+ *   g3  32,768 holes in the size class of the request that are too small for it, one that fits
+ *
+ * Each request is timed alone. What was found is freed again, so that every request sees the
+ * layout. Each layout is made three times and the least of each figure kept: what interrupts a
+ * request at random is not its own.
+ */
+#include "bench/bench.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/children.h"
+#include "bench/ticks.h"
+
+enum { UNIT = 256, REQUESTS = 1000, HOLES = 32768, REPLAYS = 3 };
+#define KIB UINT64_C(1024)
+
+typedef struct adversary_result {
+    bool good;
+    double mean_ns, worst_ns; /* a request */
+    double refill_ns;         /* g1: an allocation of the size of the holes afterwards; 0: none */
+    uint64_t found;
+} adversary_result;
+
+typedef struct placed {
+    uint64_t handle, offset;
+} placed;
+
+typedef struct layout {
+    const subject *subject;
+    void *state;
+    placed *ranges;
+    size_t count, room;
+} layout;
+
+static bool layout_begin(layout *l, const subject *s, uint64_t arena, size_t ranges)
+{
+    *l = (layout){.subject = s, .room = ranges, .ranges = calloc(ranges, sizeof(placed))};
+    l->state = l->ranges ? s->create(s, &(subject_arena){arena, UNIT, ranges}) : NULL;
+    return l->state != NULL;
+}
+
+static void place(layout *l, uint64_t size)
+{
+    placed at = {0};
+    at.handle = l->subject->allocate(l->state, size, UNIT, &at.offset);
+    if (at.handle)
+        l->ranges[l->count++] = at;
+}
+
+static int compare(const void *one, const void *other)
+{
+    uint64_t a = ((const placed *)one)->offset, b = ((const placed *)other)->offset;
+    return (a > b) - (a < b);
+}
+
+/* Whichever way a fit lays ranges: each hole then has a neighbour that stays. */
+static void sort_by_address(layout *l)
+{
+    qsort(l->ranges, l->count, sizeof *l->ranges, compare);
+}
+
+static void free_every_other(layout *l, size_t first)
+{
+    for (size_t i = first; i < l->count; i += 2)
+        l->subject->free(l->state, l->ranges[i].handle);
+}
+
+static void request(layout *l, uint64_t size, uint64_t alignment, adversary_result *out)
+{
+    uint64_t sum = 0, worst = 0;
+    for (int i = 0; i < REQUESTS; i++) {
+        uint64_t offset, since = ticks_now();
+        uint64_t handle = l->subject->allocate(l->state, size, alignment, &offset);
+        uint64_t spent = ticks_spent(since);
+        sum += spent;
+        worst = spent > worst ? spent : worst;
+        if (!handle)
+            continue;
+        out->found++;
+        l->subject->free(l->state, handle);
+    }
+    out->mean_ns = (double)sum * the_clock.ns / REQUESTS;
+    out->worst_ns = (double)worst * the_clock.ns;
+    out->good = true;
+}
+
+static void layout_end(layout *l)
+{
+    l->subject->destroy(l->state);
+    free(l->ranges);
+}
+
+/* ---- the three ---------------------------------------------------------------------------- */
+
+static void no_hole_large_enough(const subject *s, adversary_result *out)
+{
+    layout l;
+    if (!layout_begin(&l, s, 2 * HOLES * 4 * KIB, 2 * HOLES))
+        return;
+    for (int i = 0; i < 2 * HOLES; i++)
+        place(&l, 4 * KIB);
+    sort_by_address(&l);
+    free_every_other(&l, 0);
+    request(&l, 64 * KIB, UNIT, out);
+    uint64_t offset, since = ticks_now();
+    for (int i = 0; i < HOLES; i++)
+        l.subject->allocate(l.state, 4 * KIB, UNIT, &offset);
+    out->refill_ns = (double)ticks_spent(since) * the_clock.ns / HOLES;
+    layout_end(&l);
+}
+
+static void no_hole_aligned(const subject *s, adversary_result *out)
+{
+    layout l;
+    if (!layout_begin(&l, s, 4 * KIB + 2 * HOLES * 8 * KIB, 2 * HOLES + 1))
+        return;
+    place(&l, 4 * KIB);
+    for (int i = 0; i < 2 * HOLES; i++)
+        place(&l, 8 * KIB);
+    sort_by_address(&l);
+    free_every_other(&l, 1);
+    request(&l, 8 * KIB, 8 * KIB, out);
+    layout_end(&l);
+}
+
+/* The hole that fits is freed first, so that lists have it last; the arena has no byte more. */
+static void one_hole_fits(const subject *s, adversary_result *out)
+{
+    enum { STEPS = 30, SEED = 8003 };
+    const uint64_t base = 1024 * KIB, exact = base + (STEPS + 1) * UNIT;
+    rng sizes = {SEED}, again = {SEED};
+    uint64_t arena = exact + UNIT;
+    for (int i = 0; i < HOLES; i++)
+        arena += base + UNIT * (1 + rng_below(&sizes, STEPS)) + UNIT;
+    layout l;
+    if (!layout_begin(&l, s, arena, 2 * HOLES + 2))
+        return;
+    place(&l, exact);
+    place(&l, UNIT);
+    for (int i = 0; i < HOLES; i++) {
+        place(&l, base + UNIT * (1 + rng_below(&again, STEPS)));
+        place(&l, UNIT);
+    }
+    free_every_other(&l, 0);
+    request(&l, exact, UNIT, out);
+    layout_end(&l);
+}
+
+static const struct {
+    const char *name, *what;
+    void (*run)(const subject *s, adversary_result *out);
+} CASES[] = {
+    {"g1", "no hole is large enough", no_hole_large_enough},
+    {"g2", "no hole is aligned", no_hole_aligned},
+    {"g3", "one hole of many fits", one_hole_fits},
+};
+
+enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
+
+/* ---- the part ----------------------------------------------------------------------------- */
+
+typedef struct adversaries {
+    roster roster;
+    size_t number; /* of the case */
+    adversary_result *results;
+} adversaries;
+
+static void measure(void *user, size_t index)
+{
+    const adversaries *a = user;
+    adversary_result *least = &a->results[index];
+    for (int i = 0; i < REPLAYS; i++) {
+        adversary_result one = {0};
+        CASES[a->number].run(a->roster.items[index], &one);
+        if (!i)
+            *least = one;
+        least->mean_ns = fmin(least->mean_ns, one.mean_ns);
+        least->worst_ns = fmin(least->worst_ns, one.worst_ns);
+        least->refill_ns = fmin(least->refill_ns, one.refill_ns);
+    }
+}
+
+static void report_one(bench *b, const adversaries *a, size_t index)
+{
+    const adversary_result *r = &a->results[index];
+    const char *name = a->roster.items[index]->name;
+    if (!r->good) {
+        printf("  %-26s failed\n", name);
+        return;
+    }
+    printf("  %-26s %10.0f %10.0f %6" PRIu64, name, r->mean_ns, r->worst_ns, r->found);
+    if (r->refill_ns > 0)
+        printf(" %8.1f", r->refill_ns);
+    printf("\n");
+    qi_json_object(&b->json, NULL);
+    qi_json_text(&b->json, "workload", CASES[a->number].name);
+    qi_json_text(&b->json, "subject", name);
+    qi_json_number(&b->json, "requests", REQUESTS);
+    qi_json_number(&b->json, "found", r->found);
+    qi_json_real(&b->json, "request_ns", r->mean_ns);
+    qi_json_real(&b->json, "worst_ns", r->worst_ns);
+    qi_json_real(&b->json, "refill_ns", r->refill_ns);
+    qi_json_end_object(&b->json);
+}
+
+void measure_adversaries(bench *b)
+{
+    qi_json_array(&b->json, "adversaries");
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        adversaries a = {.number = i};
+        if (!is_wanted(&b->wanted_workloads, CASES[i].name))
+            continue;
+        a.roster = roster_of(b, TAKE_SPACES | TAKE_PEERS | TAKE_REFERENCES);
+        a.results = shared_memory(a.roster.count, sizeof *a.results);
+        in_children(a.roster.count, 1, measure, &a);
+        printf("\n%-28s %10s %10s %6s %8s   ns a request: %s\n", CASES[i].name, "mean", "worst",
+               "found", "refill", CASES[i].what);
+        for (size_t k = 0; k < a.roster.count; k++)
+            report_one(b, &a, k);
+        shared_release(a.results, a.roster.count, sizeof *a.results);
+    }
+    qi_json_end_array(&b->json);
+}

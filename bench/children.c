@@ -1,0 +1,58 @@
+/*
+ * children.c - see children.h.
+ */
+#include "bench/children.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void *shared_memory(size_t count, size_t size)
+{
+    void *memory =
+        mmap(NULL, count * size + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED)
+        return memory;
+    perror("bench_space: no memory for results");
+    exit(1);
+}
+
+void shared_release(void *memory, size_t count, size_t size)
+{
+    munmap(memory, count * size + 1);
+}
+
+/* Waits for any child; one that died by a signal is told, its result stays empty. */
+static void wait_for_one(void)
+{
+    int status = 0;
+    pid_t child = wait(&status);
+    if (child > 0 && WIFSIGNALED(status))
+        fprintf(stderr, "bench_space: a measurement died of signal %d\n", WTERMSIG(status));
+}
+
+void in_children(size_t count, size_t parallel, void (*work)(void *user, size_t index), void *user)
+{
+    size_t running = 0;
+    fflush(NULL); /* or every child would write what is still in the buffers */
+    for (size_t i = 0; i < count; i++) {
+        if (running == parallel) {
+            wait_for_one();
+            running--;
+        }
+        pid_t child = fork();
+        if (child == 0) {
+            work(user, i);
+            _exit(0);
+        }
+        if (child < 0) {
+            perror("bench_space: no process for a measurement");
+            exit(1);
+        }
+        running++;
+    }
+    while (running--)
+        wait_for_one();
+}

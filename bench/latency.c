@@ -1,0 +1,152 @@
+/*
+ * latency.c - percentiles of single calls. The same workload is replayed a few times in one process
+ * and the least time of each call is kept: what is left is what the search and the caches cost,
+ * without the interruptions that hit a call at random.
+ */
+#include "bench/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/children.h"
+#include "bench/play.h"
+#include "bench/ticks.h"
+
+enum { REPLAYS = 5 };
+
+static const char *const WORKLOADS[] = {"a1k", "a100k", "b100k", "a1m", NULL};
+
+typedef struct percentiles {
+    double mean, p50, p99, p999, max; /* ns */
+} percentiles;
+
+typedef struct latency_result {
+    bool good;
+    percentiles allocate, free;
+} latency_result;
+
+typedef struct latency {
+    roster roster;
+    workload workload;
+    latency_result *results; /* shared, by subject */
+} latency;
+
+static int compare(const void *one, const void *other)
+{
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    return (a > b) - (a < b);
+}
+
+static percentiles percentiles_of(uint32_t *ticks, size_t count)
+{
+    if (!count)
+        return (percentiles){0};
+    qsort(ticks, count, sizeof *ticks, compare);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += ticks[i];
+    return (percentiles){.mean = sum / (double)count * the_clock.ns,
+                         .p50 = ticks[count / 2] * the_clock.ns,
+                         .p99 = ticks[count * 99 / 100] * the_clock.ns,
+                         .p999 = ticks[count * 999 / 1000] * the_clock.ns,
+                         .max = ticks[count - 1] * the_clock.ns};
+}
+
+/* Parts the least times of the timed steps by kind; `least` is used up. */
+static void sum_up(const workload *w, const uint32_t *least, latency_result *out)
+{
+    uint32_t *kind[2] = {malloc(w->count * sizeof **kind), malloc(w->count * sizeof **kind)};
+    size_t count[2] = {0, 0};
+    for (size_t i = w->timed_from; kind[0] && kind[1] && i < w->count; i++) {
+        int is_allocation = w->steps[i].size != 0;
+        kind[is_allocation][count[is_allocation]++] = least[i];
+    }
+    out->free = percentiles_of(kind[0], count[0]);
+    out->allocate = percentiles_of(kind[1], count[1]);
+    out->good = count[0] && count[1];
+}
+
+static void measure(void *user, size_t index)
+{
+    const latency *l = user;
+    const workload *w = &l->workload;
+    uint32_t *least = malloc(w->count * sizeof *least);
+    if (!least)
+        return;
+    memset(least, 0xff, w->count * sizeof *least);
+    for (int i = 0; i < REPLAYS; i++) {
+        play p;
+        if (!play_begin(&p, l->roster.items[index], w, w->arena))
+            return;
+        play_steps(&p, 0, w->timed_from);
+        p.group = 1;
+        p.least = least;
+        play_steps(&p, w->timed_from, w->count);
+        play_end(&p);
+    }
+    sum_up(w, least, &l->results[index]);
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+static void print_one(const char *name, const char *what, const percentiles *p)
+{
+    printf("  %-26s %-9s %8.1f %8.0f %8.0f %8.0f %8.0f\n", name, what, p->mean, p->p50, p->p99,
+           p->p999, p->max);
+}
+
+static void write_one(qi_json *json, const char *key, const percentiles *p)
+{
+    qi_json_object(json, key);
+    qi_json_real(json, "mean", p->mean);
+    qi_json_real(json, "p50", p->p50);
+    qi_json_real(json, "p99", p->p99);
+    qi_json_real(json, "p999", p->p999);
+    qi_json_real(json, "max", p->max);
+    qi_json_end_object(json);
+}
+
+static void report(bench *b, const latency *l)
+{
+    printf("\nlatency-%-30s %8s %8s %8s %8s %8s   ns, least of %d replays\n", l->workload.name,
+           "mean", "p50", "p99", "p99.9", "max", REPLAYS);
+    for (size_t i = 0; i < l->roster.count; i++) {
+        const latency_result *result = &l->results[i];
+        const char *name = l->roster.items[i]->name;
+        if (!result->good) {
+            printf("  %-26s failed\n", name);
+            continue;
+        }
+        print_one(name, "allocate", &result->allocate);
+        print_one("", "free", &result->free);
+        qi_json_object(&b->json, NULL);
+        qi_json_text(&b->json, "workload", l->workload.name);
+        qi_json_text(&b->json, "subject", name);
+        write_one(&b->json, "allocate_ns", &result->allocate);
+        write_one(&b->json, "free_ns", &result->free);
+        qi_json_end_object(&b->json);
+    }
+}
+
+/* ---- the part ----------------------------------------------------------------------------- */
+
+void measure_latency(bench *b)
+{
+    qi_json_array(&b->json, "latency");
+    for (size_t i = 0; WORKLOADS[i]; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "latency-%s", WORKLOADS[i]);
+        if (!is_wanted(&b->wanted_workloads, name))
+            continue;
+        latency l = {.roster = roster_of(b, TAKE_SPACES | TAKE_PEERS | TAKE_HEAPS)};
+        if (workload_make(WORKLOADS[i], 0, &l.workload)) {
+            l.results = shared_memory(l.roster.count, sizeof *l.results);
+            in_children(l.roster.count, 1, measure, &l);
+            report(b, &l);
+            shared_release(l.results, l.roster.count, sizeof *l.results);
+        }
+        workload_free(&l.workload);
+    }
+    qi_json_end_array(&b->json);
+}

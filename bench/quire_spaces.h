@@ -1,0 +1,12 @@
+/*
+ * quire_spaces.h - the spaces of this project as subjects, one for each fit and option.
+ */
+#ifndef QUIRE_BENCH_QUIRE_SPACES_H
+#define QUIRE_BENCH_QUIRE_SPACES_H
+
+#include "bench/subject.h"
+
+extern const subject QUIRE_SPACES[];
+extern const size_t QUIRE_SPACE_COUNT;
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * spread.h - least and middle of a few repeats.
+ */
+#ifndef QUIRE_BENCH_SPREAD_H
+#define QUIRE_BENCH_SPREAD_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+typedef struct spread {
+    double min, median;
+} spread;
+
+static inline int spread_compare(const void *one, const void *other)
+{
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+/* Sorts the values; there is one at least. */
+static inline spread spread_of(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, spread_compare);
+    double middle = count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    return (spread){values[0], middle};
+}
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * bitmap.h - a set of numbers below a size, as bits with summaries: the lowest number from any one
+ * on is found in a few steps, however large the set is.
+ *
+ * Level 0 has a bit per number; each level above has a bit per word of the one below, set when that
+ * word is not 0; the last level is one word. The words of all levels lie one after the other, level
+ * 0 first, in an array of qi_bitmap_words(size) that begins zeroed and that the caller owns. A size
+ * is above 0. Not thread-safe.
+ */
+#ifndef QUIRE_SRC_SPACE_BITMAP_H
+#define QUIRE_SRC_SPACE_BITMAP_H
+
+#include "src/base/bits.h"
+
+enum { QI_BITMAP_LEVELS = 6 }; /* as many as 2^32 numbers have */
+
+/* Words of a level of `bits`, which are the bits of the level above. */
+static inline uint32_t qi_level_words(uint32_t bits)
+{
+    return (bits - 1) / 64 + 1;
+}
+
+static inline uint32_t qi_bitmap_words(uint32_t size)
+{
+    uint32_t level = qi_level_words(size), words = level;
+    while (level > 1) {
+        level = qi_level_words(level);
+        words += level;
+    }
+    return words;
+}
+
+static inline bool qi_bitmap_has(const uint64_t *words, uint32_t number)
+{
+    return words[number / 64] >> number % 64 & 1;
+}
+
+/* Adds a number that is not in the set. */
+static inline void qi_bitmap_add(uint64_t *words, uint32_t size, uint32_t number)
+{
+    for (;;) {
+        uint64_t before = words[number / 64];
+        uint32_t above = qi_level_words(size);
+        words[number / 64] = before | UINT64_C(1) << number % 64;
+        if (before || above == 1)
+            return;
+        words += above;
+        size = above;
+        number /= 64;
+    }
+}
+
+/* Removes a number that is in the set; answers whether that was the last one. */
+static inline bool qi_bitmap_remove(uint64_t *words, uint32_t size, uint32_t number)
+{
+    for (;;) {
+        uint64_t after = words[number / 64] & ~(UINT64_C(1) << number % 64);
+        uint32_t above = qi_level_words(size);
+        words[number / 64] = after;
+        if (after || above == 1)
+            return !after;
+        words += above;
+        size = above;
+        number /= 64;
+    }
+}
+
+/* The lowest number in the set from `from` on; `size` when there is none. */
+static inline uint32_t qi_bitmap_next(const uint64_t *words, uint32_t size, uint32_t from)
+{
+    const uint64_t *levels[QI_BITMAP_LEVELS] = {words};
+    uint32_t level = 0, bits = size;
+    for (;;) {
+        if (from >= bits)
+            return size;
+        uint64_t rest = levels[level][from / 64] >> from % 64;
+        if (rest) {
+            from += qi_lowest_bit(rest);
+            break;
+        }
+        uint32_t above = qi_level_words(bits);
+        if (above == 1)
+            return size;
+        from = from / 64 + 1; /* the next word, as a bit of the level above */
+        levels[level + 1] = levels[level] + above;
+        level++;
+        bits = above;
+    }
+    while (level-- > 0)
+        from = from * 64 + qi_lowest_bit(levels[level][from]);
+    return from;
+}
+
+#endif
