@@ -99,7 +99,7 @@ static quire_result place_shared(quire_memory *memory, const placing *p, uint32_
     if (result)
         return result;
     quire_placement at;
-    result = memory->space->allocate(memory->space, p->size, p->alignment, *slot, how, &at);
+    result = memory->space->allocate_range(memory->space, p->size, p->alignment, *slot, how, &at);
     if (result) {
         qi_slot_give(&memory->slots, *slot);
         return result;

@@ -35,9 +35,9 @@ struct quire_space {
      * placement are known to be there. qi_space_allocate and qi_space_free, which check, zero the
      * placement on failure and call the fit, unless the fit's init puts its own ones here.
      */
-    quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             uint32_t how, quire_placement *placement);
-    quire_result (*free)(quire_space *space, quire_range range);
+    quire_result (*allocate_range)(quire_space *space, uint64_t size, uint64_t alignment,
+                                   uint64_t user, uint32_t how, quire_placement *placement);
+    quire_result (*free_range)(quire_space *space, quire_range range);
 
     uint64_t granule;
     uint64_t largest_alignment;

@@ -215,9 +215,9 @@ quire_result qi_segregated_init(quire_space *space, const quire_space_options *o
     s->row_mask = 1;
     qi_pool_init(&s->space.pool, sizeof(qi_node));
     if (!s->kind_mask && !options->least_fragmentation)
-        space->allocate = qi_segregated_fast_allocate;
+        space->allocate_range = qi_segregated_fast_allocate;
     if (!options->deferred_coalescing) {
-        space->free = qi_segregated_fast_free;
+        space->free_range = qi_segregated_fast_free;
         return QUIRE_SUCCESS;
     }
     s->waiting = qi_host_allocate(&space->host, QI_WAITING, sizeof *s->waiting);

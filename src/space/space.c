@@ -109,8 +109,8 @@ static quire_result make(const quire_space_options *options, quire_space **out)
     if (qi_multiply_overflows(fit->most_granules, options->granule, &limit))
         limit = UINT64_MAX;
     qi_line_init(&space->line, limit);
-    space->allocate = qi_space_allocate;
-    space->free = qi_space_free;
+    space->allocate_range = qi_space_allocate;
+    space->free_range = qi_space_free;
     result = fit->init(space, options);
     if (result) {
         qi_tag_give(space->tag);
@@ -304,7 +304,7 @@ quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t al
 {
     if (!space || !placement)
         return refuse_null(placement);
-    return space->allocate(space, size, alignment, user, 0, placement);
+    return space->allocate_range(space, size, alignment, user, 0, placement);
 }
 
 quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
@@ -312,7 +312,7 @@ quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, 
 {
     if (!space || !placement)
         return refuse_null(placement);
-    return space->allocate(space, size, alignment, user, QI_EXHAUSTIVE, placement);
+    return space->allocate_range(space, size, alignment, user, QI_EXHAUSTIVE, placement);
 }
 
 quire_result quire_space_allocate_with(quire_space *space, const quire_range_options *options,
@@ -350,7 +350,7 @@ static bool is_ours(const quire_space *space, quire_range range)
 
 quire_result quire_space_free(quire_space *space, quire_range range)
 {
-    return space ? space->free(space, range) : refuse_range(space, range);
+    return space ? space->free_range(space, range) : refuse_range(space, range);
 }
 
 quire_result qi_space_free(quire_space *space, quire_range range)
