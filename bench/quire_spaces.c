@@ -86,7 +86,7 @@ const subject QUIRE_SPACES[] = {
     SPACE("slabs", NULL, .fit = QUIRE_FIT_SEGREGATED, .slabs = true),
     SPACE("first", NULL, .fit = QUIRE_FIT_FIRST, .granule = 1),
     SPACE("buddy", NULL, .fit = QUIRE_FIT_BUDDY),
-    SPACE("linear", NULL, .fit = QUIRE_FIT_LINEAR),
+    SPACE("linear", NULL, .fit = QUIRE_FIT_LINEAR, .granule = 1),
 };
 
 const size_t QUIRE_SPACE_COUNT = sizeof QUIRE_SPACES / sizeof *QUIRE_SPACES;

@@ -53,6 +53,10 @@ typedef struct quire_memory_options {
     uint32_t kind_mask;
     const quire_intent *intent;
 
+    /*
+     * The linear fit works in one shared page; what is larger than page_size gets a dedicated page,
+     * and what finds no room in it is refused with TOO_MANY_PAGES.
+     */
     quire_fit fit;
     uint32_t shards;            /* 0 or 1; more are UNSUPPORTED in this version */
     uint64_t granule;           /* see quire_space_options; 0: the fit's default */

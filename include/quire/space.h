@@ -53,12 +53,28 @@ typedef enum quire_fit {
      * ranges may touch. Takes two bits of host memory a granule, as long as a region is there.
      */
     QUIRE_FIT_BUDDY,
-    QUIRE_FIT_LINEAR /* QUIRE_ERROR_UNSUPPORTED in this version */
+    /*
+     * Stack, ring and two stacks in one region, byte-exact, for per-frame and transient data. A
+     * range is put behind the newest one, its left padding included; where it does not fit there
+     * and nothing lies above, at the start of the region, up to the oldest one. With `upper` it is
+     * put below the newest upper one, from the end of the region downward; what alignment costs
+     * there stays a free range. Upper and other ranges share the region until they meet.
+     *
+     * Ranges may be freed in any order. What was freed is free bytes at once, and is handed out
+     * again when it lies behind the newest range, in front of the oldest, or below the newest upper
+     * one: newest first makes a stack, oldest first a ring. When all but the upper ones are free,
+     * the next one begins at offset 0. Every call on ranges takes a fixed number of steps,
+     * quire_space_clear too, however many live (but for allocations that grow the records); that
+     * makes one the end of a frame.
+     *
+     * A space of this fit has one region: a second is refused with WRONG_STATE.
+     */
+    QUIRE_FIT_LINEAR
 } quire_fit;
 
 typedef struct quire_space_options {
     quire_fit fit;
-    /* The three below belong to the segregated fit; the others refuse them. */
+    /* The two below belong to the segregated fit; the others refuse them. */
     /*
      * Requests of 64 KiB and more take the upper end of a free range, which keeps small and large
      * ones apart: fewer refusals when nearly full, a somewhat slower allocation.
@@ -80,10 +96,10 @@ typedef struct quire_space_options {
     uint64_t size;
     /*
      * Smallest unit handed out, a power of two; sizes are rounded up to it. 0: 256 for the
-     * segregated and the buddy fit and 1 for the first fit, which takes no other. The line of the
-     * segregated and the buddy fit has 2^32 - 1 granules (1 TiB with 256 bytes), that of the first
-     * fit 2^62 bytes; regions and the gaps that their alignment leaves between them have to fit on
-     * it.
+     * segregated and the buddy fit and 1 for the first and linear fits, which take no other. The
+     * line of the segregated and the buddy fit has 2^32 - 1 granules (1 TiB with 256 bytes), that
+     * of the others 2^62 bytes; regions and the gaps that their alignment leaves between them have
+     * to fit on it.
      */
     uint64_t granule;
     /*
@@ -131,7 +147,9 @@ typedef struct quire_space_stats {
     uint64_t live_bytes;    /* sum of live sizes */
     uint64_t padding_bytes; /* sum of live left paddings */
     uint64_t free_bytes;    /* region_bytes == live_bytes + padding_bytes + free_bytes */
-    uint64_t largest_free;  /* bytes of the largest free range; looks at one size class */
+    /* Bytes of the largest free range, told from one size class; linear: of the largest request
+       that can be had, lower or upper. */
+    uint64_t largest_free;
     uint64_t live_count;
     uint64_t free_count; /* free ranges; buddy fit: free blocks */
     uint64_t region_count;
@@ -157,7 +175,8 @@ typedef struct quire_space_item {
 /*
  * Makes a space; a region of options->size bytes, base 0, is added when that is not 0. NULL options
  * mean {0}.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (fit), OUT_OF_HOST_MEMORY.
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (the line is shorter than the region),
+ * OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_create(const quire_space_options *options,
                                                          quire_space **space);
@@ -169,7 +188,8 @@ QUIRE_API void quire_space_destroy(quire_space **space);
  * Adds a region of `size` bytes, a multiple of the granule. `base` is the native address at which
  * the region starts, a multiple of the granule; alignments hold for base + offset. *region gets its
  * number: the lowest one not in use.
- * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (the line is full), OUT_OF_HOST_MEMORY.
+ * Errors: INVALID_ARGUMENT, WRONG_STATE (the linear fit has its region), OUT_OF_RANGE (the line is
+ * full), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_add_region(quire_space *space, uint64_t size,
                                                              uint64_t base, uint32_t *region);
@@ -217,7 +237,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_free_batch(quire_space *space,
                                                              const quire_range *ranges,
                                                              uint64_t count);
 
-/* Frees every range at once and keeps the regions; all ranges become stale. */
+/*
+ * Frees every range at once and keeps the regions; all ranges become stale. In time proportional to
+ * the most that lived at once; with the linear fit in constant time.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_clear(quire_space *space);
 
 /* Where a range lies. Errors as quire_space_free. */

@@ -121,7 +121,8 @@ static uint64_t timed_pairs(const workload *w)
 static bool repeat_on_space(const benching *b, const workload *w, outcome *o, uint64_t repeat)
 {
     quire_space_options options = {.fit = b->fit, .size = w->arena};
-    if (b->fit != QUIRE_FIT_FIRST && w->granule) /* that one is exact to the byte */
+    bool is_exact = b->fit == QUIRE_FIT_FIRST || b->fit == QUIRE_FIT_LINEAR; /* to the byte */
+    if (!is_exact && w->granule)
         options.granule = w->granule;
     subject s = {.slots = calloc(w->slots, sizeof *s.slots)};
     bool good = s.slots && !quire_space_create(&options, &s.space);
@@ -395,7 +396,7 @@ int run_bench(const command *self, int argc, char **argv)
     benching b = {.repeats = 0};
     uint64_t threads = UINT64_MAX, repeats = UINT64_MAX; /* not asked for */
     const option_spec specs[] = {
-        {"fit", "F", "segregated (default), first or buddy", OPTION_FIT, &b.fit},
+        {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &b.fit},
         {"threads", "N", "N threads share one memory; without: a bare space, one thread",
          OPTION_NUMBER, &threads},
         {"repeats", "N", "repeat the workload N times (default 5)", OPTION_NUMBER, &repeats},

@@ -82,7 +82,7 @@ int run_map(const command *self, int argc, char **argv)
         {"backend", "B", "the backend to use: host", OPTION_TEXT, &p->choice.backend},
         {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
          &p->choice.profile},
-        {"fit", "F", "segregated (default), first or buddy", OPTION_FIT, &p->fit},
+        {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
         {"page-size", "N", "bytes of a page", OPTION_SIZE, &p->page_size},
         {"svg", "FILE", "draw the pages into a file", OPTION_TEXT, &m.svg},
         {"json", NULL, "print every page and range as one JSON object", OPTION_FLAG, &m.json},

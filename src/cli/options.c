@@ -114,7 +114,7 @@ static const char *apply(const option_spec *spec, const char *value)
     case OPTION_NUMBER:
         return parse_number(value, spec->target, &rest) && !*rest ? NULL : "a number";
     case OPTION_FIT:
-        return parse_fit(value, spec->target) ? NULL : "segregated, first or buddy";
+        return parse_fit(value, spec->target) ? NULL : "segregated, first, buddy or linear";
     }
     return NULL;
 }

@@ -172,7 +172,7 @@ int run_replay(const command *self, int argc, char **argv)
         {"backend", "B", "the backend to use: host", OPTION_TEXT, &p->choice.backend},
         {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
          &p->choice.profile},
-        {"fit", "F", "segregated (default), first or buddy", OPTION_FIT, &p->fit},
+        {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
         {"page-size", "N", "bytes of a page (default: 32M, or an eighth of a small heap)",
          OPTION_SIZE, &p->page_size},
         {"contiguous", NULL, "let allocations span pages (not offered yet)", OPTION_FLAG,

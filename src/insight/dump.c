@@ -8,7 +8,17 @@
 
 static const char *fit_name(quire_fit fit)
 {
-    return fit == QUIRE_FIT_FIRST ? "first" : fit == QUIRE_FIT_BUDDY ? "buddy" : "segregated";
+    switch (fit) {
+    case QUIRE_FIT_SEGREGATED:
+        break;
+    case QUIRE_FIT_FIRST:
+        return "first";
+    case QUIRE_FIT_BUDDY:
+        return "buddy";
+    case QUIRE_FIT_LINEAR:
+        return "linear";
+    }
+    return "segregated";
 }
 
 static const char *object_name(quire_object object)

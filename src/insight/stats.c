@@ -99,7 +99,9 @@ quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_pa
             .allocation_count = page->allocation_count,
             .peak_live_bytes = page->peak_live_bytes,
         };
-        if (!page->dedicated)
+        if (!page->dedicated && memory->space->fit->most_regions == 1)
+            info->largest_free = memory->space->fit->largest_free(memory->space);
+        else if (!page->dedicated)
             qi_space_walk_region(memory->space, page->region, find_largest, &info->largest_free);
     }
     qi_lock_release(&memory->lock);

@@ -318,6 +318,15 @@ static quire_result make_numbered(quire_memory *memory, qi_page *page, uint64_t 
     return result;
 }
 
+/* With the lock: whether the fit takes no further region beside those made and being made. */
+static bool has_all_shared(const quire_memory *memory)
+{
+    uint32_t most = memory->space->fit->most_regions, count = memory->pages.shared;
+    for (const qi_page *page = memory->pages.being_made; page; page = page->next)
+        count += !page->dedicated;
+    return most && count >= most;
+}
+
 quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignment, bool dedicated,
                           qi_page **out)
 {
@@ -331,6 +340,10 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
         qi_pages_destroy(memory, leaving);
         qi_lock_acquire(&memory->lock);
     }
+    if (!dedicated && has_all_shared(memory))
+        return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
+                            "memory '%s' has %u shared page, as many as its fit works in",
+                            memory->name, memory->space->fit->most_regions);
     uint64_t place = qi_space_line_most(memory->space);
     if (!dedicated && needed > place)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
@@ -372,7 +385,8 @@ bool qi_page_await_change(quire_memory *memory, quire_result refusal)
 {
     const qi_pages *pages = &memory->pages;
     uint32_t most = memory->policy.most_pages;
-    bool is_full = most && pages->in_use >= most;
+    bool is_full = (most && pages->in_use >= most) || /* or the fit waits for its only page */
+                   pages->shared < memory->space->fit->most_regions;
     if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && refusal != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
         return false;
     if (!pages->leaving && !(is_full && pages->being_made))

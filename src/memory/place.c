@@ -281,7 +281,9 @@ quire_result qi_extra_make(quire_memory *memory, const char *name, quire_object 
 static bool wants_dedicated(const quire_memory *memory, const qi_wish *wish)
 {
     const quire_page_policy *policy = &memory->policy;
+    bool is_one_page = memory->space->fit->most_regions != 0; /* which nothing is to outgrow */
     return wish->dedicated || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
+           (is_one_page && wish->size > policy->page_size) ||
            (policy->dedicated_threshold && wish->size >= policy->dedicated_threshold);
 }
 

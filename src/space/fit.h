@@ -70,6 +70,7 @@ struct qi_fit {
     uint64_t default_granule; /* bytes */
     uint64_t largest_granule; /* bytes */
     uint64_t most_granules;   /* how far the line reaches */
+    uint32_t most_regions;    /* at a time; 0: any number */
     uint32_t region_nodes;    /* an empty region takes: its own and that of its free range; or 0 */
 
     bool has_segregated_options; /* those that say so in quire/space.h */
@@ -83,6 +84,7 @@ struct qi_fit {
 
     bool keeps_kinds_apart; /* else space.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;
+    bool clears_at_once; /* O(1), and the records need no new order afterwards */
 
     /*
      * Fails with NO_SPACE (without a sentence at QI_TRY), OUT_OF_HOST_MEMORY or
@@ -147,6 +149,7 @@ struct qi_fit {
 extern const qi_fit qi_segregated_fit;
 extern const qi_fit qi_first_fit;
 extern const qi_fit qi_buddy_fit;
+extern const qi_fit qi_linear_fit;
 
 /* Free ranges, told from the nodes in use, of fits that have a node for each. */
 static inline uint64_t qi_space_free_count(const quire_space *space)

@@ -94,6 +94,15 @@ void qi_pool_sort(qi_pool *pool, bool (*in_use)(const void *, uint32_t), const v
     }
 }
 
+void qi_pool_renew(qi_pool *pool)
+{
+    pool->first_generation = 0;
+    pool->unused = pool->retired = pool->keeper = 0;
+    pool->top = 1;
+    pool->spare = pool->capacity - 1;
+    set_first_generations(pool, 0);
+}
+
 /* The generation above all of numbers from `first` on. */
 static uint32_t highest_generation(const qi_pool *pool, uint32_t first)
 {

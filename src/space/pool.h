@@ -6,8 +6,9 @@
  * are rare, are shared code, while the fits take and give numbers inline on their own node type.
  *
  * A node's generation is odd while a live range uses it, and rises by one at each change, so that a
- * handle with an old generation can be told. A number whose generation is used up is never handed
- * out again (retired). Not thread-safe.
+ * handle with an old generation can be told (the linear fit counts uses alone and tells live ranges
+ * otherwise). A number whose generation is used up is never handed out again (retired). Not
+ * thread-safe.
  */
 #ifndef QUIRE_SRC_SPACE_POOL_H
 #define QUIRE_SRC_SPACE_POOL_H
@@ -62,6 +63,12 @@ void qi_pool_sort(qi_pool *pool, bool (*in_use)(const void *owner, uint32_t numb
  */
 const char *qi_pool_damage(const qi_pool *pool, bool (*in_use)(const void *owner, uint32_t number),
                            const void *owner, uint32_t *number);
+
+/*
+ * Makes every number new, as if none had ever been taken. For owners with none in use, whose
+ * handles tell the numbers from those of before.
+ */
+void qi_pool_renew(qi_pool *pool);
 
 /* Numbers taken and not given back. */
 static inline uint32_t qi_pool_used(const qi_pool *pool)

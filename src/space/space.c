@@ -27,7 +27,7 @@ static const qi_fit *fit_by_id(quire_fit fit)
     case QUIRE_FIT_BUDDY:
         return &qi_buddy_fit;
     case QUIRE_FIT_LINEAR:
-        break;
+        return &qi_linear_fit;
     }
     return NULL;
 }
@@ -65,8 +65,6 @@ static quire_space_options resolve(const quire_space_options *options)
 static quire_result validate(const quire_space_options *options)
 {
     const qi_fit *fit = fit_by_id(options->fit);
-    if (!fit && options->fit == QUIRE_FIT_LINEAR)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the linear fit is not offered yet");
     if (!fit)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no fit %u",
                             (uint64_t)options->fit);
@@ -211,6 +209,11 @@ quire_result quire_space_add_region(quire_space *space, uint64_t size, uint64_t 
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "a region of %u bytes at %x reaches beyond the last address", size,
                             base);
+    if (space->fit->most_regions && space->region_count >= space->fit->most_regions)
+        return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
+                            "the space has %u region, as many as its fit takes: remove it before "
+                            "adding another",
+                            space->region_count);
     uint32_t number = 0;
     uint64_t start = 0;
     quire_result result = next_region(space, &number);
@@ -423,7 +426,8 @@ quire_result quire_space_clear(quire_space *space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_clear: space is null");
     settle(space);
     space->fit->clear(space);
-    renumber(space);
+    if (!space->fit->clears_at_once)
+        renumber(space);
     return QUIRE_SUCCESS;
 }
 

@@ -328,6 +328,21 @@ static bool space_with_one_huge_region(bench *t)
            space_allocate(t, 5, line / 8, 0) && space_free_every(t, 2);
 }
 
+/* A ring that wraps beside an upper stack, cleared, and given another region. */
+static bool linear_space(bench *t)
+{
+    fit = QUIRE_FIT_LINEAR;
+    if (!space_create(t, 64 * KIB) || !space_allocate(t, 30, 2 * KIB, 0) ||
+        !space_refuses(t, 8 * KIB, 1) || !space_free_every(t, 2) || !space_refuses(t, 4 * KIB, 1))
+        return false;
+    CHECK_OK(quire_space_free(t->space, held[0]));
+    if (!space_allocate(t, 1, 3 * KIB, 0))
+        return false;
+    CHECK_OK(quire_space_clear(t->space));
+    held_count = 0;
+    return space_remove(t, 0) && space_regions(t, 1, 512 * KIB) && space_allocate(t, 300, 1000, 64);
+}
+
 static bool space_cleared_and_trimmed(bench *t)
 {
     if (!space_create(t, 512 * KIB) || !space_allocate(t, 400, 500, 0))
@@ -432,6 +447,7 @@ static const struct {
     {"a space of many regions", space_with_many_regions, false},
     {"a space of one huge region", space_with_one_huge_region, false},
     {"a space cleared and trimmed", space_cleared_and_trimmed, false},
+    {"a linear space", linear_space, false},
     {"many ranges", many_ranges, true},
     {"dedicated pages", dedicated, true},
 };

@@ -48,15 +48,19 @@ static void *allocate_and_free(void *user)
     return NULL;
 }
 
-static void begin(scene *s, quire_page_policy pages)
+static void begin_with(scene *s, const quire_memory_options *options)
 {
     memset(s, 0, sizeof *s);
     fake_init(&s->fake);
     s->fake.slow_ms = SLOW_MS;
     CHECK_OK(fake_open(&s->fake, NULL, &s->device));
-    quire_memory_options options = {.pages = pages};
-    CHECK_OK(quire_memory_create(s->device, &options, &s->memory));
+    CHECK_OK(quire_memory_create(s->device, options, &s->memory));
     pthread_barrier_init(&s->start, NULL, THREADS);
+}
+
+static void begin(scene *s, quire_page_policy pages)
+{
+    begin_with(s, &(quire_memory_options){.pages = pages});
 }
 
 static void play(scene *s, void *(*act)(void *))
@@ -104,20 +108,35 @@ static void large_ones_do_not_wait_for_each_other(void)
     end(&s);
 }
 
-static void nobody_is_refused_while_the_only_page_is_being_made(void)
+/* One page by the policy, or by the fit. */
+static void play_for_the_only_page(const quire_memory_options *options, uint64_t size,
+                                   int expected_refusals)
 {
     static scene s;
-    begin(&s, (quire_page_policy){.page_size = 1 << 20, .most_pages = 1});
-    s.size = 300 * 1024; /* three of the four fit */
+    begin_with(&s, options);
+    s.size = size;
     play(&s, allocate);
     int refused = 0;
     for (int i = 0; i < THREADS; i++) {
         CHECK(!s.results[i] || s.results[i] == QUIRE_ERROR_TOO_MANY_PAGES);
         refused += s.results[i] != QUIRE_SUCCESS;
     }
-    CHECK_EQ(refused, 1);
+    CHECK_EQ(refused, expected_refusals);
     CHECK_EQ(s.fake.calls[FAKE_PAGE_CREATE], 1);
     end(&s);
+}
+
+static void nobody_is_refused_while_the_only_page_is_being_made(void)
+{
+    static const quire_memory_options by_policy = {.pages = {.page_size = 1 << 20,
+                                                             .most_pages = 1}},
+                                      by_fit = {.fit = QUIRE_FIT_LINEAR,
+                                                .pages = {.page_size = 1 << 20}};
+    play_for_the_only_page(&by_policy, 300 * 1024, 1);
+    play_for_the_only_page(&by_fit, 300 * 1024, 1);
+    /* the last one fits too, though nobody could promise it a share before the page was there */
+    play_for_the_only_page(&by_policy, 256 * 1024, 0);
+    play_for_the_only_page(&by_fit, 256 * 1024, 0);
 }
 
 static void dedicated_ones_take_turns_under_a_limit(void)

@@ -115,10 +115,10 @@ static void creation(void)
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR});
     refuse_memory(INVALID, &(quire_memory_options){.fit = (quire_fit)77});
     refuse_memory(INVALID, &(quire_memory_options){.granule = 3});
     refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .granule = 256});
+    refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .granule = 256});
     refuse_memory(INVALID, &(quire_memory_options){.largest_alignment = 3});
     refuse_memory(INVALID, &(quire_memory_options){.largest_alignment = UINT64_C(2) << 30});
     for (int i = 0; i < 4; i++) {

@@ -51,8 +51,9 @@ static void end(void)
 
 static void with_every_fit(void (*body)(void))
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
-    for (int i = 0; i < 3; i++) {
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                     QUIRE_FIT_LINEAR};
+    for (size_t i = 0; i < sizeof fits / sizeof *fits; i++) {
         fit = fits[i];
         begin();
         body();
@@ -73,6 +74,12 @@ static void one_sided_release(void *user, void *pointer, size_t size, size_t ali
     (void)user, (void)pointer, (void)size, (void)alignment;
 }
 
+/* The other fits are exact to the byte. */
+static bool takes_granule(void)
+{
+    return fit == QUIRE_FIT_SEGREGATED || fit == QUIRE_FIT_BUDDY;
+}
+
 static void refuse_options(quire_result code, const quire_space_options *options)
 {
     quire_space *made;
@@ -83,11 +90,10 @@ static void creation(void)
 {
     static const quire_host_memory halves[] = {{.allocate = one_sided_allocate},
                                                {.release = one_sided_release}};
-    const uint64_t unlike = fit == QUIRE_FIT_FIRST ? 2 : UINT64_C(1) << 31;
+    const uint64_t unlike = takes_granule() ? UINT64_C(1) << 31 : 2;
     REFUSED(&b, INVALID, quire_space_create(NULL, NULL));
     refuse_options(INVALID, &(quire_space_options){.fit = (quire_fit)4});
     refuse_options(INVALID, &(quire_space_options){.fit = (quire_fit)99});
-    refuse_options(QUIRE_ERROR_UNSUPPORTED, &(quire_space_options){.fit = QUIRE_FIT_LINEAR});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = 3});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = unlike});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = UINT64_MAX});
@@ -105,8 +111,12 @@ static void creation(void)
         options.reserved[i] = 1;
         refuse_options(INVALID, &options);
     }
-    if (fit != QUIRE_FIT_FIRST)
+    if (takes_granule())
         refuse_options(INVALID, &(quire_space_options){.fit = fit, .size = 1000});
+    if (fit != QUIRE_FIT_SEGREGATED) {
+        refuse_options(INVALID, &(quire_space_options){.fit = fit, .least_fragmentation = true});
+        refuse_options(INVALID, &(quire_space_options){.fit = fit, .deferred_coalescing = true});
+    }
 }
 
 /* ---- regions -------------------------------------------------------------------------------- */
@@ -117,9 +127,13 @@ static void regions(void)
     REFUSED_OUT(&b, INVALID, region, quire_space_add_region(NULL, 64 * KIB, 0, &region));
     REFUSED(&b, INVALID, quire_space_add_region(b.space, 64 * KIB, 0, NULL));
     REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 0, 0, &region));
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, region,
+    bool has_all = fit == QUIRE_FIT_LINEAR; /* it takes one region */
+    REFUSED_OUT(&b, has_all ? QUIRE_ERROR_WRONG_STATE : QUIRE_ERROR_OUT_OF_RANGE, region,
                 quire_space_add_region(b.space, UINT64_C(1) << 62, 0, &region));
-    if (fit != QUIRE_FIT_FIRST) {
+    if (has_all)
+        REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, region,
+                    quire_space_add_region(b.space, 1, 0, &region));
+    if (takes_granule()) {
         REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 100, 0, &region));
         REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 64 * KIB, 100, &region));
         REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, UINT64_MAX, 0, &region));
@@ -166,12 +180,17 @@ static void allocations(void)
     REFUSED(&b, INVALID, quire_space_allocate(b.space, 1, 1, 0, NULL));
     REFUSED(&b, INVALID, quire_space_allocate_exhaustive(b.space, 1, 1, 0, NULL));
     const quire_range_options one = {.size = 1}, none = {0}, upper = {.size = 1, .upper = true},
+                              too_high = {.size = 64 * KIB, .upper = true},
                               filled = {.size = 1, .reserved = {0, 1}};
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(NULL, &one, &at));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, NULL, &at));
     REFUSED(&b, INVALID, quire_space_allocate_with(b.space, &one, NULL));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &none, &at));
-    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &upper, &at));
+    if (fit == QUIRE_FIT_LINEAR)
+        REFUSED_OUT(&b, QUIRE_ERROR_NO_SPACE, at,
+                    quire_space_allocate_with(b.space, &too_high, &at));
+    else
+        REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &upper, &at));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &filled, &at));
 }
 

@@ -52,7 +52,7 @@ def main():
         library = str(found[0].parent.parent)
         include = [f for f in flags.split() if f.startswith("-I")]
         programs = {"README": readme_example(root)}
-        for name in ("backend.c",):
+        for name in ("backend.c", "upload_ring.c"):
             programs[name] = (root / "docs/examples" / name).read_text()
         archive = sorted((place / "root").rglob("libquire.a"))
         for name, text in programs.items():

@@ -224,7 +224,6 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.intent = &exported}, unsupported, "backend fake cannot export"},
         {{.contiguous = true}, unsupported, "contiguous"},
         {{.shards = 2}, unsupported, "2 shards"},
-        {{.fit = QUIRE_FIT_LINEAR}, unsupported, "linear"},
         {{.fit = (quire_fit)9}, invalid, "no fit 9"},
         {{.granule = 3}, invalid, "granule 3"},
         {{.granule = UINT64_C(2) << 30}, invalid, "granule 2147483648"},
@@ -255,7 +254,7 @@ UNIT(memory, the_outermost_allowed_options_are_taken)
         {.largest_alignment = UINT64_C(1) << 30}, {.largest_alignment = 1},
         {.granule = UINT64_C(1) << 30},           {.granule = 1},
         {.granule = 1, .fit = QUIRE_FIT_FIRST},   {.kind_mask = UINT32_MAX},
-        {.granule = 1, .fit = QUIRE_FIT_BUDDY},
+        {.granule = 1, .fit = QUIRE_FIT_BUDDY},   {.granule = 1, .fit = QUIRE_FIT_LINEAR},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quire_memory *memory = create(&b, &cases[i]);

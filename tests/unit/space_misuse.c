@@ -11,7 +11,9 @@
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
-static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                 QUIRE_FIT_LINEAR};
+enum { FITS = sizeof fits / sizeof *fits };
 
 static quire_space *make_space(quire_fit fit)
 {
@@ -77,7 +79,7 @@ UNIT(space_misuse, no_space_to_look_at_is_refused)
 
 UNIT(space_misuse, no_place_for_an_output_is_refused)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         quire_range range = take(space, 100);
         CHECK_FAILS(quire_space_add_region(space, 256, 0, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -136,7 +138,7 @@ static void expect_refused(quire_space *space, quire_range range, quire_result c
 
 UNIT(space_misuse, no_range_is_an_invalid_argument)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         expect_refused(space, (quire_range){0}, QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_HAS(quire_last_error(), "{0}");
@@ -146,7 +148,7 @@ UNIT(space_misuse, no_range_is_an_invalid_argument)
 
 UNIT(space_misuse, a_freed_range_is_stale)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         take(space, 10);
         quire_range merged = take(space, 100), lone = take(space, 100);
@@ -166,7 +168,7 @@ UNIT(space_misuse, a_freed_range_is_stale)
 
 UNIT(space_misuse, a_stale_range_stays_stale_when_its_number_is_used_again)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         quire_range old[1000];
         for (int j = 0; j < 1000; j++) {
@@ -184,8 +186,8 @@ UNIT(space_misuse, a_stale_range_stays_stale_when_its_number_is_used_again)
 
 UNIT(space_misuse, a_range_of_another_space_is_foreign)
 {
-    for (int i = 0; i < 4; i++) {
-        quire_space *space = make_space(fits[i % 3]), *other = make_space(fits[i / 2]);
+    for (int i = 0; i < FITS * FITS; i++) {
+        quire_space *space = make_space(fits[i % FITS]), *other = make_space(fits[i / FITS]);
         quire_range ours = take(space, 100), theirs = take(other, 100);
         expect_refused(space, theirs, QUIRE_ERROR_FOREIGN_HANDLE);
         char words[64];
@@ -243,7 +245,7 @@ static void expect_unchanged(const quire_space *space, const quire_range *live)
 
 UNIT(space_misuse, random_ids_are_never_taken_for_a_range)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_range live[LIVE];
         quire_space *space = make_busy_space(fits[i], live);
         test_random r = {21};
@@ -263,7 +265,7 @@ UNIT(space_misuse, random_ids_are_never_taken_for_a_range)
 /* The right tag, and numbers and generations as they occur. */
 UNIT(space_misuse, well_forged_ids_are_never_taken_for_a_range)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_range live[LIVE];
         quire_space *space = make_busy_space(fits[i], live);
         uint32_t accepted = 0;
@@ -286,7 +288,7 @@ UNIT(space_misuse, ids_at_the_limits_are_refused)
 {
     const uint32_t slots[] = {0, 1, QI_SLOT_COUNT / 2, QI_SLOT_COUNT - 1};
     const uint32_t generations[] = {0, 1, QI_LAST_GENERATION - 1, QI_LAST_GENERATION};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]), *empty = NULL;
         quire_space_options options = {.fit = fits[i], .host_memory = unit_memory()};
         CHECK_OK(quire_space_create(&options, &empty)); /* has no array of nodes yet */

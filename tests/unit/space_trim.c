@@ -11,7 +11,12 @@
 
 enum { PEAK = 4000 };
 
-static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                 QUIRE_FIT_LINEAR};
+enum {
+    FITS = sizeof fits / sizeof *fits,
+    SEVERAL = 3
+}; /* SEVERAL: those that use gaps again, in many regions */
 
 static quire_range ranges[PEAK];
 
@@ -64,7 +69,7 @@ static uint64_t metadata(const quire_space *space)
 
 UNIT(space_trim, a_peak_is_given_back_and_told)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         uint64_t before = metadata(space);
         fill(space);
@@ -83,8 +88,8 @@ UNIT(space_trim, a_peak_is_given_back_and_told)
 /* Whatever number the last free range was left with. */
 UNIT(space_trim, after_a_clear_all_of_a_peak_is_given_back)
 {
-    for (int i = 0; i < 3 * 20; i++) {
-        quire_space *space = make_space(fits[i % 3]);
+    for (int i = 0; i < SEVERAL * 20; i++) {
+        quire_space *space = make_space(fits[i % SEVERAL]);
         uint64_t before = metadata(space);
         test_random random = {(uint64_t)i};
         fill(space);
@@ -111,7 +116,7 @@ UNIT(space_trim, after_a_clear_all_of_a_peak_is_given_back)
 
 UNIT(space_trim, live_ranges_keep_place_and_value)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         fill(space);
         uint64_t peak = metadata(space);
@@ -131,7 +136,7 @@ UNIT(space_trim, live_ranges_keep_place_and_value)
 
 UNIT(space_trim, a_high_number_in_use_keeps_what_lies_below)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         fill(space);
         uint64_t peak = metadata(space);
@@ -148,7 +153,7 @@ UNIT(space_trim, a_high_number_in_use_keeps_what_lies_below)
 
 UNIT(space_trim, there_may_be_nothing_to_give_back)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = NULL;
         quire_space_options options = {.fit = fits[i], .host_memory = unit_memory()};
         CHECK_OK(quire_space_create(&options, &space));
@@ -176,7 +181,7 @@ static void expect_all_stale(quire_space *space, const quire_range *old, int cou
 UNIT(space_trim, ranges_from_before_are_stale_ever_after)
 {
     static quire_range old[PEAK];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         fill(space);
         memcpy(old, ranges, sizeof old);
@@ -201,7 +206,7 @@ UNIT(space_trim, no_id_ever_comes_twice)
 {
     enum { ROUNDS = 30, MOST = 2000 };
     static quire_range all[ROUNDS * MOST];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         test_random r = {22};
         size_t count = 0;
@@ -242,7 +247,7 @@ static void take_and_give_100(quire_space *space)
  */
 UNIT(space_trim, one_worn_number_does_not_make_the_records_grow)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
         fill(space);
         free_from(space, 0);
@@ -262,7 +267,7 @@ UNIT(space_trim, one_worn_number_does_not_make_the_records_grow)
 
 UNIT(space_trim, removing_a_region_gives_back_when_nearly_all_is_unused)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < SEVERAL; i++) {
         quire_space *space = make_space(fits[i]);
         uint32_t region = 0;
         uint64_t before = metadata(space);
@@ -278,7 +283,7 @@ UNIT(space_trim, removing_a_region_gives_back_when_nearly_all_is_unused)
 
 UNIT(space_trim, removing_a_region_does_not_need_host_memory)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < SEVERAL; i++) {
         quire_space *space = make_space(fits[i]);
         uint32_t region = 0;
         CHECK_OK(quire_space_add_region(space, 256, 0, &region));

@@ -1,0 +1,79 @@
+/*
+ * upload_ring.c - per-frame data in two linear spaces: the ring that a staging buffer needs, and
+ * scratch memory that is forgotten at the end of each frame.
+ *
+ * The spaces hand out offsets; the buffers behind them are the program's own, on any API. Uploads
+ * are freed once the GPU has passed the frame that used them, here two frames later. Scratch needs
+ * no frees at all: one clear ends a frame, whatever was allocated in it.
+ *
+ *     cc upload_ring.c $(pkg-config --cflags --libs quire) && ./a.out
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <quire/space.h>
+
+enum { FRAMES = 1000, IN_FLIGHT = 2, MOST_UPLOADS = 16 };
+
+/* The uploads of one frame, kept until the GPU has passed it. */
+typedef struct frame {
+    quire_range uploads[MOST_UPLOADS];
+    uint64_t count;
+} frame;
+
+static quire_space *make(uint64_t size)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = size};
+    if (quire_space_create(&options, &space))
+        printf("no space: %s\n", quire_last_error());
+    return space;
+}
+
+/* Places what a frame uploads; false when the ring is full. */
+static bool upload(quire_space *ring, frame *f, uint64_t number)
+{
+    f->count = 0;
+    for (uint64_t i = 0; i <= number % MOST_UPLOADS; i++) {
+        quire_placement at;
+        uint64_t size = 256 + number * 7919 % 4096;
+        if (quire_space_allocate(ring, size, 256, number, &at))
+            return false; /* a renderer waits for the oldest frame here, and tries again */
+        f->uploads[f->count++] = at.range; /* copy the data to buffer + at.offset */
+    }
+    return true;
+}
+
+/* Data of this frame only; what is to outlive it comes from the upper end of another space. */
+static bool draw(quire_space *scratch, uint64_t number)
+{
+    quire_placement at;
+    for (uint64_t i = 0; i < 100 + number % 50; i++)
+        if (quire_space_allocate(scratch, 64 + i, 16, 0, &at))
+            return false;
+    return true;
+}
+
+int main(void)
+{
+    static frame frames[IN_FLIGHT];
+    quire_space *ring = make(256 << 10), *scratch = make(64 << 10);
+    bool good = ring && scratch;
+    uint64_t uploads = 0;
+    for (uint64_t i = 0; i < FRAMES && good; i++) {
+        frame *f = &frames[i % IN_FLIGHT]; /* wait for its fence first */
+        good = !quire_space_free_batch(ring, f->uploads, f->count) && upload(ring, f, i) &&
+               draw(scratch, i) && !quire_space_clear(scratch);
+        uploads += f->count;
+    }
+    quire_space_stats stats = {0};
+    if (!good || quire_space_get_stats(ring, &stats))
+        printf("stopped: %s\n", quire_last_error());
+    else
+        printf("%" PRIu64 " uploads in %d frames went through 256 KiB; the records take %" PRIu64
+               " bytes\n",
+               uploads, FRAMES, stats.metadata_bytes);
+    quire_space_destroy(&ring);
+    quire_space_destroy(&scratch);
+    return good ? 0 : 1;
+}

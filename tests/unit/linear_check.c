@@ -1,0 +1,210 @@
+/*
+ * linear_check.c - the checker of the linear fit finds every kind of damage to its records, each by
+ * its sentence, and reads nothing that it has not checked.
+ */
+#include "src/space/linear.h"
+
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+/* A ring that has wrapped: new A, new B, gap, old C, old D, gap, upper E, gap, upper F, gap. */
+typedef struct bench {
+    quire_space *space;
+    qi_linear *l;
+    qi_linear_record *r;
+    uint32_t A, B, C, D, E, F;
+} bench;
+
+static uint32_t take(bench *b, uint64_t size, uint64_t alignment, bool upper)
+{
+    quire_placement at;
+    quire_range_options options = {.size = size, .alignment = alignment, .upper = upper};
+    CHECK_OK(quire_space_allocate_with(b->space, &options, &at));
+    return qi_handle_slot(at.range.id);
+}
+
+static void give(bench *b, uint32_t number)
+{
+    quire_range range = {qi_handle(b->space->tag, b->l->records[number].generation, number)};
+    CHECK_OK(quire_space_free(b->space, range));
+}
+
+/* Not wrapped: C and D alone. */
+static bench make_straight(void)
+{
+    bench b = {0};
+    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = 4096, .largest_alignment = 256};
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &b.space));
+    b.l = (qi_linear *)(void *)b.space;
+    b.r = b.l->records;
+    uint32_t front = take(&b, 1001, 1, false);
+    b.C = take(&b, 1000, 256, false);
+    b.D = take(&b, 1900, 1, false);
+    give(&b, front);
+    CHECK_EQ(b.r[b.C].left_padding, 23);
+    return b;
+}
+
+static bench make_bench(void)
+{
+    bench b = make_straight();
+    b.A = take(&b, 800, 1, false);
+    b.B = take(&b, 100, 1, false);
+    b.F = take(&b, 10, 16, true);
+    b.E = take(&b, 10, 64, true);
+    CHECK_EQ(b.r[0].next, b.A);
+    CHECK_EQ(b.r[b.B].next, b.C);
+    CHECK_EQ(b.r[b.D].next, b.E);
+    CHECK_EQ(b.l->gaps, 4);
+    return b;
+}
+
+static void end_bench(bench *b)
+{
+    CHECK_OK(quire_space_check(b->space));
+    quire_space_destroy(&b->space);
+}
+
+/* Sets a field, expects the sentence, and sets it back. */
+#define DAMAGE(b, field, value, sentence)                                                          \
+    do {                                                                                           \
+        __typeof__(field) kept = (field);                                                          \
+        (field) = (__typeof__(field))(value);                                                      \
+        CHECK_FAILS(quire_space_check((b)->space), QUIRE_ERROR_CORRUPTED);                         \
+        CHECK_HAS(quire_last_error(), sentence);                                                   \
+        (field) = kept;                                                                            \
+        CHECK_OK(quire_space_check((b)->space));                                                   \
+    } while (0)
+
+UNIT(linear_check, where_ranges_lie)
+{
+    bench b = make_bench();
+    const char *const sentence = "a range does not lie behind the one below it";
+    DAMAGE(&b, b.r[b.B].offset, 799, sentence);
+    DAMAGE(&b, b.r[b.A].size, 801, sentence);
+    DAMAGE(&b, b.r[b.C].offset, 922, sentence);
+    DAMAGE(&b, b.r[b.F].size, 17, sentence);
+    DAMAGE(&b, b.r[b.F].offset, 4097, sentence);
+    DAMAGE(&b, b.r[b.F].offset, UINT64_MAX, sentence);
+    DAMAGE(&b, b.r[b.A].size, UINT64_MAX, sentence);
+    DAMAGE(&b, b.r[b.A].size, 0, "a range has no size, or more padding than can be");
+    DAMAGE(&b, b.r[b.C].left_padding, 256, "a range has no size, or more padding than can be");
+    end_bench(&b);
+}
+
+UNIT(linear_check, the_ring)
+{
+    bench b = make_bench();
+    const char *const back = "a neighbour does not point back";
+    DAMAGE(&b, b.r[b.B].before, b.C, back);
+    DAMAGE(&b, b.r[0].before, b.E, back);
+    DAMAGE(&b, b.r[b.A].next, b.C, back);
+    DAMAGE(&b, b.r[b.A].next, b.A, back);
+    DAMAGE(&b, b.r[b.A].next, 0, back);
+    DAMAGE(&b, b.r[b.A].next, b.space->pool.top, "the ring leads out of the records");
+    DAMAGE(&b, b.r[0].next, UINT32_MAX, "the ring leads out of the records");
+    end_bench(&b);
+}
+
+UNIT(linear_check, what_is_live)
+{
+    bench b = make_bench();
+    const char *const dead = "a range in the ring is not live";
+    DAMAGE(&b, b.r[b.D].epoch, 0, dead);
+    DAMAGE(&b, b.r[b.D].epoch, b.l->epoch + 1, dead);
+    DAMAGE(&b, b.r[b.D].generation, 0, dead);
+    DAMAGE(&b, b.r[b.D].generation, QI_LAST_GENERATION + 1, dead);
+    DAMAGE(&b, b.l->epoch, 0, "an epoch is used in which freed ranges are live");
+    give(&b, b.F);
+    DAMAGE(&b, b.r[b.F].epoch, b.l->epoch, "the chain of unused numbers is broken");
+    end_bench(&b);
+}
+
+UNIT(linear_check, the_ends_of_a_ring)
+{
+    bench b = make_bench();
+    const char *const order = "the oldest range does not follow the newest";
+    const char *const lost = "an end of the lower ranges is not in the ring";
+    const char *const above = "an end of the lower ranges is an upper one";
+    DAMAGE(&b, b.l->oldest, b.D, order);
+    DAMAGE(&b, b.l->oldest, b.A, order);
+    DAMAGE(&b, b.l->newest, b.A, order);
+    DAMAGE(&b, b.l->newest, b.D, order);
+    DAMAGE(&b, b.l->newest, b.E, above);
+    DAMAGE(&b, b.l->oldest, b.F, above);
+    DAMAGE(&b, b.l->upper, b.C, above);
+    DAMAGE(&b, b.l->oldest, 0, lost);
+    DAMAGE(&b, b.l->newest, 0, lost);
+    DAMAGE(&b, b.l->newest, b.space->pool.top, lost);
+    DAMAGE(&b, b.l->upper, b.space->pool.top, "the newest upper range is not in the ring");
+    end_bench(&b);
+}
+
+UNIT(linear_check, the_ends_without_a_wrap)
+{
+    bench b = make_straight();
+    const char *const order = "the oldest range does not follow the newest";
+    DAMAGE(&b, b.l->newest, b.C, order);
+    DAMAGE(&b, b.l->oldest, b.D, order);
+    DAMAGE(&b, b.l->upper, b.D, "an end of the lower ranges is an upper one");
+    b.F = take(&b, 10, 1, true);
+    DAMAGE(&b, b.l->upper, 0, order);
+    give(&b, b.F);
+    give(&b, b.C);
+    give(&b, b.D);
+    DAMAGE(&b, b.l->newest, b.D, "there are ends of lower ranges that are not there");
+    DAMAGE(&b, b.l->oldest, b.D, "there are ends of lower ranges that are not there");
+    DAMAGE(&b, b.l->upper, b.D, "the newest upper range is not in the ring");
+    end_bench(&b);
+}
+
+UNIT(linear_check, the_region)
+{
+    bench b = make_bench();
+    const char *const own = "the record of the region is not as the region";
+    DAMAGE(&b, b.r[0].offset, 4095, own);
+    DAMAGE(&b, b.r[0].size, 0, own);
+    DAMAGE(&b, b.r[0].left_padding, 1, own);
+    DAMAGE(&b, b.r[0].epoch, b.l->epoch, own);
+    DAMAGE(&b, b.space->regions[0].start, 256, own);
+    DAMAGE(&b, b.space->regions[0].used, false, "the region is not the first one");
+    DAMAGE(&b, b.space->region_count, 2, "there is more than one region");
+    DAMAGE(&b, b.space->region_count, 0, own);
+    end_bench(&b);
+}
+
+UNIT(linear_check, figures)
+{
+    bench b = make_bench();
+    const char *const live = "the live figures do not match the ranges";
+    DAMAGE(&b, b.space->live_count, 5, live);
+    DAMAGE(&b, b.space->live_bytes, b.space->live_bytes + 1, live);
+    DAMAGE(&b, b.space->padding_bytes, 0, live);
+    DAMAGE(&b, b.l->gaps, 3, "the gaps are not as many as counted");
+    DAMAGE(&b, b.space->region_bytes, 4095, "the sums of live and free are not the regions");
+    DAMAGE(&b, b.space->pool.spare, 1, "not every number in use names a range");
+    DAMAGE(&b, b.l->records, NULL, "the records are not where they should be");
+    DAMAGE(&b, b.l->window, QI_SLOT_COUNT - 31, "numbers would name slots beyond the last");
+    end_bench(&b);
+}
+
+/* Any one word of any record changed at random: found or harmless, and never read beyond. */
+UNIT(linear_check, no_damage_leads_astray)
+{
+    test_random random = {31};
+    uint64_t found = 0;
+    for (int i = 0; i < 20000; i++) {
+        bench b = make_bench();
+        size_t words = b.space->pool.top * sizeof *b.r / sizeof(uint32_t);
+        uint32_t *word = (uint32_t *)(void *)b.r + random_below(&random, words), kept = *word;
+        *word = random_below(&random, 2) ? (uint32_t)random_next(&random)
+                                         : (uint32_t)random_below(&random, 40);
+        quire_result result = quire_space_check(b.space);
+        CHECK(!result || result == QUIRE_ERROR_CORRUPTED);
+        found += result != QUIRE_SUCCESS;
+        *word = kept;
+        end_bench(&b);
+    }
+    CHECK(found > 10000);
+}

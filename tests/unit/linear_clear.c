@@ -1,0 +1,351 @@
+/*
+ * linear_clear.c - what lets the linear fit be cleared in O(1): clears that touch two records,
+ * handles that stay stale, numbers that wear and are made new; and its host memory.
+ */
+#define _DEFAULT_SOURCE /* anonymous mappings */
+#include <sys/mman.h>
+
+#include "src/space/linear.h"
+#include "tests/support/unit.h"
+
+enum { MANY = 3000 };
+
+static quire_range ranges[MANY], older[MANY];
+
+static quire_space *make_space(const quire_host_memory *memory)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = 1 << 20};
+    options.host_memory = memory;
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static void end_space(quire_space *space)
+{
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+}
+
+static qi_linear *records(quire_space *space)
+{
+    return (qi_linear *)(void *)space;
+}
+
+static quire_placement take(quire_space *space, uint64_t size)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
+    return at;
+}
+
+static void fill(quire_space *space, int count)
+{
+    for (int i = 0; i < count; i++)
+        ranges[i] = take(space, 10).range;
+}
+
+static void clear(quire_space *space)
+{
+    CHECK_OK(quire_space_clear(space));
+    CHECK_OK(quire_space_check(space));
+}
+
+static void expect_stale(quire_space *space, const quire_range *old, int count)
+{
+    quire_placement at;
+    for (int i = 0; i < count; i++) {
+        CHECK_FAILS(quire_space_free(space, old[i]), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(quire_space_free_batch(space, &old[i], 1), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(quire_space_get(space, old[i], &at), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(quire_space_set_user(space, old[i], 1), QUIRE_ERROR_STALE_HANDLE);
+    }
+}
+
+/* ---- in O(1) ------------------------------------------------------------------------------- */
+
+/* Host memory in mappings of its own, so that a part of it can be made out of reach. */
+static void *map(void *user, size_t size, size_t alignment)
+{
+    (void)user, (void)alignment;
+    void *pointer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pointer == MAP_FAILED ? NULL : pointer;
+}
+
+static void unmap(void *user, void *pointer, size_t size, size_t alignment)
+{
+    (void)user, (void)alignment;
+    CHECK_EQ(munmap(pointer, size), 0);
+}
+
+/* Nothing between the first and the last live record is read or written: it could not be. */
+UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
+{
+    enum { LIVE = 60000, PAGE = 65536 };
+    const quire_host_memory mapped = {.allocate = map, .release = unmap};
+    quire_space *space = make_space(&mapped);
+    for (int i = 0; i < LIVE; i++)
+        take(space, 10);
+    char *items = space->pool.items;
+    size_t last = LIVE * sizeof(qi_linear_record) / PAGE * PAGE;
+    CHECK(last > 40 * PAGE);
+    CHECK_EQ(mprotect(items + PAGE, last - PAGE, PROT_NONE), 0);
+    CHECK_OK(quire_space_clear(space));
+    CHECK_EQ(mprotect(items + PAGE, last - PAGE, PROT_READ | PROT_WRITE), 0);
+    CHECK_OK(quire_space_check(space));
+    CHECK_EQ(space->live_count, 0);
+    end_space(space);
+}
+
+/* The same for what it writes, at every count. */
+UNIT(linear_clear, a_clear_writes_two_records_however_many_live)
+{
+    for (int count = 1; count <= MANY; count *= 3) {
+        quire_space *space = make_space(unit_memory());
+        static qi_linear_record before[MANY + 1];
+        fill(space, count);
+        memcpy(before, records(space)->records, sizeof *before * (size_t)(count + 1));
+        CHECK_OK(quire_space_clear(space));
+        int changed = 0;
+        for (int i = 0; i <= count; i++)
+            changed += memcmp(&before[i], &records(space)->records[i], sizeof *before) != 0;
+        CHECK(changed <= 2);
+        CHECK_OK(quire_space_check(space));
+        end_space(space);
+    }
+}
+
+/* ---- what is left -------------------------------------------------------------------------- */
+
+UNIT(linear_clear, a_clear_frees_all_and_makes_all_stale_for_ever)
+{
+    quire_space *space = make_space(unit_memory());
+    for (int round = 0; round < 5; round++) {
+        fill(space, 500);
+        quire_placement upper;
+        CHECK_OK(quire_space_allocate_with(space, &(quire_range_options){.size = 99, .upper = true},
+                                           &upper));
+        if (round)
+            expect_stale(space, older, 500);
+        CHECK_OK(quire_space_free(space, ranges[7]));
+        clear(space);
+        expect_stale(space, ranges, 500);
+        expect_stale(space, &upper.range, 1);
+        memcpy(older, ranges, sizeof older);
+        quire_space_stats stats;
+        CHECK_OK(quire_space_get_stats(space, &stats));
+        CHECK_EQ(stats.live_count, 0);
+        CHECK_EQ(stats.free_count, 1);
+        CHECK_EQ(stats.live_bytes + stats.padding_bytes, 0);
+        CHECK_EQ(stats.largest_free, 1 << 20);
+        CHECK_EQ(take(space, 1 << 20).offset, 0);
+        clear(space);
+    }
+    clear(space);
+    end_space(space);
+}
+
+UNIT(linear_clear, a_clear_in_the_middle_of_a_ring)
+{
+    quire_space *space = make_space(unit_memory());
+    quire_range a = take(space, 400000).range;
+    take(space, 400000);
+    CHECK_OK(quire_space_free(space, a));
+    CHECK_EQ(take(space, 300000).offset, 0);
+    clear(space);
+    CHECK_EQ(take(space, 1).offset, 0);
+    CHECK_EQ(take(space, (1 << 20) - 1).offset, 1);
+    end_space(space);
+}
+
+UNIT(linear_clear, frames_without_end_take_no_more_host_memory)
+{
+    quire_space *space = make_space(unit_memory());
+    fill(space, 300);
+    clear(space);
+    uint64_t bytes = unit_memory_state()->bytes, calls = unit_memory_state()->calls;
+    for (int frame = 0; frame < 20000; frame++) {
+        fill(space, 10 + frame % 290);
+        CHECK_OK(quire_space_clear(space));
+    }
+    CHECK_EQ(unit_memory_state()->bytes, bytes);
+    CHECK_EQ(unit_memory_state()->calls, calls);
+    end_space(space);
+}
+
+/* ---- wear ---------------------------------------------------------------------------------- */
+
+/* As if every number had been used so often. */
+static void age_all(quire_space *space, uint32_t uses)
+{
+    CHECK_EQ(space->live_count, 0);
+    for (uint32_t i = 1; i < space->pool.top; i++)
+        records(space)->records[i].generation = uses;
+}
+
+UNIT(linear_clear, worn_numbers_name_new_slots_from_an_empty_space_on)
+{
+    quire_space *space = make_space(unit_memory());
+    fill(space, 1000);
+    clear(space);
+    age_all(space, QI_LAST_GENERATION - 1);
+    fill(space, 1000); /* the last use of each */
+    CHECK_EQ(qi_handle_generation(ranges[0].id), QI_LAST_GENERATION);
+    memcpy(older, ranges, sizeof older);
+    clear(space);
+    uint64_t bytes = unit_memory_state()->bytes;
+    for (int window = 1; window <= 50; window++) {
+        fill(space, 1000);
+        CHECK_OK(quire_space_check(space));
+        CHECK_EQ(records(space)->window, 1000 * window);
+        CHECK_EQ(qi_handle_slot(ranges[0].id), 1000 * window + 1);
+        CHECK_EQ(qi_handle_generation(ranges[0].id), 1);
+        CHECK_EQ(space->pool.retired, 0);
+        expect_stale(space, older, 1000);
+        CHECK_OK(quire_space_free(space, ranges[999]));
+        clear(space);
+        age_all(space, QI_LAST_GENERATION);
+    }
+    CHECK_EQ(unit_memory_state()->bytes, bytes);
+    end_space(space);
+}
+
+UNIT(linear_clear, a_worn_number_met_while_ranges_live_is_retired_until_it_is_empty)
+{
+    quire_space *space = make_space(unit_memory());
+    quire_placement first = take(space, 10);
+    quire_range old = take(space, 10).range;
+    uint32_t number = qi_handle_slot(old.id);
+    records(space)->records[number].generation = QI_LAST_GENERATION;
+    old.id = qi_handle(space->tag, QI_LAST_GENERATION, number);
+    CHECK_OK(quire_space_free(space, old));
+    CHECK_OK(quire_space_check(space));
+    for (int i = 0; i < 3; i++) {
+        quire_range other = take(space, 10).range;
+        CHECK(qi_handle_slot(other.id) != number);
+        CHECK_EQ(space->pool.retired, 1);
+        CHECK_OK(quire_space_check(space));
+        CHECK_OK(quire_space_free(space, other));
+        expect_stale(space, &old, 1);
+    }
+    CHECK_OK(quire_space_free(space, first.range));
+    age_all(space, QI_LAST_GENERATION);
+    records(space)->records[number].generation = QI_LAST_GENERATION + 1;
+    take(space, 10);
+    CHECK_EQ(space->pool.retired, 0);
+    CHECK_OK(quire_space_check(space));
+    end_space(space);
+}
+
+/* Behind the last window numbers are retired, and at the very end allocations are refused. */
+UNIT(linear_clear, when_all_slots_are_used_up_allocations_are_refused)
+{
+    quire_space *space = make_space(unit_memory());
+    quire_placement at;
+    take(space, 10);
+    clear(space);
+    records(space)->window = QI_SLOT_COUNT - 32 - 1;
+    age_all(space, QI_LAST_GENERATION);
+    CHECK_EQ(qi_handle_slot(take(space, 10).range.id), QI_SLOT_COUNT - 32 + 1); /* the last one */
+    CHECK_EQ(records(space)->window, QI_SLOT_COUNT - 32);
+    clear(space);
+    for (int i = 0; i < 31; i++)
+        ranges[i] = take(space, 10).range;
+    CHECK_EQ(qi_handle_slot(ranges[30].id), QI_SLOT_COUNT - 1);
+    CHECK_FAILS(quire_space_allocate(space, 10, 1, 0, &at), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
+    CHECK_STR(quire_last_error(), "the space has 31 ranges, as many as it can number: 67108832 "
+                                  "slots are worn");
+    CHECK_OK(quire_space_check(space));
+    clear(space);
+    age_all(space, QI_LAST_GENERATION);
+    CHECK_FAILS(quire_space_allocate(space, 10, 1, 0, &at), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
+    CHECK_EQ(space->pool.retired, 31);
+    CHECK_EQ(space->live_count, 0);
+    end_space(space);
+}
+
+/* ---- host memory --------------------------------------------------------------------------- */
+
+UNIT(linear_clear, allocating_without_host_memory_changes_nothing)
+{
+    quire_space *space = make_space(unit_memory());
+    uint64_t refused = 0;
+    for (uint64_t i = 0; i < MANY; i++) {
+        quire_placement at;
+        quire_range_options options = {.size = 10, .upper = i % 2};
+        test_memory_fail(unit_memory_state(), 1, true);
+        quire_result result = quire_space_allocate_with(space, &options, &at);
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (result) {
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK_EQ(at.range.id, 0);
+            CHECK_EQ(space->live_count, i);
+            CHECK_OK(quire_space_check(space));
+            refused++;
+            CHECK_OK(quire_space_allocate_with(space, &options, &at));
+        }
+        CHECK_EQ(at.offset, i % 2 ? (1 << 20) - (i / 2 + 1) * 10 : i / 2 * 10);
+    }
+    uint64_t growths = 0; /* from 32 records, that of the region among them */
+    for (qi_pool pool = {.capacity = 32}; pool.capacity <= MANY; growths++)
+        pool.capacity = qi_pool_next_capacity(&pool);
+    CHECK_EQ(refused, growths);
+    end_space(space);
+}
+
+UNIT(linear_clear, a_peak_is_given_back_after_a_clear)
+{
+    quire_space *space = make_space(unit_memory());
+    uint64_t before = unit_memory_state()->bytes;
+    fill(space, MANY);
+    memcpy(older, ranges, sizeof older);
+    clear(space);
+    test_memory_fail(unit_memory_state(), 1, true);
+    quire_space_trim(space); /* not to be had: it stays */
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_OK(quire_space_check(space));
+    CHECK(unit_memory_state()->bytes > before);
+    quire_space_trim(space);
+    CHECK_OK(quire_space_check(space));
+    CHECK_EQ(unit_memory_state()->bytes, before);
+    expect_stale(space, older, MANY);
+    fill(space, MANY);
+    expect_stale(space, older, MANY);
+    end_space(space);
+}
+
+UNIT(linear_clear, removing_the_region_gives_the_peak_back)
+{
+    quire_space *space = make_space(unit_memory());
+    uint64_t before = unit_memory_state()->bytes;
+    uint32_t region = 0;
+    fill(space, MANY);
+    for (int i = 0; i < MANY; i++)
+        CHECK_OK(quire_space_free(space, ranges[(i * 7 + 1) % MANY]));
+    CHECK_OK(quire_space_remove_region(space, 0));
+    CHECK_OK(quire_space_check(space));
+    CHECK_EQ(unit_memory_state()->bytes, before);
+    CHECK_OK(quire_space_add_region(space, 4096, 0, &region));
+    take(space, 4096);
+    end_space(space);
+}
+
+/* A number used an odd count of times does not give its generation to the next peak. */
+UNIT(linear_clear, trims_between_peaks_never_hand_out_an_id_twice)
+{
+    quire_space *space = make_space(unit_memory());
+    for (int round = 1; round <= 6; round++) {
+        for (int frame = 0; frame < round; frame++) {
+            fill(space, MANY / round);
+            if (frame + 1 < round)
+                CHECK_OK(quire_space_clear(space));
+        }
+        if (round > 1)
+            expect_stale(space, older, MANY / round);
+        memcpy(older, ranges, sizeof older);
+        clear(space);
+        quire_space_trim(space);
+        CHECK_OK(quire_space_check(space));
+    }
+    end_space(space);
+}

@@ -1,0 +1,148 @@
+/*
+ * page_linear.c - memories with the linear fit: one shared page, used as a stack or a ring, and
+ * dedicated ones beside it.
+ */
+#include "tests/support/fixture.h"
+
+enum { PAGE = 65536 };
+
+static void make(fixture *b, quire_memory_flags flags)
+{
+    fixture_prepare(b);
+    fixture_open(b, &(quire_memory_options){
+                        .fit = QUIRE_FIT_LINEAR, .flags = flags, .pages = {.page_size = PAGE}});
+}
+
+static quire_allocation take(fixture *b, uint64_t size)
+{
+    return ALLOCATE(b, .size = size);
+}
+
+static void give(fixture *b, quire_allocation allocation)
+{
+    CHECK_OK(quire_free(b->memory, allocation));
+    CHECK_OK(quire_memory_check(b->memory));
+}
+
+static uint64_t offset_of(fixture *b, quire_allocation allocation)
+{
+    quire_allocation_info info = fixture_info(b, allocation);
+    CHECK(!info.dedicated);
+    CHECK_EQ(info.page, 0);
+    return info.offset;
+}
+
+UNIT(page_linear, the_shared_page_is_a_ring)
+{
+    fixture b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(b.memory, &info));
+    CHECK_EQ(info.fit, QUIRE_FIT_LINEAR);
+    CHECK_EQ(info.granule, 1);
+    quire_allocation first = take(&b, 30000), second = take(&b, 30000);
+    CHECK_EQ(offset_of(&b, first), 0);
+    CHECK_EQ(offset_of(&b, second), 30000);
+    give(&b, first);
+    quire_allocation third = take(&b, 20000);
+    CHECK_EQ(offset_of(&b, third), 0);
+    quire_page_info page;
+    CHECK_OK(quire_page_get_info(b.memory, 0, &page));
+    CHECK_EQ(page.free_bytes, PAGE - 50000);
+    CHECK_EQ(page.largest_free, 10000);
+    quire_allocation fourth = take(&b, 5000);
+    give(&b, third); /* the gap of 20000 in front is nobody's yet */
+    CHECK_OK(quire_page_get_info(b.memory, 0, &page));
+    CHECK_EQ(page.largest_free, PAGE - 60000);
+    give(&b, second);
+    give(&b, fourth);
+    CHECK_EQ(offset_of(&b, take(&b, PAGE)), 0);
+    CHECK_EQ(b.fake.pages, 1);
+    fixture_end(&b);
+}
+
+UNIT(page_linear, a_full_page_is_refused_and_says_so)
+{
+    fixture b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    quire_allocation none = {1}, low = take(&b, PAGE / 2);
+    take(&b, PAGE / 2);
+    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "has 1 shared page, as many as its fit works in");
+    CHECK_HAS(quire_last_error(), "1 B at alignment 1 asked; pages: 1, largest free range 0 B");
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(b.fake.pages, 1);
+    give(&b, low);
+    CHECK_EQ(offset_of(&b, take(&b, PAGE / 2)), 0);
+    fixture_end(&b);
+}
+
+UNIT(page_linear, what_is_larger_than_the_page_gets_one_of_its_own)
+{
+    fixture b;
+    make(&b, 0);
+    quire_allocation large = take(&b, PAGE + 1), small = take(&b, 100);
+    CHECK(fixture_info(&b, large).dedicated);
+    CHECK(!fixture_info(&b, small).dedicated);
+    quire_allocation whole = take(&b, PAGE + 1);
+    CHECK(fixture_info(&b, whole).dedicated);
+    CHECK(fixture_info(&b, ALLOCATE(&b, .size = 10, .dedicated = true)).dedicated);
+    CHECK_EQ(b.fake.pages, 4);
+    give(&b, small);
+    CHECK(!fixture_info(&b, take(&b, PAGE)).dedicated);
+    give(&b, large);
+    CHECK_EQ(b.fake.pages, 3);
+    fixture_end(&b);
+}
+
+UNIT(page_linear, the_page_goes_and_comes_again)
+{
+    fixture b;
+    make(&b, QUIRE_HOST_VISIBLE);
+    for (int i = 0; i < 3; i++) {
+        uint64_t released = 0;
+        quire_allocation a = take(&b, 100);
+        CHECK_EQ(offset_of(&b, a), 0);
+        CHECK_OK(quire_memory_trim(b.memory, 0, &released));
+        CHECK_EQ(released, 0);
+        give(&b, a);
+        CHECK_OK(quire_memory_trim(b.memory, 0, &released));
+        CHECK_EQ(released, PAGE);
+        CHECK_EQ(b.fake.pages, 0);
+    }
+    fixture_end(&b);
+}
+
+UNIT(page_linear, a_page_made_small_for_want_of_memory_gives_way_to_a_larger_one)
+{
+    fixture b;
+    make(&b, 0);
+    b.fake.page_budget = PAGE / 2;
+    quire_allocation a = take(&b, 1000), none;
+    CHECK_EQ(b.fake.page_bytes, PAGE / 2);
+    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = PAGE}, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    b.fake.page_budget = 0;
+    give(&b, a);
+    CHECK_EQ(offset_of(&b, take(&b, PAGE)), 0);
+    CHECK_EQ(b.fake.page_bytes, PAGE);
+    fixture_end(&b);
+}
+
+/* The page begins at a multiple of 64 and of nothing more. */
+UNIT(page_linear, alignment_holds_at_the_native_address)
+{
+    fixture b;
+    fixture_prepare(&b);
+    b.fake.address_step = 64;
+    b.fake.info.limits.page_alignment = 64;
+    fixture_open(&b,
+                 &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .pages = {.page_size = PAGE}});
+    for (uint64_t alignment = 1; alignment <= 4096; alignment *= 4) {
+        quire_allocation_info info =
+            fixture_info(&b, ALLOCATE(&b, .size = 3, .alignment = alignment));
+        CHECK_EQ(info.address % alignment, 0);
+    }
+    fixture_end(&b);
+}
