@@ -83,6 +83,7 @@ const subject QUIRE_SPACES[] = {
     SPACE("segregated, deferred", NULL, .fit = QUIRE_FIT_SEGREGATED, .deferred_coalescing = true),
     SPACE("segregated, least fragmentation", NULL, .fit = QUIRE_FIT_SEGREGATED,
           .least_fragmentation = true),
+    SPACE("slabs", NULL, .fit = QUIRE_FIT_SEGREGATED, .slabs = true),
     SPACE("first", NULL, .fit = QUIRE_FIT_FIRST, .granule = 1),
     SPACE("buddy", NULL, .fit = QUIRE_FIT_BUDDY),
     SPACE("linear", NULL, .fit = QUIRE_FIT_LINEAR, .granule = 1),

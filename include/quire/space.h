@@ -74,7 +74,7 @@ typedef enum quire_fit {
 
 typedef struct quire_space_options {
     quire_fit fit;
-    /* The two below belong to the segregated fit; the others refuse them. */
+    /* The three below belong to the segregated fit; the others refuse them. */
     /*
      * Requests of 64 KiB and more take the upper end of a free range, which keeps small and large
      * ones apart: fewer refusals when nearly full, a somewhat slower allocation.
@@ -86,6 +86,12 @@ typedef struct quire_space_options {
      * What waits is merged at once when a request finds no place, and before any figure or walk.
      */
     bool deferred_coalescing;
+    /*
+     * Ranges of up to 4 KiB share slabs of up to 256 KiB: half the time and a tenth of the records,
+     * for the room of slots that stay free and of sizes rounded up by at most an eighth (the
+     * placement tells the size). For spaces of which most ranges are small and much is free.
+     */
+    bool slabs;
     /* Bytes of a region added at creation, region 0; 0: none, add regions yourself. */
     uint64_t size;
     /*

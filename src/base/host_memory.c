@@ -5,15 +5,26 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
+/* Records of millions of ranges are read at random, where huge pages save a fifth of the time. */
+enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 8 << 20 };
+
 static void *libc_allocate(void *user, size_t size, size_t alignment)
 {
     (void)user;
+    if (size >= HUGE_FROM)
+        alignment = HUGE_PAGE;
     size_t padded = (size + alignment - 1) & ~(alignment - 1); /* aligned_alloc wants a multiple */
-    return padded < size ? NULL : aligned_alloc(alignment, padded);
+    void *pointer = padded < size ? NULL : aligned_alloc(alignment, padded);
+#ifdef MADV_HUGEPAGE
+    if (pointer && size >= HUGE_FROM)
+        madvise(pointer, padded, MADV_HUGEPAGE); /* a refusal leaves small pages */
+#endif
+    return pointer;
 }
 
 static void libc_release(void *user, void *pointer, size_t size, size_t alignment)
@@ -45,18 +56,24 @@ static bool total_size(uint64_t count, size_t size, size_t *total)
     return true;
 }
 
-void *qi_host_allocate(qi_host *host, uint64_t count, size_t size)
+/* As qi_host_allocate, with what lies behind the first `kept` elements zeroed. */
+static void *allocate_behind(qi_host *host, uint64_t kept, uint64_t count, size_t size)
 {
     size_t total = 0;
     if (!total_size(count, size, &total))
         return NULL;
-    void *pointer = host->callbacks.allocate(host->callbacks.user, total, QI_CACHE_LINE);
+    char *pointer = host->callbacks.allocate(host->callbacks.user, total, QI_CACHE_LINE);
     if (!pointer)
         return NULL;
-    memset(pointer, 0, total);
+    memset(pointer + kept * size, 0, total - kept * size);
     uint64_t held = qi_atomic_add_u64(&host->bytes, total) + total;
     qi_atomic_raise_u64(&host->peak, held);
     return pointer;
+}
+
+void *qi_host_allocate(qi_host *host, uint64_t count, size_t size)
+{
+    return allocate_behind(host, 0, count, size);
 }
 
 void qi_host_release(qi_host *host, void *pointer, uint64_t count, size_t size)
@@ -71,10 +88,10 @@ void qi_host_release(qi_host *host, void *pointer, uint64_t count, size_t size)
 void *qi_host_resize(qi_host *host, void *pointer, uint64_t old_count, uint64_t new_count,
                      size_t size)
 {
-    void *resized = qi_host_allocate(host, new_count, size);
+    uint64_t common = old_count < new_count ? old_count : new_count;
+    void *resized = allocate_behind(host, common, new_count, size);
     if (!resized)
         return NULL;
-    uint64_t common = old_count < new_count ? old_count : new_count;
     if (common)
         memcpy(resized, pointer, (size_t)common * size);
     qi_host_release(host, pointer, old_count, size);

@@ -73,7 +73,7 @@ struct qi_fit {
     uint32_t most_regions;    /* at a time; 0: any number */
     uint32_t region_nodes;    /* an empty region takes: its own and that of its free range; or 0 */
 
-    bool has_segregated_options; /* least_fragmentation, deferred_coalescing */
+    bool has_segregated_options; /* those that say so in quire/space.h */
     quire_result (*init)(quire_space *space, const quire_space_options *options);
     void (*finish)(quire_space *space);
 
@@ -101,6 +101,9 @@ struct qi_fit {
     void (*unclaim)(quire_space *space, uint32_t slot);
     void (*release_claimed)(quire_space *space, uint32_t slot);
 
+    /* Asks for records that releasing a claimed range will touch; NULL: they are near. */
+    void (*fetch)(const quire_space *space, uint32_t slot);
+
     /* The three below, and claim, answer false when no live range has this slot and generation. */
     bool (*release)(quire_space *space, uint32_t slot, uint32_t generation);
     bool (*get)(const quire_space *space, uint32_t slot, uint32_t generation,
@@ -122,6 +125,12 @@ struct qi_fit {
      * it puts nothing off.
      */
     void (*settle)(quire_space *space);
+
+    /* Gives up what the fit keeps in reserve, before a region is asked to be empty. May be NULL. */
+    void (*shed)(quire_space *space);
+
+    /* Makes room for a user value. NULL: every record has it. Fails with OUT_OF_HOST_MEMORY. */
+    quire_result (*reserve_user)(quire_space *space, uint64_t user);
 
     /* Visits one region in address order; false when the visit ended the walk. */
     bool (*walk)(const quire_space *space, uint32_t region,

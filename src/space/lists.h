@@ -283,6 +283,29 @@ static inline void qi_node_end(qi_segregated *s, uint32_t number)
     s->space.live_bytes -= s->nodes[number].size * s->space.granule;
 }
 
+/*
+ * Asks for the records that freeing a node will touch: its neighbours first, and when those came,
+ * the nodes beside the free ones in their lists.
+ */
+static inline void qi_node_fetch_neighbours(const qi_segregated *s, uint32_t number)
+{
+    __builtin_prefetch(&s->nodes[s->nodes[number].before], 1);
+    __builtin_prefetch(&s->nodes[s->nodes[number].after], 1);
+}
+
+static inline void qi_node_fetch_lists(const qi_segregated *s, uint32_t number)
+{
+    const uint32_t neighbours[] = {s->nodes[number].before, s->nodes[number].after};
+    for (int i = 0; i < 2; i++) {
+        if (!qi_node_is_free(s, neighbours[i]))
+            continue;
+        const qi_node *node = &s->nodes[neighbours[i]];
+        __builtin_prefetch(&s->nodes[node->next], 1);
+        if (!(node->back & QI_AT_HEAD))
+            __builtin_prefetch(&s->nodes[node->back], 1);
+    }
+}
+
 /* Makes a range that is no longer live free: merged into a free neighbour, or listed itself. */
 QI_ALWAYS_INLINE void qi_node_free(qi_segregated *s, uint32_t number)
 {

@@ -6,10 +6,11 @@
 #include "src/base/result.h"
 
 /*
- * Small enough that a space with ten ranges costs one kilobyte or two; doubled while that is little
- * and grown by a sixteenth from then on, so that large spaces do not pay for twice their nodes.
+ * Small enough that a space with ten ranges costs one kilobyte or two; doubled while that is
+ * little, then grown by an eighth and at last by a sixteenth, so that large spaces do not pay for
+ * twice their nodes.
  */
-enum { FIRST_CAPACITY = 32, DOUBLED_BELOW = 1024, GROWTH = 16, ROUNDED_TO = 64 };
+enum { FIRST_CAPACITY = 32, DOUBLED_BELOW = 1024, EIGHTH_BELOW = 65536, ROUNDED_TO = 64 };
 
 /*
  * All numbers beyond the array start from one generation, so that forgetting one that is nearly
@@ -45,7 +46,7 @@ static uint32_t capacity_after(uint32_t capacity)
         return FIRST_CAPACITY;
     if (capacity < DOUBLED_BELOW)
         return capacity * 2;
-    uint32_t larger = capacity + capacity / GROWTH + ROUNDED_TO - 1;
+    uint32_t larger = capacity + capacity / (capacity < EIGHTH_BELOW ? 8 : 16) + ROUNDED_TO - 1;
     larger -= larger % ROUNDED_TO;
     return larger < QI_SLOT_COUNT ? larger : QI_SLOT_COUNT;
 }

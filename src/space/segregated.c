@@ -12,6 +12,7 @@
  * Freeing merges at once with free neighbours and never needs a new node.
  */
 #include "src/space/lists.h"
+#include "src/space/slabs.h"
 
 /*
  * All that is usual, without a call: what is not goes the general way, with the same arguments.
@@ -43,7 +44,8 @@ quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint
 
 static bool is_live(const qi_segregated *s, uint32_t slot, uint32_t generation)
 {
-    return slot < s->space.pool.top && s->nodes[slot].generation == generation && generation & 1;
+    return slot < s->space.pool.top && s->nodes[slot].generation == generation && generation & 1 &&
+           !qi_node_is_slab(&s->nodes[slot]);
 }
 
 quire_result qi_segregated_fast_free(quire_space *space, quire_range range)
@@ -60,17 +62,22 @@ quire_result qi_segregated_fast_free(quire_space *space, quire_range range)
 static bool segregated_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_segregated *s = qi_segregated_of(space);
+    if (slot & QI_SLAB_SLOT)
+        return s->slabs && qi_slabs_claim(s, slot, generation);
     if (!is_live(s, slot, generation))
         return false;
     qi_node_end(s, slot);
-    __builtin_prefetch(&s->nodes[s->nodes[slot].before], 1); /* a batch claims all of its ranges */
-    __builtin_prefetch(&s->nodes[s->nodes[slot].after], 1);  /* before it frees the first */
+    qi_node_fetch_neighbours(s, slot); /* a batch claims all of its ranges before it frees one */
     return true;
 }
 
 static void segregated_unclaim(quire_space *space, uint32_t slot)
 {
     qi_segregated *s = qi_segregated_of(space);
+    if (slot & QI_SLAB_SLOT) {
+        qi_slabs_unclaim(s, slot);
+        return;
+    }
     s->nodes[slot].generation--;
     space->live_count++;
     space->live_bytes += (uint64_t)s->nodes[slot].size << s->granule_shift;
@@ -79,7 +86,19 @@ static void segregated_unclaim(quire_space *space, uint32_t slot)
 static void segregated_release_claimed(quire_space *space, uint32_t slot)
 {
     qi_segregated *s = qi_segregated_of(space);
-    s->waiting ? qi_segregated_put_off(s, slot) : qi_node_free(s, slot);
+    if (slot & QI_SLAB_SLOT)
+        qi_slabs_release_claimed(s, slot);
+    else if (s->waiting)
+        qi_segregated_put_off(s, slot);
+    else
+        qi_node_free(s, slot);
+}
+
+static void segregated_fetch(const quire_space *space, uint32_t slot)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    if (!(slot & QI_SLAB_SLOT) && space->pool.top >= QI_MANY_NODES)
+        qi_node_fetch_lists(s, slot);
 }
 
 static bool segregated_release(quire_space *space, uint32_t slot, uint32_t generation)
@@ -93,6 +112,8 @@ static bool segregated_release(quire_space *space, uint32_t slot, uint32_t gener
 static void segregated_clear(quire_space *space)
 {
     qi_segregated *s = qi_segregated_of(space);
+    if (s->slabs)
+        qi_slabs_clear(s);
     for (uint32_t i = 1; i < s->space.pool.top; i++)
         if (s->nodes[i].generation & 1)
             segregated_release(space, i, s->nodes[i].generation);
@@ -103,6 +124,8 @@ static bool segregated_get(const quire_space *space, uint32_t slot, uint32_t gen
                            quire_placement *placement)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
+    if (slot & QI_SLAB_SLOT)
+        return s->slabs && qi_slabs_get(s, slot, generation, placement);
     if (!is_live(s, slot, generation))
         return false;
     qi_segregated_describe(s, slot, placement);
@@ -113,6 +136,8 @@ static bool segregated_set_user(quire_space *space, uint32_t slot, uint32_t gene
                                 uint64_t user)
 {
     qi_segregated *s = qi_segregated_of(space);
+    if (slot & QI_SLAB_SLOT)
+        return s->slabs && qi_slabs_set_user(s, slot, generation, user);
     if (!is_live(s, slot, generation))
         return false;
     s->nodes[slot].next = (uint32_t)user;
@@ -136,14 +161,17 @@ const qi_fit qi_segregated_fit = {
     .allocate = qi_segregated_allocate,
     .claim = segregated_claim,
     .unclaim = segregated_unclaim,
+    .fetch = segregated_fetch,
     .release_claimed = segregated_release_claimed,
     .release = segregated_release,
     .get = segregated_get,
     .set_user = segregated_set_user,
     .clear = segregated_clear,
     .largest_free = qi_segregated_largest_free,
-    .free_count = qi_space_free_count,
+    .free_count = qi_segregated_free_count,
     .settle = qi_segregated_settle,
+    .shed = qi_segregated_shed,
+    .reserve_user = qi_segregated_reserve_user,
     .walk = qi_segregated_walk,
     .check = qi_segregated_check,
     .in_use = qi_segregated_in_use,

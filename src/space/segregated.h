@@ -49,6 +49,14 @@ enum { QI_MOST_BIT_WORDS = QI_CLASS_LIMIT * QI_MOST_BUCKETS / 64 + 1 };
 
 enum { QI_WAITING = 32 };
 
+/*
+ * Fetching records ahead costs more than it gains while they are near: below the first number all
+ * are, below the second those that lists lead to.
+ */
+enum { QI_FEW_NODES = 16000, QI_MANY_NODES = 250000 };
+
+typedef struct qi_slabs qi_slabs;
+
 typedef struct qi_segregated {
     quire_space space;  /* first: the part all fits share */
     qi_node *nodes;     /* pool.items */
@@ -66,6 +74,7 @@ typedef struct qi_segregated {
     uint32_t close_size;    /* granules from which a tight place is looked for */
     uint32_t tail_size;     /* granules from which a request is cut from a range's upper end */
     uint32_t *waiting; /* QI_WAITING freed nodes not yet merged, 0: none; NULL: not asked for */
+    qi_slabs *slabs;   /* NULL: not asked for */
     uint32_t waited;   /* counts them all; the oldest is at its place */
     uint64_t bit_words[QI_MOST_BIT_WORDS / 64 + 1];
 } qi_segregated;
@@ -87,12 +96,14 @@ static inline bool qi_node_is_free(const qi_segregated *s, uint32_t node)
 
 /*
  * node.owner, from its lowest bit: 23 bits region, 1 bit kind of a live range (1: an image of
- * optimal tiling), 8 bits fraction of a listed one, kept here so that nobody computes it again.
+ * optimal tiling), 8 bits fraction of a listed one, kept here so that nobody computes it again; the
+ * lowest of these is set in a live node that carries a slab.
  */
 enum { QI_REGION_BITS = 23 };
 
 #define QI_MOST_REGIONS (UINT32_C(1) << QI_REGION_BITS)
 #define QI_OPTIMAL_MARK QI_MOST_REGIONS
+#define QI_SLAB_MARK (QI_MOST_REGIONS << 1)
 
 static inline uint32_t qi_node_region(const qi_node *node)
 {
@@ -102,6 +113,11 @@ static inline uint32_t qi_node_region(const qi_node *node)
 static inline bool qi_node_is_optimal(const qi_node *node)
 {
     return (node->owner & QI_OPTIMAL_MARK) != 0;
+}
+
+static inline bool qi_node_is_slab(const qi_node *node)
+{
+    return node->generation & 1 && node->owner & QI_SLAB_MARK;
 }
 
 static inline uint8_t qi_node_fraction(const qi_node *node)
@@ -150,5 +166,8 @@ bool qi_segregated_walk(const quire_space *space, uint32_t region,
 quire_result qi_segregated_check(const quire_space *space);
 bool qi_segregated_in_use(const void *space, uint32_t number);
 void qi_segregated_trim(quire_space *space);
+void qi_segregated_shed(quire_space *space);
+quire_result qi_segregated_reserve_user(quire_space *space, uint64_t user);
+uint64_t qi_segregated_free_count(const quire_space *space);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "src/base/bits.h"
 #include "src/space/lists.h"
+#include "src/space/slabs.h"
 
 typedef struct count {
     uint64_t live, free, live_granules, free_granules;
@@ -52,7 +53,8 @@ static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uin
         return qi_space_damaged("a neighbour does not point back", number);
     uint32_t fraction = is_free ? qi_node_fraction(node) : 0; /* check_list knows which */
     uint32_t kind = node->owner & QI_OPTIMAL_MARK;
-    if (node->owner != (region | kind | fraction << (QI_REGION_BITS + 1)))
+    uint32_t slab_mark = is_live && s->slabs ? node->owner & QI_SLAB_MARK : 0;
+    if (node->owner != (region | kind | slab_mark | fraction << (QI_REGION_BITS + 1)))
         return qi_space_damaged("a range is in the ring of another region", number);
     if (is_free == is_live || node->size == 0)
         return qi_space_damaged("a range is neither free nor live, or both", number);
@@ -60,6 +62,15 @@ static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uin
         return qi_space_damaged("two free neighbours touch", number);
     if (!kind_is_sound(s, node, seen))
         return qi_space_damaged("ranges of different kind share a stretch", number);
+    const qi_slab *slab = is_live && node->owner & QI_SLAB_MARK ? qi_slab_of_node(s, number) : NULL;
+    if (is_live && node->owner & QI_SLAB_MARK && !slab)
+        return qi_space_damaged("a range has the mark of a slab, and there is none", number);
+    if (slab) { /* qi_slabs_check verifies the rest of it */
+        seen->live += slab->live;
+        seen->live_granules += (uint64_t)slab->live * slab->stride;
+        seen->free_granules += node->size - (uint64_t)slab->live * slab->stride;
+        return QUIRE_SUCCESS;
+    }
     *(is_free ? &seen->free : &seen->live) += 1;
     *(is_free ? &seen->free_granules : &seen->live_granules) += node->size;
     return QUIRE_SUCCESS;
@@ -158,11 +169,13 @@ quire_result qi_segregated_check(const quire_space *space)
         if (result)
             return result;
     }
-    uint64_t listed = 0;
-    quire_result result = check_lists(s, &listed);
+    uint64_t listed = 0, slots = s->slabs ? s->slabs->free_slots : 0;
+    quire_result result = s->slabs ? qi_slabs_check(s) : QUIRE_SUCCESS;
+    if (!result)
+        result = check_lists(s, &listed);
     if (result)
         return result;
-    if (listed != seen.free || seen.free != qi_space_free_count(space))
+    if (listed != seen.free || seen.free + slots != qi_segregated_free_count(space))
         return qi_space_damaged("not every free range is listed once", 0);
     if (seen.live != space->live_count ||
         seen.live_granules << s->granule_shift != space->live_bytes || space->padding_bytes)

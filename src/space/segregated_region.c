@@ -8,6 +8,7 @@
 
 #include "src/base/result.h"
 #include "src/space/lists.h"
+#include "src/space/slabs.h"
 
 enum {
     CLOSE_BYTES = 1024 << 10, /* from here on a tight place is worth a look */
@@ -115,6 +116,10 @@ quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count)
 {
     while (s->space.pool.spare < count) {
         uint32_t capacity = qi_pool_next_capacity(&s->space.pool);
+        if (s->slabs && capacity > QI_SLAB_SLOT)
+            return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
+                                "the space has %u ranges, as many as it can number",
+                                s->space.pool.capacity);
         if ((capacity > s->free_capacity && !resize_free_bits(s, capacity)) ||
             !adapt_rows(s, capacity))
             return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
@@ -216,14 +221,17 @@ quire_result qi_segregated_init(quire_space *space, const quire_space_options *o
     qi_pool_init(&s->space.pool, sizeof(qi_node));
     if (!s->kind_mask && !options->least_fragmentation)
         space->allocate_range = qi_segregated_fast_allocate;
-    if (!options->deferred_coalescing) {
+    if (!options->deferred_coalescing)
         space->free_range = qi_segregated_fast_free;
+    else if (!(s->waiting = qi_host_allocate(&space->host, QI_WAITING, sizeof *s->waiting)))
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                       "no host memory for the ranges that wait to be merged");
+    if (!options->slabs)
         return QUIRE_SUCCESS;
-    }
-    s->waiting = qi_host_allocate(&space->host, QI_WAITING, sizeof *s->waiting);
-    return s->waiting ? QUIRE_SUCCESS
-                      : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                                "no host memory for the ranges that wait to be merged");
+    quire_result result = qi_slabs_init(s);
+    space->allocate_range = qi_slabs_allocate;
+    space->free_range = qi_slabs_free;
+    return result;
 }
 
 void qi_segregated_finish(quire_space *space)
@@ -232,6 +240,8 @@ void qi_segregated_finish(quire_space *space)
     qi_host *host = &space->host;
     qi_pool_finish(&s->space.pool, host);
     qi_host_release(host, s->waiting, QI_WAITING, sizeof *s->waiting);
+    if (s->slabs)
+        qi_slabs_finish(s);
     qi_host_release(host, s->is_free, words_for(s->free_capacity), sizeof *s->is_free);
     qi_host_release(host, s->bits, table_bytes(s->list_count), 1);
 }
@@ -285,6 +295,11 @@ bool qi_segregated_walk(const quire_space *space, uint32_t region,
     const qi_segregated *s = qi_segregated_of_const(space);
     uint32_t own = space->regions[region].node;
     for (uint32_t i = s->nodes[own].after; i != own; i = s->nodes[i].after) {
+        if (qi_node_is_slab(&s->nodes[i])) {
+            if (!qi_slabs_walk(s, i, visit, user))
+                return false;
+            continue;
+        }
         quire_placement at;
         qi_segregated_describe(s, i, &at);
         quire_space_item item = {.region = region, .offset = at.offset, .size = at.size};
@@ -308,9 +323,34 @@ bool qi_segregated_in_use(const void *space, uint32_t number)
            qi_space_is_region_node(&s->space, qi_node_region(node), number);
 }
 
+void qi_segregated_shed(quire_space *space)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    if (s->slabs)
+        qi_slabs_shed(s);
+}
+
+quire_result qi_segregated_reserve_user(quire_space *space, uint64_t user)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    return s->slabs ? qi_slabs_reserve_user(s, user) : QUIRE_SUCCESS;
+}
+
+uint64_t qi_segregated_free_count(const quire_space *space)
+{
+    const qi_slabs *slabs = qi_segregated_of_const(space)->slabs;
+    if (!slabs)
+        return qi_space_free_count(space);
+    uint64_t nodes = qi_pool_used(&space->pool) - space->region_count - slabs->count;
+    uint64_t live_slots = slabs->live_slots;
+    return nodes - (space->live_count - live_slots) + slabs->free_slots;
+}
+
 void qi_segregated_trim(quire_space *space)
 {
     qi_segregated *s = qi_segregated_of(space);
+    if (s->slabs)
+        qi_slabs_trim(s);
     qi_pool_trim(&s->space.pool, &space->host, qi_segregated_in_use, space);
     s->nodes = s->space.pool.items;
     if (s->space.pool.capacity < s->free_capacity)

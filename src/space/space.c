@@ -11,6 +11,9 @@
 /* Records are given back on their own once fewer than one in TRIM_FRACTION is in use. */
 enum { FIRST_REGIONS = 4, TRIM_FRACTION = 8 };
 
+/* Ranges of a batch whose records are fetched together. */
+enum { FETCH_GROUP = 16 };
+
 static const uint64_t DEFAULT_LARGEST_ALIGNMENT = UINT64_C(2) << 20;
 static const uint64_t MOST_ALIGNMENT = UINT64_C(1) << 30;
 
@@ -74,10 +77,10 @@ static quire_result validate(const quire_space_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two up to %b",
                             options->largest_alignment, MOST_ALIGNMENT);
-    if ((options->least_fragmentation || options->deferred_coalescing) &&
+    if ((options->least_fragmentation || options->deferred_coalescing || options->slabs) &&
         !fit->has_segregated_options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "least_fragmentation and deferred_coalescing go with the segregated fit");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "least_fragmentation, deferred_coalescing and "
+                                                     "slabs go with the segregated fit");
     if (options->buffer_image_granularity &&
         (!qi_is_power_of_two(options->buffer_image_granularity) ||
          options->buffer_image_granularity > MOST_ALIGNMENT))
@@ -238,6 +241,8 @@ quire_result quire_space_remove_region(quire_space *space, uint32_t region)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_remove_region: no region %u",
                             region);
     settle(space);
+    if (space->fit->shed)
+        space->fit->shed(space);
     if (!space->fit->region_is_empty(space, region))
         return qi_fail_with(QUIRE_ERROR_BUSY, "region %u still has live ranges", region);
     space->fit->remove_region(space, region);
@@ -361,6 +366,19 @@ quire_result qi_space_free(quire_space *space, quire_range range)
     return refuse_range(space, range);
 }
 
+/* In groups: what one asks for is still in the cache when it is its turn. */
+static void release_all(quire_space *space, const quire_range *ranges, uint64_t count)
+{
+    const qi_fit *fit = space->fit;
+    for (uint64_t begin = 0; begin < count; begin += FETCH_GROUP) {
+        uint64_t end = count - begin < FETCH_GROUP ? count : begin + FETCH_GROUP;
+        for (uint64_t i = begin; fit->fetch && i < end; i++)
+            fit->fetch(space, qi_handle_slot(ranges[i].id));
+        for (uint64_t i = begin; i < end; i++)
+            fit->release_claimed(space, qi_handle_slot(ranges[i].id));
+    }
+}
+
 quire_result quire_space_free_batch(quire_space *space, const quire_range *ranges, uint64_t count)
 {
     if (!space || (!ranges && count))
@@ -378,8 +396,7 @@ quire_result quire_space_free_batch(quire_space *space, const quire_range *range
             fit->unclaim(space, qi_handle_slot(ranges[claimed].id));
         return refuse_range(space, bad);
     }
-    for (uint64_t i = 0; i < count; i++)
-        fit->release_claimed(space, qi_handle_slot(ranges[i].id));
+    release_all(space, ranges, count);
     return QUIRE_SUCCESS;
 }
 
@@ -428,6 +445,11 @@ quire_result quire_space_get(const quire_space *space, quire_range range,
 
 quire_result quire_space_set_user(quire_space *space, quire_range range, uint64_t user)
 {
+    if (is_ours(space, range) && space->fit->reserve_user) {
+        quire_result result = space->fit->reserve_user(space, user);
+        if (result)
+            return result;
+    }
     if (is_ours(space, range) &&
         space->fit->set_user(space, qi_handle_slot(range.id), qi_handle_generation(range.id), user))
         return QUIRE_SUCCESS;
