@@ -74,7 +74,7 @@ typedef enum quire_fit {
 
 typedef struct quire_space_options {
     quire_fit fit;
-    /* The two below belong to the segregated fit; the others refuse them. */
+    /* The three below belong to the segregated fit; the others refuse them. */
     /*
      * Requests of 64 KiB and more take the upper end of a free range, which keeps small and large
      * ones apart: fewer refusals when nearly full, a somewhat slower allocation.

@@ -116,6 +116,7 @@ static void creation(void)
     if (fit != QUIRE_FIT_SEGREGATED) {
         refuse_options(INVALID, &(quire_space_options){.fit = fit, .least_fragmentation = true});
         refuse_options(INVALID, &(quire_space_options){.fit = fit, .deferred_coalescing = true});
+        refuse_options(INVALID, &(quire_space_options){.fit = fit, .slabs = true});
     }
 }
 

@@ -27,8 +27,9 @@ static void expect_refused(fixture *b, const quire_allocation_options *options, 
 
 UNIT(allocation, sizes_that_cannot_be_are_refused)
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
-    for (int i = 0; i < 3; i++) {
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                     QUIRE_FIT_LINEAR};
+    for (int i = 0; i < 4; i++) {
         fixture b;
         fixture_make(&b, &(quire_memory_options){.fit = fits[i], .pages = {.page_size = 4096}});
         ALLOCATE(&b, .size = 10);

@@ -72,6 +72,7 @@ UNIT(page_address, every_alignment_holds_on_dedicated_pages)
     try_all_alignments(64, QUIRE_FIT_SEGREGATED, true);
     try_all_alignments(16, QUIRE_FIT_FIRST, true);
     try_all_alignments(16, QUIRE_FIT_BUDDY, true);
+    try_all_alignments(16, QUIRE_FIT_LINEAR, true);
 }
 
 UNIT(page_address, a_dedicated_allocation_keeps_its_left_padding)
