@@ -211,6 +211,29 @@ UNIT(slabs, where_there_is_no_room_slabs_are_smaller_and_then_none)
     end_slab_space(space);
 }
 
+/* Both for a small and for a large request, by each call. */
+UNIT(slabs, slabs_in_reserve_are_given_up_before_a_refusal)
+{
+    for (int c = 0; c < 6; c++) {
+        quire_space *space = make_space(32000, 1);
+        quire_range range = take_slot_for(space, 4000, 0).range; /* 4 slots of 4096 */
+        quire_placement at;
+        CHECK_OK(quire_space_allocate(space, 32000 - 4 * 4096, 1, 0, &at));
+        give(space, range);
+        CHECK_EQ(slabs_of(space)->empty, 1);
+        uint64_t size = c % 2 ? 2000 : 4 * 4096;
+        quire_range_options options = {.size = size, .exhaustive = true};
+        if (c / 2 == 0)
+            CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
+        else if (c / 2 == 1)
+            CHECK_OK(quire_space_allocate_exhaustive(space, size, 1, 0, &at));
+        else
+            CHECK_OK(quire_space_allocate_with(space, &options, &at));
+        CHECK_EQ(slabs_of(space)->empty, 0);
+        end_slab_space(space);
+    }
+}
+
 UNIT(slabs, a_refusal_gives_up_the_reserve_and_passes_over_what_is_there_once)
 {
     quire_space *space = make_space(32000, 1);
@@ -229,6 +252,51 @@ UNIT(slabs, a_refusal_gives_up_the_reserve_and_passes_over_what_is_there_once)
 }
 
 /* ---- all calls, kinds ---------------------------------------------------------------------- */
+
+UNIT(slabs, the_call_with_every_option_makes_slots_too)
+{
+    quire_space *space = make_space(1 << 20, 1);
+    quire_placement at;
+    quire_range_options options = {.size = 100, .alignment = 8, .user = 7};
+    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    CHECK(is_slot(at.range));
+    CHECK_EQ(at.user, 7);
+    options.exhaustive = true;
+    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    CHECK(is_slot(at.range));
+    options.upper = true;
+    CHECK_FAILS(quire_space_allocate_with(space, &options, &at), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(at.range.id, 0);
+    CHECK_OK(quire_space_allocate_exhaustive(space, 100, 8, 0, &at));
+    CHECK(is_slot(at.range));
+    end_slab_space(space);
+}
+
+UNIT(slabs, an_image_of_optimal_tiling_shares_no_stretch_with_a_slab)
+{
+    enum { STRETCH = 1024, STRETCHES = 256 };
+    quire_space_options how = {
+        .size = STRETCH * STRETCHES, .granule = 16, .buffer_image_granularity = STRETCH};
+    quire_space *space = make_slab_space(how);
+    char kinds[STRETCHES] = {0};
+    quire_range_options options = {.alignment = 16};
+    for (uint64_t i = 0; i < 300; i++) {
+        quire_placement at;
+        options.size = 16 + i * 112 % 1500;
+        options.optimal = i % 3 == 0;
+        if (quire_space_allocate_with(space, &options, &at))
+            continue;
+        CHECK_EQ(is_slot(at.range), !options.optimal);
+        char kind = options.optimal ? 'o' : 'l';
+        for (uint64_t s = at.offset / STRETCH; s <= (at.offset + at.size - 1) / STRETCH; s++) {
+            CHECK(kinds[s] == 0 || kinds[s] == kind);
+            kinds[s] = kind;
+        }
+        expect_sound(space);
+    }
+    CHECK(memchr(kinds, 'o', STRETCHES) && memchr(kinds, 'l', STRETCHES));
+    end_slab_space(space);
+}
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
