@@ -240,7 +240,7 @@ bool qi_slabs_shed(qi_segregated *s)
 static uint32_t slots_for(const qi_segregated *s, uint32_t class, uint32_t stride)
 {
     uint64_t most = LARGEST_SLAB / (stride * s->space.granule);
-    uint32_t slots = FIRST_SLOTS;
+    uint32_t slots = most < FIRST_SLOTS ? (uint32_t)most : FIRST_SLOTS; /* of large granules */
     while (slots < QI_SLAB_SLOTS && slots < most &&
            slots * SHARE_OF_CLASS <= s->slabs->classes[class].slots)
         slots *= 2;
