@@ -231,6 +231,26 @@ UNIT(slabs_life, set_user_makes_room_where_no_value_was)
 
 /* ---- host memory that fails ---------------------------------------------------------------- */
 
+UNIT(slabs_life, creation_survives_host_memory_that_fails_at_each_point)
+{
+    quire_space_options options = {.size = 1 << 20, .granule = 1, .host_memory = unit_memory()};
+    options.slabs = options.deferred_coalescing = true;
+    for (uint64_t call = 1;; call++) {
+        quire_space *space = NULL;
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result result = quire_space_create(&options, &space);
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (!result) {
+            CHECK(call > 5);
+            end_slab_space(space);
+            return;
+        }
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK(!space);
+        CHECK_EQ(unit_memory_state()->blocks, 0);
+    }
+}
+
 /* Fails the next call to allocate, from the first to the last that it makes; it ends in success. */
 static uint64_t allocate_against_failures(quire_space *space, uint64_t size, uint64_t user)
 {
