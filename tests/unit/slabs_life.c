@@ -3,6 +3,7 @@
  * fails.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "tests/support/slabs.h"
 
@@ -101,6 +102,43 @@ UNIT(slabs_life, slots_of_another_space_are_foreign)
     expect_refused(other, (quire_range){0}, QUIRE_ERROR_INVALID_ARGUMENT);
     end_slab_space(space);
     end_slab_space(other);
+}
+
+/* The numbers of ranges reach into those of slots where there are none. */
+UNIT(slabs_life, without_slabs_all_numbers_are_those_of_ranges)
+{
+    quire_space_options options = {.size = 1000, .granule = 1, .host_memory = unit_memory()};
+    quire_space *space = NULL;
+    CHECK_OK(quire_space_create(&options, &space));
+    qi_segregated *s = qi_segregated_of(space), kept = *s;
+    size_t bytes = (QI_SLAB_SLOT + 64) * sizeof *s->nodes;
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(map != MAP_FAILED);
+    memcpy(map, s->nodes, space->pool.capacity * sizeof *s->nodes);
+    s->nodes = space->pool.items = map;
+    s->is_free = calloc(QI_SLAB_SLOT / 64 + 1, sizeof *s->is_free);
+    CHECK(s->is_free);
+    s->is_free[0] = kept.is_free[0];
+    space->pool.top = QI_SLAB_SLOT + 1;
+    space->pool.spare = 63;
+    quire_range ranges[4];
+    for (uint64_t i = 0; i < 4; i++) {
+        ranges[i] = take_slot_for(space, 10, i).range;
+        CHECK(qi_handle_slot(ranges[i].id) > QI_SLAB_SLOT);
+        CHECK_EQ(user_of(space, ranges[i]), i);
+    }
+    CHECK_OK(quire_space_set_user(space, ranges[1], 50));
+    CHECK_EQ(user_of(space, ranges[1]), 50);
+    ranges[3].id ^= UINT64_C(1) << QI_SLOT_BITS;
+    CHECK_FAILS(quire_space_free_batch(space, ranges, 4), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(space->live_count, 4);
+    CHECK_OK(quire_space_free_batch(space, ranges, 3));
+    CHECK_EQ(space->live_count, 1);
+    free(s->is_free);
+    *s = kept;
+    munmap(map, bytes);
+    quire_space_destroy(&space);
 }
 
 /* ---- batches and clear --------------------------------------------------------------------- */
