@@ -332,10 +332,10 @@ void qi_segregated_shed(quire_space *space)
         qi_slabs_shed(s);
 }
 
-quire_result qi_segregated_reserve_user(quire_space *space, uint64_t user)
+quire_result qi_segregated_reserve_user(quire_space *space, uint32_t slot, uint64_t user)
 {
     qi_segregated *s = qi_segregated_of(space);
-    return s->slabs ? qi_slabs_reserve_user(s, user) : QUIRE_SUCCESS;
+    return s->slabs && slot & QI_SLAB_SLOT ? qi_slabs_reserve_user(s, user) : QUIRE_SUCCESS;
 }
 
 uint64_t qi_segregated_free_count(const quire_space *space)

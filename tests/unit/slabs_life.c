@@ -267,6 +267,25 @@ UNIT(slabs_life, set_user_makes_room_where_no_value_was)
     end_slab_space(space);
 }
 
+/* Nor is it needed, then, for a range that is no slot or not live. */
+UNIT(slabs_life, room_for_user_values_is_made_for_live_slots_only)
+{
+    quire_space *space = make_space();
+    quire_range slot = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
+    quire_range large = take_slot_for(space, 5000, 4).range;
+    give(space, old);
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_OK(quire_space_set_user(space, large, 6));
+    CHECK_FAILS(quire_space_set_user(space, old, 6), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_space_set_user(space, slot, 6), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_OK(quire_space_set_user(space, slot, 0));
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK(!slabs_of(space)->users);
+    CHECK_EQ(user_of(space, large), 6);
+    CHECK_EQ(user_of(space, slot), 0);
+    end_slab_space(space);
+}
+
 /* ---- host memory that fails ---------------------------------------------------------------- */
 
 UNIT(slabs_life, creation_survives_host_memory_that_fails_at_each_point)
