@@ -344,8 +344,7 @@ uint64_t qi_segregated_free_count(const quire_space *space)
     if (!slabs)
         return qi_space_free_count(space);
     uint64_t nodes = qi_pool_used(&space->pool) - space->region_count - slabs->count;
-    uint64_t live_slots = slabs->live_slots;
-    return nodes - (space->live_count - live_slots) + slabs->free_slots;
+    return nodes + slabs->slots - space->live_count;
 }
 
 void qi_segregated_trim(quire_space *space)
