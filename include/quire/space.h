@@ -247,7 +247,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_clear(quire_space *space);
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_get(const quire_space *space, quire_range range,
                                                       quire_placement *placement);
 
-/* Changes the caller's value of a range. Errors as quire_space_free. */
+/*
+ * Changes the caller's value of a range. Errors as quire_space_free, and with slabs
+ * OUT_OF_HOST_MEMORY: the first value of a small range that is not 0 makes room for those of all.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_set_user(quire_space *space, quire_range range,
                                                            uint64_t user);
 

@@ -129,8 +129,11 @@ struct qi_fit {
     /* Gives up what the fit keeps in reserve, before a region is asked to be empty. May be NULL. */
     void (*shed)(quire_space *space);
 
-    /* Makes room for a user value. NULL: every record has it. Fails with OUT_OF_HOST_MEMORY. */
-    quire_result (*reserve_user)(quire_space *space, uint64_t user);
+    /*
+     * Makes room for the user value of a live range. NULL: every record has it. Fails with
+     * OUT_OF_HOST_MEMORY.
+     */
+    quire_result (*reserve_user)(quire_space *space, uint32_t slot, uint64_t user);
 
     /* Visits one region in address order; false when the visit ended the walk. */
     bool (*walk)(const quire_space *space, uint32_t region,

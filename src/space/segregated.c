@@ -42,6 +42,12 @@ quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint
     return QUIRE_SUCCESS;
 }
 
+/* Without slabs that bit is one of a range's number. */
+static inline bool is_slot(const qi_segregated *s, uint32_t slot)
+{
+    return slot & QI_SLAB_SLOT && s->slabs;
+}
+
 static bool is_live(const qi_segregated *s, uint32_t slot, uint32_t generation)
 {
     return slot < s->space.pool.top && s->nodes[slot].generation == generation && generation & 1 &&
@@ -62,8 +68,8 @@ quire_result qi_segregated_fast_free(quire_space *space, quire_range range)
 static bool segregated_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_segregated *s = qi_segregated_of(space);
-    if (slot & QI_SLAB_SLOT)
-        return s->slabs && qi_slabs_claim(s, slot, generation);
+    if (is_slot(s, slot))
+        return qi_slabs_claim(s, slot, generation);
     if (!is_live(s, slot, generation))
         return false;
     qi_node_end(s, slot);
@@ -74,7 +80,7 @@ static bool segregated_claim(quire_space *space, uint32_t slot, uint32_t generat
 static void segregated_unclaim(quire_space *space, uint32_t slot)
 {
     qi_segregated *s = qi_segregated_of(space);
-    if (slot & QI_SLAB_SLOT) {
+    if (is_slot(s, slot)) {
         qi_slabs_unclaim(s, slot);
         return;
     }
@@ -86,7 +92,7 @@ static void segregated_unclaim(quire_space *space, uint32_t slot)
 static void segregated_release_claimed(quire_space *space, uint32_t slot)
 {
     qi_segregated *s = qi_segregated_of(space);
-    if (slot & QI_SLAB_SLOT)
+    if (is_slot(s, slot))
         qi_slabs_release_claimed(s, slot);
     else if (s->waiting)
         qi_segregated_put_off(s, slot);
@@ -124,8 +130,8 @@ static bool segregated_get(const quire_space *space, uint32_t slot, uint32_t gen
                            quire_placement *placement)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
-    if (slot & QI_SLAB_SLOT)
-        return s->slabs && qi_slabs_get(s, slot, generation, placement);
+    if (is_slot(s, slot))
+        return qi_slabs_get(s, slot, generation, placement);
     if (!is_live(s, slot, generation))
         return false;
     qi_segregated_describe(s, slot, placement);
@@ -136,8 +142,8 @@ static bool segregated_set_user(quire_space *space, uint32_t slot, uint32_t gene
                                 uint64_t user)
 {
     qi_segregated *s = qi_segregated_of(space);
-    if (slot & QI_SLAB_SLOT)
-        return s->slabs && qi_slabs_set_user(s, slot, generation, user);
+    if (is_slot(s, slot))
+        return qi_slabs_set_user(s, slot, generation, user);
     if (!is_live(s, slot, generation))
         return false;
     s->nodes[slot].next = (uint32_t)user;

@@ -167,7 +167,7 @@ quire_result qi_segregated_check(const quire_space *space);
 bool qi_segregated_in_use(const void *space, uint32_t number);
 void qi_segregated_trim(quire_space *space);
 void qi_segregated_shed(quire_space *space);
-quire_result qi_segregated_reserve_user(quire_space *space, uint64_t user);
+quire_result qi_segregated_reserve_user(quire_space *space, uint32_t slot, uint64_t user);
 uint64_t qi_segregated_free_count(const quire_space *space);
 
 #endif

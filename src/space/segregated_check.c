@@ -10,7 +10,8 @@
 
 typedef struct count {
     uint64_t live, free, live_granules, free_granules;
-    uint64_t last_end; /* of the live range below, granules; 0 at the start of a region */
+    uint64_t free_slots; /* of slabs */
+    uint64_t last_end;   /* of the live range below, granules; 0 at the start of a region */
     bool last_optimal;
 } count;
 
@@ -67,6 +68,7 @@ static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uin
         return qi_space_damaged("a range has the mark of a slab, and there is none", number);
     if (slab) { /* qi_slabs_check verifies the rest of it */
         seen->live += slab->live;
+        seen->free_slots += (uint64_t)slab->slots - slab->live;
         seen->live_granules += (uint64_t)slab->live * slab->stride;
         seen->free_granules += node->size - (uint64_t)slab->live * slab->stride;
         return QUIRE_SUCCESS;
@@ -169,13 +171,13 @@ quire_result qi_segregated_check(const quire_space *space)
         if (result)
             return result;
     }
-    uint64_t listed = 0, slots = s->slabs ? s->slabs->free_slots : 0;
+    uint64_t listed = 0;
     quire_result result = s->slabs ? qi_slabs_check(s) : QUIRE_SUCCESS;
     if (!result)
         result = check_lists(s, &listed);
     if (result)
         return result;
-    if (listed != seen.free || seen.free + slots != qi_segregated_free_count(space))
+    if (listed != seen.free || seen.free + seen.free_slots != qi_segregated_free_count(space))
         return qi_space_damaged("not every free range is listed once", 0);
     if (seen.live != space->live_count ||
         seen.live_granules << s->granule_shift != space->live_bytes || space->padding_bytes)

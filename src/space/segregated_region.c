@@ -332,10 +332,10 @@ void qi_segregated_shed(quire_space *space)
         qi_slabs_shed(s);
 }
 
-quire_result qi_segregated_reserve_user(quire_space *space, uint64_t user)
+quire_result qi_segregated_reserve_user(quire_space *space, uint32_t slot, uint64_t user)
 {
     qi_segregated *s = qi_segregated_of(space);
-    return s->slabs ? qi_slabs_reserve_user(s, user) : QUIRE_SUCCESS;
+    return s->slabs && slot & QI_SLAB_SLOT ? qi_slabs_reserve_user(s, user) : QUIRE_SUCCESS;
 }
 
 uint64_t qi_segregated_free_count(const quire_space *space)
@@ -344,8 +344,7 @@ uint64_t qi_segregated_free_count(const quire_space *space)
     if (!slabs)
         return qi_space_free_count(space);
     uint64_t nodes = qi_pool_used(&space->pool) - space->region_count - slabs->count;
-    uint64_t live_slots = slabs->live_slots;
-    return nodes - (space->live_count - live_slots) + slabs->free_slots;
+    return nodes + slabs->slots - space->live_count;
 }
 
 void qi_segregated_trim(quire_space *space)

@@ -195,7 +195,7 @@ static uint32_t begin_slab(qi_segregated *s, const quire_placement *at, uint32_t
     s->space.live_bytes -= at->size;
     slabs->classes[class].slots += slots;
     slabs->classes[class].empty = number;
-    slabs->free_slots += qi_count_bits(slabs->items[number].free);
+    slabs->slots += slots;
     slabs->empty++;
     slabs->count++;
     list_push(slabs, number);
@@ -213,7 +213,7 @@ static void end_slab(qi_segregated *s, uint32_t number)
     slabs->classes[slab->class].slots -= slab->slots;
     if (slabs->classes[slab->class].empty == number)
         slabs->classes[slab->class].empty = 0;
-    slabs->free_slots -= qi_count_bits(slab->free);
+    slabs->slots -= slab->slots;
     slabs->empty--;
     slabs->count--;
     slab->node = 0;
@@ -240,7 +240,7 @@ bool qi_slabs_shed(qi_segregated *s)
 static uint32_t slots_for(const qi_segregated *s, uint32_t class, uint32_t stride)
 {
     uint64_t most = LARGEST_SLAB / (stride * s->space.granule);
-    uint32_t slots = FIRST_SLOTS;
+    uint32_t slots = most < FIRST_SLOTS ? (uint32_t)most : FIRST_SLOTS; /* of large granules */
     while (slots < QI_SLAB_SLOTS && slots < most &&
            slots * SHARE_OF_CLASS <= s->slabs->classes[class].slots)
         slots *= 2;
@@ -306,8 +306,6 @@ static void take_slot(qi_segregated *s, uint32_t number, uint64_t user, quire_pl
         slabs->empty--;
     }
     slabs->generations[index]++;
-    slabs->free_slots--;
-    slabs->live_slots++;
     if (slabs->users)
         slabs->users[index] = user;
     s->space.live_count++;
@@ -373,7 +371,6 @@ bool qi_slabs_claim(qi_segregated *s, uint32_t slot, uint32_t generation)
     if (!is_live(s->slabs, index, generation))
         return false;
     s->slabs->generations[index]++;
-    s->slabs->live_slots--;
     s->space.live_count--;
     s->space.live_bytes -= s->slabs->items[index / QI_SLAB_SLOTS].stride * s->space.granule;
     return true;
@@ -383,7 +380,6 @@ void qi_slabs_unclaim(qi_segregated *s, uint32_t slot)
 {
     uint32_t index = slot & (QI_SLAB_SLOT - 1);
     s->slabs->generations[index]--;
-    s->slabs->live_slots++;
     s->space.live_count++;
     s->space.live_bytes += s->slabs->items[index / QI_SLAB_SLOTS].stride * s->space.granule;
 }
@@ -396,7 +392,6 @@ void qi_slabs_release_claimed(qi_segregated *s, uint32_t slot)
     uint64_t before = slab->free;
     if (slabs->generations[index] <= QI_LAST_GENERATION) {
         slab->free = before | UINT64_C(1) << index % QI_SLAB_SLOTS;
-        slabs->free_slots++;
         if (!before)
             list_push(slabs, number);
     } else {

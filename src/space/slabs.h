@@ -57,8 +57,8 @@ struct qi_slabs {
     uint32_t capacity, top, unused;
     uint32_t first_generation; /* of slots of a new number; even, above all that are forgotten */
     uint32_t empty;            /* slabs without a live slot */
-    uint64_t free_slots, live_slots;
-    uint64_t count; /* slabs */
+    uint64_t slots;            /* of all slabs; worn out ones too, free on a walk */
+    uint64_t count;            /* slabs */
     /* what allocates from the fit itself */
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                              uint32_t how, quire_placement *placement);

@@ -2,12 +2,11 @@
  * slabs_check.c - verifies every record of the slabs of a space against the invariants in slabs.h.
  * Reads only; may be given damaged records, so that nothing is followed unchecked.
  */
-#include "src/base/bits.h"
 #include "src/base/handle.h"
 #include "src/space/slabs.h"
 
 typedef struct count {
-    uint64_t slabs, empty, free_slots;
+    uint64_t slabs, empty, all_slots;
     uint32_t slots[QI_SLAB_CLASSES], empty_of[QI_SLAB_CLASSES]; /* the last one seen */
 } count;
 
@@ -59,7 +58,7 @@ static quire_result check_slab(const qi_segregated *s, uint32_t number, count *s
         return qi_space_damaged("the slots of a slab are not what its bits say", number);
     seen->slabs++;
     seen->slots[slab->class] += slab->slots;
-    seen->free_slots += qi_count_bits(slab->free);
+    seen->all_slots += slab->slots;
     seen->empty += slab->live == 0;
     if (slab->live == 0)
         seen->empty_of[slab->class] = number;
@@ -113,7 +112,7 @@ quire_result qi_slabs_check(const qi_segregated *s)
             return result;
     }
     if (listed != partial || seen.slabs != slabs->count || seen.empty != slabs->empty ||
-        seen.free_slots != slabs->free_slots)
+        seen.all_slots != slabs->slots)
         return qi_space_damaged("the figures of the slabs are wrong", 0);
     return QUIRE_SUCCESS;
 }

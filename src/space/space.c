@@ -333,8 +333,8 @@ quire_result quire_space_allocate_with(quire_space *space, const quire_range_opt
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "only the linear fit has an upper end");
     uint32_t how = (options->exhaustive ? QI_EXHAUSTIVE : 0) | (options->optimal ? QI_OPTIMAL : 0) |
                    (options->upper ? QI_UPPER : 0);
-    return qi_space_allocate(space, options->size, options->alignment, options->user, how,
-                             placement);
+    return space->allocate_range(space, options->size, options->alignment, options->user, how,
+                                 placement);
 }
 
 static quire_result refuse_range(const quire_space *space, quire_range range)
@@ -445,13 +445,15 @@ quire_result quire_space_get(const quire_space *space, quire_range range,
 
 quire_result quire_space_set_user(quire_space *space, quire_range range, uint64_t user)
 {
-    if (is_ours(space, range) && space->fit->reserve_user) {
-        quire_result result = space->fit->reserve_user(space, user);
+    uint32_t slot = qi_handle_slot(range.id), generation = qi_handle_generation(range.id);
+    quire_placement at;
+    if (is_ours(space, range) && space->fit->reserve_user &&
+        space->fit->get(space, slot, generation, &at)) {
+        quire_result result = space->fit->reserve_user(space, slot, user);
         if (result)
             return result;
     }
-    if (is_ours(space, range) &&
-        space->fit->set_user(space, qi_handle_slot(range.id), qi_handle_generation(range.id), user))
+    if (is_ours(space, range) && space->fit->set_user(space, slot, generation, user))
         return QUIRE_SUCCESS;
     return refuse_range(space, range);
 }

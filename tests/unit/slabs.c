@@ -1,0 +1,338 @@
+/*
+ * slabs.c - which requests share a slab, where their slots lie, how slabs grow and are kept, and
+ * what becomes of them in a space that is full.
+ */
+#include "tests/support/slabs.h"
+
+static quire_space *make_space(uint64_t size, uint64_t granule)
+{
+    return make_slab_space((quire_space_options){.size = size, .granule = granule});
+}
+
+static void give(quire_space *space, quire_range range)
+{
+    CHECK_OK(quire_space_free(space, range));
+    expect_sound(space);
+}
+
+static uint64_t up_to(uint64_t value, uint64_t alignment)
+{
+    return (value + alignment - 1) / alignment * alignment;
+}
+
+/* ---- classes ------------------------------------------------------------------------------- */
+
+UNIT(slabs, a_slot_is_at_most_an_eighth_larger_than_the_size_at_its_alignment)
+{
+    quire_space *space = make_space(64 << 20, 1);
+    for (uint64_t alignment = 1; alignment <= 4096; alignment *= 2)
+        for (uint64_t size = 1; size <= 4096; size += size < 300 ? 1 : 37) {
+            quire_placement at;
+            uint64_t needed = up_to(size, alignment);
+            CHECK_OK(quire_space_allocate(space, size, alignment, 0, &at));
+            CHECK(is_slot(at.range));
+            CHECK(at.size >= needed && (at.size - needed) * 8 <= needed);
+            CHECK_EQ(at.size % alignment, 0);
+            CHECK_EQ(at.offset % alignment, 0);
+            CHECK_EQ(at.left_padding, 0);
+        }
+    end_slab_space(space);
+}
+
+/* Every granule, and every size up to two granules: the class is that of whole granules. */
+UNIT(slabs, the_least_slot_is_one_granule)
+{
+    for (uint64_t granule = 1; granule <= 4096; granule *= 2) {
+        quire_space *space = make_space(8 << 20, granule);
+        quire_placement at = take_slot_for(space, granule, 0);
+        CHECK(is_slot(at.range));
+        CHECK_EQ(at.size, granule);
+        CHECK_EQ(take_slot_for(space, 1, 0).size, granule);
+        if (granule < 4096)
+            CHECK_EQ(take_slot_for(space, granule + 1, 0).size, 2 * granule);
+        end_slab_space(space);
+    }
+}
+
+UNIT(slabs, slots_of_one_class_in_one_slab_lie_side_by_side)
+{
+    quire_space *space = make_space(1 << 20, 1);
+    quire_placement at[4];
+    for (uint64_t i = 0; i < 4; i++) {
+        at[i] = take_slot_for(space, 33 + i % 2 * 3, 0); /* all of the class of 36 */
+        CHECK_EQ(at[i].size, 36);
+        CHECK_EQ(slab_number(at[i].range), slab_number(at[0].range));
+        CHECK_EQ(at[i].offset, at[0].offset + i * 36);
+    }
+    end_slab_space(space);
+}
+
+UNIT(slabs, what_is_larger_or_aligned_to_more_than_4_kib_is_none)
+{
+    quire_space *space = make_space(1 << 20, 1);
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, 4097, 1, 0, &at));
+    CHECK(!is_slot(at.range));
+    CHECK_EQ(at.size, 4097);
+    CHECK_OK(quire_space_allocate(space, 10, 8192, 0, &at));
+    CHECK(!is_slot(at.range));
+    CHECK_EQ(at.size, 10);
+    CHECK_EQ(at.offset % 8192, 0);
+    CHECK_OK(quire_space_allocate(space, 4096, 4096, 0, &at));
+    CHECK(is_slot(at.range));
+    end_slab_space(space);
+}
+
+UNIT(slabs, what_is_refused_without_slabs_is_refused_with_them)
+{
+    quire_space_options options = {.size = 1 << 20, .granule = 1, .largest_alignment = 64};
+    quire_space *space = make_slab_space(options);
+    quire_placement at = {.size = 1};
+    CHECK_FAILS(quire_space_allocate(space, 0, 1, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(at.size, 0);
+    CHECK_FAILS(quire_space_allocate(space, 10, 3, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_space_allocate(space, 10, 128, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_space_allocate(space, 10, 0, 0, &at));
+    CHECK_OK(quire_space_allocate(space, 10, 64, 0, &at));
+    CHECK_EQ(at.offset % 64, 0);
+    quire_space_destroy(&space);
+    options.slabs = true;
+    for (int fit = QUIRE_FIT_FIRST; fit <= QUIRE_FIT_BUDDY; fit++) {
+        options.fit = (quire_fit)fit;
+        CHECK_FAILS(quire_space_create(&options, &space), QUIRE_ERROR_INVALID_ARGUMENT);
+    }
+}
+
+UNIT(slabs, slots_are_aligned_at_the_native_address)
+{
+    static const uint64_t bases[] = {0, 16, 4096 + 48, 65536 * 3 + 2064};
+    quire_space *space = make_slab_space((quire_space_options){.granule = 16});
+    uint64_t base_of[4];
+    for (int i = 0; i < 4; i++) {
+        uint32_t region = 0;
+        CHECK_OK(quire_space_add_region(space, 40000, bases[i], &region));
+        base_of[region] = bases[i];
+    }
+    quire_placement at;
+    uint32_t used = 0;
+    for (uint64_t i = 0; i < 60; i++) {
+        uint64_t alignment = UINT64_C(1) << i % 14;
+        CHECK_OK(quire_space_allocate(space, 1 + i * 16 % 500, alignment, 0, &at));
+        CHECK_EQ((base_of[at.region] + at.offset) % alignment, 0);
+        CHECK(at.offset + at.size <= 40000);
+        used |= 1u << at.region;
+    }
+    CHECK(used & (used - 1)); /* of more than one region */
+    end_slab_space(space);
+}
+
+/* ---- growth -------------------------------------------------------------------------------- */
+
+UNIT(slabs, slabs_grow_with_their_class_up_to_64_slots_and_256_kib)
+{
+    static const struct {
+        uint64_t size, most;
+    } cases[] = {{1, 64}, {256, 64}, {4096, 64}, {3000, 64}};
+    for (int c = 0; c < 4; c++) {
+        quire_space *space = make_space(64 << 20, 1);
+        uint32_t largest = 0;
+        for (uint64_t i = 0; i < 2000; i++) {
+            quire_placement at = take_slot_for(space, cases[c].size, 0);
+            const qi_slab *slab = &slabs_of(space)->items[slab_number(at.range)];
+            uint64_t before = i - (slab->live - 1u); /* slots of the class, when it was made */
+            CHECK(slab->slots <= 4 || slab->slots * UINT64_C(4) <= before);
+            CHECK(slab->slots * at.size <= 256 << 10);
+            largest = slab->slots > largest ? slab->slots : largest;
+        }
+        CHECK_EQ(largest, cases[c].most);
+        end_slab_space(space);
+    }
+}
+
+/* A slab may be of 256 KiB at most, and is not worth less than two slots. */
+UNIT(slabs, large_granules_make_small_slabs_or_none)
+{
+    static const uint64_t slots[] = {32, 16, 8, 4, 2, 0, 0};
+    for (uint32_t i = 0; i < 7; i++) {
+        uint64_t granule = UINT64_C(8192) << i;
+        quire_space *space = make_space(granule * 1000, granule);
+        quire_placement at;
+        for (int j = 0; j < 500; j++)
+            at = take_slot_for(space, 1, 0);
+        CHECK_EQ(at.size, granule);
+        CHECK_EQ(is_slot(at.range), slots[i] != 0);
+        if (slots[i])
+            CHECK_EQ(slabs_of(space)->items[slab_number(at.range)].slots, slots[i]);
+        end_slab_space(space);
+    }
+}
+
+UNIT(slabs, one_empty_slab_is_kept_per_class_and_the_second_ended)
+{
+    quire_space *space = make_space(1 << 20, 1);
+    quire_range a[4], b[4], other = take_slot_for(space, 200, 0).range;
+    for (int i = 0; i < 4; i++)
+        a[i] = take_slot_for(space, 100, 0).range;
+    for (int i = 0; i < 4; i++)
+        b[i] = take_slot_for(space, 100, 0).range;
+    CHECK(slab_number(a[0]) != slab_number(b[0]));
+    CHECK_EQ(slabs_of(space)->count, 3);
+    for (int i = 0; i < 4; i++)
+        give(space, b[i]);
+    CHECK_EQ(slabs_of(space)->count, 3);
+    CHECK_EQ(slabs_of(space)->empty, 1);
+    for (int i = 0; i < 4; i++)
+        give(space, a[i]);
+    CHECK_EQ(slabs_of(space)->count, 2);
+    CHECK_EQ(slabs_of(space)->empty, 1);
+    give(space, other); /* another class keeps its own */
+    CHECK_EQ(slabs_of(space)->count, 2);
+    CHECK_EQ(slabs_of(space)->empty, 2);
+    CHECK_EQ(slab_number(take_slot_for(space, 100, 0).range), slab_number(b[0]));
+    CHECK_EQ(slabs_of(space)->empty, 1);
+    end_slab_space(space);
+}
+
+UNIT(slabs, the_number_of_an_ended_slab_is_used_again)
+{
+    quire_space *space = make_space(1 << 20, 1);
+    for (uint64_t i = 0; i < 200; i++) {
+        quire_range range = take_slot_for(space, 1 + i % 50 * 80, 0).range;
+        give(space, range);
+        qi_slabs_shed(qi_segregated_of(space));
+        expect_sound(space);
+    }
+    CHECK_EQ(slabs_of(space)->top, 2);
+    end_slab_space(space);
+}
+
+/* ---- a full space -------------------------------------------------------------------------- */
+
+UNIT(slabs, where_there_is_no_room_slabs_are_smaller_and_then_none)
+{
+    quire_space *space = make_space(700, 1);
+    quire_placement at;
+    for (int i = 0; i < 6; i++) { /* 4 in the first, 2 in the second slab */
+        at = take_slot_for(space, 100, 0);
+        CHECK(is_slot(at.range));
+        CHECK_EQ(at.size, 104);
+    }
+    CHECK_FAILS(quire_space_allocate(space, 100, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(at.range.id, 0);
+    CHECK_OK(quire_space_allocate(space, 76, 1, 0, &at)); /* 700 - 6 * 104, too little for two */
+    CHECK(!is_slot(at.range));
+    CHECK_EQ(at.size, 76);
+    expect_sound(space);
+    CHECK_FAILS(quire_space_allocate_exhaustive(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_STR(quire_last_error(),
+              "no free range for 1 B at a multiple of 1; 0 B are free in 1 regions");
+    end_slab_space(space);
+}
+
+/* Both for a small and for a large request, by each call. */
+UNIT(slabs, slabs_in_reserve_are_given_up_before_a_refusal)
+{
+    for (int c = 0; c < 6; c++) {
+        quire_space *space = make_space(32000, 1);
+        quire_range range = take_slot_for(space, 4000, 0).range; /* 4 slots of 4096 */
+        quire_placement at;
+        CHECK_OK(quire_space_allocate(space, 32000 - 4 * 4096, 1, 0, &at));
+        give(space, range);
+        CHECK_EQ(slabs_of(space)->empty, 1);
+        uint64_t size = c % 2 ? 2000 : 4 * 4096;
+        quire_range_options options = {.size = size, .exhaustive = true};
+        if (c / 2 == 0)
+            CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
+        else if (c / 2 == 1)
+            CHECK_OK(quire_space_allocate_exhaustive(space, size, 1, 0, &at));
+        else
+            CHECK_OK(quire_space_allocate_with(space, &options, &at));
+        CHECK_EQ(slabs_of(space)->empty, 0);
+        end_slab_space(space);
+    }
+}
+
+UNIT(slabs, a_refusal_gives_up_the_reserve_and_passes_over_what_is_there_once)
+{
+    quire_space *space = make_space(32000, 1);
+    quire_placement at;
+    give(space, take_slot_for(space, 100, 0).range);
+    CHECK_EQ(slabs_of(space)->empty, 1);
+    CHECK_FAILS(quire_space_allocate_exhaustive(space, 32001, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_allocate_exhaustive(space, 32000, 1, 0, &at));
+    quire_space_stats stats;
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    CHECK_EQ(stats.full_passes, 0);
+    CHECK_FAILS(quire_space_allocate_exhaustive(space, 5000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    CHECK_EQ(stats.full_passes, 1);
+    end_slab_space(space);
+}
+
+/* ---- all calls, kinds ---------------------------------------------------------------------- */
+
+UNIT(slabs, the_call_with_every_option_makes_slots_too)
+{
+    quire_space *space = make_space(1 << 20, 1);
+    quire_placement at;
+    quire_range_options options = {.size = 100, .alignment = 8, .user = 7};
+    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    CHECK(is_slot(at.range));
+    CHECK_EQ(at.user, 7);
+    options.exhaustive = true;
+    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    CHECK(is_slot(at.range));
+    options.upper = true;
+    CHECK_FAILS(quire_space_allocate_with(space, &options, &at), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(at.range.id, 0);
+    CHECK_OK(quire_space_allocate_exhaustive(space, 100, 8, 0, &at));
+    CHECK(is_slot(at.range));
+    end_slab_space(space);
+}
+
+UNIT(slabs, an_image_of_optimal_tiling_shares_no_stretch_with_a_slab)
+{
+    enum { STRETCH = 1024, STRETCHES = 256 };
+    quire_space_options how = {
+        .size = STRETCH * STRETCHES, .granule = 16, .buffer_image_granularity = STRETCH};
+    quire_space *space = make_slab_space(how);
+    char kinds[STRETCHES] = {0};
+    quire_range_options options = {.alignment = 16};
+    for (uint64_t i = 0; i < 300; i++) {
+        quire_placement at;
+        options.size = 16 + i * 112 % 1500;
+        options.optimal = i % 3 == 0;
+        if (quire_space_allocate_with(space, &options, &at))
+            continue;
+        CHECK(!is_slot(at.range) || !options.optimal);
+        char kind = options.optimal ? 'o' : 'l';
+        for (uint64_t s = at.offset / STRETCH; s <= (at.offset + at.size - 1) / STRETCH; s++) {
+            CHECK(kinds[s] == 0 || kinds[s] == kind);
+            kinds[s] = kind;
+        }
+        expect_sound(space);
+    }
+    CHECK(memchr(kinds, 'o', STRETCHES) && memchr(kinds, 'l', STRETCHES));
+    end_slab_space(space);
+}
+
+/* ---- regions ------------------------------------------------------------------------------- */
+
+UNIT(slabs, a_region_with_slabs_in_reserve_only_can_be_removed)
+{
+    quire_space *space = make_slab_space((quire_space_options){.granule = 1});
+    uint32_t region = 0;
+    CHECK_OK(quire_space_add_region(space, 1 << 16, 4096, &region));
+    quire_range range = take_slot_for(space, 100, 0).range;
+    give(space, take_slot_for(space, 300, 0).range);
+    CHECK_FAILS(quire_space_remove_region(space, region), QUIRE_ERROR_BUSY);
+    expect_sound(space);
+    give(space, range);
+    CHECK_EQ(slabs_of(space)->empty, 1);
+    CHECK_OK(quire_space_remove_region(space, region));
+    CHECK_EQ(slabs_of(space)->count, 0);
+    CHECK_FAILS(quire_space_free(space, range), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_OK(quire_space_add_region(space, 1 << 16, 0, &region));
+    CHECK_EQ(take_slot_for(space, 100, 0).region, region);
+    end_slab_space(space);
+}

@@ -1,0 +1,342 @@
+/*
+ * slabs_life.c - identities and user values of slots, batches, clear, trim, and host memory that
+ * fails.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "tests/support/slabs.h"
+
+enum { SIZE = 8 << 20 };
+
+static quire_space *make_space(void)
+{
+    return make_slab_space((quire_space_options){.size = SIZE, .granule = 1});
+}
+
+static void give(quire_space *space, quire_range range)
+{
+    CHECK_OK(quire_space_free(space, range));
+    expect_sound(space);
+}
+
+static uint64_t user_of(const quire_space *space, quire_range range)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_get(space, range, &at));
+    return at.user;
+}
+
+/* No call takes it, and nothing changes. */
+static void expect_refused(quire_space *space, quire_range range, quire_result code)
+{
+    quire_placement at;
+    uint64_t live = space->live_count;
+    CHECK_FAILS(quire_space_free(space, range), code);
+    CHECK_FAILS(quire_space_free_batch(space, &range, 1), code);
+    CHECK_FAILS(quire_space_get(space, range, &at), code);
+    CHECK_FAILS(quire_space_set_user(space, range, 3), code);
+    CHECK_EQ(space->live_count, live);
+    expect_sound(space);
+}
+
+/* ---- identities ---------------------------------------------------------------------------- */
+
+UNIT(slabs_life, get_tells_what_allocate_told)
+{
+    quire_space *space = make_space();
+    for (uint64_t i = 0; i < 200; i++) {
+        quire_placement told, at = take_slot_for(space, 1 + i * 17 % 3000, i);
+        CHECK_OK(quire_space_get(space, at.range, &told));
+        CHECK(memcmp(&told, &at, sizeof at) == 0);
+    }
+    end_slab_space(space);
+}
+
+UNIT(slabs_life, a_freed_slot_is_stale_also_when_it_is_used_again)
+{
+    quire_space *space = make_space();
+    quire_range keep = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
+    give(space, old);
+    expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
+    quire_range again = take_slot_for(space, 100, 0).range;
+    CHECK_EQ(qi_handle_slot(again.id), qi_handle_slot(old.id));
+    CHECK(again.id != old.id);
+    expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
+    give(space, again);
+    give(space, keep);
+    qi_slabs_shed(qi_segregated_of(space));
+    take_slot_for(space, 900, 0); /* the number of the slab, for another class */
+    expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
+    expect_refused(space, again, QUIRE_ERROR_STALE_HANDLE);
+    end_slab_space(space);
+}
+
+UNIT(slabs_life, forged_identities_are_refused)
+{
+    quire_space *space = make_space();
+    quire_range range = take_slot_for(space, 100, 0).range;
+    qi_segregated *s = qi_segregated_of(space);
+    uint32_t slot = qi_handle_slot(range.id), node = s->slabs->items[slab_number(range)].node;
+    const uint32_t slots[] = {node, QI_SLAB_SLOT, slot + 1, slot + QI_SLAB_SLOTS,
+                              QI_SLOT_COUNT - 1};
+    for (int i = 0; i < 5; i++)
+        for (uint32_t generation = 0; generation < 4; generation++) {
+            quire_range forged = {qi_handle(space->tag, generation, slots[i])};
+            expect_refused(space, forged, QUIRE_ERROR_STALE_HANDLE);
+        }
+    quire_range even = {
+        qi_handle(space->tag, s->slabs->generations[slot % QI_SLAB_SLOT + 1], slot + 1)};
+    expect_refused(space, even, QUIRE_ERROR_STALE_HANDLE); /* that of a free slot */
+    CHECK_OK(quire_space_free(space, range));
+    end_slab_space(space);
+}
+
+UNIT(slabs_life, slots_of_another_space_are_foreign)
+{
+    quire_space *space = make_space(), *other = make_space();
+    quire_range range = take_slot_for(space, 100, 0).range;
+    quire_range same = take_slot_for(other, 100, 0).range;
+    CHECK_EQ(qi_handle_slot(range.id), qi_handle_slot(same.id));
+    expect_refused(other, range, QUIRE_ERROR_FOREIGN_HANDLE);
+    expect_refused(other, (quire_range){0}, QUIRE_ERROR_INVALID_ARGUMENT);
+    end_slab_space(space);
+    end_slab_space(other);
+}
+
+/* The numbers of ranges reach into those of slots where there are none. */
+UNIT(slabs_life, without_slabs_all_numbers_are_those_of_ranges)
+{
+    quire_space_options options = {.size = 1000, .granule = 1, .host_memory = unit_memory()};
+    quire_space *space = NULL;
+    CHECK_OK(quire_space_create(&options, &space));
+    qi_segregated *s = qi_segregated_of(space), kept = *s;
+    size_t bytes = (QI_SLAB_SLOT + 64) * sizeof *s->nodes;
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(map != MAP_FAILED);
+    memcpy(map, s->nodes, space->pool.capacity * sizeof *s->nodes);
+    s->nodes = space->pool.items = map;
+    s->is_free = calloc(QI_SLAB_SLOT / 64 + 1, sizeof *s->is_free);
+    CHECK(s->is_free);
+    s->is_free[0] = kept.is_free[0];
+    space->pool.top = QI_SLAB_SLOT + 1;
+    space->pool.spare = 63;
+    quire_range ranges[4];
+    for (uint64_t i = 0; i < 4; i++) {
+        ranges[i] = take_slot_for(space, 10, i).range;
+        CHECK(qi_handle_slot(ranges[i].id) > QI_SLAB_SLOT);
+        CHECK_EQ(user_of(space, ranges[i]), i);
+    }
+    CHECK_OK(quire_space_set_user(space, ranges[1], 50));
+    CHECK_EQ(user_of(space, ranges[1]), 50);
+    ranges[3].id ^= UINT64_C(1) << QI_SLOT_BITS;
+    CHECK_FAILS(quire_space_free_batch(space, ranges, 4), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(space->live_count, 4);
+    CHECK_OK(quire_space_free_batch(space, ranges, 3));
+    CHECK_EQ(space->live_count, 1);
+    free(s->is_free);
+    *s = kept;
+    munmap(map, bytes);
+    quire_space_destroy(&space);
+}
+
+/* ---- batches and clear --------------------------------------------------------------------- */
+
+UNIT(slabs_life, a_batch_frees_slots_and_large_ranges_all_or_none)
+{
+    enum { COUNT = 300 };
+    quire_space *space = make_space();
+    quire_range ranges[COUNT + 1];
+    for (uint64_t i = 0; i < COUNT; i++)
+        ranges[i] = take_slot_for(space, i % 5 == 4 ? 5000 : 50 + i % 3 * 40, i).range;
+    const quire_range wrong[] = {ranges[7], ranges[4], {ranges[9].id + (UINT64_C(1) << 60)}, {0}};
+    for (int i = 0; i < 4; i++) {
+        ranges[COUNT] = wrong[i];
+        quire_result result = quire_space_free_batch(space, ranges, COUNT + 1);
+        CHECK_EQ(result, i < 2    ? QUIRE_ERROR_STALE_HANDLE
+                         : i == 2 ? QUIRE_ERROR_FOREIGN_HANDLE
+                                  : QUIRE_ERROR_INVALID_ARGUMENT);
+        expect_sound(space);
+        CHECK_EQ(space->live_count, COUNT);
+        for (uint64_t j = 0; j < COUNT; j++)
+            CHECK_EQ(user_of(space, ranges[j]), j);
+    }
+    CHECK_OK(quire_space_free_batch(space, ranges, COUNT));
+    CHECK_EQ(space->live_count, 0);
+    expect_refused(space, ranges[0], QUIRE_ERROR_STALE_HANDLE);
+    end_slab_space(space);
+}
+
+UNIT(slabs_life, clear_frees_slots_and_their_slabs)
+{
+    quire_space *space = make_space();
+    quire_range ranges[300];
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < 300; i++)
+            ranges[i] = take_slot_for(space, 1 + i * 20, 0).range;
+        CHECK_OK(quire_space_clear(space));
+        CHECK_EQ(slabs_of(space)->count, 0);
+        CHECK_EQ(space->live_count, 0);
+        CHECK_EQ(space->fit->largest_free(space), SIZE);
+        for (int i = 0; i < 300; i += 50)
+            expect_refused(space, ranges[i], QUIRE_ERROR_STALE_HANDLE);
+    }
+    end_slab_space(space);
+}
+
+/* ---- trim ---------------------------------------------------------------------------------- */
+
+UNIT(slabs_life, trim_gives_records_back_and_what_was_live_stays_stale)
+{
+    enum { COUNT = 4000 };
+    static quire_range ranges[COUNT];
+    quire_space *space = make_slab_space((quire_space_options){.size = 64 << 20, .granule = 1});
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < COUNT; i++)
+            ranges[i] = take_slot_for(space, 1 + i * 11 % 4096, 0).range;
+        CHECK(slabs_of(space)->capacity > 16);
+        for (int i = 1; i < COUNT; i++)
+            CHECK_OK(quire_space_free(space, ranges[i]));
+        quire_space_trim(space);
+        CHECK(slabs_of(space)->capacity > 16); /* one is live */
+        expect_sound(space);
+        CHECK_OK(quire_space_free(space, ranges[0]));
+        quire_space_trim(space);
+        CHECK_EQ(slabs_of(space)->capacity, 16);
+        CHECK_EQ(slabs_of(space)->count, 0);
+        expect_sound(space);
+        for (int used = 0; used < 2; used++)
+            for (int i = 0; i < COUNT; i++) {
+                if (used && i < 500)
+                    take_slot_for(space, 1 + (uint64_t)i * 8, 0);
+                CHECK_FAILS(quire_space_free(space, ranges[i]), QUIRE_ERROR_STALE_HANDLE);
+            }
+        CHECK_OK(quire_space_clear(space));
+    }
+    end_slab_space(space);
+}
+
+UNIT(slabs_life, trim_does_not_need_host_memory)
+{
+    quire_space *space = make_space();
+    for (uint64_t i = 0; i < 500; i++)
+        take_slot_for(space, 1 + i * 8, 1);
+    CHECK_OK(quire_space_clear(space));
+    test_memory_fail(unit_memory_state(), 1, true);
+    quire_space_trim(space);
+    test_memory_fail(unit_memory_state(), 0, false);
+    expect_sound(space);
+    CHECK_EQ(user_of(space, take_slot_for(space, 8, 9).range), 9);
+    end_slab_space(space);
+}
+
+/* ---- user values --------------------------------------------------------------------------- */
+
+UNIT(slabs_life, room_for_user_values_is_made_with_the_first_that_is_not_0)
+{
+    quire_space *space = make_space();
+    quire_range a = take_slot_for(space, 100, 0).range, b = take_slot_for(space, 100, 0).range;
+    CHECK_OK(quire_space_set_user(space, a, 0));
+    CHECK(!slabs_of(space)->users);
+    CHECK_EQ(user_of(space, a), 0);
+    quire_range c = take_slot_for(space, 100, UINT64_MAX - 1).range;
+    CHECK(slabs_of(space)->users);
+    CHECK_EQ(user_of(space, a), 0);
+    CHECK_EQ(user_of(space, c), UINT64_MAX - 1);
+    CHECK_OK(quire_space_set_user(space, b, 5));
+    CHECK_OK(quire_space_set_user(space, c, 0));
+    CHECK_EQ(user_of(space, b), 5);
+    CHECK_EQ(user_of(space, c), 0);
+    give(space, b);
+    CHECK_EQ(user_of(space, take_slot_for(space, 100, 0).range), 0); /* not that of b */
+    for (uint64_t i = 0; i < 5000; i++)                              /* the array grows */
+        CHECK_EQ(take_slot_for(space, 16 + i % 90, i).user, i);
+    CHECK_OK(quire_space_set_user(space, a, 77));
+    CHECK_EQ(user_of(space, a), 77);
+    end_slab_space(space);
+}
+
+UNIT(slabs_life, set_user_makes_room_where_no_value_was)
+{
+    quire_space *space = make_space();
+    quire_range a = take_slot_for(space, 100, 0).range, b = take_slot_for(space, 100, 0).range;
+    CHECK_OK(quire_space_set_user(space, a, 8));
+    CHECK_EQ(user_of(space, a), 8);
+    CHECK_EQ(user_of(space, b), 0);
+    end_slab_space(space);
+}
+
+/* Nor is it needed, then, for a range that is no slot or not live. */
+UNIT(slabs_life, room_for_user_values_is_made_for_live_slots_only)
+{
+    quire_space *space = make_space();
+    quire_range slot = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
+    quire_range large = take_slot_for(space, 5000, 4).range;
+    give(space, old);
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_OK(quire_space_set_user(space, large, 6));
+    CHECK_FAILS(quire_space_set_user(space, old, 6), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_space_set_user(space, slot, 6), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_OK(quire_space_set_user(space, slot, 0));
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK(!slabs_of(space)->users);
+    CHECK_EQ(user_of(space, large), 6);
+    CHECK_EQ(user_of(space, slot), 0);
+    end_slab_space(space);
+}
+
+/* ---- host memory that fails ---------------------------------------------------------------- */
+
+UNIT(slabs_life, creation_survives_host_memory_that_fails_at_each_point)
+{
+    quire_space_options options = {.size = 1 << 20, .granule = 1, .host_memory = unit_memory()};
+    options.slabs = options.deferred_coalescing = true;
+    for (uint64_t call = 1;; call++) {
+        quire_space *space = NULL;
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result result = quire_space_create(&options, &space);
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (!result) {
+            CHECK(call > 5);
+            end_slab_space(space);
+            return;
+        }
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK(!space);
+        CHECK_EQ(unit_memory_state()->blocks, 0);
+    }
+}
+
+/* Fails the next call to allocate, from the first to the last that it makes; it ends in success. */
+static uint64_t allocate_against_failures(quire_space *space, uint64_t size, uint64_t user)
+{
+    quire_placement at;
+    for (uint64_t call = 1;; call++) {
+        uint64_t live = space->live_count, bytes = space->live_bytes;
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result result = quire_space_allocate(space, size, 1, user, &at);
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (!result) {
+            CHECK_EQ(user_of(space, at.range), user);
+            return call - 1;
+        }
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK_EQ(at.range.id, 0);
+        CHECK_EQ(space->live_count, live);
+        CHECK_EQ(space->live_bytes, bytes);
+        expect_sound(space);
+    }
+}
+
+UNIT(slabs_life, allocation_survives_host_memory_that_fails_at_each_point)
+{
+    for (uint64_t first_user = 0; first_user < 3; first_user++) {
+        quire_space *space = make_space();
+        uint64_t failures = 0;
+        for (uint64_t i = 0; i < 300; i++)
+            failures += allocate_against_failures(space, 1 + i * 13 % 4096, i / 100 >= first_user);
+        CHECK(failures >= 9);
+        end_slab_space(space);
+    }
+}

@@ -1,0 +1,131 @@
+/*
+ * slabs_wear.c - what happens to a slot whose generations are used up, to its slab, and to the
+ * slab's number.
+ */
+#include <stdlib.h>
+
+#include "tests/support/slabs.h"
+
+enum { SIZE = 8 << 20 };
+
+static quire_space *make_space(void)
+{
+    return make_slab_space((quire_space_options){.size = SIZE, .granule = 1});
+}
+
+static void give(quire_space *space, quire_range range)
+{
+    CHECK_OK(quire_space_free(space, range));
+    expect_sound(space);
+}
+
+/* No call takes it, and nothing changes. */
+static void expect_stale(quire_space *space, quire_range range)
+{
+    quire_placement at;
+    uint64_t live = space->live_count;
+    CHECK_FAILS(quire_space_free(space, range), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_space_free_batch(space, &range, 1), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_space_get(space, range, &at), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_space_set_user(space, range, 3), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(space->live_count, live);
+    expect_sound(space);
+}
+
+/* Makes a slot, free or live, one that can be taken once or twice more. */
+static void age(quire_space *space, quire_range *range)
+{
+    uint32_t index = qi_handle_slot(range->id) & (QI_SLAB_SLOT - 1);
+    uint32_t *generation = &slabs_of(space)->generations[index];
+    *generation = QI_LAST_GENERATION - !(*generation & 1);
+    range->id = qi_handle(space->tag, QI_LAST_GENERATION, qi_handle_slot(range->id));
+}
+
+UNIT(slabs_wear, a_slot_with_used_up_generations_is_not_handed_out_again)
+{
+    quire_space *space = make_space();
+    quire_range keep = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
+    age(space, &old);
+    expect_sound(space);
+    give(space, old);
+    expect_stale(space, old);
+    for (int i = 0; i < 100; i++)
+        CHECK(qi_handle_slot(take_slot_for(space, 100, 0).range.id) != qi_handle_slot(old.id));
+    give(space, keep);
+    CHECK_EQ(qi_handle_slot(take_slot_for(space, 100, 0).range.id), qi_handle_slot(keep.id));
+    end_slab_space(space);
+}
+
+UNIT(slabs_wear, a_slab_of_worn_slots_ends_and_its_number_is_abandoned)
+{
+    quire_space *space = make_space();
+    for (int batch = 0; batch < 2; batch++) {
+        quire_range ranges[4];
+        for (int i = 0; i < 4; i++) {
+            ranges[i] = take_slot_for(space, 100, 0).range;
+            age(space, &ranges[i]);
+        }
+        uint32_t number = slab_number(ranges[0]);
+        if (batch)
+            CHECK_OK(quire_space_free_batch(space, ranges, 4));
+        for (int i = 0; i < 4 && !batch; i++)
+            give(space, ranges[i]);
+        expect_sound(space);
+        CHECK_EQ(slabs_of(space)->count, 0);
+        CHECK_EQ(space->fit->largest_free(space), SIZE);
+        for (uint64_t i = 0; i < 200; i++)
+            CHECK(slab_number(take_slot_for(space, 1 + i * 20, 0).range) != number);
+        for (int i = 0; i < 4; i++)
+            expect_stale(space, ranges[i]);
+        CHECK_OK(quire_space_clear(space));
+    }
+    end_slab_space(space);
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = ((const quire_range *)a)->id, y = ((const quire_range *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* Slots near their end in slabs that come, go, and are trimmed. */
+UNIT(slabs_wear, no_id_comes_twice)
+{
+    enum { ROUNDS = 40, SLOTS = 150 };
+    static quire_range all[ROUNDS * SLOTS];
+    quire_space *space = make_space();
+    size_t count = 0;
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        size_t first = count;
+        for (uint64_t i = 0; i < SLOTS; i++) {
+            all[count] = take_slot_for(space, 100 + (round + i) % 3 * 50, 0).range;
+            if (i % 7 == round % 7)
+                age(space, &all[count]);
+            count++;
+        }
+        expect_sound(space);
+        for (size_t i = first; i < count; i++)
+            CHECK_OK(quire_space_free(space, all[i]));
+        expect_sound(space);
+        if (round % 4 == 0)
+            quire_space_trim(space);
+    }
+    qsort(all, count, sizeof *all, compare);
+    for (size_t i = 1; i < count; i++)
+        CHECK(all[i - 1].id != all[i].id);
+    end_slab_space(space);
+}
+
+UNIT(slabs_wear, a_worn_slot_keeps_the_records_where_they_are)
+{
+    quire_space *space = make_space();
+    for (uint64_t i = 0; i < 500; i++)
+        take_slot_for(space, 1 + i * 8, 0);
+    CHECK_OK(quire_space_clear(space));
+    uint32_t capacity = slabs_of(space)->capacity;
+    slabs_of(space)->generations[5 * QI_SLAB_SLOTS + 3] = QI_LAST_GENERATION - 1;
+    quire_space_trim(space);
+    CHECK_EQ(slabs_of(space)->capacity, capacity);
+    expect_sound(space);
+    end_slab_space(space);
+}
