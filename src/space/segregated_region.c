@@ -229,6 +229,8 @@ quire_result qi_segregated_init(quire_space *space, const quire_space_options *o
     if (!options->slabs)
         return QUIRE_SUCCESS;
     quire_result result = qi_slabs_init(s);
+    if (result)
+        qi_host_release(&space->host, s->waiting, QI_WAITING, sizeof *s->waiting);
     space->allocate_range = qi_slabs_allocate;
     space->free_range = qi_slabs_free;
     return result;
