@@ -156,8 +156,9 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
     quire_result result = qi_segregated_reserve(s, 2);
     if (result)
         return result;
-    finding f = search(s, &r, how);
-    if (!f.node && s->waiting) { /* what waits may be what is wanted */
+    /* What waits may be what is wanted: a full pass had better come after it is merged. */
+    finding f = search(s, &r, s->waiting ? how & ~(uint32_t)QI_EXHAUSTIVE : how);
+    if (!f.node && s->waiting) {
         qi_segregated_settle(space);
         f = search(s, &r, how);
     }

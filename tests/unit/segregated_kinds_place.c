@@ -1,0 +1,189 @@
+/*
+ * segregated_kinds_place.c - where exactly the segregated fit places ranges of two kinds, and what
+ * its checker says to a damaged kind.
+ */
+#include "src/base/handle.h"
+#include "src/space/segregated.h"
+#include "tests/support/unit.h"
+
+enum { GRANULARITY = 4096 };
+
+static quire_space *make_space(uint64_t size, uint64_t granularity, bool least)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.size = size,
+                                   .buffer_image_granularity = granularity,
+                                   .least_fragmentation = least,
+                                   .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static void end_space(quire_space *space)
+{
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+}
+
+static quire_range expect_at(quire_space *space, quire_range_options options, uint64_t offset)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    CHECK_EQ(at.offset, offset);
+    CHECK_OK(quire_space_check(space));
+    return at.range;
+}
+
+static quire_range linear_at(quire_space *space, uint64_t size, uint64_t offset)
+{
+    return expect_at(space, (quire_range_options){.size = size}, offset);
+}
+
+static quire_range optimal_at(quire_space *space, uint64_t size, uint64_t offset)
+{
+    return expect_at(space, (quire_range_options){.size = size, .optimal = true}, offset);
+}
+
+static void expect_refused(quire_space *space, quire_range_options options)
+{
+    quire_placement at;
+    options.exhaustive = true;
+    CHECK_FAILS(quire_space_allocate_with(space, &options, &at), QUIRE_ERROR_NO_SPACE);
+}
+
+UNIT(segregated_kinds_place, neighbours_of_one_kind_share_a_stretch)
+{
+    quire_space *space = make_space(1 << 16, GRANULARITY, false);
+    optimal_at(space, 256, 0);
+    optimal_at(space, 512, 256);
+    linear_at(space, 256, 4096); /* a hole as large as needed */
+    linear_at(space, 256, 4096 + 256);
+    optimal_at(space, 256, 768); /* which serves its own kind */
+    optimal_at(space, 3072, 1024);
+    end_space(space);
+}
+
+UNIT(segregated_kinds_place, a_range_below_one_of_another_kind_ends_before_its_stretch)
+{
+    quire_space *space = make_space(2 * GRANULARITY, GRANULARITY, false);
+    quire_range low = optimal_at(space, 5120, 0);
+    optimal_at(space, 256, 5120);
+    CHECK_OK(quire_space_free(space, low));
+    expect_refused(space, (quire_range_options){.size = 4352});
+    linear_at(space, 4096, 0);
+    expect_refused(space, (quire_range_options){.size = 256});
+    optimal_at(space, 1024, 4096); /* the same kind fills what is left */
+    optimal_at(space, 2816, 5376);
+    expect_refused(space, (quire_range_options){.size = 256, .optimal = true});
+    end_space(space);
+}
+
+UNIT(segregated_kinds_place, stretches_are_counted_from_native_address_zero)
+{
+    quire_space *space = make_space(0, GRANULARITY, false);
+    uint32_t region = 0;
+    CHECK_OK(quire_space_add_region(space, 1 << 16, 7 * 256, &region));
+    linear_at(space, 256, 0);
+    optimal_at(space, 256, 4096 - 7 * 256);
+    linear_at(space, 2 * 256, 256);
+    end_space(space);
+}
+
+UNIT(segregated_kinds_place, a_stretch_is_of_no_kind_once_all_in_it_is_freed)
+{
+    quire_space *space = make_space(GRANULARITY, GRANULARITY, false);
+    quire_range ranges[2] = {linear_at(space, 256, 0), linear_at(space, 256, 256)};
+    expect_refused(space, (quire_range_options){.size = 256, .optimal = true});
+    CHECK_OK(quire_space_free(space, ranges[0]));
+    expect_refused(space, (quire_range_options){.size = 256, .optimal = true});
+    CHECK_OK(quire_space_free(space, ranges[1]));
+    ranges[0] = optimal_at(space, GRANULARITY, 0); /* a node taken whole */
+    CHECK_OK(quire_space_free(space, ranges[0]));
+    linear_at(space, GRANULARITY, 0);
+    end_space(space);
+}
+
+UNIT(segregated_kinds_place, an_optimal_request_keeps_its_alignment)
+{
+    quire_space *space = make_space(1 << 18, GRANULARITY, false);
+    linear_at(space, 256, 0);
+    const quire_range_options finer = {.size = 256, .alignment = 1024, .optimal = true},
+                              coarser = {.size = 256, .alignment = 16384, .optimal = true};
+    expect_at(space, finer, 4096);
+    expect_at(space, finer, 5120);
+    expect_at(space, coarser, 16384);
+    end_space(space);
+}
+
+/* Many free ranges in stretches of the other kind hide the one that fits. */
+UNIT(segregated_kinds_place, an_exhaustive_request_finds_what_kinds_hide)
+{
+    enum { HOLES = 200, GOOD = 150, REST = GRANULARITY - 256 };
+    quire_space *space = make_space(HOLES * GRANULARITY, GRANULARITY, false);
+    quire_range holes[HOLES];
+    quire_placement at;
+    for (uint64_t i = 0; i < HOLES; i++) {
+        quire_range_options options = {.size = 256, .optimal = i == GOOD};
+        expect_at(space, options, i * GRANULARITY);
+        options.size = REST;
+        holes[i] = expect_at(space, options, i * GRANULARITY + 256);
+    }
+    for (int i = 0; i < HOLES; i++)
+        CHECK_OK(quire_space_free(space, holes[i]));
+    quire_range_options wanted = {.size = REST, .optimal = true};
+    CHECK_FAILS(quire_space_allocate_with(space, &wanted, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK(space->most_looked_at > 0 && space->most_looked_at <= QI_MOST_LOOKED_AT);
+    wanted.exhaustive = true;
+    expect_at(space, wanted, GOOD * GRANULARITY + 256);
+    CHECK_FAILS(quire_space_allocate_with(space, &wanted, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(space->full_passes, 2);
+    CHECK_EQ(space->full_pass_hits, 1);
+    end_space(space);
+}
+
+UNIT(segregated_kinds_place, the_upper_end_is_cut_before_the_other_kind)
+{
+    quire_space *space = make_space(1 << 20, GRANULARITY, true);
+    optimal_at(space, 65536 + 256, (1 << 20) - 65536 - 256);
+    linear_at(space, 65536, (1 << 20) - 2 * 65536 - GRANULARITY);
+    linear_at(space, 65536 + 256, (1 << 20) - 3 * 65536 - GRANULARITY - 256);
+    end_space(space);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void expect_mark_found(const quire_space *space, uint32_t number)
+{
+    uint32_t *owner = &qi_segregated_of_const(space)->nodes[number].owner;
+    *owner ^= QI_OPTIMAL_MARK;
+    CHECK_FAILS(quire_space_check(space), QUIRE_ERROR_CORRUPTED);
+    *owner ^= QI_OPTIMAL_MARK;
+    CHECK_OK(quire_space_check(space));
+}
+
+UNIT(segregated_kinds_place, a_damaged_kind_is_found)
+{
+    quire_space *space = make_space(1 << 16, GRANULARITY, false);
+    uint32_t own = space->regions[0].node;
+    for (int optimal = 0; optimal < 2; optimal++) {
+        quire_range_options options = {.size = 3000, .optimal = optimal};
+        quire_placement at;
+        for (int i = 0; i < 4; i++)
+            CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    }
+    const qi_node *nodes = qi_segregated_of(space)->nodes;
+    int count = 0;
+    expect_mark_found(space, own);
+    for (uint32_t i = nodes[own].after; i != own; i = nodes[i].after, count++)
+        expect_mark_found(space, i);
+    CHECK(count > 8); /* free ones, too */
+    end_space(space);
+}
+
+UNIT(segregated_kinds_place, no_range_has_a_kind_where_kinds_may_share)
+{
+    quire_space *space = make_space(1 << 16, 0, false);
+    expect_mark_found(space, qi_handle_slot(linear_at(space, 256, 0).id));
+    expect_mark_found(space, qi_handle_slot(optimal_at(space, 256, 256).id));
+    end_space(space);
+}

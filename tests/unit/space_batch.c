@@ -1,0 +1,223 @@
+/*
+ * space_batch.c - freeing many ranges at once: all or none, and afterwards as if freed one by one.
+ */
+#include "src/base/handle.h"
+#include "src/space/fit.h"
+#include "tests/support/random.h"
+#include "tests/support/shape.h"
+#include "tests/support/unit.h"
+
+enum { RANGES = 200, BATCH = 60, FITS = 8 };
+
+typedef struct world {
+    quire_space *space, *other;
+    quire_range ranges[RANGES];
+    quire_range stale, foreign;
+} world;
+
+/* Whether there is such a fit; asked by making a space of it. */
+static bool make_space(quire_fit fit, quire_space **space)
+{
+    quire_space_options options = {.fit = fit, .size = 1 << 20, .host_memory = unit_memory()};
+    quire_result result = quire_space_create(&options, space);
+    CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_UNSUPPORTED ||
+          result == QUIRE_ERROR_INVALID_ARGUMENT);
+    return !result;
+}
+
+static quire_range take(quire_space *space, test_random *random, uint64_t user)
+{
+    quire_placement at;
+    uint64_t alignment = UINT64_C(1) << random_below(random, 12);
+    CHECK_OK(quire_space_allocate(space, random_size(random, 2000), alignment, user, &at));
+    return at.range;
+}
+
+/* The same ranges in every world of one fit and seed; some are free in between. */
+static bool begin(world *w, quire_fit fit)
+{
+    test_random random = {7};
+    if (!make_space(fit, &w->space))
+        return false;
+    CHECK(make_space(fit, &w->other));
+    for (uint64_t i = 0; i < RANGES; i++)
+        w->ranges[i] = take(w->space, &random, i);
+    w->stale = take(w->space, &random, 1);
+    w->foreign = take(w->other, &random, 1);
+    CHECK_OK(quire_space_free(w->space, w->stale));
+    for (uint64_t i = BATCH; i < RANGES; i += 3)
+        CHECK_OK(quire_space_free(w->space, w->ranges[i]));
+    for (uint64_t i = BATCH - 1; i > 0; i--) { /* in no order of place */
+        uint64_t j = random_below(&random, i + 1);
+        quire_range range = w->ranges[i];
+        w->ranges[i] = w->ranges[j];
+        w->ranges[j] = range;
+    }
+    return true;
+}
+
+static void end(world *w)
+{
+    CHECK_OK(quire_space_check(w->space));
+    quire_space_destroy(&w->space);
+    quire_space_destroy(&w->other);
+}
+
+static void with_every_fit(void (*body)(world *))
+{
+    int made = 0;
+    for (int fit = 0; fit < FITS; fit++) {
+        static world w;
+        if (!begin(&w, (quire_fit)fit))
+            continue;
+        made++;
+        body(&w);
+        end(&w);
+    }
+    CHECK(made >= 3);
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+static void free_in_one(world *w)
+{
+    static world single;
+    CHECK(begin(&single, w->space->fit == &qi_first_fit   ? QUIRE_FIT_FIRST
+                         : w->space->fit == &qi_buddy_fit ? QUIRE_FIT_BUDDY
+                                                          : QUIRE_FIT_SEGREGATED));
+    shape_expect_alike(w->space, single.space);
+    CHECK_OK(quire_space_free_batch(w->space, w->ranges, BATCH));
+    for (int i = 0; i < BATCH; i++)
+        CHECK_OK(quire_space_free(single.space, single.ranges[i]));
+    shape_expect_alike(w->space, single.space);
+    quire_space_stats stats, wanted;
+    CHECK_OK(quire_space_get_stats(w->space, &stats));
+    CHECK_OK(quire_space_get_stats(single.space, &wanted));
+    CHECK(!memcmp(&stats, &wanted, sizeof stats));
+    end(&single);
+}
+
+UNIT(space_batch, what_is_freed_in_one_is_as_freed_one_by_one)
+{
+    with_every_fit(free_in_one);
+}
+
+static void make_stale(world *w)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_free_batch(w->space, w->ranges, BATCH));
+    for (int i = 0; i < BATCH; i++) {
+        CHECK_FAILS(quire_space_free(w->space, w->ranges[i]), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(quire_space_get(w->space, w->ranges[i], &at), QUIRE_ERROR_STALE_HANDLE);
+    }
+    CHECK_FAILS(quire_space_free_batch(w->space, w->ranges, BATCH), QUIRE_ERROR_STALE_HANDLE);
+}
+
+UNIT(space_batch, ranges_freed_in_a_batch_are_stale)
+{
+    with_every_fit(make_stale);
+}
+
+static bool collect(void *user, const quire_space_item *item)
+{
+    quire_range **next = user;
+    if (!item->is_free)
+        *(*next)++ = item->range;
+    return true;
+}
+
+static void free_everything(world *w)
+{
+    quire_range all[RANGES], *next = all;
+    quire_space_stats stats;
+    CHECK_OK(quire_space_walk(w->space, collect, &next));
+    CHECK_OK(quire_space_free_batch(w->space, all, (uint64_t)(next - all)));
+    CHECK_OK(quire_space_get_stats(w->space, &stats));
+    CHECK_EQ(stats.live_count + stats.live_bytes + stats.padding_bytes, 0);
+    CHECK_EQ(stats.largest_free, 1 << 20);
+    CHECK_EQ(stats.free_count, 1);
+}
+
+UNIT(space_batch, a_batch_of_all_leaves_the_region_whole)
+{
+    with_every_fit(free_everything);
+}
+
+static void free_none(world *w)
+{
+    shape before = shape_of(w->space);
+    CHECK_OK(quire_space_free_batch(w->space, w->ranges, 0));
+    CHECK_OK(quire_space_free_batch(w->space, NULL, 0));
+    shape after = shape_of(w->space);
+    shape_compare(&before, &after, true);
+    CHECK_FAILS(quire_space_free_batch(w->space, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_space_free_batch(NULL, w->ranges, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_space_free_batch(NULL, NULL, 0), QUIRE_ERROR_INVALID_ARGUMENT);
+    shape_end(&before);
+    shape_end(&after);
+}
+
+UNIT(space_batch, a_batch_of_none_succeeds_and_frees_none)
+{
+    with_every_fit(free_none);
+}
+
+/* ---- or none ------------------------------------------------------------------------------- */
+
+/* Puts a range that cannot be freed at one place of the batch. */
+static void expect_none_freed(world *w, uint64_t place, quire_range bad, quire_result code)
+{
+    quire_range batch[BATCH];
+    quire_space_stats before_stats, after_stats;
+    memcpy(batch, w->ranges, sizeof batch);
+    batch[place] = bad;
+    shape before = shape_of(w->space);
+    CHECK_OK(quire_space_get_stats(w->space, &before_stats));
+    CHECK_FAILS(quire_space_free_batch(w->space, batch, BATCH), code);
+    shape after = shape_of(w->space);
+    CHECK_OK(quire_space_get_stats(w->space, &after_stats));
+    shape_compare(&before, &after, true);
+    CHECK(!memcmp(&before_stats, &after_stats, sizeof before_stats));
+    shape_end(&before);
+    shape_end(&after);
+}
+
+static void refuse_each(world *w)
+{
+    const uint64_t places[] = {0, BATCH / 2, BATCH - 1};
+    for (int i = 0; i < 3; i++) {
+        uint64_t place = places[i];
+        quire_range twice = w->ranges[place ? 0 : BATCH - 1];
+        quire_range beside = w->ranges[place ? place - 1 : 1];
+        quire_range forged = {w->ranges[1].id | ((UINT64_C(1) << 26) - 1)};
+        expect_none_freed(w, place, w->stale, QUIRE_ERROR_STALE_HANDLE);
+        expect_none_freed(w, place, twice, QUIRE_ERROR_STALE_HANDLE);
+        expect_none_freed(w, place, beside, QUIRE_ERROR_STALE_HANDLE);
+        expect_none_freed(w, place, forged, QUIRE_ERROR_STALE_HANDLE);
+        expect_none_freed(w, place, w->foreign, QUIRE_ERROR_FOREIGN_HANDLE);
+        expect_none_freed(w, place, (quire_range){0}, QUIRE_ERROR_INVALID_ARGUMENT);
+    }
+    CHECK_OK(quire_space_free_batch(w->space, w->ranges, BATCH)); /* and now they go */
+}
+
+UNIT(space_batch, one_that_cannot_be_freed_keeps_all)
+{
+    with_every_fit(refuse_each);
+}
+
+/* A number in its last generation is used up by the free; a batch that fails must not use it up. */
+UNIT(space_batch, a_number_in_its_last_generation_survives_a_refused_batch)
+{
+    static world w;
+    CHECK(begin(&w, QUIRE_FIT_SEGREGATED));
+    qi_pool *pool = &w.space->pool;
+    uint32_t slot = qi_handle_slot(w.ranges[0].id);
+    qi_pool_item *item = (void *)((char *)pool->items + (size_t)slot * pool->item_size);
+    item->generation = QI_LAST_GENERATION;
+    w.ranges[0].id = qi_handle(w.space->tag, QI_LAST_GENERATION, slot);
+    expect_none_freed(&w, BATCH - 1, w.stale, QUIRE_ERROR_STALE_HANDLE);
+    CHECK_OK(quire_space_free_batch(w.space, w.ranges, BATCH));
+    CHECK_FAILS(quire_space_free(w.space, w.ranges[0]), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(pool->retired, 1);
+    end(&w);
+}
