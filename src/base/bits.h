@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* For hot code: what follows a condition that hardly ever holds is laid out of its way. */
+#define qi_unlikely(condition) __builtin_expect(!!(condition), 0)
+
 static inline bool qi_is_power_of_two(uint64_t value)
 {
     return value != 0 && (value & (value - 1)) == 0;

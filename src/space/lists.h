@@ -28,7 +28,7 @@ static inline uint32_t qi_node_take(qi_segregated *s)
 {
     uint32_t number = s->space.pool.unused;
     s->space.pool.spare--;
-    if (!number)
+    if (qi_unlikely(!number))
         return s->space.pool.top++;
     s->space.pool.unused = s->nodes[number].next;
     return number;
@@ -36,7 +36,7 @@ static inline uint32_t qi_node_take(qi_segregated *s)
 
 static inline void qi_node_give(qi_segregated *s, uint32_t number)
 {
-    if (s->nodes[number].generation > QI_LAST_GENERATION) {
+    if (qi_unlikely(s->nodes[number].generation > QI_LAST_GENERATION)) {
         s->space.pool.retired++;
         return;
     }
@@ -90,7 +90,7 @@ static inline void qi_node_link_to(qi_segregated *s, uint32_t number, qi_list li
     s->fractions[list.number] = (uint8_t)list.fraction;
     uint64_t word = s->bits[list.number / 64];
     s->bits[list.number / 64] = word | UINT64_C(1) << list.number % 64;
-    if (!word)
+    if (qi_unlikely(!word))
         s->bit_words[list.number / 4096] |= UINT64_C(1) << list.number / 64 % 64;
 }
 
@@ -111,7 +111,7 @@ static inline void qi_head_unlink(qi_segregated *s, uint32_t list, uint32_t next
     s->fractions[list] = qi_node_fraction(&s->nodes[next]);
     uint64_t word = s->bits[list / 64] ^ (uint64_t)(next == 0) << list % 64;
     s->bits[list / 64] = word;
-    if (!word)
+    if (qi_unlikely(!word))
         s->bit_words[list / 4096] ^= UINT64_C(1) << list / 64 % 64;
 }
 
@@ -191,7 +191,7 @@ static inline uint32_t qi_buckets_of(const qi_segregated *s, uint32_t class)
 static inline uint32_t qi_pick_in_class(const qi_segregated *s, qi_class class)
 {
     uint32_t row = class.index << s->row_shift;
-    if (row >= s->list_count)
+    if (qi_unlikely(row >= s->list_count))
         return QI_NO_LIST;
     uint32_t buckets =
         qi_buckets_of(s, class.index) & qi_buckets_at_least(s->fractions + row, class.fraction);
@@ -213,7 +213,7 @@ static inline uint32_t qi_node_take_whole(qi_segregated *s, uint32_t found, uint
     qi_node_unlink(s, &s->nodes[found], back);
     qi_node_mark_taken(s, found);
     s->nodes[found].owner = qi_node_region(&s->nodes[found]);
-    if (s->nodes[found].generation <= QI_LAST_GENERATION)
+    if (!qi_unlikely(s->nodes[found].generation > QI_LAST_GENERATION))
         return found;
     uint32_t live = qi_node_take(s);
     qi_node_insert_after(s, found, live);
@@ -266,13 +266,13 @@ static inline void qi_node_begin(qi_segregated *s, uint32_t number, uint32_t sta
     node->back = (uint32_t)(user >> 32);
     s->space.live_count++;
     s->space.live_bytes += bytes;
-    *out = (quire_placement){
-        .range.id = qi_handle(s->space.tag, node->generation, number),
-        .region = region,
-        .offset = start * s->space.granule - s->space.regions[region].start,
-        .size = bytes,
-        .user = user,
-    };
+    out->range.id = qi_handle(s->space.tag, node->generation, number);
+    out->region = region;
+    out->reserved = 0;
+    out->offset = start * s->space.granule - s->space.regions[region].start;
+    out->left_padding = 0;
+    out->size = bytes;
+    out->user = user;
 }
 
 /* The other way round: a live node is live no more, in the figures too. */

@@ -22,19 +22,19 @@ quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint
 {
     qi_segregated *s = qi_segregated_of(space);
     uint64_t rest = size - 1, align_mask = alignment - 1; /* 0 becomes larger than any limit */
-    if (rest >= space->region_bytes || align_mask >= space->largest_alignment ||
-        alignment & align_mask || space->pool.spare < 2)
+    if (qi_unlikely(rest >= space->region_bytes || align_mask >= space->largest_alignment ||
+                    alignment & align_mask || space->pool.spare < 2))
         return qi_space_allocate(space, size, alignment, user, how, placement);
     uint32_t granules = (uint32_t)(rest >> s->granule_shift) + 1;
     qi_class class = qi_class_of_request(granules);
     uint32_t list = qi_pick_in_class(s, class);
     if (list == QI_NO_LIST && (granules < s->close_size || !qi_space_is_tight(space)))
         list = qi_pick_above(s, class);
-    if (list == QI_NO_LIST)
+    if (qi_unlikely(list == QI_NO_LIST))
         return qi_space_allocate(space, size, alignment, user, how, placement);
     uint32_t found = s->heads[list], start = s->nodes[found].offset;
     uint32_t padding = (0 - start) & (uint32_t)(align_mask >> s->granule_shift);
-    if ((uint64_t)padding + granules > s->nodes[found].size)
+    if (qi_unlikely((uint64_t)padding + granules > s->nodes[found].size))
         return qi_space_allocate(space, size, alignment, user, how, placement);
     start += padding;
     uint32_t live = qi_node_carve(s, found, QI_AT_HEAD | list, start, granules);
@@ -58,7 +58,8 @@ quire_result qi_segregated_fast_free(quire_space *space, quire_range range)
 {
     qi_segregated *s = qi_segregated_of(space);
     uint32_t slot = qi_handle_slot(range.id);
-    if (slot >= space->pool.top || !qi_handle_is(range.id, space->tag, s->nodes[slot].generation))
+    if (qi_unlikely(slot >= space->pool.top ||
+                    !qi_handle_is(range.id, space->tag, s->nodes[slot].generation)))
         return qi_space_free(space, range);
     qi_node_end(s, slot);
     qi_node_free(s, slot);
