@@ -395,7 +395,7 @@ void qi_slabs_release_claimed(qi_segregated *s, uint32_t slot)
         if (!before)
             list_push(slabs, number);
     } else {
-        slab->worn = true;
+        slab->worn = 1;
     }
     if (--slab->live)
         return;
