@@ -100,6 +100,20 @@ UNIT(slabs_wear, a_slab_of_worn_slots_ends_beside_others_of_its_class)
     end_slab_space(space);
 }
 
+/* All numbers in use or abandoned, which would take many bytes to bring about. */
+UNIT(slabs_wear, without_numbers_for_slabs_the_fit_serves)
+{
+    quire_space *space = make_space();
+    qi_slabs *slabs = slabs_of(space);
+    slabs->top = slabs->capacity = QI_MOST_SLABS;
+    quire_placement at = take_slot_for(space, 100, 5);
+    CHECK(!is_slot(at.range));
+    CHECK_EQ(at.size, 100);
+    CHECK_EQ(at.user, 5);
+    slabs->top = slabs->capacity = 0;
+    end_slab_space(space);
+}
+
 static int compare(const void *a, const void *b)
 {
     uint64_t x = ((const quire_range *)a)->id, y = ((const quire_range *)b)->id;
