@@ -122,7 +122,7 @@ struct qi_fit {
      */
     void (*settle)(quire_space *space);
 
-    /* Gives up what the fit keeps in reserve, before a region is asked to be empty. NULL: nothing. */
+    /* Gives up what the fit keeps in reserve, before a region is to be empty. NULL: nothing. */
     void (*shed)(quire_space *space);
 
     /*

@@ -157,7 +157,7 @@ void qi_slabs_trim(qi_segregated *s)
 
 /* ---- slabs -------------------------------------------------------------------------------- */
 
-/* Slots that are not worn out, as bits; numbers used for the first time begin above all forgotten. */
+/* Slots that are not worn out, as bits; new numbers begin above all that are forgotten. */
 static uint64_t fresh_slots(qi_slabs *slabs, uint32_t number, uint32_t slots, bool is_new)
 {
     uint64_t bits = 0;

@@ -12,7 +12,7 @@
  * Invariants:
  *  - slab.live == slots with an odd generation; a slot is free when its bit is set, and then its
  *    generation is even; slots that are neither are worn out
- *  - the slabs of a class with a free slot are in its list, and at most one of them has no live slot
+ *  - the slabs of a class with a free slot are in its list; at most one of them has no live slot
  *  - the node of a slab has QI_SLAB_MARK, and its figures count the slots, not the node
  */
 #ifndef QUIRE_SRC_SPACE_SLABS_H
