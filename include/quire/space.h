@@ -88,8 +88,9 @@ typedef struct quire_space_options {
     bool deferred_coalescing;
     /*
      * Ranges of up to 4 KiB share slabs of up to 256 KiB: half the time and a tenth of the records,
-     * for the room of slots that stay free and of sizes rounded up by at most an eighth (the
-     * placement tells the size). For spaces of which most ranges are small and much is free.
+     * for the room of slots that stay free, which serve their own sizes only, and of sizes rounded
+     * up to the alignment and then by at most an eighth (the placement tells the size). For spaces
+     * of which most ranges are small and much is free.
      */
     bool slabs;
     /* Bytes of a region added at creation, region 0; 0: none, add regions yourself. */
@@ -137,7 +138,8 @@ typedef struct quire_placement {
     uint32_t reserved;
     uint64_t offset;       /* bytes from the start of the region */
     uint64_t left_padding; /* bytes in front of offset that belong to the range */
-    uint64_t size;         /* bytes, the request rounded up to the granule; buddy fit: the block */
+    uint64_t size;         /* bytes, the request rounded up to the granule; buddy fit: the block;
+                              with slabs: the slot */
     uint64_t user;         /* the caller's value */
 } quire_placement;
 

@@ -25,7 +25,8 @@ typedef struct qi_fit qi_fit;
 
 /*
  * Invariant: region_bytes == live_bytes + padding_bytes + (sum of the free ranges), and free
- * neighbours of one region never touch; those of the buddy fit do where they are no buddies.
+ * neighbours of one region never touch; those of the buddy fit do where they are no buddies, and
+ * slots of a slab do.
  */
 struct quire_space {
     const qi_fit *fit;

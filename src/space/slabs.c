@@ -84,7 +84,7 @@ static bool resize(qi_segregated *s, uint32_t capacity)
     return true;
 }
 
-/* Makes sure that one more slab has a number. */
+/* Makes sure that one more slab has a number; NO_SPACE, without a sentence, when all are used. */
 static quire_result reserve_number(qi_segregated *s)
 {
     qi_slabs *slabs = s->slabs;
@@ -94,9 +94,10 @@ static quire_result reserve_number(qi_segregated *s)
     uint32_t capacity = old < DOUBLED_BELOW ? old * 2 : old + old / GROWTH;
     if (!old)
         capacity = FIRST_CAPACITY;
+    if (old >= QI_MOST_SLABS)
+        return QUIRE_ERROR_NO_SPACE; /* the fit may have numbers left */
     if (capacity > QI_MOST_SLABS)
-        return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
-                            "the space has %u slabs, as many as it can number", old);
+        capacity = QI_MOST_SLABS;
     if (!resize(s, capacity))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for %u slabs",
                             capacity);
@@ -395,7 +396,7 @@ void qi_slabs_release_claimed(qi_segregated *s, uint32_t slot)
         if (!before)
             list_push(slabs, number);
     } else {
-        slab->worn = true;
+        slab->worn = 1;
     }
     if (--slab->live)
         return;

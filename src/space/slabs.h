@@ -3,10 +3,11 @@
  *
  * A slab is a live node of the fit cut into up to 64 slots of one size class, with a bit for each
  * slot that is free. Classes are eighths of a power of two, so that a slot is at most an eighth
- * larger than what was asked for; the placement tells the slot. A slot costs four bytes, its
- * generation, and its share of the slab's record; user values cost eight more a slot once one that
- * is not 0 is given. Slabs start small and grow with the class they belong to, so that a few small
- * ranges do not hold much room.
+ * larger than the size rounded up to its alignment; the placement tells the slot. A slot costs four
+ * bytes, its generation, and its share of the slab's record, both for 64 slots where a slab has
+ * fewer; user values cost eight more a slot once one that is not 0 is given. Slabs start small and
+ * grow with the class they belong to, so that a few small ranges do not hold much room. A free slot
+ * serves its own class only.
  *
  * Invariants:
  *  - slab.live == slots with an odd generation; a slot is free when its bit is set, and then its
@@ -41,7 +42,7 @@ typedef struct qi_slab {
     uint8_t class;
     uint8_t slots;
     uint8_t live;
-    bool worn; /* a slot used its generations up: the number is not used again */
+    uint8_t worn; /* 1: a slot used its generations up, and the number is not used again */
 } qi_slab;
 
 typedef struct qi_slab_class {

@@ -7,12 +7,13 @@
 
 typedef struct count {
     uint64_t slabs, empty, all_slots;
-    uint32_t slots[QI_SLAB_CLASSES], empty_of[QI_SLAB_CLASSES]; /* the last one seen */
+    uint32_t slots[QI_SLAB_CLASSES], empty_of[QI_SLAB_CLASSES];
 } count;
 
+/* The fit's check comes here before qi_slabs_check has seen that top is within the records. */
 static bool is_number(const qi_slabs *slabs, uint32_t number)
 {
-    return number != 0 && number < slabs->top;
+    return number != 0 && number < slabs->top && slabs->top <= slabs->capacity;
 }
 
 const qi_slab *qi_slab_of_node(const qi_segregated *s, uint32_t node)
@@ -39,7 +40,7 @@ static bool slots_are_sound(const qi_slabs *slabs, uint32_t number)
         live += is_live;
         worn += is_old && i < slab->slots;
     }
-    return live == slab->live && (worn == 0 || slab->worn);
+    return live == slab->live && slab->worn == (worn != 0);
 }
 
 static quire_result check_slab(const qi_segregated *s, uint32_t number, count *seen)
@@ -60,6 +61,8 @@ static quire_result check_slab(const qi_segregated *s, uint32_t number, count *s
     seen->slots[slab->class] += slab->slots;
     seen->all_slots += slab->slots;
     seen->empty += slab->live == 0;
+    if (slab->live == 0 && seen->empty_of[slab->class])
+        return qi_space_damaged("a class has two slabs in reserve", number);
     if (slab->live == 0)
         seen->empty_of[slab->class] = number;
     return QUIRE_SUCCESS;
@@ -84,11 +87,25 @@ static quire_result check_class(const qi_slabs *slabs, uint32_t class, const cou
     return QUIRE_SUCCESS;
 }
 
+/* The chain holds every number that carries no slab and is not abandoned. */
 static bool chain_is_sound(const qi_slabs *slabs)
 {
-    uint32_t left = slabs->top;
+    uint32_t left = 0;
+    for (uint32_t i = 1; i < slabs->top; i++)
+        left += !slabs->items[i].node && !slabs->items[i].worn;
     for (uint32_t i = slabs->unused; i; i = slabs->items[i].next)
-        if (!is_number(slabs, i) || slabs->items[i].node || left-- == 0)
+        if (!is_number(slabs, i) || slabs->items[i].node || slabs->items[i].worn || left-- == 0)
+            return false;
+    return left == 0;
+}
+
+/* Identities of numbers without a slab are stale, and none of them is used up but by wear. */
+static bool unused_is_sound(const qi_slabs *slabs, uint32_t number)
+{
+    const uint32_t *generations = slabs->generations + (size_t)number * QI_SLAB_SLOTS;
+    for (uint32_t i = 0; i < QI_SLAB_SLOTS; i++)
+        if (generations[i] & 1 || generations[i] > QI_LAST_GENERATION + 1 ||
+            (generations[i] > QI_LAST_GENERATION && !slabs->items[number].worn))
             return false;
     return true;
 }
@@ -100,7 +117,12 @@ quire_result qi_slabs_check(const qi_segregated *s)
     uint64_t partial = 0, listed = 0;
     if (slabs->top > slabs->capacity || !chain_is_sound(slabs))
         return qi_space_damaged("the chain of unused slabs is broken", slabs->unused);
+    if (slabs->first_generation & 1 || slabs->first_generation > QI_LAST_GENERATION)
+        return qi_space_damaged("new slots would start with a generation in use or used up", 0);
     for (uint32_t i = 1; i < slabs->top; i++) {
+        if (!slabs->items[i].node && !unused_is_sound(slabs, i))
+            return qi_space_damaged("a slot of a slab that is not there has a generation in use",
+                                    i);
         quire_result result = slabs->items[i].node ? check_slab(s, i, &seen) : QUIRE_SUCCESS;
         if (result)
             return result;

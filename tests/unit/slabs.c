@@ -263,7 +263,12 @@ UNIT(slabs, a_refusal_gives_up_the_reserve_and_passes_over_what_is_there_once)
     quire_space_stats stats;
     CHECK_OK(quire_space_get_stats(space, &stats));
     CHECK_EQ(stats.full_passes, 0);
-    CHECK_FAILS(quire_space_allocate_exhaustive(space, 5000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_free(space, at.range));
+    CHECK_OK(quire_space_allocate(space, 20000, 1, 0, &at));
+    give(space, take_slot_for(space, 100, 0).range);
+    CHECK_EQ(slabs_of(space)->empty, 1);
+    CHECK_FAILS(quire_space_allocate_exhaustive(space, 20000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(slabs_of(space)->empty, 0);
     CHECK_OK(quire_space_get_stats(space, &stats));
     CHECK_EQ(stats.full_passes, 1);
     end_slab_space(space);

@@ -250,8 +250,10 @@ UNIT(slabs_life, room_for_user_values_is_made_with_the_first_that_is_not_0)
     CHECK_EQ(user_of(space, c), 0);
     give(space, b);
     CHECK_EQ(user_of(space, take_slot_for(space, 100, 0).range), 0); /* not that of b */
-    for (uint64_t i = 0; i < 5000; i++)                              /* the array grows */
+    quire_range last = take_slot_for(space, 100, 123).range;
+    for (uint64_t i = 0; i < 5000; i++) /* the array grows */
         CHECK_EQ(take_slot_for(space, 16 + i % 90, i).user, i);
+    CHECK_EQ(user_of(space, last), 123);
     CHECK_OK(quire_space_set_user(space, a, 77));
     CHECK_EQ(user_of(space, a), 77);
     end_slab_space(space);

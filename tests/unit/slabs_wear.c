@@ -82,6 +82,38 @@ UNIT(slabs_wear, a_slab_of_worn_slots_ends_and_its_number_is_abandoned)
     end_slab_space(space);
 }
 
+/* Full until its end, it was in no list of its class: the others stay in theirs. */
+UNIT(slabs_wear, a_slab_of_worn_slots_ends_beside_others_of_its_class)
+{
+    quire_space *space = make_space();
+    quire_range ranges[4];
+    for (int i = 0; i < 4; i++) {
+        ranges[i] = take_slot_for(space, 100, 0).range;
+        age(space, &ranges[i]);
+    }
+    uint32_t other = slab_number(take_slot_for(space, 100, 0).range);
+    CHECK(other != slab_number(ranges[0]));
+    for (int i = 0; i < 4; i++)
+        give(space, ranges[i]);
+    CHECK_EQ(slabs_of(space)->count, 1);
+    CHECK_EQ(slab_number(take_slot_for(space, 100, 0).range), other);
+    end_slab_space(space);
+}
+
+/* All numbers in use or abandoned, which would take many bytes to bring about. */
+UNIT(slabs_wear, without_numbers_for_slabs_the_fit_serves)
+{
+    quire_space *space = make_space();
+    qi_slabs *slabs = slabs_of(space);
+    slabs->top = slabs->capacity = QI_MOST_SLABS;
+    quire_placement at = take_slot_for(space, 100, 5);
+    CHECK(!is_slot(at.range));
+    CHECK_EQ(at.size, 100);
+    CHECK_EQ(at.user, 5);
+    slabs->top = slabs->capacity = 0;
+    end_slab_space(space);
+}
+
 static int compare(const void *a, const void *b)
 {
     uint64_t x = ((const quire_range *)a)->id, y = ((const quire_range *)b)->id;
