@@ -123,6 +123,7 @@ quire_result qi_slabs_init(qi_segregated *s)
     if (!s->slabs)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the slabs of a space");
     s->slabs->allocate = s->space.allocate_range;
+    s->slabs->free_range = s->space.free_range;
     return QUIRE_SUCCESS;
 }
 
@@ -411,7 +412,10 @@ quire_result qi_slabs_free(quire_space *space, quire_range range)
 {
     qi_segregated *s = qi_segregated_of(space);
     uint32_t slot = qi_handle_slot(range.id);
-    if (!(slot & QI_SLAB_SLOT) || qi_handle_tag(range.id) != space->tag ||
+    bool is_slot = slot & QI_SLAB_SLOT;
+    if (!is_slot && (slot >= space->pool.top || !qi_node_is_slab(&s->nodes[slot])))
+        return s->slabs->free_range(space, range);
+    if (!is_slot || qi_handle_tag(range.id) != space->tag ||
         !qi_slabs_claim(s, slot, qi_handle_generation(range.id)))
         return qi_space_free(space, range);
     qi_slabs_release_claimed(s, slot);

@@ -60,7 +60,8 @@ struct qi_slabs {
     uint32_t empty;            /* slabs without a live slot */
     uint64_t slots;            /* of all slabs; worn out ones too, free on a walk */
     uint64_t count;            /* slabs */
-    /* what allocates from the fit itself */
+    /* what allocates from the fit itself, and frees to it */
+    quire_result (*free_range)(quire_space *space, quire_range range);
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                              uint32_t how, quire_placement *placement);
     qi_slab_class classes[QI_SLAB_CLASSES];
