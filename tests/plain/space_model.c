@@ -25,7 +25,7 @@
 #include "tests/support/random.h"
 #include "tests/support/space_oracle.h"
 
-enum { STEPS_A_WORLD = 10000, CHECK_EVERY = 256, MOST_CROWD = 16100 };
+enum { STEPS_A_WORLD = 4000, CHECK_EVERY = 256, MOST_CROWD = 16100 };
 
 static test_random rng;
 static quire_range crowd[MOST_CROWD];
