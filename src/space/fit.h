@@ -121,7 +121,7 @@ struct qi_fit {
      */
     void (*settle)(quire_space *space);
 
-    /* Gives up what the fit keeps in reserve, before a region is asked to be empty. NULL: nothing. */
+    /* Gives up what the fit keeps in reserve, before a region is asked to be empty. NULL: none. */
     void (*shed)(quire_space *space);
 
     /* Makes room for a user value. NULL: every record has it. Fails with OUT_OF_HOST_MEMORY. */

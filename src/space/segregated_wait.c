@@ -1,9 +1,9 @@
 /*
  * segregated_wait.c - deferred coalescing: a freed range waits behind others before it merges with
- * its neighbours. In a space too large for the caches a free waits for three records to arrive; here
- * they are asked for when the range begins to wait and half way through, and are there when it is
- * its turn. A waiting range is neither live nor free: its identity is stale, and nothing merges with
- * it.
+ * its neighbours. In a space too large for the caches a free waits for three records to arrive;
+ * here they are asked for when the range begins to wait and half way through, and are there when it
+ * is its turn. A waiting range is neither live nor free: its identity is stale, and nothing merges
+ * with it.
  */
 #include "src/space/lists.h"
 
