@@ -544,6 +544,11 @@ void quire_space_trim(quire_space *space)
     if (!space)
         return;
     settle(space);
+    if (!space->live_count) {
+        if (space->fit->shed)
+            space->fit->shed(space);
+        renumber(space);
+    }
     space->fit->trim(space);
 }
 

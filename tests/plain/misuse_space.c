@@ -86,6 +86,20 @@ static void refuse_options(quire_result code, const quire_space_options *options
     REFUSED_OUT(&b, code, made, quire_space_create(options, &made));
 }
 
+/* What only the segregated fit has. */
+static void options_of_one_fit(void)
+{
+    const quire_space_options options[] = {
+        {.fit = fit, .size = 64 * KIB, .least_fragmentation = true},
+        {.fit = fit, .size = 64 * KIB, .deferred_coalescing = true},
+        {.fit = fit, .size = 64 * KIB, .slabs = true},
+    };
+    for (int i = 0; i < 3 && fit != QUIRE_FIT_SEGREGATED; i++) {
+        refuse_options(INVALID, &options[i]);
+        CHECK_HAS(quire_last_error(), "go with the segregated fit");
+    }
+}
+
 static void creation(void)
 {
     static const quire_host_memory halves[] = {{.allocate = one_sided_allocate},
@@ -309,6 +323,11 @@ static void misused_creation(void)
     with_every_fit(creation);
 }
 
+static void misused_options(void)
+{
+    with_every_fit(options_of_one_fit);
+}
+
 static void misused_regions(void)
 {
     with_every_fit(regions);
@@ -347,6 +366,7 @@ int main(int argc, char **argv)
 {
     root = state_root(argc, argv);
     plain_case("creating spaces", misused_creation);
+    plain_case("options that a fit does not have", misused_options);
     plain_case("adding and removing regions", misused_regions);
     plain_case("allocating ranges", misused_allocations);
     plain_case("handles of ranges", misused_ranges);

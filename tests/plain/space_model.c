@@ -1,7 +1,8 @@
 /*
  * space_model.c - random operations on spaces against a naive oracle.
  *
- * The oracle keeps one owner per unit of every region and knows nothing of classes, lists or trees.
+ * The oracle (tests/support/space_oracle.h) keeps one owner per unit of every region and knows
+ * nothing of lists or trees.
  * After each operation it holds the space to its promises:
  *  - a range lies inside its region, at a multiple of its alignment, on units that nobody owns
  *  - the first fit takes the lowest address at which the request fits, and refuses only when none
@@ -11,6 +12,7 @@
  *  - the buddy fit takes the smallest free block that is large and aligned enough, of these the one
  *    in the lowest region, of these the lowest; its exhaustive search refuses only when no block
  *    that happens to lie aligned is large enough
+ *  - with a granularity, no stretch of it holds ranges for linear and for optimal resources
  *  - figures and free neighbours are as the oracle sees them, and quire_space_check finds nothing
  *
  * Worlds of other shapes follow each other until the steps are done; the seed makes a run again.
@@ -19,226 +21,92 @@
 #include <stdlib.h>
 
 #include "quire/space.h"
-#include "src/space/classes.h"
-#include "src/space/fit.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
+#include "tests/support/space_oracle.h"
 
-enum { MOST_REGIONS = 12, MOST_LIVE = 400, STEPS_A_WORLD = 20000, CHECK_EVERY = 256 };
-
-typedef struct model_region {
-    bool used;
-    uint64_t base;
-    uint32_t units;
-    uint32_t origin; /* units from the last multiple of the largest alignment to the base */
-    uint16_t *owner; /* index of the live range + 1, or 0 */
-} model_region;
-
-typedef struct model_range {
-    quire_placement at;
-    uint64_t first, end; /* units, left padding included */
-} model_range;
-
-typedef struct world {
-    quire_space *space;
-    quire_fit fit;
-    uint64_t unit, largest_alignment;
-    uint32_t most_size, most_alignment; /* of requests: units, and log2 of bytes */
-    model_region regions[MOST_REGIONS];
-    model_range live[MOST_LIVE];
-    int live_count;
-    uint64_t live_units;
-} world;
+enum { STEPS_A_WORLD = 4000, CHECK_EVERY = 256, MOST_CROWD = 16100 };
 
 static test_random rng;
+static quire_range crowd[MOST_CROWD];
 static uint64_t total_steps, seed, refused, missed;
-
-/* ---- the oracle --------------------------------------------------------------------------- */
-
-/* The first unit of a run of free units at or after `from`; its length in *length, 0 at the end. */
-static uint32_t next_hole(const model_region *r, uint32_t from, uint32_t *length)
-{
-    while (from < r->units && r->owner[from])
-        from++;
-    uint32_t end = from;
-    while (end < r->units && !r->owner[end])
-        end++;
-    *length = end - from;
-    return from;
-}
-
-/* Bytes to skip in a hole at `unit` for an alignment. */
-static uint64_t padding_at(const world *w, const model_region *r, uint32_t unit, uint64_t alignment)
-{
-    return (UINT64_C(0) - (r->base + unit * w->unit)) & (alignment - 1);
-}
-
-/* Whether the request fits into any hole of a region, and where first. */
-static bool fits_in(const world *w, const model_region *r, uint64_t size, uint64_t alignment,
-                    uint64_t *offset)
-{
-    uint32_t length = 0;
-    for (uint32_t at = next_hole(r, 0, &length); length; at = next_hole(r, at + length, &length)) {
-        uint64_t padding = padding_at(w, r, at, alignment);
-        if (padding + size <= length * w->unit) {
-            *offset = at * w->unit + padding;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The regions in the order of the line. */
-static int line_order(const world *w, int *order)
-{
-    int count = 0;
-    for (int i = 0; i < MOST_REGIONS; i++) {
-        if (!w->regions[i].used)
-            continue;
-        int at = count++;
-        for (; at > 0 && w->space->regions[order[at - 1]].start > w->space->regions[i].start; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-    return count;
-}
-
-static bool fits_anywhere(const world *w, uint64_t size, uint64_t alignment, int *region,
-                          uint64_t *offset)
-{
-    int order[MOST_REGIONS], count = line_order(w, order);
-    for (int i = 0; i < count; i++) {
-        *region = order[i];
-        if (fits_in(w, &w->regions[order[i]], size, alignment, offset))
-            return true;
-    }
-    return false;
-}
-
-/* Whether the segregated fit promised to find a place. */
-static bool is_promised(const world *w, uint64_t size, uint64_t alignment)
-{
-    uint64_t extra = alignment > w->unit ? alignment / w->unit - 1 : 0;
-    uint64_t sure = (size + w->unit - 1) / w->unit + extra;
-    uint32_t class = qi_class_of_range((uint32_t)sure).index;
-    for (int i = 0; i < MOST_REGIONS; i++) {
-        const model_region *r = &w->regions[i];
-        uint32_t length = 0;
-        for (uint32_t at = r->used ? next_hole(r, 0, &length) : 0; length;
-             at = next_hole(r, at + length, &length))
-            if (qi_class_of_range(length).index > class)
-                return true;
-    }
-    return false;
-}
-
-/* ---- the oracle of the buddy fit ---------------------------------------------------------- */
-
-typedef struct model_block {
-    int region;
-    uint32_t unit, units; /* the second is a power of two; 0: there is no block */
-} model_block;
-
-/*
- * The free block at or after a unit: holes are cut into the largest powers of two that lie at
- * multiples of their own size, counted from the origin. Blocks merge whenever they can, so that
- * these are the blocks.
- */
-static model_block next_block(const model_region *r, uint32_t from)
-{
-    uint32_t length = 0, unit = next_hole(r, from, &length), units = length > 0;
-    while (units && units * 2 <= length && (unit + r->origin) % (units * 2) == 0)
-        units *= 2;
-    return (model_block){.unit = unit, .units = units};
-}
-
-/* The block to take for so many units, of those that lie at a multiple of `step` units. */
-static model_block smallest_block(const world *w, uint32_t units, uint32_t step)
-{
-    model_block best = {0};
-    for (int i = 0; i < MOST_REGIONS; i++) {
-        const model_region *r = &w->regions[i];
-        model_block block = {0};
-        for (uint32_t from = 0; r->used && (block = next_block(r, from)).units;
-             from = block.unit + block.units)
-            if (block.units >= units && (block.unit + r->origin) % step == 0 &&
-                (!best.units || block.units < best.units))
-                best = (model_block){.region = i, .unit = block.unit, .units = block.units};
-    }
-    return best;
-}
-
-static uint64_t power_at_least(uint64_t value)
-{
-    uint64_t power = 1;
-    while (power < value)
-        power *= 2;
-    return power;
-}
-
-/* Where the buddy fit must place a request; no block when it must refuse. */
-static model_block buddy_place(const world *w, uint64_t size, uint64_t alignment, bool exhaustive)
-{
-    uint32_t units = (uint32_t)power_at_least((size + w->unit - 1) / w->unit);
-    uint32_t step = alignment > w->unit ? (uint32_t)(alignment / w->unit) : 1;
-    model_block block = smallest_block(w, units > step ? units : step, 1);
-    return block.units || !exhaustive ? block : smallest_block(w, units, step);
-}
-
-static void own(world *w, const model_range *range, uint16_t owner)
-{
-    model_region *r = &w->regions[range->at.region];
-    for (uint64_t i = range->first; i < range->end; i++) {
-        CHECK(!r->owner[i] != !owner); /* free before it is taken, taken before it is freed */
-        r->owner[i] = owner;
-    }
-}
 
 /* ---- operations --------------------------------------------------------------------------- */
 
-static void accept_range(world *w, const quire_placement *at, uint64_t size, uint64_t alignment)
+static void accept_range(world *w, const quire_placement *at, const model_request *request)
 {
     const model_region *r = &w->regions[at->region];
-    uint64_t rounded = (size + w->unit - 1) / w->unit;
+    uint64_t rounded = (request->size + w->unit - 1) / w->unit;
     rounded = (w->fit == QUIRE_FIT_BUDDY ? power_at_least(rounded) : rounded) * w->unit;
     CHECK(at->region < MOST_REGIONS && r->used);
     CHECK_EQ(at->size, rounded);
-    CHECK_EQ((r->base + at->offset) & (alignment - 1), 0);
+    CHECK_EQ((r->base + at->offset) & (request->alignment - 1), 0);
     CHECK(at->offset >= at->left_padding);
     CHECK(at->offset + at->size <= r->units * w->unit);
     CHECK(at->left_padding == 0 || w->fit == QUIRE_FIT_FIRST);
     model_range *range = &w->live[w->live_count++];
     range->at = *at;
+    range->optimal = request->optimal;
     range->first = (at->offset - at->left_padding) / w->unit;
     range->end = (at->offset + at->size) / w->unit;
+    CHECK(is_apart(w, r, at->offset / w->unit, range->end, request->optimal));
     w->live_units += range->end - range->first;
     own(w, range, (uint16_t)w->live_count);
+}
+
+/* The same request as the fit sees it, where ranges of optimal tiling take whole stretches. */
+static model_request as_served(const world *w, model_request request)
+{
+    if (w->fit == QUIRE_FIT_SEGREGATED || !request.optimal || !w->granularity)
+        return request;
+    request.size = (request.size + w->granularity - 1) / w->granularity * w->granularity;
+    if (request.alignment < w->granularity)
+        request.alignment = w->granularity;
+    return request;
+}
+
+/* Where the request has to be placed, or that it has to be refused. */
+static bool foresee(const world *w, const model_request *request, bool exhaustive, int *region,
+                    uint64_t *offset)
+{
+    if (w->fit != QUIRE_FIT_BUDDY)
+        return fits_anywhere(w, request, region, offset);
+    model_block block = buddy_place(w, request, exhaustive);
+    *region = block.region;
+    *offset = block.unit * w->unit;
+    return block.units != 0;
+}
+
+/* The three ways to ask mean the same. */
+static quire_result ask(const world *w, const model_request *request, bool exhaustive,
+                        uint64_t user, quire_placement *at)
+{
+    uint64_t size = request->size, alignment = request->alignment;
+    quire_range_options options = {size, alignment, user, exhaustive, request->optimal, false, {0}};
+    if (request->optimal || random_below(&rng, 2))
+        return quire_space_allocate_with(w->space, &options, at);
+    return exhaustive ? quire_space_allocate_exhaustive(w->space, size, alignment, user, at)
+                      : quire_space_allocate(w->space, size, alignment, user, at);
 }
 
 static void allocate(world *w)
 {
     if (w->live_count == MOST_LIVE)
         return;
-    uint64_t size = random_size(&rng, w->most_size * w->unit);
-    uint64_t alignment = UINT64_C(1) << random_below(&rng, w->most_alignment + 1);
+    model_request request = {.size = random_size(&rng, w->most_size * w->unit)};
+    request.alignment = UINT64_C(1) << random_below(&rng, w->most_alignment + 1);
+    request.optimal = random_below(&rng, 3) == 0;
     uint64_t user = random_next(&rng), offset = 0;
     int region = 0;
     quire_placement at;
     bool exhaustive = random_below(&rng, 4) == 0;
-    bool fits = fits_anywhere(w, size, alignment, &region, &offset);
-    if (w->fit == QUIRE_FIT_BUDDY) {
-        model_block block = buddy_place(w, size, alignment, exhaustive);
-        fits = block.units != 0;
-        region = block.region;
-        offset = block.unit * w->unit;
-    }
-    quire_result result =
-        exhaustive ? quire_space_allocate_exhaustive(w->space, size, alignment, user, &at)
-                   : quire_space_allocate(w->space, size, alignment, user, &at);
+    model_request served = as_served(w, request);
+    bool fits = foresee(w, &served, exhaustive, &region, &offset);
+    quire_result result = ask(w, &request, exhaustive, user, &at);
     if (result) {
         CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
         CHECK(!fits || (w->fit == QUIRE_FIT_SEGREGATED && !exhaustive));
-        CHECK(w->fit != QUIRE_FIT_SEGREGATED || !is_promised(w, size, alignment));
+        CHECK(w->fit != QUIRE_FIT_SEGREGATED || !is_promised(w, &request));
         refused++;
         missed += fits;
         return;
@@ -249,7 +117,7 @@ static void allocate(world *w)
         CHECK_EQ(at.region, region);
         CHECK_EQ(at.offset, offset);
     }
-    accept_range(w, &at, size, alignment);
+    accept_range(w, &at, &served);
 }
 
 static void release(world *w, int index)
@@ -278,9 +146,9 @@ static void look(const world *w)
     CHECK_EQ(at.left_padding, range->at.left_padding);
 }
 
-static void add_region(world *w)
+static void add_region_of(world *w, uint32_t units)
 {
-    uint32_t units = 1 + (uint32_t)random_below(&rng, 2048), number = 0;
+    uint32_t number = 0;
     uint64_t base = random_below(&rng, 1 << 20) * w->unit;
     int free_number = 0;
     while (free_number < MOST_REGIONS && w->regions[free_number].used)
@@ -292,6 +160,11 @@ static void add_region(world *w)
     w->regions[number] = (model_region){
         .used = true, .base = base, .units = units, .owner = calloc(units, sizeof(uint16_t))};
     w->regions[number].origin = (uint32_t)(base % w->largest_alignment / w->unit);
+}
+
+static void add_region(world *w)
+{
+    add_region_of(w, 1 + (uint32_t)random_below(&rng, 2048));
 }
 
 static void remove_region(world *w, uint32_t number)
@@ -351,7 +224,7 @@ static void compare(const world *w)
     CHECK_OK(quire_space_check(w->space));
     CHECK_OK(quire_space_walk(w->space, compare_item, &c));
     CHECK_OK(quire_space_get_stats(w->space, &stats));
-    CHECK_EQ(c.live, (uint64_t)w->live_count);
+    CHECK_EQ(c.live, (uint64_t)w->live_count + w->crowd);
     CHECK_EQ(stats.live_count, c.live);
     CHECK_EQ(stats.free_count, c.free);
     CHECK_EQ(stats.live_bytes + stats.padding_bytes, w->live_units * w->unit);
@@ -361,17 +234,57 @@ static void compare(const world *w)
 
 /* ---- worlds ------------------------------------------------------------------------------- */
 
+/* Region 0, full of ranges of one unit: with so many records, frees are put off. */
+static void add_crowd(world *w)
+{
+    quire_placement at;
+    add_region_of(w, MOST_CROWD);
+    for (w->crowd = 0; w->crowd < MOST_CROWD; w->crowd++) {
+        CHECK_OK(quire_space_allocate(w->space, w->unit, 1, 0, &at));
+        crowd[w->crowd] = at.range;
+        w->regions[0].owner[at.offset / w->unit] = CROWD;
+    }
+    w->live_units += w->crowd;
+}
+
+static void remove_crowd(world *w)
+{
+    for (uint64_t i = 0; i < w->crowd; i++)
+        CHECK_OK(quire_space_free(w->space, crowd[i]));
+    for (uint64_t i = 0; i < w->crowd; i++)
+        w->regions[0].owner[i] = 0;
+    w->live_units -= w->crowd;
+    w->crowd = 0;
+}
+
+static void draw_options(world *w, quire_space_options *options)
+{
+    if (w->fit != QUIRE_FIT_FIRST)
+        w->unit = options->granule = UINT64_C(1) << random_below(&rng, 13);
+    options->largest_alignment = w->unit << random_below(&rng, 12);
+    if (random_below(&rng, 2))
+        options->buffer_image_granularity = w->unit << random_below(&rng, 8);
+    if (options->buffer_image_granularity > w->unit)
+        w->granularity = options->buffer_image_granularity;
+    w->largest_alignment = options->largest_alignment;
+    if (w->largest_alignment < w->granularity)
+        w->largest_alignment = w->granularity;
+    if (w->fit == QUIRE_FIT_SEGREGATED) {
+        options->least_fragmentation = random_below(&rng, 2);
+        options->deferred_coalescing = random_below(&rng, 2);
+    }
+}
+
 static void begin_world(world *w, quire_fit fit, const quire_host_memory *memory)
 {
     *w = (world){.fit = fit, .unit = 1};
     quire_space_options options = {.fit = fit, .host_memory = memory};
-    if (fit != QUIRE_FIT_FIRST)
-        w->unit = options.granule = UINT64_C(1) << random_below(&rng, 13);
-    options.largest_alignment = w->unit << random_below(&rng, 12);
-    w->largest_alignment = options.largest_alignment;
-    w->most_alignment = (uint32_t)__builtin_ctzll(options.largest_alignment);
+    draw_options(w, &options);
+    w->most_alignment = (uint32_t)__builtin_ctzll(w->largest_alignment);
     w->most_size = 1 + (uint32_t)random_size(&rng, 300);
     CHECK_OK(quire_space_create(&options, &w->space));
+    if (options.deferred_coalescing)
+        add_crowd(w);
     add_region(w);
 }
 
@@ -379,6 +292,7 @@ static void end_world(world *w)
 {
     while (w->live_count)
         release(w, (int)random_below(&rng, (uint64_t)w->live_count));
+    remove_crowd(w);
     compare(w);
     for (uint32_t i = 0; i < MOST_REGIONS; i++)
         if (w->regions[i].used)

@@ -202,6 +202,31 @@ UNIT(segregated_bounds, the_records_of_a_peak_are_given_back)
     }
 }
 
+/* A record with a high number comes to lie lowest, and all that is freed merges into it. */
+UNIT(segregated_bounds, an_empty_space_gives_all_records_of_a_peak_back)
+{
+    enum { COUNT = 10000 };
+    quire_space *space = make_space((quire_space_options){.size = COUNT * KIB});
+    for (uint64_t i = 0; i < COUNT; i++) {
+        quire_placement at = take(space, KIB, 1);
+        ranges[at.offset / KIB] = at.range;
+    }
+    for (int i = COUNT - 3; i < COUNT - 1; i++)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+    CHECK_OK(quire_space_free(space, ranges[0]));
+    quire_placement lowest = take(space, 256, 1);
+    CHECK_EQ(lowest.offset, 0);
+    ranges[0] = take(space, 768, 1).range;
+    CHECK_OK(quire_space_free(space, ranges[COUNT - 1]));
+    CHECK_OK(quire_space_free(space, lowest.range));
+    for (int i = 0; i < COUNT - 3; i++)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+    quire_space_trim(space);
+    CHECK(stats_of(space).metadata_bytes < 16 * KIB);
+    CHECK_EQ(take(space, COUNT * KIB, 1).offset, 0);
+    end_space(space);
+}
+
 /* ---- the upper end --------------------------------------------------------------------------- */
 
 static void expect_at(quire_space *space, uint64_t size, uint64_t alignment, uint64_t offset)

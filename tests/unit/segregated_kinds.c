@@ -138,6 +138,15 @@ static void expect_no_place(const life *l, const quire_range_options *options)
     shape_end(&seen);
 }
 
+/* Linear requests go every way there is. */
+static quire_result ask(life *l, const quire_range_options *options, quire_placement *at)
+{
+    if (options->optimal || random_below(&l->random, 2))
+        return quire_space_allocate_with(l->space, options, at);
+    return (options->exhaustive ? quire_space_allocate_exhaustive : quire_space_allocate)(
+        l->space, options->size, options->alignment, options->user, at);
+}
+
 static void allocate_one(life *l, quire_range *range)
 {
     bool optimal = random_below(&l->random, 2);
@@ -149,7 +158,7 @@ static void allocate_one(life *l, quire_range *range)
         .user = random_next(&l->random) << 1 | optimal,
     };
     quire_placement at;
-    quire_result result = quire_space_allocate_with(l->space, &options, &at);
+    quire_result result = ask(l, &options, &at);
     *range = at.range;
     if (result) {
         CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
