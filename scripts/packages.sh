@@ -32,3 +32,41 @@ install_packages() {
                 echo "quire: $package cannot be installed" >&2
         done
 }
+
+# unpack_newer FOLDER PROGRAM PACKAGE... - for a program that this release of Debian does not have:
+# unpacks the packages of the next release, with their libraries, into FOLDER, without installing
+# anything, and makes FOLDER/bin/PROGRAM. Takes the mirror and the key from the machine's own sources.
+unpack_newer() {
+    into=$(mkdir -p "$1" && cd "$1" && pwd) program=$2
+    shift 2
+    [ -x "$into/bin/$program" ] && return 0
+    if ! command -v apt-get >/dev/null || [ "$(dpkg --print-architecture)" != amd64 ]; then
+        echo "quire: $program cannot be had here" >&2
+        return 1
+    fi
+    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+        grep -oE '^(deb .*|URIs: *)https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -1)
+    mkdir -p "$into/lists/partial" "$into/archives/partial" "$into/bin" "$into/root"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" \
+        >"$into/sources.list"
+    options="-qq -o Dir::Etc::sourcelist=$into/sources.list -o Dir::Etc::sourceparts=/nonexistent
+        -o Dir::State::lists=$into/lists -o Dir::Cache=$into -o Acquire::Languages=none
+        -o APT::Sandbox::User= -o Debug::NoLocking=1"
+    (
+        cd "$into" && apt-get $options update && apt-get $options download "$@" &&
+            for package in *.deb; do dpkg -x "$package" root; done
+    ) >"$into/log" 2>&1
+    # the program and its libraries come from one release, so that they fit whatever is installed
+    cat >"$into/bin/$program" <<EOF
+#!/bin/sh
+exec $into/root/usr/lib64/ld-linux-x86-64.so.2 \\
+    --library-path $into/root/usr/lib/x86_64-linux-gnu:$into/root/usr/lib \\
+    $into/root/usr/bin/$program "\$@"
+EOF
+    chmod +x "$into/bin/$program"
+    rm -rf "$into"/*.deb "$into/lists" "$into/archives"
+    "$into/bin/$program" --version >>"$into/log" 2>&1 && return 0
+    rm "$into/bin/$program"
+    echo "quire: $program cannot be had; see $into/log" >&2
+    return 1
+}

@@ -1,0 +1,121 @@
+"""Proves every harness beside this file with CBMC; TAP, one line per harness.
+
+usage: run.py SOURCE_ROOT WORK_FOLDER
+CBMC is looked for in the PATH when this runs. A harness holds when every assertion does, within the
+unwinding bound, and its end is reached.
+"""
+
+import concurrent.futures
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "static"))
+from tap import Tap  # noqa: E402
+
+END = "the end is reached"
+MOST_MEMORY = 10 << 30
+
+SPACE = ["tests/cbmc/stubs.c"] + [f"src/space/{name}.c" for name in (
+    "segregated", "segregated_region", "segregated_check", "line", "pool")]
+
+# What a proof of whole operations needs: no symbolic tables larger than they must be, and the
+# checks of CBMC itself (pointers, bounds) left to the sanitizers, which run the same harnesses.
+WHOLE = ["--no-standard-checks", "--no-malloc-may-fail", "--slice-formula",
+         "--max-field-sensitivity-array-size", "2",
+         "--unwindset", "set_first_generations.0:70", "--unwindset", "widen_buckets.0:16"]
+
+# file: further sources, unwinding bound, seconds, options
+FILES = {
+    "bits": ([], 66, 60, []),
+    "buckets": ([], 18, 60, []),
+    "classes": ([], 2, 60, []),
+    "handle": ([], 2, 60, []),
+    "search": (SPACE, 16, 300, WHOLE),
+    "split_merge": (SPACE, 5, 900, WHOLE),
+}
+
+# Proofs of whole operations run on the same algorithm with smaller constants; the tables of 64
+# classes of 16 buckets and 32 records are what a proof would spend its time on. With few mantissa
+# bits the sizes of a tiny space share classes, as large ones do.
+SMALLER = {
+    "src/space/classes.h": {"QI_MANTISSA_BITS": 1},
+    "src/space/buckets.h": {"QI_BUCKETS": 1},
+    "src/space/pool.c": {"FIRST_CAPACITY": 8},
+}
+
+
+def make_smaller(root, work):
+    """A copy of the sources with those constants; the names that were not found."""
+    missing = []
+    for folder in ("include", "src", "tests/cbmc"):
+        shutil.copytree(root / folder, work / folder, dirs_exist_ok=True)
+    for name, constants in SMALLER.items():
+        text = (work / name).read_text()
+        for constant, value in constants.items():
+            text, count = re.subn(rf"\b{constant} = \d+", f"{constant} = {value}", text)
+            missing += [] if count == 1 else [f"{constant} is not in {name} once"]
+        (work / name).write_text(text)
+    return missing
+
+
+def harnesses(root):
+    for name in FILES:
+        text = (root / f"tests/cbmc/{name}.c").read_text()
+        text = re.sub(r"#ifndef __CPROVER__\n.*?#endif\n", "", text, flags=re.S)
+        for proof in re.findall(r"^PROOF\((\w+)\)", text, re.M):
+            yield name, proof
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
+def prove(cbmc, folder, name, proof):
+    """Problems, and how long it took."""
+    sources, unwind, seconds, options = FILES[name]
+    command = [cbmc, "-I.", "-Iinclude", "-DQUIRE_PORTABLE", f"tests/cbmc/{name}.c", *sources,
+               "--function", f"prove_{proof}", "--unwind", str(unwind), "--unwinding-assertions",
+               "--drop-unused-functions", "--verbosity", "4", *options]
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=seconds,
+                              preexec_fn=limit_memory)
+    except subprocess.TimeoutExpired:
+        return [f"not decided within {seconds} s"], seconds
+    results = re.findall(r"^\[.*?\] (.*): (SUCCESS|FAILURE|UNKNOWN|ERROR)$", done.stdout, re.M)
+    problems = [f"{what}: {how}" for what, how in results if how != "SUCCESS" and END not in what]
+    ends = [how for what, how in results if END in what]
+    if ends != ["FAILURE"]:
+        problems.append("the end is never reached, or CBMC gave up: " +
+                        (done.stderr or done.stdout)[-500:])
+    return problems, time.monotonic() - begin
+
+
+def main():
+    root, work = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    cbmc = shutil.which("cbmc")
+    tap = Tap()
+    todo = list(harnesses(root))
+    if not cbmc:
+        for name, proof in todo:
+            tap.skip(f"{name}: {proof}", "cbmc is not installed")
+        tap.end()
+    shutil.rmtree(work, ignore_errors=True)
+    tap.case("the constants to prove with are found", make_smaller(root, work))
+    # two at once: the long ones want several GiB each
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(prove, cbmc, work if WHOLE is FILES[name][3] else root, name, proof)
+                for name, proof in reversed(todo)]
+        for (name, proof), run in zip(reversed(todo), runs):
+            problems, seconds = run.result()
+            bound = FILES[name][1]
+            tap.case(f"{name}: {proof} (unwound {bound} times, {seconds:.0f} s)", problems)
+    tap.end()
+
+
+main()
