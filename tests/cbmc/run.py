@@ -21,13 +21,14 @@ END = "the end is reached"
 MOST_MEMORY = 10 << 30
 
 SPACE = ["tests/cbmc/stubs.c"] + [f"src/space/{name}.c" for name in (
-    "segregated", "segregated_region", "segregated_check", "line", "pool")]
+    "segregated", "segregated_region", "segregated_search", "segregated_wait", "segregated_check",
+    "slabs", "slabs_check", "line", "pool")]
 
 # What a proof of whole operations needs: no symbolic tables larger than they must be, and the
 # checks of CBMC itself (pointers, bounds) left to the sanitizers, which run the same harnesses.
 WHOLE = ["--no-standard-checks", "--no-malloc-may-fail", "--slice-formula",
          "--max-field-sensitivity-array-size", "2",
-         "--unwindset", "set_first_generations.0:70", "--unwindset", "widen_buckets.0:16"]
+         "--unwindset", "set_first_generations.0:70", "--unwindset", "bucket_shift_for.0:16"]
 
 # file: further sources, unwinding bound, seconds, options
 FILES = {
@@ -39,12 +40,11 @@ FILES = {
     "split_merge": (SPACE, 5, 900, WHOLE),
 }
 
-# Proofs of whole operations run on the same algorithm with smaller constants; the tables of 64
-# classes of 16 buckets and 32 records are what a proof would spend its time on. With few mantissa
-# bits the sizes of a tiny space share classes, as large ones do.
+# Proofs of whole operations run on the same algorithm with smaller constants; tables and 32 records
+# are what a proof would spend its time on. With few mantissa bits the sizes of a tiny space share
+# classes, as large ones do.
 SMALLER = {
     "src/space/classes.h": {"QI_MANTISSA_BITS": 1},
-    "src/space/buckets.h": {"QI_BUCKETS": 1},
     "src/space/pool.c": {"FIRST_CAPACITY": 8},
 }
 

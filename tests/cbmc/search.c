@@ -6,21 +6,27 @@
 #include "src/space/lists.h"
 #include "tests/cbmc/tiny.h"
 
-enum { WORDS = QI_CLASS_LIMIT / 64 };
+#ifdef __CPROVER__
+enum { WORDS = 6 };
+#else
+enum { WORDS = QI_MOST_BIT_WORDS - 1 };
+#endif
 
-PROOF(the_next_class_is_the_lowest_from_there_on)
+PROOF(the_next_list_is_the_lowest_from_there_on)
 {
     static qi_segregated s;
-    s.top_bits = 0;
+    static uint64_t bits[WORDS + 1];
+    s = (qi_segregated){.bits = bits, .list_count = WORDS * 64};
+    uint64_t filled = any_u64();
     for (uint32_t word = 0; word < WORDS; word++) {
-        s.class_bits[word] = any_below(2) ? any_u64() : 0;
-        s.top_bits |= (uint64_t)(s.class_bits[word] != 0) << word;
+        bits[word] = filled >> word % 64 & 1 ? any_u64() : 0;
+        s.bit_words[word / 64] |= (uint64_t)(bits[word] != 0) << word % 64;
     }
-    uint32_t from = (uint32_t)any_below(QI_CLASS_LIMIT + 1), found = qi_next_class(&s, from);
-    PROVE(from <= found && found <= QI_CLASS_LIMIT);
-    PROVE(found == QI_CLASS_LIMIT || s.class_bits[found / 64] >> found % 64 & 1);
-    uint32_t other = (uint32_t)any_below(QI_CLASS_LIMIT);
-    bool is_there = s.class_bits[other / 64] >> other % 64 & 1;
+    uint32_t from = any_u32() % (WORDS * 64), found = qi_next_list(&s, from);
+    PROVE(found == QI_NO_LIST || (from <= found && found < WORDS * 64));
+    PROVE(found == QI_NO_LIST || bits[found / 64] >> found % 64 & 1);
+    uint32_t other = any_u32() % (WORDS * 64);
+    bool is_there = bits[other / 64] >> other % 64 & 1;
     PROVE(!is_there || other < from || found <= other);
 }
 
@@ -44,10 +50,13 @@ PROOF(what_is_picked_is_large_enough)
         tiny_add_region(&t, i, sizes[i]);
     }
     const qi_segregated *s = qi_segregated_of(t.space);
-    uint32_t picked = qi_pick_free(s, (uint32_t)request);
+    qi_class want = qi_class_of_request((uint32_t)request);
+    uint32_t list = qi_pick_in_class(s, want);
+    if (list == QI_NO_LIST)
+        list = qi_pick_above(s, want);
+    uint32_t picked = list == QI_NO_LIST ? 0 : s->heads[list];
     PROVE(!picked || (qi_node_is_free(s, picked) && s->nodes[picked].size >= request));
-    uint32_t class = qi_class_of_request((uint32_t)request).index;
     for (uint32_t i = 1; i < TINY_REGIONS; i++)
-        PROVE(picked || qi_class_of_range((uint32_t)sizes[i]).index <= class);
+        PROVE(picked || qi_class_of_range((uint32_t)sizes[i]).index <= want.index);
     tiny_end(&t);
 }

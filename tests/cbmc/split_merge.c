@@ -1,6 +1,7 @@
 /*
- * split_merge.c - splitting and merging on a space of eight granules: no two ranges share a granule,
- * everything that is freed becomes one with its free neighbours, and the checker finds nothing.
+ * split_merge.c - splitting and merging on a space of eight granules: no two ranges share a
+ * granule, everything that is freed becomes one with its free neighbours, and the checker finds
+ * nothing.
  *
  * The checker looks at every list, which is too much for CBMC; there the figures and the merged end
  * stand for it.

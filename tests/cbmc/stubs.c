@@ -25,6 +25,20 @@ quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t 
     return QUIRE_ERROR_NO_SPACE;
 }
 
+/* What is unusual goes here; the harnesses call the fit's general entries themselves. */
+quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
+                               uint32_t how, quire_placement *placement)
+{
+    return space->fit->allocate(space, size, alignment, user, how, placement);
+}
+
+quire_result qi_space_free(quire_space *space, quire_range range)
+{
+    return space->fit->release(space, qi_handle_slot(range.id), qi_handle_generation(range.id))
+               ? QUIRE_SUCCESS
+               : QUIRE_ERROR_STALE_HANDLE;
+}
+
 quire_result qi_space_damaged(const char *what, uint32_t node)
 {
     (void)what;

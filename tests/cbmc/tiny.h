@@ -46,7 +46,7 @@ static inline void tiny_begin(tiny *t, const qi_fit *fit, uint64_t largest_align
     t->space->regions = t->regions;
     t->space->region_capacity = TINY_REGIONS;
     t->space->line = (qi_line){.stretches = t->stretches, .limit = fit->most_granules};
-    PROVE(!fit->init(t->space));
+    PROVE(!fit->init(t->space, &(quire_space_options){0}));
 }
 
 /* The stretch of the line is as long for all, so that what depends on it is no choice. */
