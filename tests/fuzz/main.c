@@ -1,6 +1,6 @@
 /*
- * main.c - feeds a libFuzzer target random inputs from a seed, where libFuzzer is not there: a plain
- * program. The seed makes a run again.
+ * main.c - a plain program that feeds a libFuzzer target random inputs, where libFuzzer is not
+ * there. The seed makes a run again.
  */
 #include <stdio.h>
 

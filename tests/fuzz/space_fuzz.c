@@ -38,6 +38,15 @@ static bool is_valid(const quire_range_options *asked)
            (!asked->upper || options.fit == QUIRE_FIT_LINEAR);
 }
 
+/* By the shorter calls where they say all of it. */
+static quire_result ask(const quire_range_options *asked, quire_placement *at)
+{
+    if (asked->optimal || asked->upper || asked->reserved[0] || asked->user % 2)
+        return quire_space_allocate_with(space, asked, at);
+    return (asked->exhaustive ? quire_space_allocate_exhaustive : quire_space_allocate)(
+        space, asked->size, asked->alignment, asked->user, at);
+}
+
 static void allocate(void)
 {
     uint8_t how = byte();
@@ -55,7 +64,7 @@ static void allocate(void)
         asked.reserved[0] = how == 255;
     }
     quire_placement at;
-    quire_result result = quire_space_allocate_with(space, &asked, &at);
+    quire_result result = ask(&asked, &at);
     if (!result) {
         CHECK(is_valid(&asked));
         accept(&at, &asked);
@@ -126,7 +135,7 @@ static void add_region(void)
 {
     uint8_t how = byte();
     uint32_t number = 0, lowest = 0;
-    uint64_t size = some_size() * options.granule, base = byte() * options.granule;
+    uint64_t size = some_length() * options.granule, base = byte() * options.granule;
     if (how >= 240)
         size = any_number();
     if (how % 16 == 15)
@@ -202,6 +211,7 @@ static bool create(void)
     static const quire_host_memory host = {.allocate = host_allocate, .release = host_release};
     uint8_t fit = byte(), flags = byte(), sizes = byte();
     options = (quire_space_options){.fit = fit < 250 ? fit % 4 : fit, .host_memory = &host};
+    few_sizes = flags & 128;
     bool can_choose = options.fit == QUIRE_FIT_SEGREGATED || flags >= 250;
     options.least_fragmentation = can_choose && flags & 1;
     options.deferred_coalescing = can_choose && flags & 2;
@@ -210,7 +220,9 @@ static bool create(void)
     if (options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_BUDDY)
         options.granule = flags & 16 ? UINT64_C(1) << sizes / 16 : 0;
     options.largest_alignment = flags & 32 ? some_alignment() : 0;
-    options.size = flags & 64 ? 0 : some_size() * (options.granule ? options.granule : 256);
+    options.size =
+        flags & 64 ? 0
+                   : (some_length() + few_sizes * 1024) * (options.granule ? options.granule : 256);
     if (sizes == 255)
         options.granule = any_number();
     options.reserved[3] = sizes == 254;

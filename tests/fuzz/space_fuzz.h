@@ -10,7 +10,7 @@
 #include "quire/space.h"
 #include "tests/support/check.h"
 
-enum { MOST_LIVE = 160, MOST_REGIONS = 6, MOST_BATCH = 24, MOST_OLD = 16 };
+enum { MOST_LIVE = 240, MOST_REGIONS = 6, MOST_BATCH = 24, MOST_OLD = 16 };
 
 /* No block of host memory is larger: regions of any size are asked for. */
 enum { LARGEST_BLOCK = 1 << 20 };
@@ -34,6 +34,7 @@ static region regions[MOST_REGIONS];
 static live_range live[MOST_LIVE];
 static quire_range old[MOST_OLD]; /* some that are stale, or {0} */
 static uint32_t live_count;
+static bool few_sizes;
 static uint64_t host_blocks;
 static uint32_t host_fails_in; /* calls; 0: it does not */
 
@@ -72,10 +73,16 @@ static uint64_t any_number(void)
 }
 
 /* 1 to 65536, small ones as likely as large ones. */
-static uint64_t some_size(void)
+static uint64_t some_length(void)
 {
     uint32_t shift = below(16), high = byte();
     return 1 + ((high << 8 | byte()) >> shift);
+}
+
+/* Of a request, in granules or bytes; of few sizes, for what serves many of one size together. */
+static uint64_t some_size(void)
+{
+    return few_sizes ? 1 + below(2) : some_length();
 }
 
 /* Mostly sensible, now and then anything. */
