@@ -333,8 +333,8 @@ quire_result quire_space_allocate_with(quire_space *space, const quire_range_opt
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "only the linear fit has an upper end");
     uint32_t how = (options->exhaustive ? QI_EXHAUSTIVE : 0) | (options->optimal ? QI_OPTIMAL : 0) |
                    (options->upper ? QI_UPPER : 0);
-    return qi_space_allocate(space, options->size, options->alignment, options->user, how,
-                             placement);
+    return space->allocate_range(space, options->size, options->alignment, options->user, how,
+                                 placement);
 }
 
 static quire_result refuse_range(const quire_space *space, quire_range range)
