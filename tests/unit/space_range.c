@@ -358,6 +358,34 @@ static void live_long(quire_fit fit, uint64_t granule, uint64_t seed)
     end_space(l.space);
 }
 
+static quire_space *make_slabs(uint64_t size, uint64_t granule)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.size = size, .granule = granule, .slabs = true};
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+UNIT(space_range, every_call_takes_from_slabs)
+{
+    quire_space *space = make_slabs(65536, 16);
+    quire_placement at;
+    CHECK_EQ(take(space, 272, 0, 0).size, 288); /* by an eighth of a power of two */
+    CHECK_OK(quire_space_allocate_with(space, &(quire_range_options){.size = 272}, &at));
+    CHECK_EQ(at.size, 288);
+    end_space(space);
+}
+
+UNIT(space_range, an_empty_slab_makes_room)
+{
+    quire_space *space = make_slabs(1024, 256);
+    quire_placement at = take(space, 256, 0, 0);
+    CHECK_OK(quire_space_free(space, at.range));
+    CHECK_OK(quire_space_allocate_with(space, &(quire_range_options){.size = 1024}, &at));
+    end_space(space);
+}
+
 UNIT(space_range, a_long_life_of_the_segregated_fit)
 {
     live_long(QUIRE_FIT_SEGREGATED, 256, 18);
