@@ -49,7 +49,7 @@ PROOF(all_is_one_again_in_whatever_order_it_is_freed)
     tiny_end(&t);
 }
 
-/* More than CBMC decides in a quarter of an hour. */
+/* CBMC did not decide the first of these in four minutes. */
 #ifndef __CPROVER__
 PROOF(ranges_share_nothing_also_where_one_was_freed)
 {
