@@ -6,7 +6,7 @@
  *  - Sizes, offsets and alignments are bytes in uint64_t; counts are uint32_t or uint64_t.
  *  - Option structs are read only during the call; {0} is a good default; `reserved` must be zero.
  *  - Outputs are written fully on success and zeroed on failure, and on failure nothing changed
- *    (the bytes of a copy that failed half way excepted).
+ *    (the bytes of a copy that failed half way excepted, and CORRUPTED from a free: see there).
  *  - `_destroy` takes a pointer to the handle, sets it to NULL and accepts a pointer to NULL.
  *  - Functions are not async-signal-safe.
  */
@@ -63,7 +63,7 @@ extern "C" {
     X(QUIRE_ERROR_DEVICE_LOST, -18, "the device is lost")                                          \
     X(QUIRE_ERROR_BACKEND_FAILURE, -19, "the backend failed; its own code is kept")                \
     X(QUIRE_ERROR_BAD_FILE, -20, "a file or text does not follow its format")                      \
-    X(QUIRE_ERROR_CORRUPTED, -21, "a check found the library's own records damaged")
+    X(QUIRE_ERROR_CORRUPTED, -21, "a check found records or red zones damaged")
 
 typedef enum quire_result {
 #define QUIRE_RESULT_ENUM(name, value, sentence) name = (value),

@@ -77,7 +77,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_stats(quire_device *devic
 
 /*
  * Verifies every record of a memory, in time proportional to its ranges. CORRUPTED with a sentence
- * that names the first contradiction.
+ * that names the first contradiction. Checked builds then verify the red zones of every allocation
+ * and what is in quarantine, and tell of writes after a free found since the last check.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_check(quire_memory *memory);
 

@@ -71,6 +71,7 @@ typedef struct quire_memory_info {
     uint32_t kind;
     quire_memory_flags flags; /* of the kind, a superset of those asked for */
     bool mappable;            /* host-visible */
+    bool checked;             /* has red zones and a quarantine: see docs/checked.md */
     quire_fit fit;
     uint64_t page_size; /* of the next page, unless a request needs a larger one */
     uint64_t granule;

@@ -21,6 +21,7 @@ quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *ou
     quire_space_stats space;
     qi_lock_acquire(&memory->lock);
     *out = memory->stats;
+    qi_checked_correct(memory, out);
     qi_ignore(quire_space_get_stats(memory->space, &space));
     qi_lock_release(&memory->lock);
     out->free_bytes = out->reserved_bytes - out->live_bytes;
@@ -129,12 +130,13 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     if (!record->dedicated) {
         quire_placement at;
         if (quire_space_get(memory->space, record->range, &at) || at.user != slot ||
-            at.offset + page->skipped != record->offset || at.size != record->size ||
+            at.offset + page->skipped + qi_checked_front(record) != record->offset ||
+            at.size != qi_checked_front(record) + record->size + qi_checked_behind(record) ||
             at.region != page->region)
             return damaged(memory, "an allocation and its range disagree", slot);
     }
     seen->allocation_count++;
-    seen->live_bytes += record->size + record->left_padding;
+    seen->live_bytes += record->size + record->left_padding + qi_checked_behind(record);
     seen->requested_bytes += record->requested;
     return QUIRE_SUCCESS;
 }
@@ -208,5 +210,5 @@ quire_result quire_memory_check(quire_memory *memory)
     qi_lock_acquire(&memory->lock);
     quire_result result = check_locked(memory);
     qi_lock_release(&memory->lock);
-    return result;
+    return result ? result : qi_checked_check(memory);
 }

@@ -56,7 +56,7 @@ static void add_allocation(picture *p, uint32_t slot)
     quire_item item = page_item(p);
     item.offset = record->offset;
     item.left_padding = record->left_padding;
-    item.size = record->size;
+    item.size = record->size + qi_checked_behind(record); /* so that items lie end to end */
     item.requested = record->requested;
     item.user_data = record->user_data;
     item.allocation = qi_slot_public_handle(&p->memory->slots, slot);
@@ -79,6 +79,9 @@ static bool add_range(void *user, const quire_space_item *range)
     picture *p = user;
     if (range->is_free)
         add_free(p, range->offset + p->page->skipped, range->size);
+    else if (qi_checked_is_held(p->memory, (uint32_t)range->user))
+        add_free(p, range->offset - range->left_padding + p->page->skipped,
+                 range->size + range->left_padding);
     else
         add_allocation(p, (uint32_t)range->user);
     return true;
@@ -94,7 +97,7 @@ static void take_picture(picture *p)
     }
     const qi_slot *record = qi_memory_slot(p->memory, p->page->slot);
     add_allocation(p, p->page->slot);
-    uint64_t end = record->offset + record->size;
+    uint64_t end = record->offset + record->size + qi_checked_behind(record);
     add_free(p, end, p->page->native.native.size - end);
 }
 
@@ -218,6 +221,7 @@ static search find_slot(quire_memory *memory, const qi_page *page, uint64_t offs
     search s = {.offset = offset - page->skipped};
     if (!page->dedicated) {
         qi_space_walk_region(memory->space, page->region, look_at, &s);
+        s.found = s.found && qi_checked_owns(qi_memory_slot(memory, s.slot), offset);
         return s;
     }
     const qi_slot *record = qi_memory_slot(memory, page->slot);

@@ -231,7 +231,8 @@ quire_result quire_read(quire_memory *memory, quire_allocation allocation, uint6
 quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 {
     static const char zeros[ZERO_CHUNK];
-    uint64_t size = qi_memory_slot(memory, slot)->size;
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    uint64_t size = qi_checked_usable(record, record->size);
     if (is_mappable(memory)) {
         memset(host_bytes(memory, slot), 0, size);
         return sync_range(memory, slot, 0, size, qi_device_flush);

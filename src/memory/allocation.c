@@ -71,8 +71,12 @@ static quire_result leave(quire_memory *memory, quire_allocation allocation, int
         return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_slot_leave(&memory->slots, allocation, accept, &slot);
-    if (!result)
+    if (!result) {
+        bool is_harmed = qi_checked_is_harmed(memory, slot);
         qi_place_release(memory, slot);
+        if (is_harmed)
+            result = QUIRE_ERROR_CORRUPTED;
+    }
     return result;
 }
 

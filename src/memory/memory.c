@@ -167,6 +167,7 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
     qi_log(&device->log, QUIRE_LOG_INFO, "memory '%s' made: kind %u (%s), pages of %s",
            (*memory)->name, resolved.kind, qi_flags(resolved.flags).text,
            qi_bytes(resolved.policy.first_page_size).text);
+    qi_checked_tell(*memory);
     return QUIRE_SUCCESS;
 }
 
@@ -188,6 +189,7 @@ static void give_all_pages_back(quire_memory *memory)
 /* Ends a memory without allocations. */
 static void finish(quire_memory *memory)
 {
+    qi_checked_drain(memory);
     give_all_pages_back(memory);
     qi_device_remove_memory(memory->device, memory);
     qi_log(&memory->device->log, QUIRE_LOG_INFO, "memory '%s' ended", memory->name);
@@ -228,6 +230,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
     quire_memory *ending = *memory;
     if (!ending)
         return QUIRE_SUCCESS;
+    qi_checked_drain(ending);
     if (ending->slots.used) {
         char names[768];
         list_allocations(ending, names, sizeof names);
@@ -245,9 +248,12 @@ void quire_memory_destroy_all(quire_memory **memory)
         return;
     quire_memory *ending = *memory;
     *memory = NULL;
+    qi_checked_drain(ending);
     for (uint32_t i = 0; i < ending->slots.top; i++)
-        if (qi_slot_force_leave(&ending->slots, i))
+        if (qi_slot_force_leave(&ending->slots, i)) {
+            qi_checked_is_harmed(ending, i);
             qi_place_release(ending, i);
+        }
     finish(ending);
 }
 
@@ -271,6 +277,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
         .page_size = qi_page_policy_size(memory),
         .granule = memory->granule,
         .page_count = (uint32_t)memory->stats.page_count,
+        .checked = qi_checked_is_on(memory),
     };
     qi_lock_release(&memory->lock);
     return QUIRE_SUCCESS;
@@ -282,6 +289,7 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
         *released = 0;
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_trim: memory is null");
+    qi_checked_drain(memory);
     qi_lock_acquire(&memory->lock);
     qi_page *leaving = qi_pages_take_empty(memory, target);
     quire_space_trim(memory->space);

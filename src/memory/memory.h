@@ -37,6 +37,9 @@ struct quire_memory {
     qi_slots slots;
     qi_pages pages;
     quire_memory_stats stats; /* the counted fields; derived ones are filled in when asked */
+#ifdef QUIRE_CHECKED
+    qi_checked checked;
+#endif
 };
 
 /* Fails with INVALID_ARGUMENT. */

@@ -153,6 +153,7 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
     for (const qi_page *page = list; page; page = page->next) {
         bytes += page->native.native.size;
         count++;
+        qi_checked_page_leaving(page);
         qi_device_page_destroy(memory->device, &memory->calls, &page->native);
     }
     if (!count)
@@ -296,6 +297,7 @@ static quire_result publish(quire_memory *memory, qi_page *page)
         pages->shared++;
     }
     page->phase = QI_PAGE_LIVE;
+    qi_checked_page_made(page);
     count_in(memory, page);
     return QUIRE_SUCCESS;
 }

@@ -44,7 +44,7 @@ quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
 static void count_in(quire_memory *memory, qi_page *page, const qi_slot *slot)
 {
     quire_memory_stats *stats = &memory->stats;
-    uint64_t held = slot->size + slot->left_padding;
+    uint64_t held = slot->size + slot->left_padding + qi_checked_behind(slot);
     stats->live_bytes += held;
     stats->requested_bytes += slot->requested;
     stats->allocation_count++;
@@ -55,10 +55,11 @@ static void count_in(quire_memory *memory, qi_page *page, const qi_slot *slot)
     qi_page_add_live(memory, page, held);
 }
 
-static void count_out(quire_memory *memory, qi_page *page, const qi_slot *slot)
+static void count_out(quire_memory *memory, qi_page *page, qi_slot *slot)
 {
     quire_memory_stats *stats = &memory->stats;
-    uint64_t held = slot->size + slot->left_padding;
+    uint64_t held = slot->size + slot->left_padding + qi_checked_behind(slot);
+    qi_checked_forget(memory, slot);
     stats->live_bytes -= held;
     stats->requested_bytes -= slot->requested;
     stats->allocation_count--;
@@ -111,6 +112,7 @@ static quire_result place_shared(quire_memory *memory, const placing *p, uint32_
     record->left_padding = at.left_padding;
     record->size = at.size;
     record->range = at.range;
+    qi_checked_mark(memory, record, p->wish, p->alignment);
     count_in(memory, page, record);
     return QUIRE_SUCCESS;
 }
@@ -129,6 +131,7 @@ static quire_result place_dedicated(quire_memory *memory, const placing *p, qi_p
     record->size = p->size;
     record->dedicated = true;
     page->slot = *slot;
+    qi_checked_mark(memory, record, p->wish, p->alignment);
     count_in(memory, page, record);
     return QUIRE_SUCCESS;
 }
@@ -183,6 +186,7 @@ static quire_result find_with_page(quire_memory *memory, placing *p, uint32_t *s
     if (!is_want_of_pages(result))
         return result;
     qi_error error = qi_error_save();
+    qi_checked_make_room(memory);
     if (!place_shared(memory, p, QI_EXHAUSTIVE, slot))
         return QUIRE_SUCCESS;
     qi_error_restore(&error);
@@ -203,6 +207,8 @@ static quire_result find_dedicated(quire_memory *memory, placing *p, uint32_t *s
 static quire_result find(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
 {
     quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(memory, p, QI_TRY, slot);
+    if (result == QUIRE_ERROR_NO_SPACE && qi_checked_make_room(memory) && !dedicated)
+        result = place_shared(memory, p, QI_TRY, slot);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
     qi_error before = qi_error_save();
@@ -247,7 +253,8 @@ static quire_result prepare(const quire_memory *memory, const qi_wish *wish, pla
     if (memory->atom > p->alignment)
         p->alignment = memory->atom;
     if (qi_policy_size_overflows(&memory->policy, held, &p->size) ||
-        qi_align_up_overflows(p->size, memory->atom, &p->size))
+        qi_align_up_overflows(p->size, memory->atom, &p->size) ||
+        qi_checked_grow_overflows(memory, &p->alignment, &p->size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                             "%u bytes asked: more than can be counted once rounded up", held);
     return QUIRE_SUCCESS;
@@ -283,7 +290,8 @@ static bool wants_dedicated(const quire_memory *memory, const qi_wish *wish)
     const quire_page_policy *policy = &memory->policy;
     bool is_one_page = memory->space->fit->most_regions != 0; /* which nothing is to outgrow */
     return wish->dedicated || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
-           (is_one_page && wish->size > policy->page_size) ||
+           (is_one_page && (wish->size > policy->page_size ||
+                            policy->page_size - wish->size < qi_checked_most_added(memory))) ||
            (policy->dedicated_threshold && wish->size >= policy->dedicated_threshold);
 }
 
@@ -307,6 +315,7 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
         qi_extra_release(memory, p.extra);
         return report(memory, &p, result);
     }
+    qi_checked_placed(memory, *slot, wish->zero);
     if (wish->zero)
         result = qi_access_fill_zero(memory, *slot);
     if (result) {
@@ -328,7 +337,7 @@ static qi_extra *detach_extra(quire_memory *memory, qi_slot *record)
     return extra;
 }
 
-void qi_place_release(quire_memory *memory, uint32_t slot)
+void qi_place_give_back(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_extra *extra = detach_extra(memory, record);
@@ -350,7 +359,7 @@ void qi_place_release(quire_memory *memory, uint32_t slot)
 
 void qi_place_undo(quire_memory *memory, uint32_t slot)
 {
-    qi_place_release(memory, slot);
+    qi_place_give_back(memory, slot);
     qi_lock_acquire(&memory->lock);
     memory->stats.allocations--;
     memory->stats.frees--;

@@ -30,7 +30,14 @@ QUIRE_MUST_USE quire_result qi_wish_check(const quire_memory *memory, const qi_w
 QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot);
 
 /* Gives back a private slot: object, range and, if it was dedicated, page. */
-void qi_place_release(quire_memory *memory, uint32_t slot);
+void qi_place_give_back(quire_memory *memory, uint32_t slot);
+
+/* The same when the caller frees it: checked builds hold the range for a while. */
+static inline void qi_place_release(quire_memory *memory, uint32_t slot)
+{
+    if (!qi_checked_hold(memory, slot))
+        qi_place_give_back(memory, slot);
+}
 
 /* The same for one that was never handed out: it is not counted as an allocation and a free. */
 void qi_place_undo(quire_memory *memory, uint32_t slot);

@@ -25,6 +25,7 @@
 #include "quire/resource.h"
 #include "src/base/handle.h"
 #include "src/base/table.h"
+#include "src/memory/checked.h"
 
 typedef enum qi_phase {
     QI_PHASE_FREE = 0,
@@ -55,6 +56,9 @@ typedef struct qi_slot {
     qi_extra *extra;    /* or NULL; set under the memory's lock */
     uint32_t page;
     bool dedicated;
+#ifdef QUIRE_CHECKED
+    qi_watch watch;
+#endif
 } qi_slot;
 
 typedef struct qi_slots {

@@ -1,0 +1,235 @@
+/*
+ * checked.c - red zones and fill patterns (see checked.h): sizing, writing, verifying. What waits
+ * after its free is quarantine.c.
+ */
+#include "src/memory/checked.h"
+
+#include <stdio.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/harm.h"
+#include "src/memory/place.h"
+#include "src/memory/policy.h"
+
+/*
+ * Ranges begin and end at multiples of this where alignments go that far, so that an address
+ * sanitizer, which knows groups of eight bytes, tells neighbours apart.
+ */
+static const uint64_t LEAST_ALIGNMENT = 16;
+
+bool qi_checked_is_on(const quire_memory *memory)
+{
+    return memory->flags & QUIRE_HOST_VISIBLE ||
+           (qi_device_offers(memory->device, QUIRE_BACKEND_COPY_TO_PAGE) &&
+            qi_device_offers(memory->device, QUIRE_BACKEND_COPY_FROM_PAGE));
+}
+
+void qi_checked_tell(const quire_memory *memory)
+{
+    if (!qi_checked_is_on(memory))
+        qi_log(&memory->device->log, QUIRE_LOG_WARNING,
+               "memory '%s' of kind %u has no red zones: it cannot be mapped, and backend %s does "
+               "not copy both ways",
+               memory->name, memory->kind, memory->device->info.backend);
+}
+
+/* ---- sizing ------------------------------------------------------------------------------- */
+
+static uint64_t front_of(uint64_t alignment)
+{
+    if (alignment > QI_LARGEST_FRONT)
+        return 0;
+    return alignment > QI_ZONE_SIZE ? alignment : QI_ZONE_SIZE;
+}
+
+uint64_t qi_checked_most_added(const quire_memory *memory)
+{
+    uint64_t unit = memory->atom > LEAST_ALIGNMENT ? memory->atom : LEAST_ALIGNMENT;
+    return qi_checked_is_on(memory) ? QI_LARGEST_FRONT + QI_ZONE_SIZE + unit + memory->granule : 0;
+}
+
+bool qi_checked_grow_overflows(const quire_memory *memory, uint64_t *alignment, uint64_t *size)
+{
+    if (!qi_checked_is_on(memory))
+        return false;
+    uint64_t least = LEAST_ALIGNMENT;
+    if (least > memory->largest_alignment)
+        least = memory->largest_alignment;
+    if (*alignment < least)
+        *alignment = least;
+    uint64_t unit = memory->atom > LEAST_ALIGNMENT ? memory->atom : LEAST_ALIGNMENT;
+    return qi_align_up_overflows(*size, memory->granule, size) ||
+           qi_add_overflows(*size, front_of(*alignment) + QI_ZONE_SIZE, size) ||
+           qi_align_up_overflows(*size, unit, size);
+}
+
+/* What would be told without red zones. It was placed: nothing overflows. */
+static uint64_t size_without(const quire_memory *memory, uint64_t held, bool dedicated)
+{
+    uint64_t size = held;
+    bool overflows = qi_policy_size_overflows(&memory->policy, held, &size) ||
+                     qi_align_up_overflows(size, memory->atom, &size) ||
+                     (!dedicated && qi_align_up_overflows(size, memory->granule, &size));
+    return overflows ? held : size;
+}
+
+void qi_checked_mark(const quire_memory *memory, qi_slot *record, const qi_wish *wish,
+                     uint64_t alignment)
+{
+    qi_watch *watch = &record->watch;
+    *watch = (qi_watch){.tail = record->size, .end = record->size};
+    if (!qi_checked_is_on(memory))
+        return;
+    uint64_t held = wish->held > wish->size ? wish->held : wish->size;
+    uint64_t front = front_of(alignment);
+    watch->front = (uint32_t)front;
+    watch->tail = held + memory->policy.extra_padding; /* which the caller asked for, too */
+    watch->end = record->size - front;
+    record->offset += front;
+    record->left_padding += front;
+    record->size = size_without(memory, held, record->dedicated);
+}
+
+uint64_t qi_checked_front(const qi_slot *record)
+{
+    return record->watch.front;
+}
+
+uint64_t qi_checked_behind(const qi_slot *record)
+{
+    return record->watch.end - record->size;
+}
+
+uint64_t qi_checked_usable(const qi_slot *record, uint64_t size)
+{
+    return size < record->watch.tail ? size : record->watch.tail;
+}
+
+bool qi_checked_owns(const qi_slot *record, uint64_t offset)
+{
+    return !record->watch.is_held && offset >= record->offset &&
+           offset - record->offset < record->size;
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+/* Without the lock: (re)writes the zones of a slot; whether they are there. */
+static bool put_zones(quire_memory *memory, uint32_t slot)
+{
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_watch *watch = &record->watch;
+    const qi_page *page = qi_memory_page(memory, slot);
+    uint64_t offset = record->offset;
+    qi_stretch front = {offset - watch->front, offset};
+    qi_stretch behind = {offset + watch->tail, offset + watch->end};
+    bool are_there = qi_pattern_put(memory, page, front, QI_ZONE) &&
+                     qi_pattern_put(memory, page, behind, QI_ZONE);
+    qi_pattern_shut(page, front);
+    qi_pattern_shut(page, behind);
+    return are_there;
+}
+
+void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
+{
+    qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_page *page = qi_memory_page(memory, slot);
+    qi_stretch own = {record->offset, record->offset + record->watch.tail};
+    qi_pattern_open(page, own);
+    if (!qi_checked_is_on(memory))
+        return;
+    if (!zero)
+        qi_pattern_put_edges(memory, page, own, QI_FRESH); /* without it nothing else is amiss */
+    record->watch.is_written = put_zones(memory, slot);
+}
+
+void qi_checked_page_made(const qi_page *page)
+{
+    qi_pattern_shut(page, (qi_stretch){0, page->native.native.size});
+}
+
+void qi_checked_page_leaving(const qi_page *page)
+{
+    qi_pattern_open(page, (qi_stretch){0, page->native.native.size});
+}
+
+/* ---- verifying ---------------------------------------------------------------------------- */
+
+/* A check may be reading the zones of a slot that is being freed: they stay until it is done. */
+static void await_reader(quire_memory *memory, uint32_t slot)
+{
+    qi_lock_acquire(&memory->lock);
+    while (memory->checked.reading == slot + 1)
+        qi_lock_wait(&memory->lock);
+    qi_lock_release(&memory->lock);
+}
+
+bool qi_checked_is_harmed(quire_memory *memory, uint32_t slot)
+{
+    await_reader(memory, slot);
+    qi_harm harm;
+    if (!qi_harm_find(memory, slot, &harm))
+        return false;
+    qi_harm_sentence sentence = qi_harm_describe(memory, slot, &harm);
+    qi_memory_slot(memory, slot)->watch.is_written = put_zones(memory, slot); /* told once */
+    qi_harm_tell(memory, sentence.text);
+    qi_fail_text(QUIRE_ERROR_CORRUPTED, "%s", sentence.text);
+    return true;
+}
+
+/* Whether a slot is to be looked at; its range stays until end_reading, whoever frees it. */
+static bool begin_reading(quire_memory *memory, uint32_t slot, bool *is_above)
+{
+    qi_lock_acquire(&memory->lock);
+    while (memory->checked.reading) /* another thread checks, too */
+        qi_lock_wait(&memory->lock);
+    *is_above = slot >= memory->slots.top;
+    qi_phase phase = *is_above ? QI_PHASE_FREE : qi_slot_phase(&memory->slots, slot);
+    bool is_read = (phase == QI_PHASE_LIVE || phase == QI_PHASE_RESERVED) &&
+                   qi_memory_slot(memory, slot)->watch.is_written;
+    if (is_read)
+        memory->checked.reading = slot + 1;
+    qi_lock_release(&memory->lock);
+    return is_read;
+}
+
+static void end_reading(quire_memory *memory)
+{
+    qi_lock_acquire(&memory->lock);
+    memory->checked.reading = 0;
+    qi_lock_wake_all(&memory->lock);
+    qi_lock_release(&memory->lock);
+}
+
+/* All zones of live allocations; the first sentence goes into `text`. */
+static bool check_zones(quire_memory *memory, char text[QI_HARM_TEXT])
+{
+    bool is_harmed = false, is_above = false;
+    for (uint32_t slot = 0; !is_above; slot++) {
+        qi_harm harm;
+        qi_harm_sentence sentence;
+        if (!begin_reading(memory, slot, &is_above))
+            continue;
+        bool is_found = qi_harm_find(memory, slot, &harm);
+        if (is_found)
+            sentence = qi_harm_describe(memory, slot, &harm);
+        end_reading(memory);
+        if (!is_found)
+            continue;
+        qi_harm_tell(memory, sentence.text);
+        if (!is_harmed)
+            snprintf(text, QI_HARM_TEXT, "%s", sentence.text);
+        is_harmed = true;
+    }
+    return is_harmed;
+}
+
+quire_result qi_checked_check(quire_memory *memory)
+{
+    char zones[QI_HARM_TEXT], quarantine[QI_HARM_TEXT];
+    bool are_harmed = check_zones(memory, zones),
+         is_harmed = qi_quarantine_check(memory, quarantine);
+    if (are_harmed || is_harmed)
+        return qi_fail_text(QUIRE_ERROR_CORRUPTED, "%s", are_harmed ? zones : quarantine);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,253 @@
+/*
+ * checked.h - checked builds (meson option `checked`): what the rest of the memory calls so that
+ * writes beyond an allocation and after its free are found. docs/checked.md says what that is.
+ *
+ *   range of the space   |left padding|zone in front| the caller's bytes |zone behind          |
+ *                                                   ^offset              ^offset + tail        ^
+ *                                                                                 offset + end
+ *
+ * The zone in front is part of the left padding that is told; the zone behind follows the bytes
+ * asked for, so that what rounding adds is watched too, and is not part of the size that is told
+ * (of an item of a walk it is, so that items lie end to end).
+ * A freed range waits in the quarantine with its slot, PRIVATE as before, and is given back later:
+ * all records stay as they are until then, and only figures and walks leave it out.
+ *
+ * Without QUIRE_CHECKED every hook is an inline function without effect, and the default build has
+ * the same instructions as if there were none. With it, locks and threads are said at each hook.
+ */
+#ifndef QUIRE_SRC_MEMORY_CHECKED_H
+#define QUIRE_SRC_MEMORY_CHECKED_H
+
+#include "quire/insight.h"
+
+struct qi_page;
+struct qi_slot;
+struct qi_wish;
+
+#ifdef QUIRE_CHECKED
+
+/* Bytes of a red zone: a cache line. */
+#define QI_ZONE_SIZE UINT64_C(64)
+
+/* In front of allocations of larger alignment there is none: it would be as large as that. */
+#define QI_LARGEST_FRONT UINT64_C(256)
+
+/* Ranges that wait at most, and bytes in them: a few hundred frees are looked back on. */
+#define QI_QUARANTINE_BYTES (UINT64_C(16) << 20)
+enum { QI_QUARANTINE_COUNT = 256 };
+
+enum { QI_HARM_TEXT = 512 };
+
+/* Of a slot. */
+typedef struct qi_watch {
+    uint64_t tail;   /* bytes from offset on that are the caller's; the zone behind begins there */
+    uint64_t end;    /* bytes from offset on to the end of the range */
+    uint32_t front;  /* bytes of the zone in front, 0 where there is none */
+    bool is_written; /* the zones are in place; set by the thread that makes the allocation */
+    bool is_held;    /* in quarantine; under the memory's lock */
+} qi_watch;
+
+/* Of a memory; under its lock. {0} is a good start. */
+typedef struct qi_checked {
+    uint32_t ring[QI_QUARANTINE_COUNT]; /* slots in the order of their frees */
+    uint32_t first, count;
+    uint32_t leaving; /* slots taken out of the ring and looked at just now */
+    uint64_t held_bytes, held_requested, held_count; /* of all slots with is_held */
+    uint32_t reading;        /* 1 + the slot whose zones quire_memory_check reads; 0: none */
+    bool is_harmed;          /* since the last check, by a write after a free: */
+    char harm[QI_HARM_TEXT]; /* the first one */
+} qi_checked;
+
+/* Whether the bytes of this memory can be written and read, so that it is watched. */
+bool qi_checked_is_on(const quire_memory *memory);
+
+/* Without a lock, once: a warning where it is not. */
+void qi_checked_tell(const quire_memory *memory);
+
+/* What red zones add to a request at most. */
+uint64_t qi_checked_most_added(const quire_memory *memory);
+
+/* Adds the red zones to a request. */
+QUIRE_MUST_USE bool qi_checked_grow_overflows(const quire_memory *memory, uint64_t *alignment,
+                                              uint64_t *size);
+
+/* With the lock: sets the record of a placed range apart into zones and the caller's bytes. */
+void qi_checked_mark(const quire_memory *memory, struct qi_slot *record, const struct qi_wish *wish,
+                     uint64_t alignment);
+
+/* Bytes of the zones of a placed range, and bytes that may be filled of one of `size`. */
+uint64_t qi_checked_front(const struct qi_slot *record);
+uint64_t qi_checked_behind(const struct qi_slot *record);
+uint64_t qi_checked_usable(const struct qi_slot *record, uint64_t size);
+
+/* Without the lock: writes zones and, unless it will be zeroed, the pattern of fresh memory. */
+void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero);
+
+/*
+ * Without the lock, for a slot being freed: whether its zones were written to, which is told to the
+ * log then and is the thread's last error, CORRUPTED.
+ */
+bool qi_checked_is_harmed(quire_memory *memory, uint32_t slot);
+
+/* Without the lock: takes a slot being freed into quarantine. False: give it back at once. */
+bool qi_checked_hold(quire_memory *memory, uint32_t slot);
+
+/* With the lock: the slot is given back, in quarantine or not. */
+void qi_checked_forget(quire_memory *memory, struct qi_slot *record);
+
+/*
+ * Empties the quarantine, also of what other threads are just taking out. The first without the
+ * lock; the second with it, given up meanwhile: whether it is worth looking for room again.
+ */
+void qi_checked_drain(quire_memory *memory);
+bool qi_checked_make_room(quire_memory *memory);
+
+/* With the lock: takes what is in quarantine out of figures that count it as live. */
+void qi_checked_correct(const quire_memory *memory, quire_memory_stats *stats);
+
+/* With the lock: whether a slot is in quarantine; whether a byte of a page is the caller's. */
+bool qi_checked_is_held(const quire_memory *memory, uint32_t slot);
+bool qi_checked_owns(const struct qi_slot *record, uint64_t offset);
+
+/* Without the lock: all red zones and the quarantine, for quire_memory_check. */
+quire_result qi_checked_check(quire_memory *memory);
+
+/* A page is ready and nobody uses it yet; it is about to be given back. */
+void qi_checked_page_made(const struct qi_page *page);
+void qi_checked_page_leaving(const struct qi_page *page);
+
+/* quarantine.c: the same for what is in quarantine; the sentence goes into `harm`, if first. */
+bool qi_quarantine_check(quire_memory *memory, char harm[QI_HARM_TEXT]);
+
+#else
+
+static inline bool qi_checked_is_on(const quire_memory *memory)
+{
+    (void)memory;
+    return false;
+}
+
+static inline void qi_checked_tell(const quire_memory *memory)
+{
+    (void)memory;
+}
+
+static inline uint64_t qi_checked_most_added(const quire_memory *memory)
+{
+    (void)memory;
+    return 0;
+}
+
+static inline bool qi_checked_grow_overflows(const quire_memory *memory, uint64_t *alignment,
+                                             uint64_t *size)
+{
+    (void)memory;
+    (void)alignment;
+    (void)size;
+    return false;
+}
+
+static inline void qi_checked_mark(const quire_memory *memory, struct qi_slot *record,
+                                   const struct qi_wish *wish, uint64_t alignment)
+{
+    (void)memory;
+    (void)record;
+    (void)wish;
+    (void)alignment;
+}
+
+static inline uint64_t qi_checked_front(const struct qi_slot *record)
+{
+    (void)record;
+    return 0;
+}
+
+static inline uint64_t qi_checked_behind(const struct qi_slot *record)
+{
+    (void)record;
+    return 0;
+}
+
+static inline uint64_t qi_checked_usable(const struct qi_slot *record, uint64_t size)
+{
+    (void)record;
+    return size;
+}
+
+static inline void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
+{
+    (void)memory;
+    (void)slot;
+    (void)zero;
+}
+
+static inline bool qi_checked_is_harmed(quire_memory *memory, uint32_t slot)
+{
+    (void)memory;
+    (void)slot;
+    return false;
+}
+
+static inline bool qi_checked_hold(quire_memory *memory, uint32_t slot)
+{
+    (void)memory;
+    (void)slot;
+    return false;
+}
+
+static inline void qi_checked_forget(quire_memory *memory, struct qi_slot *record)
+{
+    (void)memory;
+    (void)record;
+}
+
+static inline void qi_checked_drain(quire_memory *memory)
+{
+    (void)memory;
+}
+
+static inline bool qi_checked_make_room(quire_memory *memory)
+{
+    (void)memory;
+    return false;
+}
+
+static inline void qi_checked_correct(const quire_memory *memory, quire_memory_stats *stats)
+{
+    (void)memory;
+    (void)stats;
+}
+
+static inline bool qi_checked_is_held(const quire_memory *memory, uint32_t slot)
+{
+    (void)memory;
+    (void)slot;
+    return false;
+}
+
+static inline bool qi_checked_owns(const struct qi_slot *record, uint64_t offset)
+{
+    (void)record;
+    (void)offset;
+    return true;
+}
+
+static inline quire_result qi_checked_check(quire_memory *memory)
+{
+    (void)memory;
+    return QUIRE_SUCCESS;
+}
+
+static inline void qi_checked_page_made(const struct qi_page *page)
+{
+    (void)page;
+}
+
+static inline void qi_checked_page_leaving(const struct qi_page *page)
+{
+    (void)page;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * harm.c - see harm.h.
+ */
+#include "src/memory/harm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "src/base/result.h"
+
+bool qi_harm_find(quire_memory *memory, uint32_t slot, qi_harm *harm)
+{
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_page *page = qi_memory_page(memory, slot);
+    const qi_watch *watch = &record->watch;
+    if (!watch->is_written)
+        return false;
+    uint64_t offset = record->offset, tail = offset + watch->tail;
+    qi_difference *difference = &harm->difference;
+    harm->place = QI_HARM_IN_FRONT;
+    if (qi_pattern_differs(memory, page, (qi_stretch){offset - watch->front, offset}, QI_ZONE,
+                           !watch->is_held, difference))
+        return true;
+    harm->place = QI_HARM_BEHIND;
+    if (qi_pattern_differs(memory, page, (qi_stretch){tail, offset + watch->end}, QI_ZONE,
+                           !watch->is_held, difference))
+        return true;
+    harm->place = QI_HARM_AFTER_FREE;
+    return watch->is_held &&
+           qi_pattern_edges_differ(memory, page, (qi_stretch){offset, tail}, QI_FREED, difference);
+}
+
+/* With the lock. */
+static void print_allocation(const quire_memory *memory, uint32_t slot, char *text, size_t room)
+{
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    const char *name = record->extra && record->extra->name ? record->extra->name : "(unnamed)";
+    snprintf(text, room,
+             "'%.100s' (%#" PRIx64 ", %" PRIu64 " bytes at page %u offset %" PRIu64
+             ", user data %" PRIu64 ")",
+             name, qi_slot_handle(&memory->slots, slot).id, record->requested, record->page,
+             record->offset, record->user_data);
+}
+
+qi_harm_sentence qi_harm_describe(quire_memory *memory, uint32_t slot, const qi_harm *harm)
+{
+    static const char *const WHAT[] = {
+        [QI_HARM_IN_FRONT] = "overwritten in front of its first byte",
+        [QI_HARM_BEHIND] = "overwritten behind its last byte",
+        [QI_HARM_AFTER_FREE] = "written to after its free",
+    };
+    char allocation[QI_HARM_TEXT / 2];
+    qi_lock_acquire(&memory->lock);
+    print_allocation(memory, slot, allocation, sizeof allocation);
+    qi_lock_release(&memory->lock);
+    const qi_difference *found = &harm->difference;
+    int64_t at = (int64_t)(found->at - qi_memory_slot(memory, slot)->offset);
+    qi_harm_sentence sentence;
+    snprintf(sentence.text, sizeof sentence.text,
+             "memory '%.100s': allocation %s was %s: %" PRIu64 " bytes, the first at byte %" PRId64
+             ", which is 0x%02x",
+             memory->name, allocation, WHAT[harm->place], found->count, at, found->value);
+    qi_make_printable(sentence.text);
+    return sentence;
+}
+
+void qi_harm_tell(const quire_memory *memory, const char *sentence)
+{
+    const quire_log *log = &memory->device->log;
+    if (log->write)
+        qi_log(log, QUIRE_LOG_ERROR, "%s", sentence);
+    else
+        fprintf(stderr, "quire: %s\n", sentence);
+}
