@@ -1,0 +1,42 @@
+/*
+ * watched.h - a memory of a checked build on the fake backend: its log, and bytes of its pages
+ * changed as a stray write would, past the tools that would report it.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_WATCHED_H
+#define QUIRE_TESTS_SUPPORT_WATCHED_H
+
+#include "quire/quire.h"
+#include "tests/support/fake.h"
+
+/* Kinds of the fake backend. */
+enum { KIND_DEVICE, KIND_COHERENT, KIND_CACHED, KIND_DEVICE_MAPPED, KINDS };
+
+typedef struct watched {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+    quire_allocation allocation; /* made last */
+    char log[8192];              /* warnings and errors, a line each */
+} watched;
+
+void watched_prepare(watched *w);
+void watched_open(watched *w, const quire_memory_options *options);
+void watched_make(watched *w, uint32_t kind); /* both, with pages of 64 KiB */
+
+/* Ends both and checks that the backend has everything back. */
+void watched_end(watched *w);
+
+quire_allocation watched_allocate(watched *w, uint64_t size, const char *name);
+quire_allocation_info watched_info(watched *w, quire_allocation allocation);
+
+/* Where an allocation lies, to be used after its free, too. */
+quire_native watched_native(watched *w, quire_allocation allocation);
+
+/* Changes, or tells, the byte at a distance from an allocation's first one. */
+void watched_spoil(watched *w, const quire_native *native, int64_t at);
+unsigned char watched_byte(watched *w, const quire_native *native, int64_t at);
+
+/* Empties the quarantine and keeps the pages. */
+void watched_settle(watched *w);
+
+#endif
