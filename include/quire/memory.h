@@ -35,10 +35,44 @@ typedef struct quire_page_policy {
     uint64_t dedicated_threshold; /* sizes from here on are dedicated; 0: none */
     uint64_t size_granularity;    /* sizes are rounded up to a multiple, any number; 0: none */
     uint64_t extra_padding;       /* bytes added behind each allocation, before rounding; 0: none */
-    uint64_t retained_empty_bytes; /* UNSUPPORTED in this version unless 0: see quire_memory_trim */
-    uint64_t retention_nanoseconds; /* UNSUPPORTED in this version unless 0 */
-    uint64_t reserved[4];           /* must be zero */
+    /*
+     * Empty pages, those of dedicated allocations too, are kept for what comes next, and given back
+     * before a new page is made. These bound what is kept meanwhile, after each free that empties a
+     * page: the bytes of empty pages (1: none), and how long a page may have been empty. 0: no
+     * bound. With shards each has its share of the bytes.
+     */
+    uint64_t retained_empty_bytes;
+    uint64_t retention_nanoseconds;
+    uint64_t reserved[4]; /* must be zero */
 } quire_page_policy;
+
+/* What time it is, for retention: nanoseconds from any start, never falling. */
+typedef struct quire_clock {
+    uint64_t (*now)(void *user); /* any thread, under a lock: must not call quire. NULL: the
+                                    system's monotonic clock */
+    void *user;
+} quire_clock;
+
+/* A request that finds no room and can have no page. */
+typedef struct quire_shortage {
+    uint64_t size; /* bytes to be placed */
+    uint64_t alignment;
+    quire_result reason; /* OUT_OF_DEVICE_MEMORY, TOO_MANY_PAGES or OUT_OF_RANGE */
+    uint32_t times;      /* how often this request has asked, this time included */
+} quire_shortage;
+
+/* Most times one request asks. */
+#define QUIRE_MOST_SHORTAGES 16
+
+/*
+ * Asked before a request is refused for want of memory, by the thread that makes it and without a
+ * lock: it may free, trim and allocate. True: something was freed, try again; false: refuse. NULL:
+ * nobody is asked.
+ */
+typedef struct quire_on_shortage {
+    bool (*freed)(void *user, quire_memory *memory, const quire_shortage *shortage);
+    void *user;
+} quire_on_shortage;
 
 typedef struct quire_memory_options {
     const char *name; /* copied; NULL: "memory" */
@@ -58,10 +92,18 @@ typedef struct quire_memory_options {
      * and what finds no room in it is refused with TOO_MANY_PAGES.
      */
     quire_fit fit;
-    uint32_t shards;            /* 0 or 1; more are UNSUPPORTED in this version */
+
+    /*
+     * Parts with a lock and pages of their own, most 64: threads that allocate at the same time go
+     * to different ones. About as many as such threads; 0 or 1: one, with which identical requests
+     * give identical placements. The linear fit has one only (UNSUPPORTED).
+     */
+    uint32_t shards;
     uint64_t granule;           /* see quire_space_options; 0: the fit's default */
     uint64_t largest_alignment; /* that can be asked for, up to 1 GiB; 0: 2 MiB */
     quire_page_policy pages;
+    quire_clock clock;
+    quire_on_shortage on_shortage;
     uint64_t reserved[4]; /* must be zero */
 } quire_memory_options;
 
@@ -75,6 +117,7 @@ typedef struct quire_memory_info {
     uint64_t page_size; /* of the next page, unless a request needs a larger one */
     uint64_t granule;
     uint32_t page_count; /* now; 0 when new */
+    uint32_t shards;
     uint64_t reserved[4];
 } quire_memory_info;
 
@@ -123,11 +166,19 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, 
 
 /*
  * Gives empty pages back until no more than `target` bytes of them are kept, the highest numbers
- * first; *released, which may be NULL, gets the bytes given back. By itself a memory keeps its
- * empty pages, and gives all of them back when it has to make a page. Errors: INVALID_ARGUMENT.
+ * first, and host memory that is not needed; *released, which may be NULL, gets the bytes of the
+ * pages. What quire_memory_reserve asked for is given up. Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
                                                         uint64_t *released);
+
+/*
+ * Makes pages until the memory has at least `bytes` of them, used or empty, and keeps that many
+ * from then on; 0 keeps none. Errors: INVALID_ARGUMENT, and those of making a page (see
+ * quire_allocate): then what was kept before is kept, and the memory's empty pages beyond it are
+ * given back.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes);
 
 #ifdef __cplusplus
 }

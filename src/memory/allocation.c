@@ -102,11 +102,11 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
         .address = base ? base + record->offset : 0,
         .map_count = qi_slot_map_count(&memory->slots, slot),
     };
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     info->user_data = record->user_data;
     info->object = record->extra ? record->extra->object : QUIRE_OBJECT_NONE;
     info->native = record->extra ? record->extra->native : 0;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
 }
 
 enum { ACCEPT_ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
@@ -140,11 +140,11 @@ quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation al
     quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
     if (result)
         return result;
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     const qi_extra *extra = qi_memory_slot(memory, slot)->extra;
     if (extra && extra->name)
         snprintf(name, size, "%s", extra->name);
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;
 }
@@ -152,7 +152,7 @@ quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation al
 /* Puts the name of `made` (NULL: none) into a slot; returns what is left over. */
 static qi_extra *exchange_name(quire_memory *memory, uint32_t slot, qi_extra *made)
 {
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_extra *kept = record->extra;
     if (!kept) {
@@ -169,7 +169,7 @@ static qi_extra *exchange_name(quire_memory *memory, uint32_t slot, qi_extra *ma
         qi_host_release_text(&memory->host, kept->name);
         kept->name = NULL;
     }
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
     return made;
 }
 
@@ -202,9 +202,9 @@ quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocati
     quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     qi_memory_slot(memory, slot)->user_data = user_data;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;
 }

@@ -170,8 +170,7 @@ static quire_result fill_in(quire_device *device, const quire_backend *table, vo
     quire_result result = check_table(&device->table);
     if (!result)
         result = describe(device);
-    if (!result)
-        result = qi_lock_init(&device->lock, "device", QI_RANK_DEVICE);
+    qi_lock_init(&device->lock, "device", QI_RANK_DEVICE);
     return result;
 }
 
@@ -246,7 +245,6 @@ quire_result quire_device_destroy(quire_device **device)
     if (ending->table.destroy)
         ending->table.destroy(ending->state);
     qi_log(&ending->log, QUIRE_LOG_INFO, "device '%s' closed", ending->info.name);
-    qi_lock_finish(&ending->lock);
     qi_host host = ending->host;
     qi_host_release(&host, ending, 1, sizeof *ending);
     return QUIRE_SUCCESS;

@@ -1,20 +1,22 @@
 /*
- * memory.h - a memory: its pages, its space, its slots and its figures, under one lock.
+ * memory.h - a memory: its configuration, its pages and slots, and the shards that share them.
  *
- * The lock guards everything below except the slots' state words, which are atomic, and the pages'
- * native side, which does not change while an allocation in the page is pinned. It is never held
- * across a backend call, a log line or a callback. What takes long (making a page, giving one back,
- * binding, copying) is prepared under the lock, done without it, and published under it again.
+ * No lock is ever held across a backend call, a log line or a callback. What takes long (making a
+ * page, giving one back, binding, copying) is prepared under a lock, done without it, and published
+ * under it again. The slots' state words are atomic, and a page's native side does not change while
+ * an allocation in the page is pinned.
  *
- * Invariant: reserved_bytes is the sum of the live pages, live_bytes the sum of the allocations'
- * size and left padding, and empty_bytes the sum of the live pages without allocations.
+ * Invariant: reserved_bytes of the pages is the sum of the live ones; over all shards, live_bytes
+ * is the sum of the allocations' size and left padding, and the empties that of the live pages
+ * without allocations.
  */
 #ifndef QUIRE_SRC_MEMORY_MEMORY_H
 #define QUIRE_SRC_MEMORY_MEMORY_H
 
-#include "quire/insight.h"
 #include "src/memory/device.h"
+#include "src/memory/empties.h"
 #include "src/memory/page.h"
+#include "src/memory/shard.h"
 #include "src/memory/slot.h"
 
 struct quire_memory {
@@ -25,6 +27,8 @@ struct quire_memory {
     quire_memory_flags flags;
     bool exportable;
     quire_page_policy policy; /* resolved */
+    quire_clock clock;
+    quire_on_shortage on_shortage;
     uint64_t largest_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it: 1 unless mapped and not coherent */
@@ -32,11 +36,10 @@ struct quire_memory {
     qi_host host;
     qi_calls calls;
 
-    qi_lock lock;
-    quire_space *space; /* the shared pages are its regions; a range's user value is its slot */
     qi_slots slots;
     qi_pages pages;
-    quire_memory_stats stats; /* the counted fields; derived ones are filled in when asked */
+    uint32_t shard_count;
+    qi_shard *shards;
 };
 
 /* Fails with INVALID_ARGUMENT. */

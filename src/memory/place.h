@@ -32,6 +32,12 @@ QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, 
 /* Gives back a private slot: object, range and, if it was dedicated, page. */
 void qi_place_release(quire_memory *memory, uint32_t slot);
 
+/*
+ * With the shard's lock: gives back the range of a private slot of this shard, whose object and
+ * name are gone, and the slot. True: its page became empty, and the policy is to be applied.
+ */
+bool qi_place_free(qi_shard *shard, uint32_t slot);
+
 /* The same for one that was never handed out: it is not counted as an allocation and a free. */
 void qi_place_undo(quire_memory *memory, uint32_t slot);
 

@@ -47,10 +47,6 @@ quire_page_policy qi_policy_resolve(const quire_page_policy *asked, const quire_
 
 quire_result qi_policy_validate(const quire_page_policy *policy)
 {
-    if (policy->retained_empty_bytes || policy->retention_nanoseconds)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "retention by bytes or time is not offered yet: a memory keeps its empty "
-                       "pages and gives all of them back when it has to make one");
     if (policy->growth_percent > MOST_GROWTH_PERCENT)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "pages cannot grow by %u percent, most %u", policy->growth_percent,

@@ -80,9 +80,9 @@ static quire_result bind(const making *m, uint32_t slot)
         if (result)
             return result;
     }
-    qi_lock_acquire(&m->memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(m->memory, slot)->lock);
     extra->native = m->native;
-    qi_lock_release(&m->memory->lock);
+    qi_lock_release(&qi_shard_of_slot(m->memory, slot)->lock);
     return QUIRE_SUCCESS;
 }
 

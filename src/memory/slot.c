@@ -43,9 +43,14 @@ static qi_atomic_u64 *state_at(const qi_slots *slots, uint32_t slot)
     return qi_table_get(&slots->states, slot);
 }
 
+/* New slots come to a shard this many at a time: whole cache lines of state words. */
+enum { BLOCK = 1 << QI_TABLE_FIRST_BITS };
+
 void qi_slots_init(qi_slots *slots, uint32_t tag)
 {
-    *slots = (qi_slots){.tag = tag, .first = QI_NO_SLOT, .last = QI_NO_SLOT};
+    slots->tag = tag;
+    qi_lock_init(&slots->lock, "slots", QI_RANK_SLOTS);
+    qi_atomic_init_u32(&slots->top, 0);
     qi_table_init(&slots->states, sizeof(qi_atomic_u64));
     qi_table_init(&slots->records, sizeof(qi_slot));
 }
@@ -56,46 +61,86 @@ void qi_slots_finish(qi_slots *slots, qi_host *host)
     qi_table_finish(&slots->states, host);
 }
 
+void qi_slot_queue_init(qi_slot_queue *queue, uint16_t shard)
+{
+    *queue = (qi_slot_queue){.shard = shard, .first = QI_NO_SLOT, .last = QI_NO_SLOT};
+}
+
 /* ---- taking and giving -------------------------------------------------------------------- */
 
-static void enqueue(qi_slots *slots, uint32_t slot, uint32_t generation)
+static void enqueue(const qi_slots *slots, qi_slot_queue *queue, uint32_t slot, uint32_t generation)
 {
     uint64_t word = word_of(generation, QI_PHASE_FREE, QI_NO_SLOT);
     qi_atomic_store_release_u64(state_at(slots, slot), word);
-    if (slots->last == QI_NO_SLOT) {
-        slots->first = slot;
+    if (queue->last == QI_NO_SLOT) {
+        queue->first = slot;
     } else {
-        qi_atomic_u64 *last = state_at(slots, slots->last);
+        qi_atomic_u64 *last = state_at(slots, queue->last);
         uint32_t last_generation = generation_of(qi_atomic_load_u64(last));
         qi_atomic_store_release_u64(last, word_of(last_generation, QI_PHASE_FREE, slot));
     }
-    slots->last = slot;
+    queue->last = slot;
 }
 
-quire_result qi_slot_take(qi_slots *slots, qi_host *host, uint32_t *out)
+/* A block of slots that no shard has had. */
+static quire_result take_block(qi_slots *slots, qi_slot_queue *queue, qi_host *host)
 {
-    bool is_new = slots->first == QI_NO_SLOT;
-    uint32_t slot = is_new ? slots->top : slots->first;
-    if (slot == QI_NO_SLOT)
-        return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
-                            "the memory has %u allocations, as many as it can number", slot);
-    if (!qi_table_ensure(&slots->states, host, slot) ||
-        !qi_table_ensure(&slots->records, host, slot))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the record of allocation %u", slots->used + 1);
+    quire_result result = QUIRE_SUCCESS;
+    qi_lock_acquire(&slots->lock);
+    uint32_t top = qi_slots_top(slots);
+    if (top + BLOCK == QI_SLOT_COUNT) { /* the last block would have a chunk of its own */
+        result = qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
+                              "the memory has %u allocations, as many as it can number", top);
+    } else if (!qi_table_ensure(&slots->states, host, top)) {
+        result = qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                              "no host memory for the record of allocation %u", top + 1);
+    } else {
+        queue->fresh = top;
+        queue->fresh_end = top + BLOCK;
+        qi_atomic_store_release_u32(&slots->top, top + BLOCK);
+    }
+    qi_lock_release(&slots->lock);
+    return result;
+}
+
+/* The records of a chunk without used slots may have been given back. */
+static quire_result make_record(qi_slots *slots, qi_host *host, uint32_t slot)
+{
+    if (qi_table_get(&slots->records, slot))
+        return QUIRE_SUCCESS;
+    qi_lock_acquire(&slots->lock);
+    bool is_there = qi_table_ensure(&slots->records, host, slot);
+    qi_lock_release(&slots->lock);
+    if (is_there)
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                        "no host memory for the record of allocation %u", slot + 1);
+}
+
+quire_result qi_slot_take(qi_slots *slots, qi_slot_queue *queue, qi_host *host, uint32_t *out)
+{
+    bool is_new = queue->first == QI_NO_SLOT;
+    quire_result result = QUIRE_SUCCESS;
+    if (is_new && queue->fresh == queue->fresh_end)
+        result = take_block(slots, queue, host);
+    uint32_t slot = is_new ? queue->fresh : queue->first;
+    if (!result)
+        result = make_record(slots, host, slot);
+    if (result)
+        return result;
     qi_atomic_u64 *state = state_at(slots, slot);
     uint64_t word = qi_atomic_load_u64(state);
     if (is_new) {
-        slots->top++;
+        queue->fresh++;
     } else {
-        slots->first = (uint32_t)(word & (QI_SLOT_COUNT - 1));
-        if (slots->first == QI_NO_SLOT)
-            slots->last = QI_NO_SLOT;
+        queue->first = (uint32_t)(word & (QI_SLOT_COUNT - 1));
+        if (queue->first == QI_NO_SLOT)
+            queue->last = QI_NO_SLOT;
     }
-    memset(qi_slot_at(slots, slot), 0, sizeof(qi_slot));
+    *qi_slot_at(slots, slot) = (qi_slot){.shard = queue->shard};
     qi_atomic_store_release_u64(state, word_of(generation_of(word) + 1, QI_PHASE_PRIVATE, 0));
-    slots->used++;
-    slots->used_by_chunk[qi_table_chunk_of(slot)]++;
+    queue->used++;
+    queue->used_by_chunk[qi_table_chunk_of(slot)]++;
     *out = slot;
     return QUIRE_SUCCESS;
 }
@@ -107,29 +152,55 @@ void qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase)
     qi_atomic_store_release_u64(state, word_of(generation, phase, 0));
 }
 
-void qi_slot_give(qi_slots *slots, uint32_t slot)
+void qi_slot_give(qi_slots *slots, qi_slot_queue *queue, uint32_t slot)
 {
     uint32_t generation = generation_of(qi_atomic_load_u64(state_at(slots, slot)));
-    slots->used--;
-    slots->used_by_chunk[qi_table_chunk_of(slot)]--;
+    queue->used--;
+    queue->used_by_chunk[qi_table_chunk_of(slot)]--;
     if (generation == QI_LAST_GENERATION) /* used up: free, and never queued again */
         qi_atomic_store_release_u64(state_at(slots, slot),
                                     word_of(generation, QI_PHASE_FREE, QI_NO_SLOT));
     else
-        enqueue(slots, slot, generation);
+        enqueue(slots, queue, slot, generation);
 }
 
-void qi_slots_trim(qi_slots *slots, qi_host *host)
+static bool is_fresh(qi_slot_queue *const *queues, uint32_t count, uint32_t slot)
 {
-    for (uint32_t chunk = 0; chunk < QI_TABLE_CHUNKS; chunk++)
-        if (!slots->used_by_chunk[chunk])
+    for (uint32_t i = 0; i < count; i++)
+        if (slot >= queues[i]->fresh && slot < queues[i]->fresh_end)
+            return true;
+    return false;
+}
+
+void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count, qi_host *host)
+{
+    for (uint32_t chunk = 0; chunk < QI_TABLE_CHUNKS; chunk++) {
+        uint32_t used = 0;
+        for (uint32_t i = 0; i < count; i++)
+            used += queues[i]->used_by_chunk[chunk];
+        if (!used)
             qi_table_release_chunk(&slots->records, host, chunk);
-    slots->first = slots->last = QI_NO_SLOT;
-    for (uint32_t slot = 0; slot < slots->top; slot++) {
-        uint64_t word = qi_atomic_load_u64(state_at(slots, slot));
-        if (phase_of(word) == QI_PHASE_FREE && generation_of(word) != QI_LAST_GENERATION)
-            enqueue(slots, slot, generation_of(word));
     }
+    for (uint32_t i = 0; i < count; i++)
+        queues[i]->first = queues[i]->last = QI_NO_SLOT;
+    for (uint32_t slot = 0, top = qi_slots_top(slots); slot < top; slot++) {
+        uint64_t word = qi_atomic_load_u64(state_at(slots, slot));
+        if (phase_of(word) == QI_PHASE_FREE && generation_of(word) != QI_LAST_GENERATION &&
+            !is_fresh(queues, count, slot))
+            enqueue(slots, queues[slot / BLOCK % count], slot, generation_of(word));
+    }
+}
+
+void qi_slot_set_next(const qi_slots *slots, uint32_t slot, uint32_t next)
+{
+    qi_atomic_u64 *state = state_at(slots, slot);
+    uint32_t generation = generation_of(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, word_of(generation, QI_PHASE_PRIVATE, next));
+}
+
+uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot)
+{
+    return (uint32_t)(qi_atomic_load_u64(state_at(slots, slot)) & (QI_SLOT_COUNT - 1));
 }
 
 /* ---- handles ------------------------------------------------------------------------------ */

@@ -9,14 +9,16 @@
  *   63          38 37 36 35                                   0
  *  +--------------+-----+--------------------------------------+
  *  |  generation  |phase| live: maps (18) and pins (18)         |
- *  |              |     | free: next slot of the queue (26)     |
+ *  |              |     | free, private: next slot linked (26)  |
  *  +--------------+-----+--------------------------------------+
  *
  * Freed slots wait in a queue, first in first out. A slot whose generation is used up never enters
  * it again. State words stay for the memory's life; records are given back a chunk at a time when
  * all slots of the chunk are free.
  *
- * Taking, giving and trimming are done under the memory's lock.
+ * Each shard of a memory takes slots from a queue of its own and gives them back there, under its
+ * lock; new ones come in blocks, so that threads in different shards do not write to one cache
+ * line. A private slot can be linked to another one: how a shard is told of frees (inbox.h).
  */
 #ifndef QUIRE_SRC_MEMORY_SLOT_H
 #define QUIRE_SRC_MEMORY_SLOT_H
@@ -24,6 +26,7 @@
 #include "quire/allocation.h"
 #include "quire/resource.h"
 #include "src/base/handle.h"
+#include "src/base/lock.h"
 #include "src/base/table.h"
 
 typedef enum qi_phase {
@@ -54,6 +57,7 @@ typedef struct qi_slot {
     quire_range range;  /* in the space; {0} on a dedicated page */
     qi_extra *extra;    /* or NULL; set under the memory's lock */
     uint32_t page;
+    uint16_t shard;
     bool dedicated;
 } qi_slot;
 
@@ -61,32 +65,53 @@ typedef struct qi_slots {
     qi_table states; /* qi_atomic_u64 */
     qi_table records;
     uint32_t tag;
-    uint32_t top;   /* slots below were used at least once */
-    uint32_t first; /* queue of free slots: first, last; QI_NO_SLOT when empty */
-    uint32_t last;
-    uint32_t used; /* not free */
-    uint32_t used_by_chunk[QI_TABLE_CHUNKS];
+    qi_lock lock;      /* while the tables grow */
+    qi_atomic_u32 top; /* slots from here on belong to no queue yet */
 } qi_slots;
 
 #define QI_NO_SLOT (QI_SLOT_COUNT - 1) /* this one is never used */
 
+/* The free slots of a shard: first those of the queue, then the rest of a block never used. */
+typedef struct qi_slot_queue {
+    uint32_t first, last; /* QI_NO_SLOT when empty */
+    uint32_t fresh, fresh_end;
+    uint32_t used; /* taken and not given back */
+    uint16_t shard;
+    uint32_t used_by_chunk[QI_TABLE_CHUNKS];
+} qi_slot_queue;
+
 void qi_slots_init(qi_slots *slots, uint32_t tag);
 void qi_slots_finish(qi_slots *slots, qi_host *host);
+void qi_slot_queue_init(qi_slot_queue *queue, uint16_t shard);
+
+/* No slot from here on was ever used. */
+static inline uint32_t qi_slots_top(const qi_slots *slots)
+{
+    return qi_atomic_load_acquire_u32(&slots->top);
+}
 
 /*
  * Takes a free slot into phase PRIVATE. Fails with OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS; the
- * record is zeroed.
+ * record is zeroed but for its shard.
  */
-QUIRE_MUST_USE quire_result qi_slot_take(qi_slots *slots, qi_host *host, uint32_t *slot);
+QUIRE_MUST_USE quire_result qi_slot_take(qi_slots *slots, qi_slot_queue *queue, qi_host *host,
+                                         uint32_t *slot);
 
 /* Hands a private slot out as RESERVED or LIVE; until here every use of its handle is refused. */
 void qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase);
 
-/* Gives a private slot back. */
-void qi_slot_give(qi_slots *slots, uint32_t slot);
+/* Gives a private slot back, to the queue of its shard. */
+void qi_slot_give(qi_slots *slots, qi_slot_queue *queue, uint32_t slot);
 
-/* Gives back the records of chunks without a used slot, and queues the lowest slots first. */
-void qi_slots_trim(qi_slots *slots, qi_host *host);
+/*
+ * Gives back the records of chunks without a used slot, and queues the lowest slots first. With the
+ * queues of all shards, in their order, and under their locks.
+ */
+void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count, qi_host *host);
+
+/* The link of a private slot, to be read by whoever takes it over. */
+void qi_slot_set_next(const qi_slots *slots, uint32_t slot, uint32_t next);
+uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot);
 
 /* The record of a slot that is not free. */
 static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)

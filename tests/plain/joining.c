@@ -153,6 +153,8 @@ static void dedicated_ones_take_turns_under_a_limit(void)
         for (int k = 0; k < THREADS; k++)
             placed += s.results[k] == QUIRE_SUCCESS;
         CHECK(placed >= 2);
+        CHECK(s.fake.pages <= 2); /* kept, and taken by the next round */
+        CHECK_OK(quire_memory_trim(s.memory, 0, NULL));
         CHECK_EQ(s.fake.pages, 0);
     }
     end(&s);

@@ -114,7 +114,8 @@ static void creation(void)
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .exact = true});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2});
+    refuse_memory(INVALID, &(quire_memory_options){.shards = 65});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2, .fit = QUIRE_FIT_LINEAR});
     refuse_memory(INVALID, &(quire_memory_options){.fit = (quire_fit)77});
     refuse_memory(INVALID, &(quire_memory_options){.granule = 3});
     refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .granule = 256});
@@ -144,8 +145,6 @@ static void policies(void)
     refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)2});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
                                                .dedicated_threshold = 1});
-    refuse_policy(UNSUPPORTED, (quire_page_policy){.retained_empty_bytes = 1});
-    refuse_policy(UNSUPPORTED, (quire_page_policy){.retention_nanoseconds = 1});
 }
 
 /* A size that cannot be counted once it is padded and rounded. */
@@ -180,6 +179,8 @@ static void memories(void)
     REFUSED_OUT(&b, OUTSIDE, page, quire_page_get_info(visible, UINT32_MAX, &page));
     REFUSED_OUT(&b, INVALID, released, quire_memory_trim(NULL, 0, &released));
     REFUSED(&b, INVALID, quire_memory_trim(NULL, 0, NULL));
+    REFUSED(&b, INVALID, quire_memory_reserve(NULL, 1));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_reserve(visible, UINT64_MAX));
     REFUSED(&b, INVALID, quire_memory_destroy(NULL));
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_memory_destroy(&busy));
     CHECK(busy == visible);

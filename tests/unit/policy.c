@@ -114,14 +114,6 @@ static void expect_refused(quire_page_policy asked, quire_result code, const cha
     CHECK_HAS(quire_last_error(), says);
 }
 
-UNIT(policy, what_a_later_version_offers_is_unsupported)
-{
-    expect_refused((quire_page_policy){.retained_empty_bytes = 1}, QUIRE_ERROR_UNSUPPORTED,
-                   "retention");
-    expect_refused((quire_page_policy){.retention_nanoseconds = 1}, QUIRE_ERROR_UNSUPPORTED,
-                   "retention");
-}
-
 UNIT(policy, contradictions_are_refused_with_their_numbers)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
