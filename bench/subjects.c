@@ -77,7 +77,7 @@ roster subjects_chosen(const subject_list *list, const patterns *wanted, const p
 
 static const char *kind_text(subject_kind kind)
 {
-    static const char *const texts[] = {"space", "peer", "reference", "heap", "floor"};
+    static const char *const texts[] = {"space", "peer", "reference", "heap", "floor", "memory"};
     return texts[kind];
 }
 
@@ -87,7 +87,7 @@ void subjects_print(const subject_list *list)
     for (size_t i = 0; i < list->count; i++) {
         const subject_entry *entry = &list->entries[i];
         subject_kind kind = entry->subject->kind;
-        bool ours = kind == SUBJECT_SPACE;
+        bool ours = kind == SUBJECT_SPACE || kind == SUBJECT_MEMORY;
         printf("  %-28s %-10s", entry->subject->name, kind_text(kind));
         if (!is_present(entry))
             printf(" %s: %s", ours ? "not offered" : "absent", entry->absent);
