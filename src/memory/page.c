@@ -218,18 +218,37 @@ static quire_result needed_size(const quire_memory *memory, uint64_t size, uint6
     return QUIRE_SUCCESS;
 }
 
+/* No more than the device and the line of the space allow. */
+static uint64_t within_limits(const quire_memory *memory, uint64_t size)
+{
+    uint64_t largest = memory->device->info.limits.largest_page;
+    uint64_t line = qi_space_line_left(memory->space);
+    largest = largest && largest < line ? largest : line;
+    return size > largest ? qi_align_down(largest, page_unit(memory)) : size;
+}
+
 /* What the policy says for the next page, within the device's limit. */
 uint64_t qi_page_policy_size(const quire_memory *memory)
 {
-    uint64_t largest = memory->device->info.limits.largest_page, unit = page_unit(memory);
-    uint64_t size = qi_policy_next_page(&memory->policy, memory->pages.last_size, unit);
-    uint64_t line = qi_space_line_left(memory->space);
-    largest = largest && largest < line ? largest : line;
-    return size > largest ? qi_align_down(largest, unit) : size;
+    qi_page_history had = qi_policy_history(&memory->policy, &memory->pages);
+    return within_limits(memory, qi_policy_next_page(&memory->policy, &had, page_unit(memory)));
+}
+
+/* The same for a page made for `size` bytes, which needs to have `needed`. */
+static uint64_t wanted_size(const quire_memory *memory, const qi_page *page, uint64_t size,
+                            uint64_t needed)
+{
+    uint64_t wanted = qi_policy_round(&memory->policy, needed);
+    if (!page->dedicated)
+        qi_raise(&wanted,
+                 qi_policy_page_for(&memory->policy, page->policy_size, size, page_unit(memory)));
+    wanted = within_limits(memory, wanted);
+    return wanted > needed ? wanted : needed;
 }
 
 /* With the lock: a numbered record for a page to make, and what others may wait for in it. */
-static quire_result begin(quire_memory *memory, uint64_t needed, bool dedicated, qi_page **out)
+static quire_result begin(quire_memory *memory, uint64_t size, uint64_t needed, bool dedicated,
+                          qi_page **out)
 {
     quire_result result = take_number(memory, out);
     if (result)
@@ -237,7 +256,8 @@ static quire_result begin(quire_memory *memory, uint64_t needed, bool dedicated,
     qi_page *page = *out;
     page->dedicated = dedicated;
     page->policy_size = dedicated ? 0 : qi_page_policy_size(memory);
-    page->to_join = page->policy_size > needed ? page->policy_size - needed : 0;
+    page->wanted = wanted_size(memory, page, size, needed);
+    page->to_join = dedicated ? 0 : page->wanted - needed;
     page->next = memory->pages.being_made;
     memory->pages.being_made = page;
     return QUIRE_SUCCESS;
@@ -263,7 +283,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
         .kind = memory->kind,
         .dedicated = page->dedicated,
         .exportable = memory->exportable,
-        .size = page->policy_size > needed ? page->policy_size : needed,
+        .size = page->wanted,
         .alignment = coarsest(memory, memory->largest_alignment),
         .label = memory->name,
     };
@@ -351,7 +371,7 @@ quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignmen
                             "reach no further; %b are left",
                             needed, memory->granule, place);
     qi_page *page = NULL;
-    result = begin(memory, needed, dedicated, &page);
+    result = begin(memory, size, needed, dedicated, &page);
     if (result)
         return result;
     qi_lock_release(&memory->lock);

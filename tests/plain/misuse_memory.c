@@ -144,6 +144,15 @@ static void policies(void)
     refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)2});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
                                                .dedicated_threshold = 1});
+    refuse_policy(INVALID, (quire_page_policy){.growth = (quire_growth)3});
+    refuse_policy(INVALID, (quire_page_policy){.growth = QUIRE_GROWTH_RESERVED});
+    refuse_policy(INVALID, (quire_page_policy){.request_factor = 2});
+    refuse_policy(INVALID, (quire_page_policy){.page_granularity = 3});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{.page_size = 4096}}});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{.largest_request = 4096}}});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{2, 4096}, {1, 4096}}});
+    refuse_policy(INVALID,
+                  (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .classes = {{1, 4096}}});
     refuse_policy(UNSUPPORTED, (quire_page_policy){.retained_empty_bytes = 1});
     refuse_policy(UNSUPPORTED, (quire_page_policy){.retention_nanoseconds = 1});
 }
