@@ -49,7 +49,7 @@ typedef struct quire_page_class {
 /*
  * How a memory takes pages from the backend. All sizes are bytes, rounded up to the backend's page
  * granularity. A page is never smaller than what it is made for; where the backend has too little
- * memory for more than that, less is asked for.
+ * memory for more than that, less is asked for. quire/preset.h has the policies of other systems.
  */
 typedef struct quire_page_policy {
     uint64_t page_size;       /* 0: 32 MiB, or an eighth of the heap where that is less */
