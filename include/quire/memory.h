@@ -19,18 +19,54 @@ typedef enum quire_dedicated {
     QUIRE_DEDICATED_ALWAYS       /* one page per object */
 } quire_dedicated;
 
+/* What growth_percent refers to. */
+typedef enum quire_growth {
+    QUIRE_GROWTH_LAST = 0, /* the shared page made last: each is this much larger */
+    /*
+     * The steps first_page_size, this much more, and so on: a page is the lowest step above the
+     * largest shared page there is. A memory whose shared pages are gone begins anew, also without
+     * growth_percent, where the steps are first_page_size for the only page and page_size beside
+     * others.
+     */
+    QUIRE_GROWTH_LARGEST,
+    /*
+     * All bytes in shared pages: a page is this share of them, so that 100 doubles what there is;
+     * first_page_size where there is none. Needs growth_percent.
+     */
+    QUIRE_GROWTH_RESERVED
+} quire_growth;
+
+/* Requests of some sizes, and the pages made for them in the place of the one that is due. */
+typedef struct quire_page_class {
+    /* bytes placed, padding and rounding included, above those of the class before; 0: no class,
+       and none behind it */
+    uint64_t largest_request;
+    uint64_t page_size; /* at least largest_request */
+} quire_page_class;
+
+#define QUIRE_MOST_PAGE_CLASSES 4
+
 /*
  * How a memory takes pages from the backend. All sizes are bytes, rounded up to the backend's page
- * granularity. A page is never smaller than what it is made for.
+ * granularity. A page is never smaller than what it is made for; where the backend has too little
+ * memory for more than that, less is asked for. quire/preset.h has the policies of other systems.
  */
 typedef struct quire_page_policy {
     uint64_t page_size;       /* 0: 32 MiB, or an eighth of the heap where that is less */
     uint64_t first_page_size; /* of the first page; 0: page_size */
-    /* 0: pages after the first have page_size; else each is this much larger than the last, up to
-       largest_page, which must be above the first; most 1000 */
+    /* 0: pages after the first have page_size; else each is this much larger than what `growth`
+       says, up to largest_page, which must be above the first; most 1000 */
     uint32_t growth_percent;
     uint32_t most_pages;   /* pages at one time; 0: no limit but the device's */
     uint64_t largest_page; /* growth stops here; 0: page_size or first_page_size */
+    quire_growth growth;
+    /* steps of growth are skipped until a page has this many times the bytes it is made for, or is
+       the largest; 0 or 1: none. Needs growth_percent, and not QUIRE_GROWTH_RESERVED */
+    uint32_t request_factor;
+    /* page sizes are multiples of it, also where a request makes the page larger, unless the
+       backend has too little memory; a power of two; 0 or less than the backend's: the backend's */
+    uint64_t page_granularity;
+    quire_page_class classes[QUIRE_MOST_PAGE_CLASSES]; /* {0}: none; not with ALWAYS */
     quire_dedicated dedicated;
     uint64_t dedicated_threshold; /* sizes from here on are dedicated; 0: none */
     uint64_t size_granularity;    /* sizes are rounded up to a multiple, any number; 0: none */
@@ -114,7 +150,7 @@ typedef struct quire_memory_info {
     quire_memory_flags flags; /* of the kind, a superset of those asked for */
     bool mappable;            /* host-visible */
     quire_fit fit;
-    uint64_t page_size; /* of the next page, unless a request needs a larger one */
+    uint64_t page_size; /* of the next page, unless the size of a request calls for another */
     uint64_t granule;
     uint32_t page_count; /* now; 0 when new */
     uint32_t shards;

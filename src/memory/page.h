@@ -39,6 +39,7 @@ typedef struct qi_page {
     qi_page_phase phase;
     qi_shard *shard;
     uint64_t policy_size; /* what the policy said when a shared page was made */
+    uint64_t wanted;      /* its size for the request that it is made for */
     uint64_t to_join;     /* while it is made: bytes that others may wait for in it */
     struct qi_page *next; /* of those being made, or of those leaving together */
 

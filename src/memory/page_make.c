@@ -57,15 +57,35 @@ quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t 
     return QUIRE_SUCCESS;
 }
 
+/* No more than the device and the line of the space allow. */
+static uint64_t within_limits(const qi_shard *shard, uint64_t size)
+{
+    const quire_memory *memory = shard->memory;
+    uint64_t largest = memory->device->info.limits.largest_page;
+    uint64_t line = qi_space_line_left(shard->space);
+    largest = largest && largest < line ? largest : line;
+    return size > largest ? qi_align_down(largest, page_unit(memory)) : size;
+}
+
 /* With both locks. */
 static uint64_t policy_size(const qi_shard *shard)
 {
     const quire_memory *memory = shard->memory;
-    uint64_t largest = memory->device->info.limits.largest_page, unit = page_unit(memory);
-    uint64_t size = qi_policy_next_page(&memory->policy, memory->pages.last_size, unit);
-    uint64_t line = qi_space_line_left(shard->space);
-    largest = largest && largest < line ? largest : line;
-    return size > largest ? qi_align_down(largest, unit) : size;
+    qi_page_history had = qi_policy_history(&memory->policy, &memory->pages);
+    return within_limits(shard, qi_policy_next_page(&memory->policy, &had, page_unit(memory)));
+}
+
+/* The same for a page made for `size` bytes, which needs to have `needed`. */
+static uint64_t wanted_size(const qi_shard *shard, const qi_page *page, uint64_t size,
+                            uint64_t needed)
+{
+    const quire_page_policy *policy = &shard->memory->policy;
+    uint64_t wanted = qi_policy_round(policy, needed);
+    if (!page->dedicated)
+        qi_raise(&wanted,
+                 qi_policy_page_for(policy, page->policy_size, size, page_unit(shard->memory)));
+    wanted = within_limits(shard, wanted);
+    return wanted > needed ? wanted : needed;
 }
 
 uint64_t qi_page_policy_size(const qi_shard *shard)
@@ -111,7 +131,8 @@ static bool has_all_shared(const qi_shard *shard)
 }
 
 /* With both locks: a numbered record for a page to make, and what others may wait for in it. */
-static quire_result begin(qi_shard *shard, uint64_t needed, bool dedicated, qi_page **out)
+static quire_result begin(qi_shard *shard, uint64_t size, uint64_t needed, bool dedicated,
+                          qi_page **out)
 {
     quire_memory *memory = shard->memory;
     uint64_t place = qi_space_line_most(shard->space);
@@ -131,7 +152,8 @@ static quire_result begin(qi_shard *shard, uint64_t needed, bool dedicated, qi_p
     page->shard = shard;
     page->dedicated = dedicated;
     page->policy_size = dedicated ? 0 : policy_size(shard);
-    page->to_join = page->policy_size > needed ? page->policy_size - needed : 0;
+    page->wanted = wanted_size(shard, page, size, needed);
+    page->to_join = dedicated ? 0 : page->wanted - needed;
     page->next = memory->pages.being_made;
     memory->pages.being_made = page;
     return QUIRE_SUCCESS;
@@ -183,7 +205,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
         .kind = memory->kind,
         .dedicated = page->dedicated,
         .exportable = memory->exportable,
-        .size = page->policy_size > needed ? page->policy_size : needed,
+        .size = page->wanted,
         .alignment = coarsest(memory, memory->largest_alignment),
         .label = memory->name,
     };
@@ -272,7 +294,7 @@ quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bo
         qi_lock_acquire(&shard->lock);
     }
     qi_lock_acquire(&memory->pages.lock);
-    result = begin(shard, needed, dedicated, &page);
+    result = begin(shard, size, needed, dedicated, &page);
     qi_lock_release(&memory->pages.lock);
     if (result)
         return result;

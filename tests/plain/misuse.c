@@ -398,6 +398,7 @@ static const struct {
     {"backend.h", NULL},
     {"host.h", NULL},
     {"memory.h", "misuse_memory"},
+    {"preset.h", "misuse_memory"},
     {"allocation.h", "misuse_memory"},
     {"resource.h", "misuse_resource"},
     {"insight.h", "misuse_resource"},

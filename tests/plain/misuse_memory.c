@@ -1,6 +1,6 @@
 /*
- * misuse_memory.c - every wrong use of quire/memory.h and quire/allocation.h: the documented code,
- * a sentence, zeroed outputs, nothing changed.
+ * misuse_memory.c - every wrong use of quire/memory.h, quire/preset.h and quire/allocation.h: the
+ * documented code, a sentence, zeroed outputs, nothing changed.
  *
  *     misuse_memory [--root SOURCE_FOLDER]
  */
@@ -145,6 +145,42 @@ static void policies(void)
     refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)2});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
                                                .dedicated_threshold = 1});
+    refuse_policy(INVALID, (quire_page_policy){.growth = (quire_growth)3});
+    refuse_policy(INVALID, (quire_page_policy){.growth = QUIRE_GROWTH_RESERVED});
+    refuse_policy(INVALID, (quire_page_policy){.request_factor = 2});
+    refuse_policy(INVALID, (quire_page_policy){.page_granularity = 3});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{.page_size = 4096}}});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{.largest_request = 4096}}});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{2, 4096}, {1, 4096}}});
+    refuse_policy(INVALID,
+                  (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .classes = {{1, 4096}}});
+}
+
+static void presets(void)
+{
+    const quire_paddle_sizes good = {.min_chunk = 512, .max_chunk = 4096},
+                             wide[] = {{.min_chunk = 2, .chunk = UINT64_MAX},
+                                       {.reserved = {1}},
+                                       {.extra_padding = UINT64_MAX},
+                                       {.chunk = 1},
+                                       {.reserved = {0, 0, 0, 1}}};
+    quire_page_policy made;
+    REFUSED_OUT(&b, INVALID, made, quire_page_policy_preset(QUIRE_PRESET_RMM, NULL, 0, &made));
+    REFUSED(&b, INVALID, quire_page_policy_preset(QUIRE_PRESET_RMM, b.device, 0, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_page_policy_preset((quire_preset)3, b.device, 0, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_page_policy_preset(QUIRE_PRESET_PYTORCH, b.device, 4, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_page_policy_preset(QUIRE_PRESET_VMA, b.device, UINT32_MAX, &made));
+    REFUSED(&b, INVALID, quire_page_policy_paddle(QUIRE_PADDLE_AUTO_GROWTH, &good, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_page_policy_paddle(QUIRE_PADDLE_AUTO_GROWTH, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_page_policy_paddle((quire_paddle_strategy)2, &good, &made));
+    for (int i = 0; i < 5; i++)
+        REFUSED_OUT(
+            &b, INVALID, made,
+            quire_page_policy_paddle(i < 2 ? QUIRE_PADDLE_AUTO_GROWTH : QUIRE_PADDLE_NAIVE_BEST_FIT,
+                                     &wide[i], &made));
 }
 
 /* A size that cannot be counted once it is padded and rounded. */
@@ -438,6 +474,7 @@ static void using_views(void)
 static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "memory.h"));
+    CHECK(refusal_covers(root, "preset.h"));
     CHECK(refusal_covers(root, "allocation.h"));
     bench_end(&b);
 }
@@ -448,6 +485,7 @@ int main(int argc, char **argv)
     begin();
     plain_case("creating memories", creation);
     plain_case("page policies", policies);
+    plain_case("presets", presets);
     plain_case("policies that overflow", overflowing_policies);
     plain_case("asking and ending memories", memories);
     plain_case("making allocations", wishes);
