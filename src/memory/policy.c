@@ -136,10 +136,6 @@ static quire_result check_dedicated(const quire_page_policy *policy)
 
 quire_result qi_policy_validate(const quire_page_policy *policy)
 {
-    if (policy->retained_empty_bytes || policy->retention_nanoseconds)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "retention by bytes or time is not offered yet: a memory keeps its empty "
-                       "pages and gives all of them back when it has to make one");
     if (!qi_is_power_of_two(policy->page_granularity))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "page granularity %u is not a power of two", policy->page_granularity);

@@ -270,6 +270,7 @@ UNIT(policy_growth, a_granularity_is_given_up_before_a_request_is_refused)
     quire_allocation own = ALLOCATE(&b, .size = 65 * KIB, .dedicated = true);
     CHECK_EQ(b.fake.last_page.size, 128 * KIB);
     CHECK_OK(quire_free(b.memory, own));
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     b.fake.page_budget = b.fake.page_bytes + 80 * KIB;
     take(&b, 65 * KIB, 65 * KIB);
     fixture_end(&b);
