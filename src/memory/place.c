@@ -15,9 +15,10 @@
 #include "src/base/result.h"
 #include "src/memory/access.h"
 #include "src/memory/policy.h"
+#include "src/memory/put.h"
 #include "src/space/fit.h"
 
-quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
+quire_result qi_wish_check_all(const quire_memory *memory, const qi_wish *wish)
 {
     if (!wish->size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an allocation of size 0 is asked for");
@@ -40,33 +41,6 @@ quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
     return QUIRE_SUCCESS;
 }
 
-/* ---- figures ------------------------------------------------------------------------------ */
-
-static void count_in(qi_shard *shard, qi_page *page, const qi_slot *slot)
-{
-    quire_memory_stats *stats = &shard->stats;
-    uint64_t held = slot->size + slot->left_padding;
-    stats->live_bytes += held;
-    stats->requested_bytes += slot->requested;
-    stats->allocation_count++;
-    stats->allocations++;
-    qi_raise(&stats->peak_live_bytes, stats->live_bytes);
-    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
-    qi_raise(&stats->peak_allocation_count, stats->allocation_count);
-    qi_page_add_live(page, held);
-}
-
-static void count_out(qi_shard *shard, qi_page *page, const qi_slot *slot)
-{
-    quire_memory_stats *stats = &shard->stats;
-    uint64_t held = slot->size + slot->left_padding;
-    stats->live_bytes -= held;
-    stats->requested_bytes -= slot->requested;
-    stats->allocation_count--;
-    stats->frees++;
-    qi_page_remove_live(page, held);
-}
-
 /* ---- placing ------------------------------------------------------------------------------ */
 
 /* A page made on the way, for the log. */
@@ -81,46 +55,17 @@ enum { TRIED_EMPTY = 1, TRIED_SHARDS = 2, TRIED_PASS = 4, TRIED_CALLER = 8 };
 /* What the parts of placing hand to each other. */
 typedef struct placing {
     const qi_wish *wish;
-    uint64_t size; /* with padding, size granularity and atom */
-    uint64_t alignment;
+    qi_load load;
     qi_shard *shard; /* the one whose lock is held */
-    qi_extra *extra; /* ready to be put into the slot, or NULL */
     qi_page *leaving;
     made made;
     unsigned tried;
 } placing;
 
-static void fill_record(qi_slot *record, const placing *p, const qi_page *page)
-{
-    record->requested = p->wish->size;
-    record->user_data = p->wish->user_data;
-    record->extra = p->extra;
-    record->page = page->number;
-}
-
 /* With the lock: takes a slot and a range of the shared pages. */
 static quire_result place_shared(const placing *p, uint32_t how, uint32_t *slot)
 {
-    qi_shard *shard = p->shard;
-    quire_memory *memory = shard->memory;
-    quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
-    if (result)
-        return result;
-    quire_placement at;
-    result = shard->space->allocate_range(shard->space, p->size, p->alignment, *slot, how, &at);
-    if (result) {
-        qi_slot_give(&memory->slots, &shard->queue, *slot);
-        return result;
-    }
-    qi_page *page = qi_shard_page_of_region(shard, at.region);
-    qi_slot *record = qi_memory_slot(memory, *slot);
-    fill_record(record, p, page);
-    record->offset = at.offset + page->skipped;
-    record->left_padding = at.left_padding;
-    record->size = at.size;
-    record->range = at.range;
-    count_in(shard, page, record);
-    return QUIRE_SUCCESS;
+    return qi_put(p->shard, &p->load, how, slot);
 }
 
 /* With the lock: gives the request the whole of an empty dedicated page. */
@@ -130,14 +75,19 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     quire_result result = qi_slot_take(&memory->slots, &p->shard->queue, &memory->host, slot);
     if (result)
         return result;
+    uint64_t padding = qi_padding(page->native.native.address, p->load.alignment);
     qi_slot *record = qi_memory_slot(memory, *slot);
-    fill_record(record, p, page);
-    record->left_padding = qi_padding(page->native.native.address, p->alignment);
-    record->offset = record->left_padding;
-    record->size = p->size;
-    record->dedicated = true;
+    *record = (qi_slot){
+        .offset = padding,
+        .size = p->load.size,
+        .left_padding = padding,
+        .requested = p->load.requested,
+        .user_data = p->load.user_data,
+        .extra = p->load.extra,
+        .page = page,
+    };
     page->slot = *slot;
-    count_in(p->shard, page, record);
+    qi_put_count_in(p->shard, record);
     return QUIRE_SUCCESS;
 }
 
@@ -146,7 +96,7 @@ static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot
 {
     qi_page *page = NULL;
     p->tried |= TRIED_EMPTY;
-    quire_result result = qi_page_make(p->shard, p->size, p->alignment, dedicated, &page);
+    quire_result result = qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page);
     if (result)
         return result;
     p->made = (made){.size = page->native.native.size, .number = page->number};
@@ -222,7 +172,7 @@ static quire_result place_in_other_page(placing *p, uint32_t *slot)
 {
     uint64_t needed = 0;
     if (p->shard->memory->shard_count > 1 &&
-        !qi_page_needed_size(p->shard, p->size, p->alignment, false, &needed) &&
+        !qi_page_needed_size(p->shard, p->load.size, p->load.alignment, false, &needed) &&
         take_over_page(p, needed) && !place_shared(p, QI_TRY, slot))
         return QUIRE_SUCCESS;
     return place_in_new_page(p, false, slot);
@@ -232,7 +182,7 @@ static quire_result place_in_other_page(placing *p, uint32_t *slot)
 static quire_result find_with_page(placing *p, uint32_t *slot)
 {
     uint64_t room = 0;
-    if (qi_add_overflows(p->size, p->alignment, &room))
+    if (qi_add_overflows(p->load.size, p->load.alignment, &room))
         room = UINT64_MAX;
     const qi_page *joined = NULL;
     quire_result result;
@@ -257,7 +207,7 @@ static quire_result find_with_page(placing *p, uint32_t *slot)
 static quire_result place_in_kept_page(const placing *p, uint32_t *slot)
 {
     uint64_t needed = 0;
-    if (qi_page_needed_size(p->shard, p->size, p->alignment, true, &needed))
+    if (qi_page_needed_size(p->shard, p->load.size, p->load.alignment, true, &needed))
         return QUIRE_ERROR_NO_SPACE; /* making one will say so */
     qi_page *page = qi_empties_find_dedicated(p->shard, needed);
     return page ? place_dedicated(p, page, slot) : QUIRE_ERROR_NO_SPACE;
@@ -318,7 +268,7 @@ static quire_result place(quire_memory *memory, placing *p, bool dedicated, uint
             return result;
         qi_error error = qi_error_save();
         quire_shortage shortage = {
-            .size = p->size, .alignment = p->alignment, .reason = result, .times = times};
+            .size = p->load.size, .alignment = p->load.alignment, .reason = result, .times = times};
         p->tried |= TRIED_CALLER;
         if (!on_shortage->freed(on_shortage->user, memory, &shortage)) {
             qi_error_restore(&error);
@@ -365,7 +315,7 @@ static quire_result report(quire_memory *memory, const placing *p, quire_result 
         "memory '%s' (kind %u, %s): %s at alignment %llu asked; pages: %llu, largest free range %s "
         "of %s free; %s%s",
         memory->name, memory->kind, qi_flags(memory->flags).text, qi_bytes(p->wish->size).text,
-        (unsigned long long)p->alignment, (unsigned long long)stats.page_count,
+        (unsigned long long)p->load.alignment, (unsigned long long)stats.page_count,
         qi_bytes(stats.largest_free).text, qi_bytes(stats.free_bytes).text, why,
         tried_text(p->tried, tried, sizeof tried));
 }
@@ -373,11 +323,14 @@ static quire_result report(quire_memory *memory, const placing *p, quire_result 
 static quire_result prepare(const quire_memory *memory, const qi_wish *wish, placing *p)
 {
     uint64_t held = wish->held > wish->size ? wish->held : wish->size;
-    *p = (placing){.wish = wish, .alignment = wish->alignment};
-    if (memory->atom > p->alignment)
-        p->alignment = memory->atom;
-    if (qi_policy_size_overflows(&memory->policy, held, &p->size) ||
-        qi_align_up_overflows(p->size, memory->atom, &p->size))
+    *p = (placing){.wish = wish,
+                   .load = {.alignment = wish->alignment,
+                            .requested = wish->size,
+                            .user_data = wish->user_data}};
+    if (memory->atom > wish->alignment)
+        p->load.alignment = memory->atom;
+    if (qi_policy_size_overflows(&memory->policy, held, &p->load.size) ||
+        qi_align_up_overflows(p->load.size, memory->atom, &p->load.size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                             "%u bytes asked: more than can be counted once rounded up", held);
     return QUIRE_SUCCESS;
@@ -417,17 +370,49 @@ static bool wants_dedicated(const quire_memory *memory, const qi_wish *wish)
            (policy->dedicated_threshold && wish->size >= policy->dedicated_threshold);
 }
 
-quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
+uint64_t qi_place_largest_at_once(const quire_memory *memory)
+{
+    const quire_page_policy *policy = &memory->policy;
+    bool is_one_page = memory->shards->space->fit->most_regions;
+    if (policy->extra_padding || policy->size_granularity > 1 || memory->atom > 1 ||
+        policy->dedicated == QUIRE_DEDICATED_ALWAYS)
+        return 0;
+    if (policy->dedicated_threshold)
+        return policy->dedicated_threshold - 1;
+    return is_one_page ? policy->page_size : UINT64_MAX;
+}
+
+/* The usual case, whole: a raw range that fits into a page there is. NO_SPACE: it is another. */
+static quire_result place_at_once(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
+{
+    qi_shard *shard = qi_shard_mine(memory);
+    const qi_load load = {.size = wish->size,
+                          .alignment = wish->alignment,
+                          .requested = wish->size,
+                          .user_data = wish->user_data};
+    qi_lock_acquire(&shard->lock);
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    if (qi_inbox_is_empty(&shard->inbox))
+        result = qi_put(shard, &load, QI_TRY, slot);
+    qi_lock_release(&shard->lock);
+    return result;
+}
+
+/* The general case, or what is left to say when the usual one failed. */
+static quire_result place_with_all_means(quire_memory *memory, const qi_wish *wish,
+                                         quire_result failed, uint32_t *slot)
 {
     placing p;
     bool dedicated = wants_dedicated(memory, wish);
     quire_result result = prepare(memory, wish, &p);
     if (!result)
-        result = qi_extra_make(memory, wish->name, wish->object, &p.extra);
+        result = failed;
+    if (!result)
+        result = qi_extra_make(memory, wish->name, wish->object, &p.load.extra);
     if (!result)
         result = place(memory, &p, dedicated, slot);
     if (result) {
-        qi_extra_release(memory, p.extra);
+        qi_extra_release(memory, p.load.extra);
         return report(memory, &p, result);
     }
     if (wish->zero)
@@ -439,52 +424,67 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
     return result;
 }
 
+quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
+{
+    bool is_usual = !wish->name && !wish->object && !wish->zero && !wish->dedicated &&
+                    wish->held <= wish->size && wish->size <= memory->largest_at_once;
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    if (is_usual)
+        result = place_at_once(memory, wish, slot);
+    if (!result)
+        return QUIRE_SUCCESS;
+    if (result == QUIRE_ERROR_NO_SPACE)
+        result = QUIRE_SUCCESS;
+    return place_with_all_means(memory, wish, result, slot);
+}
+
 /* ---- giving back -------------------------------------------------------------------------- */
 
 /* Nobody changes the extra part any more, but a walk may be reading the name. */
 static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
 {
     qi_extra *extra = record->extra;
-    if (!extra)
-        return NULL;
     qi_lock_acquire(&shard->lock);
     record->extra = NULL;
     qi_lock_release(&shard->lock);
     return extra;
 }
 
-bool qi_place_free(qi_shard *shard, uint32_t slot)
-{
-    quire_memory *memory = shard->memory;
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    qi_page *page = qi_memory_page(memory, slot);
-    if (!record->dedicated)
-        qi_ignore(quire_space_free(shard->space, record->range)); /* ours, and live until here */
-    count_out(shard, page, record);
-    qi_slot_give(&memory->slots, &shard->queue, slot);
-    return !page->allocation_count;
-}
-
 /* So many frees wait in an inbox at most: then whoever brings one more takes the trouble. */
 enum { MOST_WAITING = 1024 };
+
+/* Object and name go first, which other threads may be looking at. */
+static void release_extra(quire_memory *memory, qi_shard *shard, qi_slot *record)
+{
+    qi_extra *extra = detach_extra(shard, record);
+    if (extra->native)
+        qi_device_object_destroy(memory->device, &memory->calls, extra->object, extra->native);
+    qi_extra_release(memory, extra);
+}
+
+/* Gives pages back that the policy does not keep. */
+static void apply_policy(qi_shard *shard)
+{
+    qi_page *leaving = qi_empties_apply(shard, NULL);
+    qi_lock_release(&shard->lock);
+    if (leaving)
+        qi_pages_destroy(shard->memory, leaving);
+}
 
 void qi_place_release(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
-    qi_shard *shard = &memory->shards[record->shard];
-    qi_extra *extra = detach_extra(shard, record);
-    if (extra && extra->native)
-        qi_device_object_destroy(memory->device, &memory->calls, extra->object, extra->native);
-    qi_extra_release(memory, extra);
+    qi_shard *shard = record->page->shard;
+    if (record->extra)
+        release_extra(memory, shard, record);
     bool is_mine = shard == qi_shard_mine(memory);
     if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MOST_WAITING)
         return;
     qi_lock_acquire(&shard->lock);
-    bool emptied = is_mine ? qi_place_free(shard, slot) : qi_shard_drain(shard);
-    qi_page *leaving = emptied ? qi_empties_apply(shard, NULL) : NULL;
-    qi_lock_release(&shard->lock);
-    if (leaving)
-        qi_pages_destroy(memory, leaving);
+    if (is_mine ? qi_put_back(shard, slot) : qi_shard_drain(shard))
+        apply_policy(shard);
+    else
+        qi_lock_release(&shard->lock);
 }
 
 void qi_place_undo(quire_memory *memory, uint32_t slot)
