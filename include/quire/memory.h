@@ -62,6 +62,7 @@ typedef struct quire_memory_options {
     uint64_t granule;           /* see quire_space_options; 0: the fit's default */
     uint64_t largest_alignment; /* that can be asked for, up to 1 GiB; 0: 2 MiB */
     quire_page_policy pages;
+    uint64_t limit;       /* bytes of its pages; 0: none; see quire_memory_set_limit */
     uint64_t reserved[4]; /* must be zero */
 } quire_memory_options;
 
@@ -75,6 +76,7 @@ typedef struct quire_memory_info {
     uint64_t page_size; /* of the next page, unless a request needs a larger one */
     uint64_t granule;
     uint32_t page_count; /* now; 0 when new */
+    uint64_t limit;      /* bytes of its pages; 0: none */
     uint64_t reserved[4];
 } quire_memory_info;
 
@@ -128,6 +130,19 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, 
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
                                                         uint64_t *released);
+
+/* ---- budgets -------------------------------------------------------------------------------- */
+
+/*
+ * Limits the bytes of the memory's pages (0: no limit), at any time. A page that would exceed it is
+ * OVER_BUDGET before the backend is asked; smaller pages are tried first, and the pages that exist
+ * serve what fits in them. A limit below what there is takes nothing away but empty pages, as
+ * quire_memory_trim does, until enough is given back. Calls that are running may still use the
+ * limit there was. The limits of heaps and of the device are in quire/device.h; a page needs room
+ * in all.
+ * Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes);
 
 #ifdef __cplusplus
 }

@@ -95,6 +95,7 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
                             "memory kind %u is flushed in atoms of %b, but the device aligns its "
                             "pages to %b only",
                             memory->kind, memory->atom, base);
+    qi_account_set_limit(&memory->account, options->limit);
     memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
     return qi_policy_validate(&memory->policy);
 }
@@ -271,6 +272,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
         .page_size = qi_page_policy_size(memory),
         .granule = memory->granule,
         .page_count = (uint32_t)memory->stats.page_count,
+        .limit = qi_atomic_load_u64(&memory->account.limit),
     };
     qi_lock_release(&memory->lock);
     return QUIRE_SUCCESS;
@@ -290,5 +292,20 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
     uint64_t bytes = qi_pages_destroy(memory, leaving);
     if (released)
         *released = bytes;
+    return QUIRE_SUCCESS;
+}
+
+/* What is too much leaves, as far as it is empty. */
+quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
+{
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_limit: memory is null");
+    qi_account_set_limit(&memory->account, bytes);
+    qi_lock_acquire(&memory->lock);
+    uint64_t reserved = memory->stats.reserved_bytes, empty = memory->stats.empty_bytes;
+    uint64_t over = bytes && reserved > bytes ? reserved - bytes : 0;
+    qi_page *leaving = qi_pages_take_empty(memory, empty > over ? empty - over : 0);
+    qi_lock_release(&memory->lock);
+    qi_pages_destroy(memory, leaving);
     return QUIRE_SUCCESS;
 }

@@ -31,6 +31,7 @@ struct quire_memory {
     quire_fit fit;
     qi_host host;
     qi_calls calls;
+    qi_account account; /* bytes of its pages, from before they are made until they are gone */
 
     qi_lock lock;
     quire_space *space; /* the shared pages are its regions; a range's user value is its slot */

@@ -16,7 +16,7 @@ void qi_pages_init(qi_pages *pages)
     pages->top = pages->free_hint = pages->in_use = 0;
     pages->shared = pages->leaving = 0;
     pages->being_made = NULL;
-    pages->last_size = 0;
+    pages->turns = pages->last_size = 0;
     qi_table_init(&pages->records, sizeof(qi_page));
     qi_table_init(&pages->by_region, sizeof(uint32_t));
 }
@@ -153,7 +153,7 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
     for (const qi_page *page = list; page; page = page->next) {
         bytes += page->native.native.size;
         count++;
-        qi_device_page_destroy(memory->device, &memory->calls, &page->native);
+        qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &page->native);
     }
     if (!count)
         return 0;
@@ -238,6 +238,7 @@ static quire_result begin(quire_memory *memory, uint64_t needed, bool dedicated,
     page->dedicated = dedicated;
     page->policy_size = dedicated ? 0 : qi_page_policy_size(memory);
     page->to_join = page->policy_size > needed ? page->policy_size - needed : 0;
+    page->turn = ++memory->pages.turns;
     page->next = memory->pages.being_made;
     memory->pages.being_made = page;
     return QUIRE_SUCCESS;
@@ -268,9 +269,9 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
         .label = memory->name,
     };
     for (;;) {
-        quire_result result =
-            qi_device_page_create(memory->device, &memory->calls, &request, native);
-        if (result != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || request.size == needed)
+        quire_result result = qi_device_page_create(memory->device, &memory->calls,
+                                                    &memory->account, &request, native);
+        if (!qi_is_want_of_memory(result) || request.size == needed)
             return result;
         uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
         request.size = half > needed ? half : needed;
@@ -312,7 +313,7 @@ static quire_result make_numbered(quire_memory *memory, qi_page *page, uint64_t 
     result = publish(memory, page);
     if (result) {
         qi_lock_release(&memory->lock);
-        qi_device_page_destroy(memory->device, &memory->calls, &native);
+        qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &native);
         qi_lock_acquire(&memory->lock);
     }
     return result;
@@ -381,15 +382,27 @@ bool qi_page_join(quire_memory *memory, uint64_t size, const qi_page **joined)
     return true;
 }
 
-bool qi_page_await_change(quire_memory *memory, quire_result refusal)
+/* Whether a page is still being made that was begun up to this turn. */
+static bool is_making(const qi_pages *pages, uint64_t turn)
+{
+    const qi_page *page = pages->being_made;
+    while (page && page->turn > turn)
+        page = page->next;
+    return page != NULL;
+}
+
+bool qi_page_await_change(quire_memory *memory, quire_result refusal, uint64_t *turn)
 {
     const qi_pages *pages = &memory->pages;
     uint32_t most = memory->policy.most_pages;
     bool is_full = (most && pages->in_use >= most) || /* or the fit waits for its only page */
                    pages->shared < memory->space->fit->most_regions;
-    if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && refusal != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
+    if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && !qi_is_want_of_memory(refusal))
         return false;
-    if (!pages->leaving && !(is_full && pages->being_made))
+    if (!*turn)
+        *turn = pages->turns;
+    bool is_over = refusal == QUIRE_ERROR_OVER_BUDGET && is_making(pages, *turn);
+    if (!pages->leaving && !is_over && !(is_full && pages->being_made))
         return false;
     qi_lock_wait(&memory->lock);
     return true;

@@ -32,6 +32,7 @@ typedef struct qi_page {
     qi_page_phase phase;
     uint64_t policy_size; /* what the policy said when a shared page was made */
     uint64_t to_join;     /* while it is made: bytes that others may wait for in it */
+    uint64_t turn;        /* pages begun up to this one */
     struct qi_page *next; /* of those being made, or of those leaving together */
 } qi_page;
 
@@ -44,6 +45,7 @@ typedef struct qi_pages {
     uint32_t shared;    /* live ones that are regions of the space */
     uint32_t leaving;   /* numbers in phase LEAVING */
     qi_page *being_made;
+    uint64_t turns;     /* pages begun so far */
     uint64_t last_size; /* policy_size of the shared page made last; 0: none yet */
 } qi_pages;
 
@@ -72,11 +74,11 @@ void qi_pages_finish(qi_pages *pages, qi_host *host);
 /*
  * Makes a page for `size` bytes at `alignment` and publishes it. The lock is held on entry and on
  * return, whatever the result, and given up between: the caller places in the page before anybody
- * else can. Empty pages are given back first. A shared page that the backend refuses for want of
- * memory is asked for again at half the size, and at last at the size of the request.
- * Fails with TOO_MANY_PAGES, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE and what the
- * backend answers. The page is told to the log by its maker, once the lock is given up for good: a
- * sink that allocates must not wait for a page of its own thread.
+ * else can. Empty pages are given back first. A shared page that is refused for want of memory, or
+ * over a budget, is asked for again at half the size, and at last at the size of the request.
+ * Fails with TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE
+ * and what the backend answers. The page is told to the log by its maker, once the lock is given up
+ * for good: a sink that allocates must not wait for a page of its own thread.
  */
 QUIRE_MUST_USE quire_result qi_page_make(quire_memory *memory, uint64_t size, uint64_t alignment,
                                          bool dedicated, qi_page **page);
@@ -90,9 +92,12 @@ bool qi_page_join(quire_memory *memory, uint64_t size, const qi_page **joined);
 
 /*
  * After a page could not be had: the same while pages are on their way that can change this. They
- * are leaving, or the memory has as many pages as it may and some of them are being made.
+ * are leaving, or the memory has as many pages as it may and some of them are being made; or a
+ * budget is used up while pages are being made that were begun before the refusal, which *turn, 0
+ * at first, remembers: what is begun later may be refused for the same reason, and would be waited
+ * for in turn.
  */
-bool qi_page_await_change(quire_memory *memory, quire_result refusal);
+bool qi_page_await_change(quire_memory *memory, quire_result refusal, uint64_t *turn);
 
 /* With the lock: an allocation of `bytes`, padding included, came to or left the page. */
 void qi_page_add_live(quire_memory *memory, qi_page *page, uint64_t bytes);

@@ -81,6 +81,7 @@ typedef struct placing {
     uint64_t alignment;
     qi_extra *extra; /* ready to be put into the slot, or NULL */
     made made;
+    uint64_t turn; /* of the first refusal over budget: see qi_page_await_change */
 } placing;
 
 static void fill_record(qi_slot *record, const placing *p, const qi_page *page)
@@ -161,7 +162,7 @@ static quire_result place_in_new_page(quire_memory *memory, placing *p, bool ded
 static bool is_want_of_pages(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_TOO_MANY_PAGES ||
-           result == QUIRE_ERROR_OUT_OF_RANGE;
+           result == QUIRE_ERROR_OUT_OF_RANGE || result == QUIRE_ERROR_OVER_BUDGET;
 }
 
 /* With the lock, given up meanwhile: no range fits, so that a page is needed. */
@@ -175,7 +176,7 @@ static quire_result find_with_page(quire_memory *memory, placing *p, uint32_t *s
     do {
         if (!qi_page_join(memory, room, &joined)) {
             result = place_in_new_page(memory, p, false, slot);
-            if (!qi_page_await_change(memory, result))
+            if (!qi_page_await_change(memory, result, &p->turn))
                 break;
         }
         result = place_shared(memory, p, QI_TRY, slot);
@@ -195,7 +196,7 @@ static quire_result find_dedicated(quire_memory *memory, placing *p, uint32_t *s
     quire_result result;
     do {
         result = place_in_new_page(memory, p, true, slot);
-    } while (qi_page_await_change(memory, result));
+    } while (qi_page_await_change(memory, result, &p->turn));
     return result;
 }
 

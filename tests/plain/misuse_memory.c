@@ -189,6 +189,19 @@ static void memories(void)
     HARMLESS(&b, quire_memory_destroy_all(&none));
 }
 
+static void limits(void)
+{
+    quire_allocation made;
+    REFUSED(&b, INVALID, quire_memory_set_limit(NULL, 1));
+    CHECK_OK(quire_memory_set_limit(visible, 1));
+    refusal_begin(&b);
+    REFUSED_OUT(
+        &b, QUIRE_ERROR_OVER_BUDGET, made,
+        quire_allocate(visible, &(quire_allocation_options){.size = 1, .dedicated = true}, &made));
+    CHECK_OK(quire_memory_set_limit(visible, 0));
+    refusal_begin(&b);
+}
+
 /* ---- making allocations --------------------------------------------------------------------- */
 
 static void refuse_wish(quire_result code, quire_memory *memory,
@@ -449,6 +462,7 @@ int main(int argc, char **argv)
     plain_case("page policies", policies);
     plain_case("policies that overflow", overflowing_policies);
     plain_case("asking and ending memories", memories);
+    plain_case("limits", limits);
     plain_case("making allocations", wishes);
     plain_case("states of allocations", states);
     plain_case("forged handles", forged_handles);
