@@ -357,6 +357,11 @@ static void opening_host(void)
     profile.kinds[0].flags = QUIRE_HOST_COHERENT, refuse_profile(profile), profile = good;
     profile.limits.page_alignment = 3, refuse_profile(profile), profile = good;
     profile.limits.page_granularity = 3, refuse_profile(profile);
+    for (int i = 2; i < QUIRE_MOST_HEAPS; i++) {
+        quire_host_options options = {0};
+        options.budgets[i] = 1;
+        refuse_host(INVALID, &options);
+    }
     for (int i = 0; i < 4; i++) {
         quire_host_options own = {0}, inner = {0};
         own.reserved[i] = inner.device.reserved[i] = 1;
@@ -398,11 +403,15 @@ static void host_devices(void)
     begin(false);
     opening_host();
     host_sides();
+    REFUSED(&b, INVALID, quire_host_set_budget(NULL, 0, 1));
+    REFUSED(&b, OUTSIDE, quire_host_set_budget(b.device, 2, 1));
+    REFUSED(&b, OUTSIDE, quire_host_set_budget(b.device, UINT32_MAX, 1));
     refuse_descriptor(UNSUPPORTED, visible, live);
     bench_end(&b);
     begin(true);
     void *p;
     REFUSED_OUT(&b, INVALID, p, quire_host_pointer(visible, live, &p));
+    REFUSED(&b, INVALID, quire_host_set_budget(b.device, 0, 1));
     refuse_descriptor(INVALID, visible, live);
     bench_end(&b);
 }
