@@ -93,7 +93,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *me
 
 /*
  * Copies the name into `name`, a buffer of `size` bytes, cut and ended with 0; "" without one.
- * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_LONGEST_NAME bytes.
+ * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_LONGEST_NAME bytes, OVER_BUDGET
+ * where a limit of the new name would be exceeded (quire_memory_set_name_limit).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_name(quire_memory *memory,
                                                                 quire_allocation allocation,

@@ -144,6 +144,35 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, ui
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes);
 
+/* What the allocations hold whose names begin alike. */
+typedef struct quire_name_usage {
+    uint64_t limit;           /* bytes, of exactly this prefix; 0: none */
+    uint64_t held_bytes;      /* left padding included */
+    uint64_t requested_bytes; /* asked for by these allocations */
+    uint64_t allocation_count;
+    uint64_t reserved[4];
+} quire_name_usage;
+
+/*
+ * Limits the bytes held by allocations whose names begin with `prefix` (0: no longer), at any time.
+ * "" is the beginning of every name; an allocation without a name has none. Where several prefixes
+ * fit a name each holds. An allocation that would exceed one, or a new name for one, is OVER_BUDGET
+ * and changes nothing. A limit below what is held takes nothing away. Setting one looks at every
+ * allocation; from then on each allocation and free with a name looks at each limit.
+ * Errors: INVALID_ARGUMENT (a null prefix, or one longer than a name), OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_name_limit(quire_memory *memory,
+                                                                  const char *prefix,
+                                                                  uint64_t bytes);
+
+/*
+ * What such allocations hold now, whether there is a limit or not: with one it is known, else every
+ * allocation is looked at. Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_name_usage(quire_memory *memory,
+                                                                  const char *prefix,
+                                                                  quire_name_usage *usage);
+
 #ifdef __cplusplus
 }
 #endif

@@ -200,6 +200,9 @@ static quire_result check_locked(quire_memory *memory)
         return damaged(memory, "the page figures are not the sum of the pages", seen.page_count);
     if (qi_account_used(&memory->account) < seen.reserved_bytes)
         return damaged(memory, "the memory's account is less than its pages", seen.reserved_bytes);
+    if (!qi_names_agree(memory))
+        return damaged(memory, "the accounts of names are not the sums of the allocations",
+                       seen.allocation_count);
     return QUIRE_SUCCESS;
 }
 

@@ -1,13 +1,13 @@
 /*
  * budget.h - what may be taken, and what is taken: bytes of a heap, bytes of a memory's pages,
- * pages of a device.
+ * bytes under a name, pages of a device.
  *
  * Each is an account. Something is taken before it is made and given back after it is gone, by
  * compare-and-exchange against the limit as it is then, so that threads cannot overshoot together;
  * a refusal leaves no trace. A limit that falls below what is taken takes nothing away: nothing
  * more is taken until enough was given back.
  *
- * door.c takes and gives. No lock guards an account.
+ * door.c takes and gives for pages, name.c for allocations with names. No lock guards an account.
  */
 #ifndef QUIRE_SRC_MEMORY_BUDGET_H
 #define QUIRE_SRC_MEMORY_BUDGET_H

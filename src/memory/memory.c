@@ -196,6 +196,7 @@ static void finish(quire_memory *memory)
     qi_tag_give(memory->slots.tag);
     qi_slots_finish(&memory->slots, &memory->host);
     qi_pages_finish(&memory->pages, &memory->host);
+    qi_names_finish(&memory->names, &memory->host);
     qi_host_release_text(&memory->host, memory->name);
     qi_lock_finish(&memory->lock);
     qi_host host = memory->host;

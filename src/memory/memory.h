@@ -14,6 +14,7 @@
 
 #include "quire/insight.h"
 #include "src/memory/device.h"
+#include "src/memory/name.h"
 #include "src/memory/page.h"
 #include "src/memory/slot.h"
 
@@ -37,6 +38,7 @@ struct quire_memory {
     quire_space *space; /* the shared pages are its regions; a range's user value is its slot */
     qi_slots slots;
     qi_pages pages;
+    qi_names names;           /* the limits of names */
     quire_memory_stats stats; /* the counted fields; derived ones are filled in when asked */
 };
 

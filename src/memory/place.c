@@ -213,6 +213,30 @@ static quire_result find(quire_memory *memory, placing *p, bool dedicated, uint3
     return result;
 }
 
+/*
+ * With the lock, given up meanwhile: the same within the limits of the request's name. They are
+ * looked at before a page is made in vain, and hold for what is really held, once that is known.
+ */
+static quire_result find_by_name(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
+{
+    if (!p->wish->name)
+        return find(memory, p, dedicated, slot);
+    quire_result result = qi_names_admit(&memory->names, p->wish->name, p->size);
+    if (!result)
+        result = find(memory, p, dedicated, slot);
+    if (result)
+        return result;
+    qi_slot *record = qi_memory_slot(memory, *slot);
+    result = qi_names_replace(&memory->names, NULL, p->wish->name, record);
+    if (result) {
+        record->extra = NULL; /* it has no name where it is not counted */
+        qi_lock_release(&memory->lock);
+        qi_place_undo(memory, *slot);
+        qi_lock_acquire(&memory->lock);
+    }
+    return result;
+}
+
 static void count_failure(quire_memory *memory)
 {
     qi_lock_acquire(&memory->lock);
@@ -297,7 +321,7 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
         result = qi_extra_make(memory, wish->name, wish->object, &p.extra);
     if (!result) {
         qi_lock_acquire(&memory->lock);
-        result = find(memory, &p, dedicated, slot);
+        result = find_by_name(memory, &p, dedicated, slot);
         qi_lock_release(&memory->lock);
         if (p.made.size)
             qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
@@ -324,6 +348,7 @@ static qi_extra *detach_extra(quire_memory *memory, qi_slot *record)
     if (!extra)
         return NULL;
     qi_lock_acquire(&memory->lock);
+    qi_ignore(qi_names_replace(&memory->names, extra->name, NULL, record)); /* takes nothing */
     record->extra = NULL;
     qi_lock_release(&memory->lock);
     return extra;

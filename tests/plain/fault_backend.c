@@ -150,7 +150,8 @@ static bool budgets(bench *t)
         return false;
     CHECK_OK(quire_device_set_heap_limit(t->device, 0, 250 * KIB));
     CHECK_OK(quire_memory_set_limit(t->memory, 280 * KIB));
-    const quire_allocation_options own = {.size = 30 * KIB, .dedicated = true};
+    CHECK_OK(quire_memory_set_name_limit(t->memory, "few", 70 * KIB));
+    const quire_allocation_options own = {.size = 30 * KIB, .dedicated = true, .name = "few/own"};
     if (!bench_allocate(t, 3, &(quire_allocation_options){.size = 60 * KIB}) ||
         !bench_allocate(t, 1, &own))
         return false;
