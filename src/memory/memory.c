@@ -103,6 +103,7 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
                             "memory kind %u is flushed in atoms of %b, but the device aligns its "
                             "pages to %b only",
                             memory->kind, memory->atom, base);
+    qi_account_set_limit(&memory->account, options->limit);
     memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
     return qi_policy_validate(&memory->policy);
 }
@@ -207,6 +208,7 @@ static void finish(quire_memory *memory)
     qi_tag_give(memory->slots.tag);
     qi_slots_finish(&memory->slots, &memory->host);
     qi_pages_finish(&memory->pages, &memory->host);
+    qi_names_finish(&memory->names, &memory->host);
     qi_host_release_text(&memory->host, memory->name);
     qi_host host = memory->host;
     qi_host_release(&host, memory, 1, sizeof *memory);
@@ -302,6 +304,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
         .granule = memory->granule,
         .page_count = (uint32_t)page_count,
         .shards = memory->shard_count,
+        .limit = qi_atomic_load_u64(&memory->account.limit),
     };
     return QUIRE_SUCCESS;
 }
@@ -317,12 +320,19 @@ static bool is_empty(quire_memory *memory, const qi_page *page)
     return is_live && !page->allocation_count;
 }
 
+/* With the locks of all shards. */
+static uint64_t empty_bytes(const quire_memory *memory)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        bytes += memory->shards[i].empties.bytes;
+    return bytes;
+}
+
 /* With the locks of all shards: takes empty pages, the highest numbers first. */
 static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *leaving)
 {
-    uint64_t empty = 0;
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        empty += memory->shards[i].empties.bytes;
+    uint64_t empty = empty_bytes(memory);
     for (uint32_t i = memory->pages.top; i-- > 0 && empty > target;) {
         qi_page *page = qi_page_at(&memory->pages, i);
         if (!is_empty(memory, page))
@@ -398,5 +408,20 @@ quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes)
             return result;
         }
     }
+    return QUIRE_SUCCESS;
+}
+
+/* What is too much leaves, as far as it is empty. */
+quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
+{
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_limit: memory is null");
+    qi_account_set_limit(&memory->account, bytes);
+    qi_shards_acquire(memory);
+    uint64_t empty = empty_bytes(memory), used = qi_account_used(&memory->account);
+    uint64_t over = bytes && used > bytes ? used - bytes : 0;
+    qi_page *leaving = take_highest(memory, empty > over ? empty - over : 0, NULL);
+    qi_shards_release(memory);
+    qi_pages_destroy(memory, leaving);
     return QUIRE_SUCCESS;
 }

@@ -60,6 +60,7 @@ typedef struct placing {
     qi_page *leaving;
     made made;
     unsigned tried;
+    uint64_t turn; /* of the first refusal over budget: see qi_page_await_change */
 } placing;
 
 /* With the lock: takes a slot and a range of the shared pages. */
@@ -164,7 +165,7 @@ static quire_result place_anywhere(placing *p, uint32_t *slot)
 static bool is_want_of_pages(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_TOO_MANY_PAGES ||
-           result == QUIRE_ERROR_OUT_OF_RANGE;
+           result == QUIRE_ERROR_OUT_OF_RANGE || result == QUIRE_ERROR_OVER_BUDGET;
 }
 
 /* With the lock, given up meanwhile: a page of another shard's, or a new one. */
@@ -189,7 +190,7 @@ static quire_result find_with_page(placing *p, uint32_t *slot)
     do {
         if (!qi_page_join(p->shard, room, &joined)) {
             result = place_in_other_page(p, slot);
-            if (!qi_page_await_change(p->shard, result))
+            if (!qi_page_await_change(p->shard, result, &p->turn))
                 break;
         }
         result = place_shared(p, QI_TRY, slot);
@@ -221,7 +222,7 @@ static quire_result find_dedicated(placing *p, uint32_t *slot)
         result = place_in_kept_page(p, slot);
         if (result == QUIRE_ERROR_NO_SPACE)
             result = place_in_new_page(p, true, slot);
-    } while (qi_page_await_change(p->shard, result));
+    } while (qi_page_await_change(p->shard, result, &p->turn));
     return result;
 }
 
@@ -238,6 +239,32 @@ static quire_result find(placing *p, bool dedicated, uint32_t *slot)
     return result;
 }
 
+/*
+ * With the lock, given up meanwhile: the same within the limits of the request's name. They are
+ * looked at before a page is made in vain, and hold for what is really held, once that is known.
+ */
+static quire_result find_by_name(placing *p, bool dedicated, uint32_t *slot)
+{
+    quire_memory *memory = p->shard->memory;
+    const char *name = p->wish->name;
+    if (!name)
+        return find(p, dedicated, slot);
+    quire_result result = qi_names_admit(&memory->names, name, p->load.size);
+    if (!result)
+        result = find(p, dedicated, slot);
+    if (result)
+        return result;
+    qi_slot *record = qi_memory_slot(memory, *slot);
+    result = qi_names_replace(&memory->names, NULL, name, record);
+    if (result) {
+        record->extra = NULL; /* it has no name where it is not counted */
+        qi_lock_release(&p->shard->lock);
+        qi_place_undo(memory, *slot);
+        qi_lock_acquire(&p->shard->lock);
+    }
+    return result;
+}
+
 /* Without a lock: one attempt, from the calling thread's shard. */
 static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
 {
@@ -247,7 +274,7 @@ static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, ui
     qi_lock_acquire(&p->shard->lock);
     if (qi_shard_drain(p->shard))
         p->leaving = qi_empties_apply(p->shard, NULL);
-    quire_result result = find(p, dedicated, slot);
+    quire_result result = find_by_name(p, dedicated, slot);
     qi_lock_release(&p->shard->lock);
     if (p->made.size)
         qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
@@ -440,6 +467,8 @@ static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
 {
     qi_extra *extra = record->extra;
     qi_lock_acquire(&shard->lock);
+    qi_ignore(
+        qi_names_replace(&shard->memory->names, extra->name, NULL, record)); /* takes nothing */
     record->extra = NULL;
     qi_lock_release(&shard->lock);
     return extra;
