@@ -200,20 +200,20 @@ static void report_one(bench *b, const adversaries *a, size_t index)
     if (r->refill_ns > 0)
         printf(" %8.1f", r->refill_ns);
     printf("\n");
-    qi_json_object(&b->json, NULL);
-    qi_json_text(&b->json, "workload", CASES[a->number].name);
-    qi_json_text(&b->json, "subject", name);
-    qi_json_number(&b->json, "requests", REQUESTS);
-    qi_json_number(&b->json, "found", r->found);
-    qi_json_real(&b->json, "request_ns", r->mean_ns);
-    qi_json_real(&b->json, "worst_ns", r->worst_ns);
-    qi_json_real(&b->json, "refill_ns", r->refill_ns);
-    qi_json_end_object(&b->json);
+    qi_json_object(&b->out.json, NULL);
+    qi_json_text(&b->out.json, "workload", CASES[a->number].name);
+    qi_json_text(&b->out.json, "subject", name);
+    qi_json_number(&b->out.json, "requests", REQUESTS);
+    qi_json_number(&b->out.json, "found", r->found);
+    qi_json_real(&b->out.json, "request_ns", r->mean_ns);
+    qi_json_real(&b->out.json, "worst_ns", r->worst_ns);
+    qi_json_real(&b->out.json, "refill_ns", r->refill_ns);
+    qi_json_end_object(&b->out.json);
 }
 
 void measure_adversaries(bench *b)
 {
-    qi_json_array(&b->json, "adversaries");
+    qi_json_array(&b->out.json, "adversaries");
     for (size_t i = 0; i < CASE_COUNT; i++) {
         adversaries a = {.number = i};
         if (!is_wanted(&b->wanted_workloads, CASES[i].name))
@@ -227,5 +227,5 @@ void measure_adversaries(bench *b)
             report_one(b, &a, k);
         shared_release(a.results, a.roster.count, sizeof *a.results);
     }
-    qi_json_end_array(&b->json);
+    qi_json_end_array(&b->out.json);
 }

@@ -81,11 +81,11 @@ static void report(bench *b, const arenas *a)
             printf("  %-26s %8.4f\n", name, a->shares[i]);
         else
             printf("  %-26s in none of up to %d times the peak\n", name, MOST_GROWTH);
-        qi_json_object(&b->json, NULL);
-        qi_json_text(&b->json, "workload", a->name);
-        qi_json_text(&b->json, "subject", name);
-        qi_json_real(&b->json, "utilisation", a->shares[i]);
-        qi_json_end_object(&b->json);
+        qi_json_object(&b->out.json, NULL);
+        qi_json_text(&b->out.json, "workload", a->name);
+        qi_json_text(&b->out.json, "subject", name);
+        qi_json_real(&b->out.json, "utilisation", a->shares[i]);
+        qi_json_end_object(&b->out.json);
     }
 }
 
@@ -150,8 +150,8 @@ static void run_files(bench *b)
 
 void measure_arenas(bench *b)
 {
-    qi_json_array(&b->json, "smallest_arena");
+    qi_json_array(&b->out.json, "smallest_arena");
     run_named(b);
     run_files(b);
-    qi_json_end_array(&b->json);
+    qi_json_end_array(&b->out.json);
 }

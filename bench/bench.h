@@ -7,16 +7,11 @@
 #ifndef QUIRE_BENCH_BENCH_H
 #define QUIRE_BENCH_BENCH_H
 
+#include "bench/report.h"
 #include "bench/subjects.h"
-#include "src/base/json.h"
 #include "src/cli/workload.h"
 
-enum { MOST_PATTERNS = 64, MOST_REPS = 99, SLOW_SLOTS = 2048 };
-
-typedef struct patterns {
-    const char *items[MOST_PATTERNS]; /* as in a shell: * ? [] */
-    size_t count;                     /* 0: everything is wanted */
-} patterns;
+enum { SLOW_SLOTS = 2048 };
 
 typedef struct bench {
     subject_list subjects;
@@ -25,7 +20,7 @@ typedef struct bench {
     uint64_t jobs;       /* measurements of fragmentation, which no clock enters, at a time */
     uint64_t most_steps; /* of a ramp or a fill */
     const char *data;    /* folder of further workloads, or NULL */
-    qi_json json;
+    document out;
 } bench;
 
 /* A set of subjects, by kind. */
@@ -38,15 +33,8 @@ enum {
     TAKE_BATCHES = 1 << 16 /* those that free several at once too: where that makes a difference */
 };
 
-typedef struct roster {
-    const subject *items[MOST_SUBJECTS];
-    size_t count;
-} roster;
-
 /* The subjects that are present, asked for, and of the kinds. */
 roster roster_of(const bench *b, unsigned kinds);
-
-bool is_wanted(const patterns *p, const char *name);
 
 /* The first VMA block, to which ratios are given; NULL: not present. */
 const subject *yardstick(const bench *b);

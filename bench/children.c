@@ -3,6 +3,7 @@
  */
 #include "bench/children.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@ void *shared_memory(size_t count, size_t size)
         mmap(NULL, count * size + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory != MAP_FAILED)
         return memory;
-    perror("bench_space: no memory for results");
+    perror("bench: no memory for results");
     exit(1);
 }
 
@@ -30,7 +31,7 @@ static void wait_for_one(void)
     int status = 0;
     pid_t child = wait(&status);
     if (child > 0 && WIFSIGNALED(status))
-        fprintf(stderr, "bench_space: a measurement died of signal %d\n", WTERMSIG(status));
+        fprintf(stderr, "bench: a measurement died of signal %d\n", WTERMSIG(status));
 }
 
 void in_children(size_t count, size_t parallel, void (*work)(void *user, size_t index), void *user)
@@ -48,11 +49,27 @@ void in_children(size_t count, size_t parallel, void (*work)(void *user, size_t 
             _exit(0);
         }
         if (child < 0) {
-            perror("bench_space: no process for a measurement");
+            perror("bench: no process for a measurement");
             exit(1);
         }
         running++;
     }
     while (running--)
         wait_for_one();
+}
+
+static void *sleep_on(void *user)
+{
+    for (;;)
+        pause();
+    return user;
+}
+
+void have_second_thread(void)
+{
+    pthread_t thread;
+    if (!pthread_create(&thread, NULL, sleep_on, NULL))
+        return;
+    perror("bench: no thread");
+    exit(1);
 }

@@ -17,4 +17,10 @@ void shared_release(void *memory, size_t count, size_t size);
  */
 void in_children(size_t count, size_t parallel, void (*work)(void *user, size_t index), void *user);
 
+/*
+ * Starts a thread that sleeps for as long as the process lives. Without one the C library takes its
+ * locks by plain stores, and what a lock costs a program with threads is not seen.
+ */
+void have_second_thread(void);
+
 #endif

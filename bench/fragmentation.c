@@ -74,11 +74,11 @@ static void report_ramp(bench *b, const fragmentation *f, size_t index)
         return;
     }
     printf("  %-26s %8.4f\n", name, sum / CHURN_SEEDS);
-    qi_json_object(&b->json, NULL);
-    qi_json_text(&b->json, "sizes", f->sizes->name);
-    qi_json_text(&b->json, "subject", name);
-    qi_json_real(&b->json, "utilisation", sum / CHURN_SEEDS);
-    qi_json_end_object(&b->json);
+    qi_json_object(&b->out.json, NULL);
+    qi_json_text(&b->out.json, "sizes", f->sizes->name);
+    qi_json_text(&b->out.json, "subject", name);
+    qi_json_real(&b->out.json, "utilisation", sum / CHURN_SEEDS);
+    qi_json_end_object(&b->out.json);
 }
 
 static void report_fill(bench *b, const fragmentation *f, size_t index)
@@ -92,14 +92,14 @@ static void report_fill(bench *b, const fragmentation *f, size_t index)
             continue;
         }
         printf(" %8.2f %7.3f", r->filled.failures_per_1000, r->filled.external);
-        qi_json_object(&b->json, NULL);
-        qi_json_text(&b->json, "sizes", f->sizes->name);
-        qi_json_text(&b->json, "subject", name);
-        qi_json_real(&b->json, "target", TARGETS[i]);
-        qi_json_real(&b->json, "failures_per_1000", r->filled.failures_per_1000);
-        qi_json_real(&b->json, "external_fragmentation", r->filled.external);
-        qi_json_real(&b->json, "filled_to", r->filled.full);
-        qi_json_end_object(&b->json);
+        qi_json_object(&b->out.json, NULL);
+        qi_json_text(&b->out.json, "sizes", f->sizes->name);
+        qi_json_text(&b->out.json, "subject", name);
+        qi_json_real(&b->out.json, "target", TARGETS[i]);
+        qi_json_real(&b->out.json, "failures_per_1000", r->filled.failures_per_1000);
+        qi_json_real(&b->out.json, "external_fragmentation", r->filled.external);
+        qi_json_real(&b->out.json, "filled_to", r->filled.full);
+        qi_json_end_object(&b->out.json);
     }
     printf("\n");
 }
@@ -146,10 +146,10 @@ static void for_each_sizes(bench *b, const char *prefix, void (*run)(bench *, fr
 
 void measure_fragmentation(bench *b)
 {
-    qi_json_array(&b->json, "ramp");
+    qi_json_array(&b->out.json, "ramp");
     for_each_sizes(b, "ramp", run_ramps);
-    qi_json_end_array(&b->json);
-    qi_json_array(&b->json, "fill");
+    qi_json_end_array(&b->out.json);
+    qi_json_array(&b->out.json, "fill");
     for_each_sizes(b, "fill", run_fills);
-    qi_json_end_array(&b->json);
+    qi_json_end_array(&b->out.json);
 }

@@ -120,12 +120,12 @@ static void report(bench *b, const latency *l)
         }
         print_one(name, "allocate", &result->allocate);
         print_one("", "free", &result->free);
-        qi_json_object(&b->json, NULL);
-        qi_json_text(&b->json, "workload", l->workload.name);
-        qi_json_text(&b->json, "subject", name);
-        write_one(&b->json, "allocate_ns", &result->allocate);
-        write_one(&b->json, "free_ns", &result->free);
-        qi_json_end_object(&b->json);
+        qi_json_object(&b->out.json, NULL);
+        qi_json_text(&b->out.json, "workload", l->workload.name);
+        qi_json_text(&b->out.json, "subject", name);
+        write_one(&b->out.json, "allocate_ns", &result->allocate);
+        write_one(&b->out.json, "free_ns", &result->free);
+        qi_json_end_object(&b->out.json);
     }
 }
 
@@ -133,7 +133,7 @@ static void report(bench *b, const latency *l)
 
 void measure_latency(bench *b)
 {
-    qi_json_array(&b->json, "latency");
+    qi_json_array(&b->out.json, "latency");
     for (size_t i = 0; WORKLOADS[i]; i++) {
         char name[64];
         snprintf(name, sizeof name, "latency-%s", WORKLOADS[i]);
@@ -148,5 +148,5 @@ void measure_latency(bench *b)
         }
         workload_free(&l.workload);
     }
-    qi_json_end_array(&b->json);
+    qi_json_end_array(&b->out.json);
 }

@@ -4,21 +4,15 @@
  */
 #include "bench/bench.h"
 
-#include <fnmatch.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "bench/ticks.h"
 #include "bench/vma.h"
-#include "quire/quire.h"
 
-enum { DEFAULT_REPS = 9, EXIT_USAGE = 2 };
-
-static const char USAGE[] =
+static const usage USAGE = {
+    "bench_space",
     "usage: bench_space [options]\n"
     "  --reps N          repeats of each measurement of speed (default 9; at most 5 for a1m)\n"
     "  --jobs N          measurements of fragmentation at a time (default: processors)\n"
@@ -32,34 +26,18 @@ static const char USAGE[] =
     "  --list            lists the subjects, present and absent, and ends\n"
     "  --count WORKLOAD  plays it once on the one --subject, for an instruction counter\n"
     "\n"
-    "QUIRE_TEST_DATA names a folder with static/*.csv, packing problems for the smallest arena.\n";
+    "QUIRE_TEST_DATA names a folder with static/*.csv, packing problems for the smallest arena.\n",
+};
 
 /* ---- choosing ----------------------------------------------------------------------------- */
 
-static bool matches(const patterns *p, const char *name)
-{
-    for (size_t i = 0; i < p->count; i++)
-        if (!fnmatch(p->items[i], name, 0))
-            return true;
-    return false;
-}
-
-bool is_wanted(const patterns *p, const char *name)
-{
-    return !p->count || matches(p, name);
-}
-
 roster roster_of(const bench *b, unsigned kinds)
 {
+    roster all = subjects_chosen(&b->subjects, &b->wanted_subjects, &b->unwanted_subjects);
     roster out = {.count = 0};
-    for (size_t i = 0; i < b->subjects.count; i++) {
-        const subject_entry *entry = &b->subjects.entries[i];
-        if (is_present(entry) && kinds & 1u << entry->subject->kind &&
-            (kinds & TAKE_BATCHES || !entry->subject->free_batch) &&
-            is_wanted(&b->wanted_subjects, entry->subject->name) &&
-            !matches(&b->unwanted_subjects, entry->subject->name))
-            out.items[out.count++] = entry->subject;
-    }
+    for (size_t i = 0; i < all.count; i++)
+        if (kinds & 1u << all.items[i]->kind && (kinds & TAKE_BATCHES || !all.items[i]->free_batch))
+            out.items[out.count++] = all.items[i];
     return out;
 }
 
@@ -81,36 +59,20 @@ typedef struct choices {
     bool list;
 } choices;
 
-static void usage_error(const char *what, const char *value)
-{
-    fprintf(stderr, "bench_space: %s '%s'\n%s", what, value, USAGE);
-    exit(EXIT_USAGE);
-}
-
 static void add_pattern(patterns *p, const char *item)
 {
-    if (p->count == MOST_PATTERNS)
-        usage_error("one pattern too many:", item);
-    p->items[p->count++] = item;
-}
-
-static uint64_t number(const char *text, uint64_t most)
-{
-    char *end = NULL;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (*end || end == text || *text == '-' || !value || value > most)
-        usage_error("not a number in range:", text);
-    return value;
+    if (!patterns_add(p, item))
+        usage_error(&USAGE, "one pattern too many:", item);
 }
 
 static void take_option(choices *c, int option, const char *value)
 {
     switch (option) {
     case 'r':
-        c->bench.reps = number(value, MOST_REPS);
+        c->bench.reps = usage_number(&USAGE, value, MOST_REPS);
         break;
     case 'j':
-        c->bench.jobs = number(value, 1024);
+        c->bench.jobs = usage_number(&USAGE, value, 1024);
         break;
     case 'w':
         add_pattern(&c->bench.wanted_workloads, value);
@@ -125,7 +87,7 @@ static void take_option(choices *c, int option, const char *value)
         add_pattern(&c->peers, value);
         break;
     case 'm':
-        c->bench.most_steps = number(value, UINT64_MAX);
+        c->bench.most_steps = usage_number(&USAGE, value, UINT64_MAX);
         break;
     case 'o':
         c->json_path = value;
@@ -137,10 +99,10 @@ static void take_option(choices *c, int option, const char *value)
         c->count_workload = value;
         break;
     case 'h':
-        printf("%s", USAGE);
+        printf("%s", USAGE.text);
         exit(0);
     default:
-        fprintf(stderr, "%s", USAGE);
+        fprintf(stderr, "%s", USAGE.text);
         exit(EXIT_USAGE);
     }
 }
@@ -161,131 +123,49 @@ static void parse(choices *c, int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     c->bench.reps = DEFAULT_REPS;
-    c->bench.jobs = processors > 0 ? (uint64_t)processors : 1;
+    c->bench.jobs = processor_count();
     c->bench.most_steps = UINT64_MAX;
     c->bench.data = getenv("QUIRE_TEST_DATA");
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;)
         take_option(c, option, optarg);
     if (optind < argc)
-        usage_error("what is", argv[optind]);
-}
-
-/* ---- the head of the report --------------------------------------------------------------- */
-
-static const char *kind_text(subject_kind kind)
-{
-    static const char *const texts[] = {"space", "peer", "reference", "heap", "floor"};
-    return texts[kind];
-}
-
-static void print_subjects(const bench *b)
-{
-    printf("subjects\n");
-    for (size_t i = 0; i < b->subjects.count; i++) {
-        const subject_entry *entry = &b->subjects.entries[i];
-        const char *word = entry->subject->kind == SUBJECT_SPACE ? "not offered" : "absent";
-        printf("  %-26s %-10s", entry->subject->name, kind_text(entry->subject->kind));
-        if (!is_present(entry))
-            printf(" %s: %s", word, entry->absent);
-        printf("\n");
-    }
-}
-
-static void processor_name(char *name, size_t size)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    snprintf(name, size, "unknown");
-    while (file && fgets(line, sizeof line, file)) {
-        const char *value = strchr(line, ':');
-        if (strncmp(line, "model name", 10) || !value)
-            continue;
-        line[strcspn(line, "\n")] = 0;
-        snprintf(name, size, "%s", value + 2);
-        break;
-    }
-    if (file)
-        fclose(file);
-}
-
-static void write_head(bench *b)
-{
-    char processor[200];
-    processor_name(processor, sizeof processor);
-    qi_json_text(&b->json, "version", quire_version());
-    qi_json_object(&b->json, "machine");
-    qi_json_text(&b->json, "processor", processor);
-    qi_json_number(&b->json, "processors", b->jobs);
-    qi_json_text(&b->json, "compiler", __VERSION__);
-    qi_json_text(&b->json, "clock", the_clock.is_counter ? "time-stamp counter" : "monotonic");
-    qi_json_real(&b->json, "empty_group_ns", (double)the_clock.empty * the_clock.ns);
-    qi_json_end_object(&b->json);
-    qi_json_number(&b->json, "reps", b->reps);
-    qi_json_array(&b->json, "subjects");
-    for (size_t i = 0; i < b->subjects.count; i++) {
-        const subject_entry *entry = &b->subjects.entries[i];
-        qi_json_object(&b->json, NULL);
-        qi_json_text(&b->json, "name", entry->subject->name);
-        qi_json_text(&b->json, "kind", kind_text(entry->subject->kind));
-        qi_json_text(&b->json, "absent", is_present(entry) ? NULL : entry->absent);
-        qi_json_end_object(&b->json);
-    }
-    qi_json_end_array(&b->json);
+        usage_error(&USAGE, "what is", argv[optind]);
 }
 
 /* ---- the run ------------------------------------------------------------------------------ */
 
-static bool write_to_file(void *file, const char *text, size_t size)
-{
-    return !file || fwrite(text, 1, size, file) == size;
-}
-
 static int run(bench *b, const char *json_path)
 {
-    FILE *file = json_path ? fopen(json_path, "w") : NULL;
-    if (json_path && !file) {
-        perror(json_path);
-        return 1;
-    }
     ticks_init();
-    printf("clock: %s, a pair of readings %.1f ns\n",
-           the_clock.is_counter ? "time-stamp counter" : "monotonic",
-           (double)the_clock.empty * the_clock.ns);
-    print_subjects(b);
-    qi_json_init(&b->json, write_to_file, file);
-    qi_json_object(&b->json, NULL);
-    write_head(b);
+    if (!document_begin(&b->out, json_path, b->reps))
+        return 1;
+    report_clock();
+    subjects_print(&b->subjects);
+    subjects_write(&b->subjects, &b->out.json);
     measure_speed(b);
     measure_latency(b);
     measure_fragmentation(b);
     measure_arenas(b);
     measure_adversaries(b);
-    qi_json_end_object(&b->json);
-    bool bad = qi_json_finish(&b->json);
-    if (file && (fclose(file) || bad)) {
-        fprintf(stderr, "bench_space: %s cannot be written\n", json_path);
-        return 1;
-    }
-    return 0;
+    return document_end(&b->out, USAGE.program);
 }
 
 int main(int argc, char **argv)
 {
     static choices c;
     parse(&c, argc, argv);
-    subjects_init(&c.bench.subjects);
+    subjects_of_spaces(&c.bench.subjects);
     for (size_t i = 0; i < c.peers.count; i++)
         if (!subjects_load(&c.bench.subjects, c.peers.items[i]))
             return 1;
     if (c.list) {
-        print_subjects(&c.bench);
+        subjects_print(&c.bench.subjects);
         return 0;
     }
     if (!c.count_workload)
         return run(&c.bench, c.json_path);
     if (c.bench.wanted_subjects.count != 1)
-        usage_error("needs one --subject: --count", c.count_workload);
+        usage_error(&USAGE, "needs one --subject: --count", c.count_workload);
     return count_calls(&c.bench, c.count_workload, c.bench.wanted_subjects.items[0]);
 }

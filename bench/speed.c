@@ -122,14 +122,6 @@ static void print_row(const speed_row *row, double yardstick_ns)
     printf("\n");
 }
 
-static void write_spread(qi_json *json, const char *key, spread s)
-{
-    qi_json_object(json, key);
-    qi_json_real(json, "min", s.min);
-    qi_json_real(json, "median", s.median);
-    qi_json_end_object(json);
-}
-
 static void write_row(qi_json *json, const speed *s, const speed_row *row)
 {
     if (!row->good)
@@ -164,7 +156,7 @@ static void report(bench *b, const speed *s)
     for (size_t i = 0; i < s->roster.count; i++) {
         speed_row row = row_of(s, i);
         print_row(&row, yardstick_ns);
-        write_row(&b->json, s, &row);
+        write_row(&b->out.json, s, &row);
     }
 }
 
@@ -193,9 +185,9 @@ static void run_workload(bench *b, const char *name)
 
 void measure_speed(bench *b)
 {
-    qi_json_array(&b->json, "speed");
+    qi_json_array(&b->out.json, "speed");
     for (size_t i = 0; workload_name(i); i++)
         if (strncmp(workload_name(i), "m_", 2) && is_wanted(&b->wanted_workloads, workload_name(i)))
             run_workload(b, workload_name(i));
-    qi_json_end_array(&b->json);
+    qi_json_end_array(&b->out.json);
 }

@@ -15,8 +15,9 @@ typedef enum subject_kind {
     SUBJECT_SPACE,     /* of this project */
     SUBJECT_PEER,      /* does the same job */
     SUBJECT_REFERENCE, /* for fragmentation: speed is not its aim */
-    SUBJECT_HEAP, /* host memory: a floor of cost, not the same job; its ranges have no offset */
-    SUBJECT_FLOOR /* nothing at all: what the harness itself costs */
+    SUBJECT_HEAP,  /* host memory: a floor of cost, not the same job; its ranges have no offset */
+    SUBJECT_FLOOR, /* nothing at all: what the harness itself costs */
+    SUBJECT_MEMORY /* of this project; see bench/memories.h */
 } subject_kind;
 
 typedef struct subject_arena {

@@ -4,44 +4,31 @@
 #include "bench/subjects.h"
 
 #include <dlfcn.h>
+#include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "bench/best_fit.h"
-#include "bench/host_heaps.h"
-#include "bench/quire_spaces.h"
-#include "bench/vma.h"
+/* ---- choosing ----------------------------------------------------------------------------- */
 
-/* ---- nothing: what the harness itself costs ----------------------------------------------- */
-
-static void *floor_create(const subject *self, const subject_arena *arena)
+bool patterns_add(patterns *p, const char *item)
 {
-    (void)self;
-    (void)arena;
-    return malloc(1);
+    if (p->count == MOST_PATTERNS)
+        return false;
+    p->items[p->count++] = item;
+    return true;
 }
 
-static uint64_t floor_allocate(void *state, uint64_t size, uint64_t alignment, uint64_t *offset)
+bool patterns_match(const patterns *p, const char *name)
 {
-    (void)state;
-    (void)size;
-    (void)alignment;
-    *offset = 0;
-    return 1;
+    for (size_t i = 0; i < p->count; i++)
+        if (!fnmatch(p->items[i], name, 0))
+            return true;
+    return false;
 }
 
-static void floor_free(void *state, uint64_t handle)
+bool is_wanted(const patterns *p, const char *name)
 {
-    (void)state;
-    (void)handle;
+    return !p->count || patterns_match(p, name);
 }
-
-static const subject NOTHING = {.name = "harness alone",
-                                .kind = SUBJECT_FLOOR,
-                                .create = floor_create,
-                                .destroy = free,
-                                .allocate = floor_allocate,
-                                .free = floor_free};
 
 /* ---- the list ----------------------------------------------------------------------------- */
 
@@ -56,17 +43,10 @@ static void add(subject_list *list, const subject *s)
         snprintf(entry->absent, sizeof entry->absent, "%s", reason);
 }
 
-void subjects_init(subject_list *list)
+void subjects_add(subject_list *list, const subject *subjects, size_t count)
 {
-    list->count = 0;
-    for (size_t i = 0; i < QUIRE_SPACE_COUNT; i++)
-        add(list, &QUIRE_SPACES[i]);
-    for (size_t i = 0; i < VMA_BLOCK_COUNT; i++)
-        add(list, &VMA_BLOCKS[i]);
-    add(list, &BEST_FIT);
-    for (size_t i = 0; i < HOST_HEAP_COUNT; i++)
-        add(list, &HOST_HEAPS[i]);
-    add(list, &NOTHING);
+    for (size_t i = 0; i < count; i++)
+        add(list, &subjects[i]);
 }
 
 bool subjects_load(subject_list *list, const char *path)
@@ -79,4 +59,52 @@ bool subjects_load(subject_list *list, const char *path)
     }
     add(list, s);
     return true;
+}
+
+roster subjects_chosen(const subject_list *list, const patterns *wanted, const patterns *unwanted)
+{
+    roster out = {.count = 0};
+    for (size_t i = 0; i < list->count; i++) {
+        const subject_entry *entry = &list->entries[i];
+        if (is_present(entry) && is_wanted(wanted, entry->subject->name) &&
+            !patterns_match(unwanted, entry->subject->name))
+            out.items[out.count++] = entry->subject;
+    }
+    return out;
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static const char *kind_text(subject_kind kind)
+{
+    static const char *const texts[] = {"space", "peer", "reference", "heap", "floor", "memory"};
+    return texts[kind];
+}
+
+void subjects_print(const subject_list *list)
+{
+    printf("subjects\n");
+    for (size_t i = 0; i < list->count; i++) {
+        const subject_entry *entry = &list->entries[i];
+        subject_kind kind = entry->subject->kind;
+        bool ours = kind == SUBJECT_SPACE || kind == SUBJECT_MEMORY;
+        printf("  %-28s %-10s", entry->subject->name, kind_text(kind));
+        if (!is_present(entry))
+            printf(" %s: %s", ours ? "not offered" : "absent", entry->absent);
+        printf("\n");
+    }
+}
+
+void subjects_write(const subject_list *list, qi_json *json)
+{
+    qi_json_array(json, "subjects");
+    for (size_t i = 0; i < list->count; i++) {
+        const subject_entry *entry = &list->entries[i];
+        qi_json_object(json, NULL);
+        qi_json_text(json, "name", entry->subject->name);
+        qi_json_text(json, "kind", kind_text(entry->subject->kind));
+        qi_json_text(json, "absent", is_present(entry) ? NULL : entry->absent);
+        qi_json_end_object(json);
+    }
+    qi_json_end_array(json);
 }

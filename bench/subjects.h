@@ -1,6 +1,5 @@
 /*
- * subjects.h - everything that workloads run on, present or not: the spaces of this project, the
- * peers, the references, the heaps, and peers handed over as files.
+ * subjects.h - lists of what is measured, present or not, and choosing from them by name.
  */
 #ifndef QUIRE_BENCH_SUBJECTS_H
 #define QUIRE_BENCH_SUBJECTS_H
@@ -8,8 +7,9 @@
 #include <stdbool.h>
 
 #include "bench/subject.h"
+#include "src/base/json.h"
 
-enum { MOST_SUBJECTS = 64, MOST_REASON = 256 };
+enum { MOST_SUBJECTS = 64, MOST_REASON = 256, MOST_PATTERNS = 64 };
 
 typedef struct subject_entry {
     const subject *subject;
@@ -21,8 +21,26 @@ typedef struct subject_list {
     size_t count;
 } subject_list;
 
-/* All that are built in. */
-void subjects_init(subject_list *list);
+/* Some of the subjects of a list. */
+typedef struct roster {
+    const subject *items[MOST_SUBJECTS];
+    size_t count;
+} roster;
+
+typedef struct patterns {
+    const char *items[MOST_PATTERNS]; /* as in a shell: * ? [] */
+    size_t count;                     /* 0: everything is wanted */
+} patterns;
+
+bool patterns_add(patterns *p, const char *item); /* false: there is no room for it */
+bool patterns_match(const patterns *p, const char *name);
+bool is_wanted(const patterns *p, const char *name);
+
+/* All that are built into bench_space: spaces, peers, references, heaps. */
+void subjects_of_spaces(subject_list *list);
+
+/* Appends some; the array stays the caller's. */
+void subjects_add(subject_list *list, const subject *subjects, size_t count);
 
 /* Adds the one of a shared object; false with the sentence printed when it has none. */
 bool subjects_load(subject_list *list, const char *path);
@@ -31,5 +49,12 @@ static inline bool is_present(const subject_entry *entry)
 {
     return !entry->absent[0];
 }
+
+/* Those that are present, wanted and not unwanted. */
+roster subjects_chosen(const subject_list *list, const patterns *wanted, const patterns *unwanted);
+
+/* As the head of a report, and as an array of its JSON document. */
+void subjects_print(const subject_list *list);
+void subjects_write(const subject_list *list, qi_json *json);
 
 #endif

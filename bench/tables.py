@@ -9,27 +9,12 @@ import pathlib
 
 from figures_file import SIZES, SPEED, Figures
 from goals import GOALS
+from page import filled, formed, replace, table
 
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 REACHED = ("no", "must", "stretch")
 ADVERSARIES = {"g1": "no hole is large enough", "g2": "no hole is aligned",
                "g3": "one hole of many fits"}
-
-
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    lines += ["| " + " | ".join("-" if cell is None else str(cell) for cell in row) + " |"
-              for row in rows]
-    return lines + [""]
-
-
-def formed(form, value):
-    return form.format(value) if value is not None else None
-
-
-def filled(rows):
-    """Rows with something in them."""
-    return [row for row in rows if any(cell is not None for cell in row[1:])]
 
 
 # ---- the parts ----------------------------------------------------------------------------------
@@ -182,10 +167,7 @@ def main():
         rows = part(figures)
         if len(rows) > 3:
             lines += [title, "", *rows]
-    text = options.page.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    options.page.write_text(before + BEGIN + "\n\n" + "\n".join(lines) + "\n" + END + after)
+    replace(options.page, BEGIN, END, lines)
 
 
 main()

@@ -19,26 +19,96 @@ typedef enum quire_dedicated {
     QUIRE_DEDICATED_ALWAYS       /* one page per object */
 } quire_dedicated;
 
+/* What growth_percent refers to. */
+typedef enum quire_growth {
+    QUIRE_GROWTH_LAST = 0, /* the shared page made last: each is this much larger */
+    /*
+     * The steps first_page_size, this much more, and so on: a page is the lowest step above the
+     * largest shared page there is. A memory whose shared pages are gone begins anew, also without
+     * growth_percent, where the steps are first_page_size for the only page and page_size beside
+     * others.
+     */
+    QUIRE_GROWTH_LARGEST,
+    /*
+     * All bytes in shared pages: a page is this share of them, so that 100 doubles what there is;
+     * first_page_size where there is none. Needs growth_percent.
+     */
+    QUIRE_GROWTH_RESERVED
+} quire_growth;
+
+/* Requests of some sizes, and the pages made for them in the place of the one that is due. */
+typedef struct quire_page_class {
+    /* bytes placed, padding and rounding included, above those of the class before; 0: no class,
+       and none behind it */
+    uint64_t largest_request;
+    uint64_t page_size; /* at least largest_request */
+} quire_page_class;
+
+#define QUIRE_MOST_PAGE_CLASSES 4
+
 /*
  * How a memory takes pages from the backend. All sizes are bytes, rounded up to the backend's page
- * granularity. A page is never smaller than what it is made for.
+ * granularity. A page is never smaller than what it is made for; where the backend has too little
+ * memory for more than that, less is asked for. quire/preset.h has the policies of other systems.
  */
 typedef struct quire_page_policy {
     uint64_t page_size;       /* 0: 32 MiB, or an eighth of the heap where that is less */
     uint64_t first_page_size; /* of the first page; 0: page_size */
-    /* 0: pages after the first have page_size; else each is this much larger than the last, up to
-       largest_page, which must be above the first; most 1000 */
+    /* 0: pages after the first have page_size; else each is this much larger than what `growth`
+       says, up to largest_page, which must be above the first; most 1000 */
     uint32_t growth_percent;
     uint32_t most_pages;   /* pages at one time; 0: no limit but the device's */
     uint64_t largest_page; /* growth stops here; 0: page_size or first_page_size */
+    quire_growth growth;
+    /* steps of growth are skipped until a page has this many times the bytes it is made for, or is
+       the largest; 0 or 1: none. Needs growth_percent, and not QUIRE_GROWTH_RESERVED */
+    uint32_t request_factor;
+    /* page sizes are multiples of it, also where a request makes the page larger, unless the
+       backend has too little memory; a power of two; 0 or less than the backend's: the backend's */
+    uint64_t page_granularity;
+    quire_page_class classes[QUIRE_MOST_PAGE_CLASSES]; /* {0}: none; not with ALWAYS */
     quire_dedicated dedicated;
     uint64_t dedicated_threshold; /* sizes from here on are dedicated; 0: none */
     uint64_t size_granularity;    /* sizes are rounded up to a multiple, any number; 0: none */
     uint64_t extra_padding;       /* bytes added behind each allocation, before rounding; 0: none */
-    uint64_t retained_empty_bytes; /* UNSUPPORTED in this version unless 0: see quire_memory_trim */
-    uint64_t retention_nanoseconds; /* UNSUPPORTED in this version unless 0 */
-    uint64_t reserved[4];           /* must be zero */
+    /*
+     * Empty pages, those of dedicated allocations too, are kept for what comes next, and given back
+     * before a new page is made. These bound what is kept meanwhile, after each free that empties a
+     * page: the bytes of empty pages (1: none), and how long a page may have been empty. 0: no
+     * bound. With shards each has its share of the bytes.
+     */
+    uint64_t retained_empty_bytes;
+    uint64_t retention_nanoseconds;
+    uint64_t reserved[4]; /* must be zero */
 } quire_page_policy;
+
+/* What time it is, for retention: nanoseconds from any start, never falling. */
+typedef struct quire_clock {
+    uint64_t (*now)(void *user); /* any thread, under a lock: must not call quire. NULL: the
+                                    system's monotonic clock */
+    void *user;
+} quire_clock;
+
+/* A request that finds no room and can have no page. */
+typedef struct quire_shortage {
+    uint64_t size; /* bytes to be placed */
+    uint64_t alignment;
+    quire_result reason; /* OUT_OF_DEVICE_MEMORY, TOO_MANY_PAGES or OUT_OF_RANGE */
+    uint32_t times;      /* how often this request has asked, this time included */
+} quire_shortage;
+
+/* Most times one request asks. */
+#define QUIRE_MOST_SHORTAGES 16
+
+/*
+ * Asked before a request is refused for want of memory, by the thread that makes it and without a
+ * lock: it may free, trim and allocate. True: something was freed, try again; false: refuse. NULL:
+ * nobody is asked.
+ */
+typedef struct quire_on_shortage {
+    bool (*freed)(void *user, quire_memory *memory, const quire_shortage *shortage);
+    void *user;
+} quire_on_shortage;
 
 typedef struct quire_memory_options {
     const char *name; /* copied; NULL: "memory" */
@@ -58,10 +128,19 @@ typedef struct quire_memory_options {
      * and what finds no room in it is refused with TOO_MANY_PAGES.
      */
     quire_fit fit;
-    uint32_t shards;            /* 0 or 1; more are UNSUPPORTED in this version */
+
+    /*
+     * Parts with a lock and pages of their own, most 64: threads that allocate at the same time go
+     * to different ones. About as many as such threads; 0 or 1: one, with which identical requests
+     * give identical placements. The linear fit has one only (UNSUPPORTED).
+     */
+    uint32_t shards;
     uint64_t granule;           /* see quire_space_options; 0: the fit's default */
     uint64_t largest_alignment; /* that can be asked for, up to 1 GiB; 0: 2 MiB */
     quire_page_policy pages;
+    quire_clock clock;
+    quire_on_shortage on_shortage;
+    uint64_t limit;       /* bytes of its pages; 0: none; see quire_memory_set_limit */
     uint64_t reserved[4]; /* must be zero */
 } quire_memory_options;
 
@@ -73,9 +152,11 @@ typedef struct quire_memory_info {
     bool mappable;            /* host-visible */
     bool checked;             /* has red zones and a quarantine: see docs/checked.md */
     quire_fit fit;
-    uint64_t page_size; /* of the next page, unless a request needs a larger one */
+    uint64_t page_size; /* of the next page, unless the size of a request calls for another */
     uint64_t granule;
     uint32_t page_count; /* now; 0 when new */
+    uint32_t shards;
+    uint64_t limit; /* bytes of its pages; 0: none */
     uint64_t reserved[4];
 } quire_memory_info;
 
@@ -124,11 +205,60 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, 
 
 /*
  * Gives empty pages back until no more than `target` bytes of them are kept, the highest numbers
- * first; *released, which may be NULL, gets the bytes given back. By itself a memory keeps its
- * empty pages, and gives all of them back when it has to make a page. Errors: INVALID_ARGUMENT.
+ * first, and host memory that is not needed; *released, which may be NULL, gets the bytes of the
+ * pages. What quire_memory_reserve asked for is given up. Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
                                                         uint64_t *released);
+
+/*
+ * Makes pages until the memory has at least `bytes` of them, used or empty, and keeps that many
+ * from then on; 0 keeps none. Errors: INVALID_ARGUMENT, and those of making a page (see
+ * quire_allocate): then what was kept before is kept, and the memory's empty pages beyond it are
+ * given back.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes);
+/* ---- budgets -------------------------------------------------------------------------------- */
+
+/*
+ * Limits the bytes of the memory's pages (0: no limit), at any time. A page that would exceed it is
+ * OVER_BUDGET before the backend is asked; smaller pages are tried first, and the pages that exist
+ * serve what fits in them. A limit below what there is takes nothing away but empty pages, as
+ * quire_memory_trim does, until enough is given back. Calls that are running may still use the
+ * limit there was. The limits of heaps and of the device are in quire/device.h; a page needs room
+ * in all.
+ * Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes);
+
+/* What the allocations hold whose names begin alike. */
+typedef struct quire_name_usage {
+    uint64_t limit;           /* bytes, of exactly this prefix; 0: none */
+    uint64_t held_bytes;      /* left padding included */
+    uint64_t requested_bytes; /* asked for by these allocations */
+    uint64_t allocation_count;
+    uint64_t reserved[4];
+} quire_name_usage;
+
+/*
+ * Limits the bytes held by allocations whose names begin with `prefix` (0: no longer), at any time.
+ * "" is the beginning of every name; an allocation without a name has none. Where several prefixes
+ * fit a name each holds. An allocation that would exceed one, or a new name for one, is OVER_BUDGET
+ * and changes nothing. A limit below what is held takes nothing away. Setting one looks at every
+ * allocation; from then on each allocation and free with a name looks at each limit.
+ * Errors: INVALID_ARGUMENT (a null prefix, or one longer than a name), OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_name_limit(quire_memory *memory,
+                                                                  const char *prefix,
+                                                                  uint64_t bytes);
+
+/*
+ * What such allocations hold now, whether there is a limit or not: with one it is known, else every
+ * allocation is looked at. Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_name_usage(quire_memory *memory,
+                                                                  const char *prefix,
+                                                                  quire_name_usage *usage);
 
 #ifdef __cplusplus
 }

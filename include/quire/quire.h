@@ -29,6 +29,7 @@
 #include "quire/device.h"     /* devices, heaps, memory kinds, intents */
 #include "quire/insight.h"    /* statistics, walk, owner of an address, JSON, picture */
 #include "quire/memory.h"     /* memories, page policy, trim */
+#include "quire/preset.h"     /* page policies of other allocators */
 #include "quire/resource.h"   /* buffers and images */
 #include "quire/space.h"      /* the range allocator alone */
 

@@ -46,6 +46,12 @@ static inline uint64_t qi_atomic_sub_u64(qi_atomic_u64 *target, uint64_t value)
     return atomic_fetch_sub_explicit(target, value, memory_order_relaxed);
 }
 
+/* An addition that shows what this thread stored before it. */
+static inline void qi_atomic_add_release_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    atomic_fetch_add_explicit(target, value, memory_order_release);
+}
+
 /* A subtraction after which another thread may take over what this one used. */
 static inline void qi_atomic_sub_release_u64(qi_atomic_u64 *target, uint64_t value)
 {
@@ -61,11 +67,59 @@ static inline void qi_atomic_raise_u64(qi_atomic_u64 *target, uint64_t value)
     }
 }
 
+static inline uint64_t qi_atomic_swap_acquire_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    return atomic_exchange_explicit(target, value, memory_order_acquire);
+}
+
 /* Replaces *seen by value if it is still there; else updates *seen. Acquires and releases. */
 static inline bool qi_atomic_exchange_if_u64(qi_atomic_u64 *target, uint64_t *seen, uint64_t value)
 {
     return atomic_compare_exchange_weak_explicit(target, seen, value, memory_order_acq_rel,
                                                  memory_order_acquire);
+}
+
+static inline void qi_atomic_init_u32(qi_atomic_u32 *target, uint32_t value)
+{
+    atomic_init(target, value);
+}
+
+static inline uint32_t qi_atomic_load_u32(const qi_atomic_u32 *target)
+{
+    return atomic_load_explicit(target, memory_order_relaxed);
+}
+
+static inline uint32_t qi_atomic_load_acquire_u32(const qi_atomic_u32 *target)
+{
+    return atomic_load_explicit(target, memory_order_acquire);
+}
+
+static inline void qi_atomic_store_release_u32(qi_atomic_u32 *target, uint32_t value)
+{
+    atomic_store_explicit(target, value, memory_order_release);
+}
+
+/* Replaces `seen` by value if it is there; true: it was, and what its last owner did is seen. */
+static inline bool qi_atomic_take_u32(qi_atomic_u32 *target, uint32_t seen, uint32_t value)
+{
+    return atomic_compare_exchange_strong_explicit(target, &seen, value, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline bool qi_atomic_take_u64(qi_atomic_u64 *target, uint64_t seen, uint64_t value)
+{
+    return atomic_compare_exchange_strong_explicit(target, &seen, value, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline uint32_t qi_atomic_swap_acquire_u32(qi_atomic_u32 *target, uint32_t value)
+{
+    return atomic_exchange_explicit(target, value, memory_order_acquire);
+}
+
+static inline uint32_t qi_atomic_swap_release_u32(qi_atomic_u32 *target, uint32_t value)
+{
+    return atomic_exchange_explicit(target, value, memory_order_release);
 }
 
 static inline uint32_t qi_atomic_add_u32(qi_atomic_u32 *target, uint32_t value)

@@ -3,7 +3,7 @@
  * tool reports the access itself, with its stack. Nothing happens where neither is there.
  *
  * AddressSanitizer knows groups of eight bytes, aligned, of which the first few may be touched: a
- * stretch should begin at a multiple of 8. valgrind is asked only where its header was found
+ * span should begin at a multiple of 8. valgrind is asked only where its header was found
  * (QUIRE_HAS_VALGRIND), and costs a few instructions outside of it.
  */
 #ifndef QUIRE_SRC_BASE_POISON_H

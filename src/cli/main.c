@@ -13,6 +13,8 @@ static const command COMMANDS[] = {
     {"replay", "TRACE [options]", "play an allocation trace on a memory and report what it cost",
      run_replay},
     {"map", "TRACE [options]", "draw the pages of a memory at a moment of a trace", run_map},
+    {"tune", "TRACE [options]",
+     "play a trace on memories set up in many ways and recommend one of them", run_tune},
     {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench},
 };
 

@@ -31,14 +31,16 @@ static int make_memory(playing *p)
     return quire_memory_create(p->device, &options, &p->memory) ? fail_with_last_error() : -1;
 }
 
-int begin_playing(const command *self, playing *p)
+int open_playing(const command *self, playing *p)
 {
     int code = read_trace(p);
-    if (code < 0)
-        code = open_device(self, &p->choice, &p->device);
-    if (code < 0)
-        code = make_memory(p);
-    return code;
+    return code < 0 ? open_device(self, &p->choice, &p->device) : code;
+}
+
+int begin_playing(const command *self, playing *p)
+{
+    int code = open_playing(self, p);
+    return code < 0 ? make_memory(p) : code;
 }
 
 int end_playing(playing *p, int code)

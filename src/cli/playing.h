@@ -1,5 +1,6 @@
 /*
- * playing.h - what replay and map share: reading the trace, opening the device, making the memory.
+ * playing.h - what replay, map and tune share: reading the trace, opening the device, making the
+ * memory.
  */
 #ifndef QUIRE_SRC_CLI_PLAYING_H
 #define QUIRE_SRC_CLI_PLAYING_H
@@ -21,7 +22,10 @@ typedef struct playing {
     quire_memory *memory;
 } playing;
 
-/* Makes everything; returns -1, or the exit code with the sentence printed. */
+/* Reads the trace and opens the device; returns -1, or the exit code with the sentence printed. */
+int open_playing(const command *self, playing *p);
+
+/* Makes the memory too; returns likewise. */
 int begin_playing(const command *self, playing *p);
 
 /* Ends whatever was made; returns `code`, or EXIT_FAILED when something would not go. */

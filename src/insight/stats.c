@@ -11,6 +11,41 @@ static double lost_share(uint64_t used, uint64_t whole)
     return whole ? 1.0 - (double)used / (double)whole : 0.0;
 }
 
+/* With its lock: adds what a shard counts. */
+static void add_shard(quire_memory_stats *out, quire_space_stats *spaces, const qi_shard *shard)
+{
+    const quire_memory_stats *stats = &shard->stats;
+    out->live_bytes += stats->live_bytes;
+    out->requested_bytes += stats->requested_bytes;
+    out->allocation_count += stats->allocation_count;
+    out->peak_live_bytes += stats->peak_live_bytes;
+    out->peak_requested_bytes += stats->peak_requested_bytes;
+    out->peak_allocation_count += stats->peak_allocation_count;
+    out->allocations += stats->allocations;
+    out->frees += stats->frees;
+    out->failures += stats->failures;
+    out->empty_bytes += shard->empties.bytes;
+    quire_space_stats space;
+    qi_ignore(quire_space_get_stats(shard->space, &space));
+    spaces->free_bytes += space.free_bytes;
+    spaces->metadata_bytes += space.metadata_bytes;
+    spaces->metadata_peak += space.metadata_peak;
+    spaces->full_passes += space.full_passes;
+    spaces->full_pass_hits += space.full_pass_hits;
+    qi_raise(&spaces->largest_free, space.largest_free);
+}
+
+/* With the lock of the pages: adds what they count. */
+static void add_pages(quire_memory_stats *out, const quire_memory_stats *stats)
+{
+    out->reserved_bytes = stats->reserved_bytes;
+    out->page_count = stats->page_count;
+    out->peak_reserved_bytes = stats->peak_reserved_bytes;
+    out->peak_page_count = stats->peak_page_count;
+    out->pages_created = stats->pages_created;
+    out->pages_destroyed = stats->pages_destroyed;
+}
+
 quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *out)
 {
     if (out)
@@ -18,12 +53,15 @@ quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *ou
     if (!memory || !out)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_get_stats: memory or stats is null");
-    quire_space_stats space;
-    qi_lock_acquire(&memory->lock);
-    *out = memory->stats;
+    quire_space_stats space = {0};
+    qi_shards_acquire(memory);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        add_shard(out, &space, &memory->shards[i]);
+    qi_lock_acquire(&memory->pages.lock);
+    add_pages(out, &memory->pages.stats);
+    qi_lock_release(&memory->pages.lock);
     qi_checked_correct(memory, out);
-    qi_ignore(quire_space_get_stats(memory->space, &space));
-    qi_lock_release(&memory->lock);
+    qi_shards_release(memory);
     out->free_bytes = out->reserved_bytes - out->live_bytes;
     out->largest_free = space.largest_free;
     out->full_passes = space.full_passes;
@@ -49,10 +87,10 @@ quire_result quire_device_get_stats(quire_device *device, quire_device_stats *ou
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_device_get_stats: device or stats is null");
     for (uint32_t i = 0; i < QUIRE_MOST_HEAPS; i++)
-        out->heap_reserved_bytes[i] = qi_atomic_load_u64(&device->heap_reserved_bytes[i]);
+        out->heap_reserved_bytes[i] = qi_account_used(&device->heaps[i].account);
     out->reserved_bytes = qi_atomic_load_u64(&device->reserved_bytes);
     out->peak_reserved_bytes = qi_atomic_load_u64(&device->peak_reserved_bytes);
-    out->page_count = qi_atomic_load_u64(&device->page_count);
+    out->page_count = qi_account_used(&device->pages);
     out->backend_calls = qi_atomic_load_u64(&device->calls.count);
     out->backend_nanoseconds = qi_atomic_load_u64(&device->calls.nanoseconds);
     out->metadata_bytes = qi_atomic_load_u64(&device->host.bytes);
@@ -83,30 +121,27 @@ quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_pa
         *info = (quire_page_info){0};
     if (!memory || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_page_get_info: memory or info is null");
-    quire_result result = QUIRE_SUCCESS;
-    qi_lock_acquire(&memory->lock);
-    const qi_page *page = qi_page_at(&memory->pages, number);
-    if (!page || page->phase != QI_PAGE_LIVE) {
-        result = qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the memory has no page %u", number);
-    } else {
-        *info = (quire_page_info){
-            .page = number,
-            .dedicated = page->dedicated,
-            .mappable = page->native.host != NULL,
-            .size = page->native.native.size,
-            .address = page->native.native.address,
-            .live_bytes = page->live_bytes,
-            .free_bytes = page->native.native.size - page->live_bytes,
-            .allocation_count = page->allocation_count,
-            .peak_live_bytes = page->peak_live_bytes,
-        };
-        if (!page->dedicated && memory->space->fit->most_regions == 1)
-            info->largest_free = memory->space->fit->largest_free(memory->space);
-        else if (!page->dedicated)
-            qi_space_walk_region(memory->space, page->region, find_largest, &info->largest_free);
-    }
-    qi_lock_release(&memory->lock);
-    return result;
+    const qi_page *page = qi_page_acquire(memory, number);
+    if (!page)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the memory has no page %u", number);
+    *info = (quire_page_info){
+        .page = number,
+        .dedicated = page->dedicated,
+        .mappable = page->native.host != NULL,
+        .size = page->native.native.size,
+        .address = page->native.native.address,
+        .live_bytes = page->live_bytes,
+        .free_bytes = page->native.native.size - page->live_bytes,
+        .allocation_count = page->allocation_count,
+        .peak_live_bytes = page->peak_live_bytes,
+    };
+    quire_space *space = page->shard->space;
+    if (!page->dedicated && space->fit->most_regions == 1)
+        info->largest_free = space->fit->largest_free(space);
+    else if (!page->dedicated)
+        qi_space_walk_region(space, page->region, find_largest, &info->largest_free);
+    qi_lock_release(&page->shard->lock);
+    return QUIRE_SUCCESS;
 }
 
 /* ---- check -------------------------------------------------------------------------------- */
@@ -120,16 +155,18 @@ static quire_result damaged(const quire_memory *memory, const char *what, uint64
 static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory_stats *seen)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    const qi_page *page = qi_page_at(&memory->pages, record->page);
-    if (!page || page->phase != QI_PAGE_LIVE || page->dedicated != record->dedicated)
+    const qi_page *page = record->page;
+    uint32_t number = 0;
+    if (!qi_table_find(&memory->pages.records, page, &number) || page->phase != QI_PAGE_LIVE ||
+        (page->dedicated && record->range.id))
         return damaged(memory, "an allocation names a page that is not there", slot);
     if (!qi_range_fits(record->offset, record->size, page->native.native.size))
         return damaged(memory, "an allocation reaches beyond its page", slot);
-    if (record->dedicated && page->slot != slot)
+    if (page->dedicated && page->slot != slot)
         return damaged(memory, "a dedicated page names another allocation", slot);
-    if (!record->dedicated) {
+    if (!page->dedicated) {
         quire_placement at;
-        if (quire_space_get(memory->space, record->range, &at) || at.user != slot ||
+        if (quire_space_get(page->shard->space, record->range, &at) || at.user != slot ||
             at.offset + page->skipped + qi_checked_front(record) != record->offset ||
             at.size != qi_checked_front(record) + record->size + qi_checked_behind(record) ||
             at.region != page->region)
@@ -142,73 +179,108 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
 }
 
 /* Whether the region of a shared page leads back to it. */
-static bool region_agrees(const qi_pages *pages, const qi_page *page)
+static bool region_agrees(const qi_page *page)
 {
-    const uint32_t *number =
-        page->region < QI_SLOT_COUNT ? qi_table_get(&pages->by_region, page->region) : NULL;
-    return page->dedicated || (number && *number == page->number);
+    if (page->dedicated)
+        return true;
+    qi_page *const *there =
+        page->region < QI_SLOT_COUNT ? qi_table_get(&page->shard->by_region, page->region) : NULL;
+    return there && *there == page;
 }
 
 static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
 {
-    uint64_t live = 0, count = 0, shared = 0;
+    const qi_pages *pages = &memory->pages;
+    uint64_t live = 0, count = 0, shared = 0, ranges = 0;
     uint32_t in_use = 0;
-    for (uint32_t i = 0; i < memory->pages.top; i++) {
-        const qi_page *page = qi_page_at(&memory->pages, i);
+    for (uint32_t i = 0; i < pages->top; i++) {
+        const qi_page *page = qi_page_at(pages, i);
         in_use += page->phase != QI_PAGE_NONE;
-        if (page->phase != QI_PAGE_LIVE)
+        if (page->phase != QI_PAGE_LIVE && page->phase != QI_PAGE_MOVING)
             continue;
-        if (!region_agrees(&memory->pages, page))
-            return damaged(memory, "a page and its region disagree", i);
         seen->page_count++;
         seen->reserved_bytes += page->native.native.size;
+        if (page->phase == QI_PAGE_MOVING)
+            continue;
+        if (!region_agrees(page))
+            return damaged(memory, "a page and its region disagree", i);
         seen->empty_bytes += page->allocation_count ? 0 : page->native.native.size;
         live += page->live_bytes;
         count += page->allocation_count;
         shared += page->dedicated ? 0 : page->allocation_count;
     }
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        ranges += memory->shards[i].space->live_count;
     if (live != seen->live_bytes || count != seen->allocation_count)
         return damaged(memory, "the pages' live figures are not the sum of the allocations", count);
-    if (shared != memory->space->live_count)
+    if (shared != ranges)
         return damaged(memory, "the space holds ranges that no allocation has", shared);
-    if (in_use != memory->pages.in_use)
+    if (in_use != pages->in_use)
         return damaged(memory, "the count of page numbers is not that of the pages", in_use);
     return QUIRE_SUCCESS;
 }
 
+/* What shards and pages say that there is. */
+static quire_memory_stats kept_figures(const quire_memory *memory, uint32_t *slots)
+{
+    quire_memory_stats kept = {0};
+    quire_space_stats unused = {0};
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        add_shard(&kept, &unused, &memory->shards[i]);
+        *slots += memory->shards[i].queue.used;
+    }
+    add_pages(&kept, &memory->pages.stats);
+    return kept;
+}
+
+static quire_result compare_figures(const quire_memory *memory, const quire_memory_stats *seen,
+                                    uint32_t seen_slots)
+{
+    uint32_t slots = 0;
+    const quire_memory_stats kept = kept_figures(memory, &slots);
+    if (seen_slots != slots)
+        return damaged(memory, "the count of slots is not that of the allocations", seen_slots);
+    if (seen->allocation_count != kept.allocation_count || seen->live_bytes != kept.live_bytes ||
+        seen->requested_bytes != kept.requested_bytes)
+        return damaged(memory, "the live figures are not the sum of the allocations",
+                       seen->allocation_count);
+    if (seen->page_count != kept.page_count || seen->reserved_bytes != kept.reserved_bytes ||
+        seen->empty_bytes != kept.empty_bytes)
+        return damaged(memory, "the page figures are not the sum of the pages", seen->page_count);
+    if (qi_account_used(&memory->account) < seen->reserved_bytes)
+        return damaged(memory, "the memory's account is less than its pages", seen->reserved_bytes);
+    if (!qi_names_agree(memory))
+        return damaged(memory, "the accounts of names are not the sums of the allocations",
+                       seen->allocation_count);
+    return QUIRE_SUCCESS;
+}
+
+/* With every lock of the memory. */
 static quire_result check_locked(quire_memory *memory)
 {
     quire_memory_stats seen = {0};
-    const quire_memory_stats *kept = &memory->stats;
-    quire_result result = quire_space_check(memory->space);
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < memory->slots.top && !result; i++)
+    quire_result result = QUIRE_SUCCESS;
+    uint32_t used = 0, top = qi_slots_top(&memory->slots);
+    for (uint32_t i = 0; i < memory->shard_count && !result; i++)
+        result = quire_space_check(memory->shards[i].space);
+    for (uint32_t i = 0; i < top && !result; i++)
         if (qi_slot_phase(&memory->slots, i) != QI_PHASE_FREE) {
             result = check_slot(memory, i, &seen);
             used++;
         }
     if (!result)
         result = check_pages(memory, &seen);
-    if (result)
-        return result;
-    if (used != memory->slots.used)
-        return damaged(memory, "the count of slots is not that of the allocations", used);
-    if (seen.allocation_count != kept->allocation_count || seen.live_bytes != kept->live_bytes ||
-        seen.requested_bytes != kept->requested_bytes)
-        return damaged(memory, "the live figures are not the sum of the allocations",
-                       seen.allocation_count);
-    if (seen.page_count != kept->page_count || seen.reserved_bytes != kept->reserved_bytes ||
-        seen.empty_bytes != kept->empty_bytes)
-        return damaged(memory, "the page figures are not the sum of the pages", seen.page_count);
-    return QUIRE_SUCCESS;
+    return result ? result : compare_figures(memory, &seen, used);
 }
 
 quire_result quire_memory_check(quire_memory *memory)
 {
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_check: memory is null");
-    qi_lock_acquire(&memory->lock);
+    qi_shards_acquire(memory);
+    qi_lock_acquire(&memory->pages.lock);
     quire_result result = check_locked(memory);
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->pages.lock);
+    qi_shards_release(memory);
     return result ? result : qi_checked_check(memory);
 }

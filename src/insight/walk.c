@@ -92,12 +92,15 @@ static void take_picture(picture *p)
 {
     p->item_count = p->name_bytes = 0;
     if (!p->page->dedicated) {
-        qi_space_walk_region(p->memory->space, p->page->region, add_range, p);
+        qi_space_walk_region(p->page->shard->space, p->page->region, add_range, p);
         return;
     }
-    const qi_slot *record = qi_memory_slot(p->memory, p->page->slot);
-    add_allocation(p, p->page->slot);
-    uint64_t end = record->offset + record->size + qi_checked_behind(record);
+    uint64_t end = 0;
+    if (p->page->allocation_count) {
+        const qi_slot *record = qi_memory_slot(p->memory, p->page->slot);
+        add_allocation(p, p->page->slot);
+        end = record->offset + record->size + qi_checked_behind(record);
+    }
     add_free(p, end, p->page->native.native.size - end);
 }
 
@@ -130,12 +133,12 @@ static quire_result make_room(picture *p)
 static quire_result picture_page(picture *p, uint32_t number, bool *live)
 {
     for (;;) {
-        qi_lock_acquire(&p->memory->lock);
-        p->page = qi_page_at(&p->memory->pages, number);
-        *live = p->page && p->page->phase == QI_PAGE_LIVE;
-        if (*live)
+        p->page = qi_page_acquire(p->memory, number);
+        *live = p->page != NULL;
+        if (*live) {
             take_picture(p);
-        qi_lock_release(&p->memory->lock);
+            qi_lock_release(&p->page->shard->lock);
+        }
         if (!*live || (p->item_count <= p->item_room && p->name_bytes <= p->name_room))
             return QUIRE_SUCCESS;
         quire_result result = make_room(p);
@@ -160,9 +163,9 @@ static bool hand_out(const picture *p, bool (*visit)(void *, const quire_item *)
 /* Page numbers below this may be in use now. */
 static uint32_t page_limit(quire_memory *memory)
 {
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->pages.lock);
     uint32_t top = memory->pages.top;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->pages.lock);
     return top;
 }
 
@@ -220,40 +223,55 @@ static search find_slot(quire_memory *memory, const qi_page *page, uint64_t offs
 {
     search s = {.offset = offset - page->skipped};
     if (!page->dedicated) {
-        qi_space_walk_region(memory->space, page->region, look_at, &s);
-        s.found = s.found && qi_checked_owns(qi_memory_slot(memory, s.slot), offset);
+        qi_space_walk_region(page->shard->space, page->region, look_at, &s);
+        s.found = s.found && qi_checked_owns(memory, s.slot, offset);
         return s;
     }
+    if (!page->allocation_count)
+        return s;
     const qi_slot *record = qi_memory_slot(memory, page->slot);
     s.slot = page->slot;
     s.found = offset >= record->offset && offset - record->offset < record->size;
     return s;
 }
 
-static bool find_owner_locked(quire_memory *memory, uint64_t address, quire_owner *owner)
+/* The live page an address lies in, with its shard's lock taken; NULL, and no lock: none. */
+static qi_page *acquire_page_at(quire_memory *memory, uint64_t address, uint64_t *offset)
 {
-    for (uint32_t i = 0; i < memory->pages.top; i++) {
-        const qi_page *page = qi_page_at(&memory->pages, i);
-        uint64_t offset = 0;
-        if (!holds(page, address, &offset))
-            continue;
-        search s = find_slot(memory, page, offset);
-        *owner = (quire_owner){.page = i, .is_free = !s.found, .page_offset = offset};
-        if (s.found) {
-            owner->allocation = qi_slot_public_handle(&memory->slots, s.slot);
-            owner->offset = offset - qi_memory_slot(memory, s.slot)->offset;
+    qi_pages *pages = &memory->pages;
+    qi_page *page;
+    do {
+        uint32_t number = 0;
+        qi_lock_acquire(&pages->lock);
+        while (number < pages->top && !holds(qi_page_at(pages, number), address, offset))
+            number++;
+        bool is_there = number < pages->top;
+        qi_lock_release(&pages->lock);
+        if (!is_there)
+            return NULL;
+        page = qi_page_acquire(memory, number);
+        if (page && !holds(page, address, offset)) { /* another page has the number meanwhile */
+            qi_lock_release(&page->shard->lock);
+            page = NULL;
         }
-        return true;
-    }
-    return false;
+    } while (!page);
+    return page;
 }
 
 static bool find_owner(quire_memory *memory, uint64_t address, quire_owner *owner)
 {
-    qi_lock_acquire(&memory->lock);
-    bool found = find_owner_locked(memory, address, owner);
-    qi_lock_release(&memory->lock);
-    return found;
+    uint64_t offset = 0;
+    const qi_page *page = acquire_page_at(memory, address, &offset);
+    if (!page)
+        return false;
+    search s = find_slot(memory, page, offset);
+    *owner = (quire_owner){.page = page->number, .is_free = !s.found, .page_offset = offset};
+    if (s.found) {
+        owner->allocation = qi_slot_public_handle(&memory->slots, s.slot);
+        owner->offset = offset - qi_memory_slot(memory, s.slot)->offset;
+    }
+    qi_lock_release(&page->shard->lock);
+    return true;
 }
 
 static quire_result refuse_address(uint64_t address)

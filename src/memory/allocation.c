@@ -8,24 +8,6 @@
 #include "src/base/result.h"
 #include "src/memory/place.h"
 
-static quire_result wish_from(const quire_memory *memory, const quire_allocation_options *options,
-                              qi_wish *wish)
-{
-    quire_result result = qi_check_reserved(options, "quire_allocation_options");
-    if (result)
-        return result;
-    *wish = (qi_wish){
-        .size = options->size,
-        .alignment = options->alignment ? options->alignment : 1,
-        .name = options->name,
-        .user_data = options->user_data,
-        .zero = options->zero,
-        .dedicated = options->dedicated,
-        .host_access = options->host_read || options->host_write,
-    };
-    return qi_wish_check(memory, wish);
-}
-
 /* ---- public calls ------------------------------------------------------------------------- */
 
 static quire_result reserve(quire_memory *memory, const quire_allocation_options *options,
@@ -38,13 +20,13 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
                        "quire_allocate: memory, options or allocation is null");
     qi_wish wish;
     uint32_t slot = 0;
-    quire_result result = wish_from(memory, options, &wish);
+    quire_result result = qi_wish_from(memory, options, &wish);
     if (!result)
         result = qi_place(memory, &wish, &slot);
     if (result)
         return result;
-    *allocation = qi_slot_handle(&memory->slots, slot);
-    qi_slot_publish(&memory->slots, slot, commit ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
+    *allocation =
+        qi_slot_hand_out(&memory->slots, slot, commit ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
     return QUIRE_SUCCESS;
 }
 
@@ -71,13 +53,7 @@ static quire_result leave(quire_memory *memory, quire_allocation allocation, int
         return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_slot_leave(&memory->slots, allocation, accept, &slot);
-    if (!result) {
-        bool is_harmed = qi_checked_is_harmed(memory, slot);
-        qi_place_release(memory, slot);
-        if (is_harmed)
-            result = QUIRE_ERROR_CORRUPTED;
-    }
-    return result;
+    return result ? result : qi_place_release(memory, slot);
 }
 
 quire_result quire_abort(quire_memory *memory, quire_allocation allocation)
@@ -96,8 +72,8 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
     const qi_page *page = qi_memory_page(memory, slot);
     uint64_t base = page->native.native.address;
     *info = (quire_allocation_info){
-        .page = record->page,
-        .dedicated = record->dedicated,
+        .page = page->number,
+        .dedicated = page->dedicated,
         .committed = qi_slot_phase(&memory->slots, slot) == QI_PHASE_LIVE,
         .offset = record->offset,
         .left_padding = record->left_padding,
@@ -106,11 +82,11 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
         .address = base ? base + record->offset : 0,
         .map_count = qi_slot_map_count(&memory->slots, slot),
     };
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     info->user_data = record->user_data;
     info->object = record->extra ? record->extra->object : QUIRE_OBJECT_NONE;
     info->native = record->extra ? record->extra->native : 0;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
 }
 
 enum { ACCEPT_ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
@@ -144,20 +120,18 @@ quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation al
     quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
     if (result)
         return result;
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     const qi_extra *extra = qi_memory_slot(memory, slot)->extra;
     if (extra && extra->name)
         snprintf(name, size, "%s", extra->name);
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;
 }
 
-/* Puts the name of `made` (NULL: none) into a slot; returns what is left over. */
-static qi_extra *exchange_name(quire_memory *memory, uint32_t slot, qi_extra *made)
+/* With the lock: puts the name of `made` (NULL: none) into a slot; returns what is left over. */
+static qi_extra *exchange_name(quire_memory *memory, qi_slot *record, qi_extra *made)
 {
-    qi_lock_acquire(&memory->lock);
-    qi_slot *record = qi_memory_slot(memory, slot);
     qi_extra *kept = record->extra;
     if (!kept) {
         record->extra = made;
@@ -173,8 +147,22 @@ static qi_extra *exchange_name(quire_memory *memory, uint32_t slot, qi_extra *ma
         qi_host_release_text(&memory->host, kept->name);
         kept->name = NULL;
     }
-    qi_lock_release(&memory->lock);
     return made;
+}
+
+/* The same within the limits of names; `made` is used up in any case. */
+static quire_result rename_slot(quire_memory *memory, uint32_t slot, qi_extra *made)
+{
+    qi_slot *record = qi_memory_slot(memory, slot);
+    qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;
+    qi_lock_acquire(lock);
+    const char *old = record->extra ? record->extra->name : NULL;
+    quire_result result = qi_names_replace(&memory->names, old, made ? made->name : NULL, record);
+    if (!result)
+        made = exchange_name(memory, record, made);
+    qi_lock_release(lock);
+    qi_extra_release(memory, made);
+    return result;
 }
 
 quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation allocation,
@@ -192,7 +180,7 @@ quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation al
     qi_extra *made = NULL;
     result = qi_extra_make(memory, name, QUIRE_OBJECT_NONE, &made);
     if (!result)
-        qi_extra_release(memory, exchange_name(memory, slot, made));
+        result = rename_slot(memory, slot, made);
     qi_slot_unpin(&memory->slots, slot);
     return result;
 }
@@ -206,9 +194,9 @@ quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocati
     quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     qi_memory_slot(memory, slot)->user_data = user_data;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;
 }

@@ -18,6 +18,11 @@
  */
 static const uint64_t LEAST_ALIGNMENT = 16;
 
+void qi_checked_init(quire_memory *memory)
+{
+    qi_lock_init(&memory->checked.lock, "quarantine", QI_RANK_QUARANTINE);
+}
+
 bool qi_checked_is_on(const quire_memory *memory)
 {
     return memory->flags & QUIRE_HOST_VISIBLE ||
@@ -74,21 +79,31 @@ static uint64_t size_without(const quire_memory *memory, uint64_t held, bool ded
     return overflows ? held : size;
 }
 
-void qi_checked_mark(const quire_memory *memory, qi_slot *record, const qi_wish *wish,
+static uint64_t held_of(const qi_wish *wish)
+{
+    return wish->held > wish->size ? wish->held : wish->size;
+}
+
+uint64_t qi_checked_size_without(const quire_memory *memory, const qi_wish *wish, uint64_t size)
+{
+    return qi_checked_is_on(memory) ? size_without(memory, held_of(wish), true) : size;
+}
+
+void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_wish *wish,
                      uint64_t alignment)
 {
+    qi_slot *record = qi_memory_slot(memory, slot);
     qi_watch *watch = &record->watch;
     *watch = (qi_watch){.tail = record->size, .end = record->size};
     if (!qi_checked_is_on(memory))
         return;
-    uint64_t held = wish->held > wish->size ? wish->held : wish->size;
-    uint64_t front = front_of(alignment);
+    uint64_t held = held_of(wish), front = front_of(alignment);
     watch->front = (uint32_t)front;
     watch->tail = held + memory->policy.extra_padding; /* which the caller asked for, too */
     watch->end = record->size - front;
     record->offset += front;
     record->left_padding += front;
-    record->size = size_without(memory, held, record->dedicated);
+    record->size = size_without(memory, held, record->page->dedicated);
 }
 
 uint64_t qi_checked_front(const qi_slot *record)
@@ -106,23 +121,24 @@ uint64_t qi_checked_usable(const qi_slot *record, uint64_t size)
     return size < record->watch.tail ? size : record->watch.tail;
 }
 
-bool qi_checked_owns(const qi_slot *record, uint64_t offset)
+bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset)
 {
-    return !record->watch.is_held && offset >= record->offset &&
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    return !qi_checked_is_held(memory, slot) && offset >= record->offset &&
            offset - record->offset < record->size;
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-/* Without the lock: (re)writes the zones of a slot; whether they are there. */
+/* Without a lock: (re)writes the zones of a slot; whether they are there. */
 static bool put_zones(quire_memory *memory, uint32_t slot)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
     const qi_watch *watch = &record->watch;
     const qi_page *page = qi_memory_page(memory, slot);
     uint64_t offset = record->offset;
-    qi_stretch front = {offset - watch->front, offset};
-    qi_stretch behind = {offset + watch->tail, offset + watch->end};
+    qi_span front = {offset - watch->front, offset};
+    qi_span behind = {offset + watch->tail, offset + watch->end};
     bool are_there = qi_pattern_put(memory, page, front, QI_ZONE) &&
                      qi_pattern_put(memory, page, behind, QI_ZONE);
     qi_pattern_shut(page, front);
@@ -134,7 +150,7 @@ void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
     const qi_page *page = qi_memory_page(memory, slot);
-    qi_stretch own = {record->offset, record->offset + record->watch.tail};
+    qi_span own = {record->offset, record->offset + record->watch.tail};
     qi_pattern_open(page, own);
     if (!qi_checked_is_on(memory))
         return;
@@ -145,28 +161,27 @@ void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
 
 void qi_checked_page_made(const qi_page *page)
 {
-    qi_pattern_shut(page, (qi_stretch){0, page->native.native.size});
+    qi_pattern_shut(page, (qi_span){0, page->native.native.size});
 }
 
 void qi_checked_page_leaving(const qi_page *page)
 {
-    qi_pattern_open(page, (qi_stretch){0, page->native.native.size});
+    qi_pattern_open(page, (qi_span){0, page->native.native.size});
 }
 
 /* ---- verifying ---------------------------------------------------------------------------- */
 
-/* A check may be reading the zones of a slot that is being freed: they stay until it is done. */
-static void await_reader(quire_memory *memory, uint32_t slot)
+void qi_checked_await_reader(quire_memory *memory, uint32_t slot)
 {
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     while (memory->checked.reading == slot + 1)
-        qi_lock_wait(&memory->lock);
-    qi_lock_release(&memory->lock);
+        qi_lock_wait(&memory->checked.lock, NULL);
+    qi_lock_release(&memory->checked.lock);
 }
 
 bool qi_checked_is_harmed(quire_memory *memory, uint32_t slot)
 {
-    await_reader(memory, slot);
+    qi_checked_await_reader(memory, slot);
     qi_harm harm;
     if (!qi_harm_find(memory, slot, &harm))
         return false;
@@ -180,25 +195,25 @@ bool qi_checked_is_harmed(quire_memory *memory, uint32_t slot)
 /* Whether a slot is to be looked at; its range stays until end_reading, whoever frees it. */
 static bool begin_reading(quire_memory *memory, uint32_t slot, bool *is_above)
 {
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     while (memory->checked.reading) /* another thread checks, too */
-        qi_lock_wait(&memory->lock);
-    *is_above = slot >= memory->slots.top;
+        qi_lock_wait(&memory->checked.lock, NULL);
+    *is_above = slot >= qi_slots_top(&memory->slots);
     qi_phase phase = *is_above ? QI_PHASE_FREE : qi_slot_phase(&memory->slots, slot);
     bool is_read = (phase == QI_PHASE_LIVE || phase == QI_PHASE_RESERVED) &&
                    qi_memory_slot(memory, slot)->watch.is_written;
     if (is_read)
         memory->checked.reading = slot + 1;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->checked.lock);
     return is_read;
 }
 
 static void end_reading(quire_memory *memory)
 {
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     memory->checked.reading = 0;
-    qi_lock_wake_all(&memory->lock);
-    qi_lock_release(&memory->lock);
+    qi_lock_wake_all(&memory->checked.lock);
+    qi_lock_release(&memory->checked.lock);
 }
 
 /* All zones of live allocations; the first sentence goes into `text`. */

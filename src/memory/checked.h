@@ -19,12 +19,17 @@
 #define QUIRE_SRC_MEMORY_CHECKED_H
 
 #include "quire/insight.h"
+#include "src/base/lock.h"
 
 struct qi_page;
+struct qi_shard;
 struct qi_slot;
 struct qi_wish;
 
 #ifdef QUIRE_CHECKED
+
+/* Nothing is done without a look at what is watched: no usual case, no group of a batch. */
+enum { QI_IS_CHECKED = 1 };
 
 /* Bytes of a red zone: a cache line. */
 #define QI_ZONE_SIZE UINT64_C(64)
@@ -40,18 +45,21 @@ enum { QI_HARM_TEXT = 512 };
 
 /* Of a slot. */
 typedef struct qi_watch {
+    char *name;      /* in quarantine: what it was called, no longer counted */
     uint64_t tail;   /* bytes from offset on that are the caller's; the zone behind begins there */
     uint64_t end;    /* bytes from offset on to the end of the range */
     uint32_t front;  /* bytes of the zone in front, 0 where there is none */
     bool is_written; /* the zones are in place; set by the thread that makes the allocation */
-    bool is_held;    /* in quarantine; under the memory's lock */
+    bool is_held;    /* in quarantine; under its lock */
 } qi_watch;
 
-/* Of a memory; under its lock. {0} is a good start. */
+/* Of a memory: one for all its shards. */
 typedef struct qi_checked {
+    qi_lock lock; /* of all that follows; taken last but for those of pages, slots and backend */
     uint32_t ring[QI_QUARANTINE_COUNT]; /* slots in the order of their frees */
     uint32_t first, count;
-    uint32_t leaving; /* slots taken out of the ring and looked at just now */
+    uint32_t leaving;   /* slots taken out of the ring and looked at just now */
+    uint32_t shortages; /* allocations on their last attempt: nothing comes in meanwhile */
     uint64_t held_bytes, held_requested, held_count; /* of all slots with is_held */
     uint32_t reading;        /* 1 + the slot whose zones quire_memory_check reads; 0: none */
     bool is_harmed;          /* since the last check, by a write after a free: */
@@ -60,6 +68,9 @@ typedef struct qi_checked {
 
 /* Whether the bytes of this memory can be written and read, so that it is watched. */
 bool qi_checked_is_on(const quire_memory *memory);
+
+/* Before anything else. */
+void qi_checked_init(quire_memory *memory);
 
 /* Without a lock, once: a warning where it is not. */
 void qi_checked_tell(const quire_memory *memory);
@@ -71,8 +82,12 @@ uint64_t qi_checked_most_added(const quire_memory *memory);
 QUIRE_MUST_USE bool qi_checked_grow_overflows(const quire_memory *memory, uint64_t *alignment,
                                               uint64_t *size);
 
-/* With the lock: sets the record of a placed range apart into zones and the caller's bytes. */
-void qi_checked_mark(const quire_memory *memory, struct qi_slot *record, const struct qi_wish *wish,
+/* What a request of `size`, red zones included, holds without them. */
+uint64_t qi_checked_size_without(const quire_memory *memory, const struct qi_wish *wish,
+                                 uint64_t size);
+
+/* With the shard's lock: parts the record of a placed range into zones and the caller's bytes. */
+void qi_checked_mark(const quire_memory *memory, uint32_t slot, const struct qi_wish *wish,
                      uint64_t alignment);
 
 /* Bytes of the zones of a placed range, and bytes that may be filled of one of `size`. */
@@ -80,39 +95,56 @@ uint64_t qi_checked_front(const struct qi_slot *record);
 uint64_t qi_checked_behind(const struct qi_slot *record);
 uint64_t qi_checked_usable(const struct qi_slot *record, uint64_t size);
 
-/* Without the lock: writes zones and, unless it will be zeroed, the pattern of fresh memory. */
+/* Without a lock: writes zones and, unless it will be zeroed, the pattern of fresh memory. */
 void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero);
 
+/* Without a lock: a check may be reading the zones of a slot that goes; returns when it is done. */
+void qi_checked_await_reader(quire_memory *memory, uint32_t slot);
+
 /*
- * Without the lock, for a slot being freed: whether its zones were written to, which is told to the
+ * Without a lock, for a slot being freed: whether its zones were written to, which is told to the
  * log then and is the thread's last error, CORRUPTED.
  */
 bool qi_checked_is_harmed(quire_memory *memory, uint32_t slot);
 
-/* Without the lock: takes a slot being freed into quarantine. False: give it back at once. */
+/*
+ * Without a lock: fills a slot being freed and takes it into quarantine. False: give it back at
+ * once.
+ */
 bool qi_checked_hold(quire_memory *memory, uint32_t slot);
 
-/* With the lock: the slot is given back, in quarantine or not. */
+/* With the shard's lock: the slot is given back, in quarantine or not. */
 void qi_checked_forget(quire_memory *memory, struct qi_slot *record);
 
 /*
- * Empties the quarantine, also of what other threads are just taking out. The first without the
- * lock; the second with it, given up meanwhile: whether it is worth looking for room again.
+ * Empties the quarantine, also of what other threads are just taking out, and the inboxes that this
+ * goes through. The first without a lock; the second with the shard's, given up meanwhile: whether
+ * it is worth looking for room again.
  */
 void qi_checked_drain(quire_memory *memory);
-bool qi_checked_make_room(quire_memory *memory);
+bool qi_checked_make_room(struct qi_shard *shard);
 
-/* With the lock: takes what is in quarantine out of figures that count it as live. */
-void qi_checked_correct(const quire_memory *memory, quire_memory_stats *stats);
+/*
+ * Without a lock: an allocation is about to be refused. Until the end the quarantine is empty, so
+ * that another attempt finds all that was freed. False: there is none, and nothing to end.
+ */
+bool qi_checked_begin_shortage(quire_memory *memory);
+void qi_checked_end_shortage(quire_memory *memory);
 
-/* With the lock: whether a slot is in quarantine; whether a byte of a page is the caller's. */
-bool qi_checked_is_held(const quire_memory *memory, uint32_t slot);
-bool qi_checked_owns(const struct qi_slot *record, uint64_t offset);
+/* With the locks of all shards: takes what is in quarantine out of figures. */
+void qi_checked_correct(quire_memory *memory, quire_memory_stats *stats);
 
-/* Without the lock: all red zones and the quarantine, for quire_memory_check. */
+/* With the shard's lock: whether a slot is in quarantine; whether a byte of its page is in use. */
+bool qi_checked_is_held(quire_memory *memory, uint32_t slot);
+bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset);
+
+/* Without a lock: all red zones and the quarantine, for quire_memory_check. */
 quire_result qi_checked_check(quire_memory *memory);
 
-/* A page is ready and nobody uses it yet; it is about to be given back. */
+/*
+ * A page is ready and nobody uses it yet; it is about to be given back. Between the two its bytes
+ * are shut unless an allocation has them: also while it is empty, or goes from shard to shard.
+ */
 void qi_checked_page_made(const struct qi_page *page);
 void qi_checked_page_leaving(const struct qi_page *page);
 
@@ -120,6 +152,13 @@ void qi_checked_page_leaving(const struct qi_page *page);
 bool qi_quarantine_check(quire_memory *memory, char harm[QI_HARM_TEXT]);
 
 #else
+
+enum { QI_IS_CHECKED = 0 };
+
+static inline void qi_checked_init(quire_memory *memory)
+{
+    (void)memory;
+}
 
 static inline bool qi_checked_is_on(const quire_memory *memory)
 {
@@ -147,11 +186,19 @@ static inline bool qi_checked_grow_overflows(const quire_memory *memory, uint64_
     return false;
 }
 
-static inline void qi_checked_mark(const quire_memory *memory, struct qi_slot *record,
+static inline uint64_t qi_checked_size_without(const quire_memory *memory,
+                                               const struct qi_wish *wish, uint64_t size)
+{
+    (void)memory;
+    (void)wish;
+    return size;
+}
+
+static inline void qi_checked_mark(const quire_memory *memory, uint32_t slot,
                                    const struct qi_wish *wish, uint64_t alignment)
 {
     (void)memory;
-    (void)record;
+    (void)slot;
     (void)wish;
     (void)alignment;
 }
@@ -181,6 +228,12 @@ static inline void qi_checked_placed(quire_memory *memory, uint32_t slot, bool z
     (void)zero;
 }
 
+static inline void qi_checked_await_reader(quire_memory *memory, uint32_t slot)
+{
+    (void)memory;
+    (void)slot;
+}
+
 static inline bool qi_checked_is_harmed(quire_memory *memory, uint32_t slot)
 {
     (void)memory;
@@ -206,28 +259,40 @@ static inline void qi_checked_drain(quire_memory *memory)
     (void)memory;
 }
 
-static inline bool qi_checked_make_room(quire_memory *memory)
+static inline bool qi_checked_make_room(struct qi_shard *shard)
+{
+    (void)shard;
+    return false;
+}
+
+static inline bool qi_checked_begin_shortage(quire_memory *memory)
 {
     (void)memory;
     return false;
 }
 
-static inline void qi_checked_correct(const quire_memory *memory, quire_memory_stats *stats)
+static inline void qi_checked_end_shortage(quire_memory *memory)
+{
+    (void)memory;
+}
+
+static inline void qi_checked_correct(quire_memory *memory, quire_memory_stats *stats)
 {
     (void)memory;
     (void)stats;
 }
 
-static inline bool qi_checked_is_held(const quire_memory *memory, uint32_t slot)
+static inline bool qi_checked_is_held(quire_memory *memory, uint32_t slot)
 {
     (void)memory;
     (void)slot;
     return false;
 }
 
-static inline bool qi_checked_owns(const struct qi_slot *record, uint64_t offset)
+static inline bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset)
 {
-    (void)record;
+    (void)memory;
+    (void)slot;
     (void)offset;
     return true;
 }

@@ -32,7 +32,7 @@ static quire_result check_table(const quire_backend *t)
     if (!t->describe || !t->page_create || !t->page_destroy)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_OBJECTS << 1) - 1;
+    const quire_backend_features known = (QUIRE_BACKEND_BUDGET << 1) - 1;
     if (t->features & ~known)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' announces features this version does not know", t->name);
@@ -50,6 +50,7 @@ static quire_result check_table(const quire_backend *t)
         {QUIRE_BACKEND_OBJECTS, "object_create, object_bind, object_destroy",
          t->object_create && t->object_bind && t->object_destroy,
          t->object_create || t->object_bind || t->object_destroy},
+        {QUIRE_BACKEND_BUDGET, "heap_budget", t->heap_budget, t->heap_budget},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         quire_result result =
@@ -170,8 +171,7 @@ static quire_result fill_in(quire_device *device, const quire_backend *table, vo
     quire_result result = check_table(&device->table);
     if (!result)
         result = describe(device);
-    if (!result)
-        result = qi_lock_init(&device->lock, "device", QI_RANK_DEVICE);
+    qi_lock_init(&device->lock, "device", QI_RANK_DEVICE);
     return result;
 }
 
@@ -246,7 +246,6 @@ quire_result quire_device_destroy(quire_device **device)
     if (ending->table.destroy)
         ending->table.destroy(ending->state);
     qi_log(&ending->log, QUIRE_LOG_INFO, "device '%s' closed", ending->info.name);
-    qi_lock_finish(&ending->lock);
     qi_host host = ending->host;
     qi_host_release(&host, ending, 1, sizeof *ending);
     return QUIRE_SUCCESS;

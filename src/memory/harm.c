@@ -18,28 +18,37 @@ bool qi_harm_find(quire_memory *memory, uint32_t slot, qi_harm *harm)
     uint64_t offset = record->offset, tail = offset + watch->tail;
     qi_difference *difference = &harm->difference;
     harm->place = QI_HARM_IN_FRONT;
-    if (qi_pattern_differs(memory, page, (qi_stretch){offset - watch->front, offset}, QI_ZONE,
+    if (qi_pattern_differs(memory, page, (qi_span){offset - watch->front, offset}, QI_ZONE,
                            !watch->is_held, difference))
         return true;
     harm->place = QI_HARM_BEHIND;
-    if (qi_pattern_differs(memory, page, (qi_stretch){tail, offset + watch->end}, QI_ZONE,
+    if (qi_pattern_differs(memory, page, (qi_span){tail, offset + watch->end}, QI_ZONE,
                            !watch->is_held, difference))
         return true;
     harm->place = QI_HARM_AFTER_FREE;
     return watch->is_held &&
-           qi_pattern_edges_differ(memory, page, (qi_stretch){offset, tail}, QI_FREED, difference);
+           qi_pattern_edges_differ(memory, page, (qi_span){offset, tail}, QI_FREED, difference);
 }
 
-/* With the lock. */
+/* What the caller knows it by, or knew. */
+static uint64_t handle_of(const qi_slots *slots, uint32_t slot)
+{
+    uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(slots, slot));
+    return qi_handle(slots->tag, qi_slot_generation(word), slot);
+}
+
+/* With the shard's lock. */
 static void print_allocation(const quire_memory *memory, uint32_t slot, char *text, size_t room)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    const char *name = record->extra && record->extra->name ? record->extra->name : "(unnamed)";
+    const char *name = record->extra ? record->extra->name : NULL;
+    if (record->watch.name)
+        name = record->watch.name;
     snprintf(text, room,
              "'%.100s' (%#" PRIx64 ", %" PRIu64 " bytes at page %u offset %" PRIu64
              ", user data %" PRIu64 ")",
-             name, qi_slot_handle(&memory->slots, slot).id, record->requested, record->page,
-             record->offset, record->user_data);
+             name ? name : "(unnamed)", handle_of(&memory->slots, slot), record->requested,
+             record->page->number, record->offset, record->user_data);
 }
 
 qi_harm_sentence qi_harm_describe(quire_memory *memory, uint32_t slot, const qi_harm *harm)
@@ -50,9 +59,10 @@ qi_harm_sentence qi_harm_describe(quire_memory *memory, uint32_t slot, const qi_
         [QI_HARM_AFTER_FREE] = "written to after its free",
     };
     char allocation[QI_HARM_TEXT / 2];
-    qi_lock_acquire(&memory->lock);
+    qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;
+    qi_lock_acquire(lock);
     print_allocation(memory, slot, allocation, sizeof allocation);
-    qi_lock_release(&memory->lock);
+    qi_lock_release(lock);
     const qi_difference *found = &harm->difference;
     int64_t at = (int64_t)(found->at - qi_memory_slot(memory, slot)->offset);
     qi_harm_sentence sentence;

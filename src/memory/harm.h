@@ -23,7 +23,7 @@ typedef struct qi_harm_sentence {
 /* The red zones of a slot, and, of one in quarantine, its bytes. The first harm found. */
 bool qi_harm_find(quire_memory *memory, uint32_t slot, qi_harm *harm);
 
-/* Names the allocation; takes the memory's lock for that. */
+/* Names the allocation; takes its shard's lock for that. */
 qi_harm_sentence qi_harm_describe(quire_memory *memory, uint32_t slot, const qi_harm *harm);
 
 /* Tells the log, or standard error where the device has no sink: harm must not go unnoticed. */

@@ -24,8 +24,13 @@ static quire_result check_options(const quire_memory_options *options)
                        "memory options: give flags or an intent, not both");
     if (options->contiguous)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED, "contiguous memories are not offered yet");
-    if (options->shards > 1)
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "%u shards: only one is offered yet",
+    if (options->shards > QI_MOST_SHARDS)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shards: most %u are allowed",
+                            options->shards, QI_MOST_SHARDS);
+    if (options->shards > 1 && options->fit == QUIRE_FIT_LINEAR)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "%u shards: the linear fit works in one page, which cannot be shared "
+                            "out",
                             options->shards);
     if (options->name && strlen(options->name) > QUIRE_LONGEST_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
@@ -81,6 +86,9 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
     memory->exportable = options->intent && options->intent->exportable;
     memory->atom = atom_of(device, memory->flags);
     memory->fit = options->fit;
+    memory->clock = options->clock;
+    memory->on_shortage = options->on_shortage;
+    memory->shard_count = options->shards ? options->shards : 1;
     memory->largest_alignment =
         options->largest_alignment ? options->largest_alignment : DEFAULT_LARGEST_ALIGNMENT;
     if (!qi_is_power_of_two(memory->largest_alignment))
@@ -95,11 +103,19 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
                             "memory kind %u is flushed in atoms of %b, but the device aligns its "
                             "pages to %b only",
                             memory->kind, memory->atom, base);
+    qi_account_set_limit(&memory->account, options->limit);
     memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
     return qi_policy_validate(&memory->policy);
 }
 
-static quire_result make_space(quire_memory *memory, const quire_memory_options *options)
+static void finish_shards(quire_memory *memory)
+{
+    for (uint32_t i = 0; memory->shards && i < memory->shard_count; i++)
+        qi_shard_finish(&memory->shards[i]);
+    qi_host_release(&memory->host, memory->shards, memory->shard_count, sizeof *memory->shards);
+}
+
+static quire_result make_shards(quire_memory *memory, const quire_memory_options *options)
 {
     quire_space_options space = {
         .fit = options->fit,
@@ -107,11 +123,17 @@ static quire_result make_space(quire_memory *memory, const quire_memory_options 
         .largest_alignment = memory->largest_alignment,
         .host_memory = &memory->host.callbacks,
     };
-    quire_result result = quire_space_create(&space, &memory->space);
-    if (result)
-        return result;
-    quire_space_stats stats;
-    result = quire_space_get_stats(memory->space, &stats);
+    memory->shards = qi_host_allocate(&memory->host, memory->shard_count, sizeof *memory->shards);
+    if (!memory->shards)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a memory's shards");
+    quire_result result = QUIRE_SUCCESS;
+    for (uint32_t i = 0; i < memory->shard_count; i++) { /* each, so that all can be finished */
+        quire_result made = qi_shard_init(&memory->shards[i], memory, i, &space);
+        result = result ? result : made;
+    }
+    quire_space_stats stats = {0};
+    if (!result)
+        result = quire_space_get_stats(memory->shards->space, &stats);
     memory->granule = stats.granule;
     return result;
 }
@@ -131,19 +153,19 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
     memory->name = qi_host_copy_text(&memory->host, options->name ? options->name : "memory");
     qi_slots_init(&memory->slots, qi_tag_take());
     qi_pages_init(&memory->pages);
+    qi_checked_init(memory);
     result = memory->name
-                 ? make_space(memory, options)
+                 ? make_shards(memory, options)
                  : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a memory's name");
-    if (!result)
-        result = qi_lock_init(&memory->lock, "memory", QI_RANK_MEMORY);
     if (result) {
-        quire_space_destroy(&memory->space);
+        finish_shards(memory);
         qi_tag_give(memory->slots.tag);
         qi_host_release_text(&memory->host, memory->name);
         host = memory->host;
         qi_host_release(&host, memory, 1, sizeof *memory);
         return result;
     }
+    memory->largest_at_once = qi_place_largest_at_once(memory);
     *out = memory;
     return QUIRE_SUCCESS;
 }
@@ -178,29 +200,33 @@ quire_result qi_refuse_null_memory(void)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-static void give_all_pages_back(quire_memory *memory)
-{
-    qi_lock_acquire(&memory->lock);
-    qi_page *leaving = qi_pages_take_all(memory);
-    qi_lock_release(&memory->lock);
-    qi_pages_destroy(memory, leaving);
-}
-
-/* Ends a memory without allocations. */
+/* Ends a memory without allocations. Nobody else uses it, so that no lock is needed. */
 static void finish(quire_memory *memory)
 {
     qi_checked_drain(memory);
-    give_all_pages_back(memory);
+    qi_pages_destroy(memory, qi_pages_take_all(memory));
     qi_device_remove_memory(memory->device, memory);
     qi_log(&memory->device->log, QUIRE_LOG_INFO, "memory '%s' ended", memory->name);
-    quire_space_destroy(&memory->space);
+    finish_shards(memory);
     qi_tag_give(memory->slots.tag);
     qi_slots_finish(&memory->slots, &memory->host);
     qi_pages_finish(&memory->pages, &memory->host);
+    qi_names_finish(&memory->names, &memory->host);
     qi_host_release_text(&memory->host, memory->name);
-    qi_lock_finish(&memory->lock);
     qi_host host = memory->host;
     qi_host_release(&host, memory, 1, sizeof *memory);
+}
+
+/* Frees what waits in inboxes and in quarantine; how many allocations are left. */
+static uint32_t count_left(quire_memory *memory)
+{
+    uint32_t used = 0;
+    qi_checked_drain(memory);
+    qi_shards_acquire(memory);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        used += memory->shards[i].queue.used;
+    qi_shards_release(memory);
+    return used;
 }
 
 /* Logs what lives and puts the first names into the text. */
@@ -208,7 +234,7 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
 {
     size_t length = 0;
     text[0] = '\0';
-    for (uint32_t i = 0; i < memory->slots.top; i++) {
+    for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++) {
         if (qi_slot_phase(&memory->slots, i) == QI_PHASE_FREE)
             continue;
         const qi_slot slot = *qi_memory_slot(memory, i); /* the sink may free it */
@@ -219,7 +245,7 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
         }
         qi_log(&memory->device->log, QUIRE_LOG_WARNING,
                "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
-               qi_bytes(slot.size).text, slot.page, (unsigned long long)slot.offset);
+               qi_bytes(slot.size).text, slot.page->number, (unsigned long long)slot.offset);
     }
 }
 
@@ -230,12 +256,12 @@ quire_result quire_memory_destroy(quire_memory **memory)
     quire_memory *ending = *memory;
     if (!ending)
         return QUIRE_SUCCESS;
-    qi_checked_drain(ending);
-    if (ending->slots.used) {
+    uint32_t left = count_left(ending);
+    if (left) {
         char names[768];
         list_allocations(ending, names, sizeof names);
         return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
-                            ending->name, ending->slots.used, names);
+                            ending->name, left, names);
     }
     *memory = NULL;
     finish(ending);
@@ -248,12 +274,10 @@ void quire_memory_destroy_all(quire_memory **memory)
         return;
     quire_memory *ending = *memory;
     *memory = NULL;
-    qi_checked_drain(ending);
-    for (uint32_t i = 0; i < ending->slots.top; i++)
-        if (qi_slot_force_leave(&ending->slots, i)) {
-            qi_checked_is_harmed(ending, i);
-            qi_place_release(ending, i);
-        }
+    count_left(ending); /* what is on its way is freed already */
+    for (uint32_t i = 0; i < qi_slots_top(&ending->slots); i++)
+        if (qi_slot_force_leave(&ending->slots, i))
+            qi_ignore(qi_place_release(ending, i)); /* harm is told */
     finish(ending);
 }
 
@@ -266,21 +290,73 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
     if (!memory || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_get_info: memory or info is null");
-    qi_lock_acquire(&memory->lock);
+    qi_shard *shard = qi_shard_mine(memory);
+    qi_lock_acquire(&shard->lock);
+    uint64_t page_size = qi_page_policy_size(shard);
+    qi_lock_release(&shard->lock);
+    qi_lock_acquire(&memory->pages.lock);
+    uint64_t page_count = memory->pages.stats.page_count;
+    qi_lock_release(&memory->pages.lock);
     *info = (quire_memory_info){
         .name = memory->name,
         .device = memory->device,
         .kind = memory->kind,
         .flags = memory->flags,
         .mappable = (memory->flags & QUIRE_HOST_VISIBLE) != 0,
-        .fit = memory->fit,
-        .page_size = qi_page_policy_size(memory),
-        .granule = memory->granule,
-        .page_count = (uint32_t)memory->stats.page_count,
         .checked = qi_checked_is_on(memory),
+        .fit = memory->fit,
+        .page_size = page_size,
+        .granule = memory->granule,
+        .page_count = (uint32_t)page_count,
+        .shards = memory->shard_count,
+        .limit = qi_atomic_load_u64(&memory->account.limit),
     };
-    qi_lock_release(&memory->lock);
     return QUIRE_SUCCESS;
+}
+
+/* ---- pages kept --------------------------------------------------------------------------- */
+
+/* With the locks of all shards: whether a page is there and empty. */
+static bool is_empty(quire_memory *memory, const qi_page *page)
+{
+    qi_lock_acquire(&memory->pages.lock);
+    bool is_live = page->phase == QI_PAGE_LIVE;
+    qi_lock_release(&memory->pages.lock);
+    return is_live && !page->allocation_count;
+}
+
+/* With the locks of all shards. */
+static uint64_t empty_bytes(const quire_memory *memory)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        bytes += memory->shards[i].empties.bytes;
+    return bytes;
+}
+
+/* With the locks of all shards: takes empty pages, the highest numbers first. */
+static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *leaving)
+{
+    uint64_t empty = empty_bytes(memory);
+    for (uint32_t i = memory->pages.top; i-- > 0 && empty > target;) {
+        qi_page *page = qi_page_at(&memory->pages, i);
+        if (!is_empty(memory, page))
+            continue;
+        empty -= page->native.native.size;
+        leaving = qi_page_take(page, leaving);
+    }
+    return leaving;
+}
+
+/* Sets how many bytes of pages stay; returns the old value, *reserved what there are now. */
+static uint64_t set_floor(quire_memory *memory, uint64_t bytes, uint64_t *reserved)
+{
+    qi_lock_acquire(&memory->pages.lock);
+    uint64_t old = memory->pages.floor;
+    memory->pages.floor = bytes;
+    *reserved = memory->pages.stats.reserved_bytes;
+    qi_lock_release(&memory->pages.lock);
+    return old;
 }
 
 quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *released)
@@ -289,14 +365,70 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
         *released = 0;
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_trim: memory is null");
+    qi_slot_queue *queues[QI_MOST_SHARDS];
+    uint64_t reserved = 0;
     qi_checked_drain(memory);
-    qi_lock_acquire(&memory->lock);
-    qi_page *leaving = qi_pages_take_empty(memory, target);
-    quire_space_trim(memory->space);
-    qi_slots_trim(&memory->slots, &memory->host);
-    qi_lock_release(&memory->lock);
+    set_floor(memory, 0, &reserved);
+    qi_shards_acquire(memory);
+    qi_page *leaving = take_highest(memory, target, NULL);
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        quire_space_trim(memory->shards[i].space);
+        queues[i] = &memory->shards[i].queue;
+    }
+    qi_slots_trim(&memory->slots, queues, memory->shard_count, &memory->host);
+    qi_shards_release(memory);
     uint64_t bytes = qi_pages_destroy(memory, leaving);
     if (released)
         *released = bytes;
+    return QUIRE_SUCCESS;
+}
+
+/* Makes one page of the policy's size, which stays empty. */
+static quire_result make_page(qi_shard *shard)
+{
+    qi_page *page = NULL;
+    qi_lock_acquire(&shard->lock);
+    quire_result result = qi_page_make(shard, 1, 1, false, &page);
+    if (!result)
+        qi_page_keep(page);
+    qi_lock_release(&shard->lock);
+    return result;
+}
+
+quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes)
+{
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_reserve: memory is null");
+    const quire_device_info *info = &memory->device->info;
+    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size, reserved = 0;
+    if (bytes > heap)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b are to be reserved: the heap of memory kind %u has %b in all",
+                            bytes, memory->kind, heap);
+    uint64_t old = set_floor(memory, bytes, &reserved);
+    for (uint32_t turn = 0; reserved < bytes; turn++) {
+        quire_result result = make_page(&memory->shards[turn % memory->shard_count]);
+        set_floor(memory, result ? old : bytes, &reserved);
+        if (result) {
+            qi_pages_give_empties(memory);
+            return result;
+        }
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* What is too much leaves, as far as it is empty. */
+quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
+{
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_limit: memory is null");
+    qi_account_set_limit(&memory->account, bytes);
+    qi_checked_drain(memory);
+    qi_shards_acquire(memory);
+    uint64_t empty = empty_bytes(memory), used = qi_account_used(&memory->account);
+    uint64_t over = bytes && used > bytes ? used - bytes : 0;
+    qi_page *leaving = take_highest(memory, empty > over ? empty - over : 0, NULL);
+    qi_shards_release(memory);
+    qi_pages_destroy(memory, leaving);
     return QUIRE_SUCCESS;
 }

@@ -1,20 +1,24 @@
 /*
- * memory.h - a memory: its pages, its space, its slots and its figures, under one lock.
+ * memory.h - a memory: its configuration, its pages and slots, and the shards that share them.
  *
- * The lock guards everything below except the slots' state words, which are atomic, and the pages'
- * native side, which does not change while an allocation in the page is pinned. It is never held
- * across a backend call, a log line or a callback. What takes long (making a page, giving one back,
- * binding, copying) is prepared under the lock, done without it, and published under it again.
+ * No lock is ever held across a backend call, a log line or a callback. What takes long (making a
+ * page, giving one back, binding, copying) is prepared under a lock, done without it, and published
+ * under it again. The slots' state words are atomic, and a page's native side does not change while
+ * an allocation in the page is pinned.
  *
- * Invariant: reserved_bytes is the sum of the live pages, live_bytes the sum of the allocations'
- * size and left padding, and empty_bytes the sum of the live pages without allocations.
+ * Invariant: reserved_bytes of the pages is the sum of the live ones; over all shards, live_bytes
+ * is the sum of the allocations' size and left padding, and the empties that of the live pages
+ * without allocations.
  */
 #ifndef QUIRE_SRC_MEMORY_MEMORY_H
 #define QUIRE_SRC_MEMORY_MEMORY_H
 
-#include "quire/insight.h"
+#include "src/base/thread.h"
 #include "src/memory/device.h"
+#include "src/memory/empties.h"
+#include "src/memory/name.h"
 #include "src/memory/page.h"
+#include "src/memory/shard.h"
 #include "src/memory/slot.h"
 
 struct quire_memory {
@@ -25,18 +29,23 @@ struct quire_memory {
     quire_memory_flags flags;
     bool exportable;
     quire_page_policy policy; /* resolved */
+    quire_clock clock;
+    quire_on_shortage on_shortage;
     uint64_t largest_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it: 1 unless mapped and not coherent */
     quire_fit fit;
     qi_host host;
     qi_calls calls;
+    qi_account account; /* bytes of its pages, from before they are made until they are gone */
 
-    qi_lock lock;
-    quire_space *space; /* the shared pages are its regions; a range's user value is its slot */
+    uint64_t largest_at_once; /* see qi_place_largest_at_once */
+
     qi_slots slots;
     qi_pages pages;
-    quire_memory_stats stats; /* the counted fields; derived ones are filled in when asked */
+    uint32_t shard_count;
+    qi_shard *shards;
+    qi_names names; /* the limits of names */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif
@@ -51,10 +60,22 @@ static inline qi_slot *qi_memory_slot(const quire_memory *memory, uint32_t slot)
     return qi_slot_at(&memory->slots, slot);
 }
 
-/* The page of such a slot. */
+/* The page of such a slot, and its shard. */
 static inline qi_page *qi_memory_page(const quire_memory *memory, uint32_t slot)
 {
-    return qi_page_of_allocation(&memory->pages, qi_memory_slot(memory, slot)->page);
+    return qi_memory_slot(memory, slot)->page;
+}
+
+static inline qi_shard *qi_shard_of_slot(const quire_memory *memory, uint32_t slot)
+{
+    return qi_memory_page(memory, slot)->shard;
+}
+
+/* The shard the calling thread works in. */
+static inline qi_shard *qi_shard_mine(quire_memory *memory)
+{
+    uint32_t count = memory->shard_count;
+    return &memory->shards[count == 1 ? 0 : qi_thread_number() % count];
 }
 
 #endif

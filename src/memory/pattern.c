@@ -30,16 +30,16 @@ static bool can_be_shut(const qi_page *page)
     return page->native.host && page->native.native.size <= LARGEST_SHUT;
 }
 
-void qi_pattern_open(const qi_page *page, qi_stretch stretch)
+void qi_pattern_open(const qi_page *page, qi_span span)
 {
     if (can_be_shut(page))
-        qi_unpoison(host_at(page, stretch.begin), stretch.end - stretch.begin);
+        qi_unpoison(host_at(page, span.begin), span.end - span.begin);
 }
 
-void qi_pattern_shut(const qi_page *page, qi_stretch stretch)
+void qi_pattern_shut(const qi_page *page, qi_span span)
 {
     if (can_be_shut(page))
-        qi_poison(host_at(page, stretch.begin), stretch.end - stretch.begin);
+        qi_poison(host_at(page, span.begin), span.end - span.begin);
 }
 
 /* ---- filling ------------------------------------------------------------------------------ */
@@ -50,42 +50,41 @@ static bool is_coherent(const quire_memory *memory)
 }
 
 /* Rounded outwards to atoms: ranges begin and end at whole ones. */
-static quire_result flush(quire_memory *memory, const qi_page *page, qi_stretch stretch)
+static quire_result flush(quire_memory *memory, const qi_page *page, qi_span span)
 {
     if (is_coherent(memory))
         return QUIRE_SUCCESS;
-    uint64_t start = qi_align_down(stretch.begin, memory->atom);
-    uint64_t end = stretch.end + qi_padding(stretch.end, memory->atom);
+    uint64_t start = qi_align_down(span.begin, memory->atom);
+    uint64_t end = span.end + qi_padding(span.end, memory->atom);
     return qi_device_flush(memory->device, &memory->calls, &page->native, start, end - start);
 }
 
-static quire_result copy_in(quire_memory *memory, const qi_page *page, qi_stretch stretch,
+static quire_result copy_in(quire_memory *memory, const qi_page *page, qi_span span,
                             unsigned char byte)
 {
     unsigned char chunk[CHUNK];
     memset(chunk, byte, sizeof chunk);
     quire_result result = QUIRE_SUCCESS;
-    for (uint64_t at = stretch.begin; at < stretch.end && !result; at += CHUNK) {
-        uint64_t left = stretch.end - at;
+    for (uint64_t at = span.begin; at < span.end && !result; at += CHUNK) {
+        uint64_t left = span.end - at;
         result = qi_device_copy_to_page(memory->device, &memory->calls, &page->native, at, chunk,
                                         left < CHUNK ? left : CHUNK);
     }
     return result;
 }
 
-bool qi_pattern_put(quire_memory *memory, const qi_page *page, qi_stretch stretch,
-                    unsigned char byte)
+bool qi_pattern_put(quire_memory *memory, const qi_page *page, qi_span span, unsigned char byte)
 {
-    if (stretch.begin == stretch.end)
+    if (span.begin == span.end)
         return true;
     qi_error before = qi_error_save();
     quire_result result;
     if (page->native.host) {
-        qi_pattern_open(page, stretch);
-        memset(host_at(page, stretch.begin), byte, stretch.end - stretch.begin);
-        result = flush(memory, page, stretch);
+        qi_pattern_open(page, span);
+        memset(host_at(page, span.begin), byte, span.end - span.begin);
+        result = flush(memory, page, span);
     } else {
-        result = copy_in(memory, page, stretch, byte);
+        result = copy_in(memory, page, span, byte);
     }
     if (result)
         qi_error_restore(&before);
@@ -109,13 +108,13 @@ static void compare(const unsigned char *bytes, uint64_t size, uint64_t at, unsi
     }
 }
 
-static quire_result invalidate(quire_memory *memory, const qi_page *page, qi_stretch stretch,
+static quire_result invalidate(quire_memory *memory, const qi_page *page, qi_span span,
                                bool beside_live)
 {
     if (is_coherent(memory))
         return QUIRE_SUCCESS;
-    uint64_t before = beside_live ? 0 : stretch.begin % memory->atom;
-    uint64_t start = stretch.begin - before, end = stretch.end;
+    uint64_t before = beside_live ? 0 : span.begin % memory->atom;
+    uint64_t start = span.begin - before, end = span.end;
     start += qi_padding(start, memory->atom);
     end += qi_padding(end, memory->atom);
     if (start == end)
@@ -123,13 +122,13 @@ static quire_result invalidate(quire_memory *memory, const qi_page *page, qi_str
     return qi_device_invalidate(memory->device, &memory->calls, &page->native, start, end - start);
 }
 
-static quire_result compare_copy(quire_memory *memory, const qi_page *page, qi_stretch stretch,
+static quire_result compare_copy(quire_memory *memory, const qi_page *page, qi_span span,
                                  unsigned char byte, qi_difference *difference)
 {
     unsigned char chunk[CHUNK];
     quire_result result = QUIRE_SUCCESS;
-    for (uint64_t at = stretch.begin; at < stretch.end && !result; at += CHUNK) {
-        uint64_t size = stretch.end - at < CHUNK ? stretch.end - at : CHUNK;
+    for (uint64_t at = span.begin; at < span.end && !result; at += CHUNK) {
+        uint64_t size = span.end - at < CHUNK ? span.end - at : CHUNK;
         result = qi_device_copy_from_page(memory->device, &memory->calls, &page->native, at, chunk,
                                           size);
         if (!result)
@@ -138,23 +137,22 @@ static quire_result compare_copy(quire_memory *memory, const qi_page *page, qi_s
     return result;
 }
 
-bool qi_pattern_differs(quire_memory *memory, const qi_page *page, qi_stretch stretch,
-                        unsigned char byte, bool beside_live, qi_difference *difference)
+bool qi_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span, unsigned char byte,
+                        bool beside_live, qi_difference *difference)
 {
     *difference = (qi_difference){0};
-    if (stretch.begin == stretch.end)
+    if (span.begin == span.end)
         return false;
     qi_error before = qi_error_save();
     quire_result result;
     if (page->native.host) {
-        result = invalidate(memory, page, stretch, beside_live);
-        qi_pattern_open(page, stretch);
+        result = invalidate(memory, page, span, beside_live);
+        qi_pattern_open(page, span);
         if (!result)
-            compare(host_at(page, stretch.begin), stretch.end - stretch.begin, stretch.begin, byte,
-                    difference);
-        qi_pattern_shut(page, stretch);
+            compare(host_at(page, span.begin), span.end - span.begin, span.begin, byte, difference);
+        qi_pattern_shut(page, span);
     } else {
-        result = compare_copy(memory, page, stretch, byte, difference);
+        result = compare_copy(memory, page, span, byte, difference);
     }
     if (result)
         qi_error_restore(&before);
@@ -163,31 +161,31 @@ bool qi_pattern_differs(quire_memory *memory, const qi_page *page, qi_stretch st
 
 /* ---- both ends ---------------------------------------------------------------------------- */
 
-/* The two ends of a stretch; where they meet the first is all of it and the second is empty. */
-static void split(qi_stretch whole, qi_stretch edges[2])
+/* The two ends of a span; where they meet the first is all of it and the second is empty. */
+static void split(qi_span whole, qi_span edges[2])
 {
     edges[0] = whole;
-    edges[1] = (qi_stretch){whole.end, whole.end};
+    edges[1] = (qi_span){whole.end, whole.end};
     if (whole.end - whole.begin <= 2 * QI_PATTERN_EDGE)
         return;
     edges[0].end = whole.begin + QI_PATTERN_EDGE;
     edges[1].begin = whole.end - QI_PATTERN_EDGE;
 }
 
-bool qi_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_stretch stretch,
+bool qi_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span span,
                           unsigned char byte)
 {
-    qi_stretch edges[2];
-    split(stretch, edges);
+    qi_span edges[2];
+    split(span, edges);
     return qi_pattern_put(memory, page, edges[0], byte) &&
            qi_pattern_put(memory, page, edges[1], byte);
 }
 
-bool qi_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_stretch stretch,
+bool qi_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,
                              unsigned char byte, qi_difference *difference)
 {
-    qi_stretch edges[2];
-    split(stretch, edges);
+    qi_span edges[2];
+    split(span, edges);
     return qi_pattern_differs(memory, page, edges[0], byte, false, difference) ||
            qi_pattern_differs(memory, page, edges[1], byte, false, difference);
 }

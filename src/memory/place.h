@@ -5,7 +5,8 @@
 #ifndef QUIRE_SRC_MEMORY_PLACE_H
 #define QUIRE_SRC_MEMORY_PLACE_H
 
-#include "src/memory/memory.h"
+#include "src/base/result.h"
+#include "src/memory/put.h"
 
 /* What to place; already checked against the public options' rules. */
 typedef struct qi_wish {
@@ -21,7 +22,52 @@ typedef struct qi_wish {
 } qi_wish;
 
 /* The checks that all options share: size, alignment, name, access. */
-QUIRE_MUST_USE quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish);
+QUIRE_MUST_USE quire_result qi_wish_check_all(const quire_memory *memory, const qi_wish *wish);
+
+QUIRE_MUST_USE static inline quire_result qi_wish_check(const quire_memory *memory,
+                                                        const qi_wish *wish)
+{
+    uint64_t mask = wish->alignment - 1; /* of 0 it is above any limit */
+    bool is_plain = wish->size && mask < memory->largest_alignment && !(wish->alignment & mask) &&
+                    !wish->name && !wish->host_access;
+    return is_plain ? QUIRE_SUCCESS : qi_wish_check_all(memory, wish);
+}
+
+/* The wish behind the options of a raw allocation, checked. */
+QUIRE_MUST_USE static inline quire_result qi_wish_from(const quire_memory *memory,
+                                                       const quire_allocation_options *options,
+                                                       qi_wish *wish)
+{
+    quire_result result = qi_check_reserved(options, "quire_allocation_options");
+    if (result)
+        return result;
+    *wish = (qi_wish){
+        .size = options->size,
+        .alignment = options->alignment ? options->alignment : 1,
+        .name = options->name,
+        .user_data = options->user_data,
+        .zero = options->zero,
+        .dedicated = options->dedicated,
+        .host_access = options->host_read || options->host_write,
+    };
+    return qi_wish_check(memory, wish);
+}
+
+/* Whether it is a raw range to which the policy adds nothing, in a shared page. */
+static inline bool qi_wish_is_usual(const quire_memory *memory, const qi_wish *wish)
+{
+    return !wish->name && !wish->object && !wish->zero && !wish->dedicated &&
+           wish->held <= wish->size && wish->size <= memory->largest_at_once;
+}
+
+/* What of a usual wish is put into a page. */
+static inline qi_load qi_load_of(const qi_wish *wish)
+{
+    return (qi_load){.size = wish->size,
+                     .alignment = wish->alignment,
+                     .requested = wish->size,
+                     .user_data = wish->user_data};
+}
 
 /*
  * Places a range; its slot is PRIVATE. With an object or a name the slot has a qi_extra.
@@ -29,14 +75,22 @@ QUIRE_MUST_USE quire_result qi_wish_check(const quire_memory *memory, const qi_w
  */
 QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot);
 
+/* Requests up to this size need nothing that the policy adds and no page of their own. */
+uint64_t qi_place_largest_at_once(const quire_memory *memory);
+
 /* Gives back a private slot: object, range and, if it was dedicated, page. */
 void qi_place_give_back(quire_memory *memory, uint32_t slot);
 
-/* The same when the caller frees it: checked builds hold the range for a while. */
-static inline void qi_place_release(quire_memory *memory, uint32_t slot)
+/*
+ * The same when the caller frees it. Checked builds hold the range for a while, and CORRUPTED tells
+ * there that somebody wrote beside it; it is freed all the same.
+ */
+static inline quire_result qi_place_release(quire_memory *memory, uint32_t slot)
 {
+    bool is_harmed = qi_checked_is_harmed(memory, slot);
     if (!qi_checked_hold(memory, slot))
         qi_place_give_back(memory, slot);
+    return is_harmed ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS;
 }
 
 /* The same for one that was never handed out: it is not counted as an allocation and a free. */

@@ -21,12 +21,21 @@ static uint64_t round_size(uint64_t size, uint64_t granularity)
                                                               : rounded;
 }
 
+/* What is no power of two stays, to be refused. */
+static uint64_t resolve_granularity(uint64_t asked, uint64_t backend)
+{
+    bool is_finer = !asked || (qi_is_power_of_two(asked) && asked < backend);
+    return is_finer ? backend : asked;
+}
+
 quire_page_policy qi_policy_resolve(const quire_page_policy *asked, const quire_device *device,
                                     uint32_t kind)
 {
     quire_page_policy policy = *asked;
     uint64_t heap = device->info.heaps[device->info.kinds[kind].heap].size;
-    uint64_t granularity = device->info.limits.page_granularity;
+    uint64_t granularity =
+        resolve_granularity(asked->page_granularity, device->info.limits.page_granularity);
+    policy.page_granularity = granularity;
     if (!policy.page_size) {
         uint64_t share = qi_align_down(heap / HEAP_FRACTION, granularity);
         policy.page_size = share < DEFAULT_PAGE_SIZE ? share : DEFAULT_PAGE_SIZE;
@@ -40,17 +49,17 @@ quire_page_policy qi_policy_resolve(const quire_page_policy *asked, const quire_
         policy.largest_page =
             policy.page_size > policy.first_page_size ? policy.page_size : policy.first_page_size;
     policy.largest_page = round_size(policy.largest_page, granularity);
+    for (int i = 0; i < QUIRE_MOST_PAGE_CLASSES; i++)
+        policy.classes[i].page_size = round_size(policy.classes[i].page_size, granularity);
     if (!policy.size_granularity)
         policy.size_granularity = 1;
     return policy;
 }
 
-quire_result qi_policy_validate(const quire_page_policy *policy)
+/* ---- checks ------------------------------------------------------------------------------- */
+
+static quire_result check_growth(const quire_page_policy *policy)
 {
-    if (policy->retained_empty_bytes || policy->retention_nanoseconds)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "retention by bytes or time is not offered yet: a memory keeps its empty "
-                       "pages and gives all of them back when it has to make one");
     if (policy->growth_percent > MOST_GROWTH_PERCENT)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "pages cannot grow by %u percent, most %u", policy->growth_percent,
@@ -60,31 +69,175 @@ quire_result qi_policy_validate(const quire_page_policy *policy)
                             "pages cannot grow by %u percent: the first one, %b, is as large as "
                             "the largest",
                             policy->growth_percent, policy->first_page_size);
+    if (policy->growth != QUIRE_GROWTH_LAST && policy->growth != QUIRE_GROWTH_LARGEST &&
+        policy->growth != QUIRE_GROWTH_RESERVED)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no kind of growth %u",
+                            (uint64_t)policy->growth);
+    if (policy->growth == QUIRE_GROWTH_RESERVED && !policy->growth_percent)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "pages that are a share of what is reserved need a growth percent");
+    if (policy->request_factor > 1 &&
+        (!policy->growth_percent || policy->growth == QUIRE_GROWTH_RESERVED))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "pages of %u times the request need pages that grow by steps",
+                            policy->request_factor);
+    return QUIRE_SUCCESS;
+}
+
+/* `below`: the largest request of the classes before; UINT64_MAX behind the last one. */
+static quire_result check_class(const quire_page_class *class, uint32_t number, uint64_t below)
+{
+    if (!class->largest_request && class->page_size)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "page class %u has pages of %b for no request", number,
+                            class->page_size);
+    if (class->largest_request && class->largest_request <= below)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "page class %u, up to %b, lies behind the last or not above the one "
+                            "before it",
+                            number, class->largest_request);
+    if (class->page_size < class->largest_request)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "page class %u: no page of %b holds a request of %b", number,
+                            class->page_size, class->largest_request);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_classes(const quire_page_policy *policy)
+{
+    uint64_t below = 0;
+    for (uint32_t i = 0; i < QUIRE_MOST_PAGE_CLASSES; i++) {
+        quire_result result = check_class(&policy->classes[i], i, below);
+        if (result)
+            return result;
+        below = policy->classes[i].largest_request;
+        below = below ? below : UINT64_MAX;
+    }
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_dedicated(const quire_page_policy *policy)
+{
+    if (policy->dedicated != QUIRE_DEDICATED_BY_SIZE && policy->dedicated != QUIRE_DEDICATED_ALWAYS)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no dedicated mode %u",
+                            (uint64_t)policy->dedicated);
+    if (policy->dedicated == QUIRE_DEDICATED_BY_SIZE)
+        return QUIRE_SUCCESS;
+    if (policy->dedicated_threshold)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "a dedicated threshold contradicts one page per object");
+    if (policy->growth != QUIRE_GROWTH_LAST || policy->request_factor > 1 ||
+        policy->classes[0].largest_request)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "a kind of growth, a request factor or page classes contradict one page "
+                       "per object");
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_policy_validate(const quire_page_policy *policy)
+{
+    if (!qi_is_power_of_two(policy->page_granularity))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "page granularity %u is not a power of two", policy->page_granularity);
+    quire_result result = check_growth(policy);
+    if (result)
+        return result;
     if (policy->largest_page < policy->page_size || policy->largest_page < policy->first_page_size)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest page %b is below the page size %b or the first page's %b",
                             policy->largest_page, policy->page_size, policy->first_page_size);
-    if (policy->dedicated != QUIRE_DEDICATED_BY_SIZE && policy->dedicated != QUIRE_DEDICATED_ALWAYS)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no dedicated mode %u",
-                            (uint64_t)policy->dedicated);
-    if (policy->dedicated == QUIRE_DEDICATED_ALWAYS && policy->dedicated_threshold)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "a dedicated threshold contradicts one page per object");
-    return qi_check_reserved(policy, "quire_page_policy");
+    result = check_classes(policy);
+    if (!result)
+        result = check_dedicated(policy);
+    return result ? result : qi_check_reserved(policy, "quire_page_policy");
 }
 
-uint64_t qi_policy_next_page(const quire_page_policy *policy, uint64_t last, uint64_t granularity)
+/* ---- sizes of pages ----------------------------------------------------------------------- */
+
+/* So many percent, rounded up, and no more than the largest page; above 100 always more. */
+static uint64_t percent_of(const quire_page_policy *policy, uint64_t size, uint64_t percent,
+                           uint64_t granularity)
 {
-    if (!last)
-        return policy->first_page_size;
-    if (!policy->growth_percent)
-        return policy->page_size;
-    uint64_t grown = 0;
-    if (qi_multiply_overflows(last, 100 + policy->growth_percent, &grown))
+    uint64_t share = 0;
+    if (qi_multiply_overflows(size, percent, &share))
         return policy->largest_page;
-    grown = round_size(grown / 100, granularity);
-    return grown < policy->largest_page ? grown : policy->largest_page;
+    share = round_size(share / 100 + (share % 100 != 0), granularity);
+    return share < policy->largest_page ? share : policy->largest_page;
 }
+
+/* The step of growth after this one; the largest page is the last. */
+static uint64_t step_after(const quire_page_policy *policy, uint64_t step, uint64_t granularity)
+{
+    return percent_of(policy, step, 100 + (uint64_t)policy->growth_percent, granularity);
+}
+
+static uint64_t step_above(const quire_page_policy *policy, uint64_t largest, uint64_t granularity)
+{
+    if (largest && !policy->growth_percent)
+        return policy->page_size;
+    uint64_t step = policy->first_page_size;
+    while (step <= largest && step < policy->largest_page)
+        step = step_after(policy, step, granularity);
+    return step;
+}
+
+/* Sizes of pages are multiples of both. */
+static uint64_t coarser(const quire_page_policy *policy, uint64_t granularity)
+{
+    return policy->page_granularity > granularity ? policy->page_granularity : granularity;
+}
+
+qi_page_history qi_policy_history(const quire_page_policy *policy, const qi_pages *pages)
+{
+    qi_page_history history = {.last = pages->last_size};
+    for (uint32_t i = 0; policy->growth != QUIRE_GROWTH_LAST && i < pages->top; i++) {
+        const qi_page *page = qi_page_at(pages, i);
+        bool is_making = page->phase == QI_PAGE_MAKING;
+        if (page->dedicated ||
+            (!is_making && page->phase != QI_PAGE_LIVE && page->phase != QI_PAGE_MOVING))
+            continue;
+        uint64_t size = is_making ? page->wanted : page->native.native.size;
+        qi_raise(&history.largest, size);
+        history.total += size;
+    }
+    return history;
+}
+
+uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_history *history,
+                             uint64_t granularity)
+{
+    uint64_t unit = coarser(policy, granularity);
+    if (policy->growth == QUIRE_GROWTH_LARGEST)
+        return step_above(policy, history->largest, unit);
+    if (policy->growth == QUIRE_GROWTH_RESERVED)
+        return history->total ? percent_of(policy, history->total, policy->growth_percent, unit)
+                              : policy->first_page_size;
+    if (!history->last)
+        return policy->first_page_size;
+    return policy->growth_percent ? step_after(policy, history->last, unit) : policy->page_size;
+}
+
+uint64_t qi_policy_page_for(const quire_page_policy *policy, uint64_t next, uint64_t size,
+                            uint64_t granularity)
+{
+    for (int i = 0; i < QUIRE_MOST_PAGE_CLASSES; i++)
+        if (size <= policy->classes[i].largest_request)
+            return policy->classes[i].page_size;
+    uint64_t least = 0, unit = coarser(policy, granularity);
+    if (policy->request_factor > 1 && qi_multiply_overflows(size, policy->request_factor, &least))
+        least = UINT64_MAX;
+    while (next && next < least && next < policy->largest_page)
+        next = step_after(policy, next, unit);
+    return next;
+}
+
+uint64_t qi_policy_round(const quire_page_policy *policy, uint64_t needed)
+{
+    uint64_t rounded = 0;
+    return qi_align_up_overflows(needed, policy->page_granularity, &rounded) ? needed : rounded;
+}
+
+/* ---- sizes of allocations ----------------------------------------------------------------- */
 
 bool qi_policy_size_overflows(const quire_page_policy *policy, uint64_t requested, uint64_t *size)
 {

@@ -2,8 +2,10 @@
  * quarantine.c - freed ranges that wait before they are used again (see checked.h): filled with a
  * pattern, and verified when they leave, so that a write after the free is found.
  *
- * A ring of slots under the memory's lock. Filling and verifying are done without it: a slot on its
- * way in is its thread's own, one on its way out is counted as leaving and nobody else's.
+ * A ring of slots for all shards, under a lock of its own, which is taken after a shard's. Filling
+ * and verifying are done without any: a slot on its way in is its thread's own, one on its way out
+ * is counted as leaving and nobody else's; it goes back to its shard as any free, by its inbox from
+ * another one. It is held until its range is free, so that figures and walks never show it.
  */
 #include "src/memory/checked.h"
 
@@ -18,7 +20,7 @@ static uint64_t whole_of(const qi_slot *record)
     return record->left_padding + record->watch.end;
 }
 
-/* ---- the ring, with the lock -------------------------------------------------------------- */
+/* ---- the ring, with its lock -------------------------------------------------------------- */
 
 static void push(qi_checked *checked, uint32_t slot)
 {
@@ -40,22 +42,35 @@ static uint32_t pop(qi_checked *checked)
 /* What is told by nobody's call is kept for the next quire_memory_check. */
 static void keep_harm(quire_memory *memory, const char *sentence)
 {
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     if (!memory->checked.is_harmed)
         snprintf(memory->checked.harm, QI_HARM_TEXT, "%s", sentence);
     memory->checked.is_harmed = true;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->checked.lock);
 }
 
 static void note_left(quire_memory *memory)
 {
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     memory->checked.leaving--;
-    qi_lock_wake_all(&memory->lock);
-    qi_lock_release(&memory->lock);
+    qi_lock_wake_all(&memory->checked.lock);
+    qi_lock_release(&memory->checked.lock);
 }
 
-/* Without the lock: a slot out of the ring is verified and given back. */
+/* Without a lock: what was kept, before the slot is given back. */
+static void forget_name(quire_memory *memory, qi_slot *record)
+{
+    qi_host_release_text(&memory->host, record->watch.name);
+    record->watch.name = NULL;
+}
+
+/*
+ * Ranges that the thread is giving back: when a page goes with one, the sink that is told of it may
+ * allocate, and must not wait for that range. It is free by then.
+ */
+static _Thread_local uint32_t given_back;
+
+/* Without a lock: a slot out of the ring is verified and given back. */
 static void leave(quire_memory *memory, uint32_t slot)
 {
     qi_harm harm;
@@ -65,74 +80,116 @@ static void leave(quire_memory *memory, uint32_t slot)
         sentence = qi_harm_describe(memory, slot, &harm);
         keep_harm(memory, sentence.text);
     }
+    forget_name(memory, qi_memory_slot(memory, slot));
+    given_back++;
     qi_place_give_back(memory, slot);
+    given_back--;
     note_left(memory);
     if (is_harmed) /* after all is done: a sink may allocate, and wait for what is leaving */
         qi_harm_tell(memory, sentence.text);
 }
 
-/* Without the lock. False: there is none. */
+/* Without a lock. False: there is none. */
 static bool evict(quire_memory *memory)
 {
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     bool is_there = memory->checked.count != 0;
     uint32_t slot = is_there ? pop(&memory->checked) : 0;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->checked.lock);
     if (is_there)
         leave(memory, slot);
     return is_there;
+}
+
+/* What other threads' frees left in it; the policy has its say on pages that become empty. */
+static void drain_inbox(qi_shard *shard)
+{
+    qi_page *leaving = NULL;
+    qi_lock_acquire(&shard->lock);
+    if (qi_shard_drain(shard))
+        leaving = qi_empties_apply(shard, NULL);
+    qi_lock_release(&shard->lock);
+    if (leaving)
+        qi_pages_destroy(shard->memory, leaving);
 }
 
 void qi_checked_drain(quire_memory *memory)
 {
     while (evict(memory)) {
     }
-    qi_lock_acquire(&memory->lock);
-    while (memory->checked.leaving)
-        qi_lock_wait(&memory->lock);
-    qi_lock_release(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
+    while (memory->checked.leaving && !given_back)
+        qi_lock_wait(&memory->checked.lock, NULL);
+    qi_lock_release(&memory->checked.lock);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        drain_inbox(&memory->shards[i]);
 }
 
-bool qi_checked_make_room(quire_memory *memory)
+bool qi_checked_make_room(qi_shard *shard)
 {
-    if (!memory->checked.count && !memory->checked.leaving)
+    quire_memory *memory = shard->memory;
+    qi_lock_acquire(&memory->checked.lock);
+    bool is_empty = !memory->checked.count && !memory->checked.leaving;
+    qi_lock_release(&memory->checked.lock);
+    if (is_empty)
         return false;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&shard->lock);
     qi_checked_drain(memory);
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&shard->lock);
     return true;
+}
+
+bool qi_checked_begin_shortage(quire_memory *memory)
+{
+    if (!qi_checked_is_on(memory))
+        return false;
+    qi_lock_acquire(&memory->checked.lock);
+    memory->checked.shortages++;
+    qi_lock_release(&memory->checked.lock);
+    qi_checked_drain(memory);
+    return true;
+}
+
+void qi_checked_end_shortage(quire_memory *memory)
+{
+    qi_lock_acquire(&memory->checked.lock);
+    memory->checked.shortages--;
+    qi_lock_release(&memory->checked.lock);
 }
 
 void qi_checked_forget(quire_memory *memory, qi_slot *record)
 {
     qi_checked *checked = &memory->checked;
-    const qi_page *page = qi_page_of_allocation(&memory->pages, record->page);
-    qi_stretch whole = {record->offset - record->watch.front, record->offset + record->watch.end};
-    qi_pattern_shut(page, whole);
-    if (!record->watch.is_held)
-        return;
-    record->watch.is_held = false;
-    checked->held_bytes -= whole_of(record);
-    checked->held_requested -= record->requested;
-    checked->held_count--;
+    qi_span whole = {record->offset - record->watch.front, record->offset + record->watch.end};
+    qi_pattern_shut(record->page, whole);
+    qi_lock_acquire(&memory->checked.lock);
+    if (record->watch.is_held) {
+        record->watch.is_held = false;
+        checked->held_bytes -= whole_of(record);
+        checked->held_requested -= record->requested;
+        checked->held_count--;
+    }
+    qi_lock_release(&memory->checked.lock);
 }
 
 /* ---- coming in ---------------------------------------------------------------------------- */
 
-/* The native object ends with the free, not with the quarantine. */
-static void end_object(quire_memory *memory, const qi_slot *record)
+/* Object and name end with the free, not with the quarantine; the name is kept for the harm. */
+static void end_extra(quire_memory *memory, qi_slot *record)
 {
-    quire_object object = QUIRE_OBJECT_NONE;
-    uint64_t native = 0;
-    qi_lock_acquire(&memory->lock);
-    if (record->extra) {
-        object = record->extra->object;
-        native = record->extra->native;
-        record->extra->native = 0;
-    }
-    qi_lock_release(&memory->lock);
+    qi_extra *extra = record->extra;
+    if (!extra)
+        return;
+    qi_lock *lock = &record->page->shard->lock;
+    qi_lock_acquire(lock);
+    uint64_t native = extra->native;
+    extra->native = 0;
+    record->watch.name = extra->name;
+    qi_ignore(qi_names_replace(&memory->names, extra->name, NULL, record)); /* takes nothing */
+    extra->name = NULL;
+    qi_lock_release(lock);
     if (native)
-        qi_device_object_destroy(memory->device, &memory->calls, object, native);
+        qi_device_object_destroy(memory->device, &memory->calls, extra->object, native);
 }
 
 static bool has_room(const qi_checked *checked, uint64_t bytes)
@@ -141,76 +198,88 @@ static bool has_room(const qi_checked *checked, uint64_t bytes)
                                checked->held_bytes + bytes <= QI_QUARANTINE_BYTES);
 }
 
-static void enter(quire_memory *memory, uint32_t slot, qi_slot *record)
+/* False: somebody needs all that is free just now. */
+static bool enter(quire_memory *memory, uint32_t slot, qi_slot *record)
 {
     qi_checked *checked = &memory->checked;
     uint64_t bytes = whole_of(record);
-    qi_lock_acquire(&memory->lock);
-    while (!has_room(checked, bytes)) {
-        qi_lock_release(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
+    while (!checked->shortages && !has_room(checked, bytes)) {
+        qi_lock_release(&memory->checked.lock);
         evict(memory);
-        qi_lock_acquire(&memory->lock);
+        qi_lock_acquire(&memory->checked.lock);
     }
-    record->watch.is_held = true;
-    checked->held_bytes += bytes;
-    checked->held_requested += record->requested;
-    checked->held_count++;
-    push(checked, slot);
-    qi_lock_release(&memory->lock);
+    bool enters = !checked->shortages;
+    if (enters) {
+        record->watch.is_held = true;
+        checked->held_bytes += bytes;
+        checked->held_requested += record->requested;
+        checked->held_count++;
+        push(checked, slot);
+    }
+    qi_lock_release(&memory->checked.lock);
+    return enters;
 }
 
 bool qi_checked_hold(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
     const qi_page *page = qi_memory_page(memory, slot);
-    qi_stretch own = {record->offset, record->offset + record->watch.tail};
-    if (!record->watch.is_written || record->dedicated || whole_of(record) > QI_QUARANTINE_BYTES)
+    qi_span own = {record->offset, record->offset + record->watch.tail};
+    if (!record->watch.is_written)
         return false;
-    end_object(memory, record);
-    if (!qi_pattern_put_edges(memory, page, own, QI_FREED))
-        return false;
+    end_extra(memory, record);
+    bool is_filled = qi_pattern_put_edges(memory, page, own, QI_FREED);
     qi_pattern_shut(page, own);
-    enter(memory, slot, record);
-    return true;
+    bool is_held = is_filled && !page->dedicated && whole_of(record) <= QI_QUARANTINE_BYTES &&
+                   enter(memory, slot, record);
+    if (!is_held)
+        forget_name(memory, record);
+    return is_held;
 }
 
 /* ---- asking ------------------------------------------------------------------------------- */
 
-void qi_checked_correct(const quire_memory *memory, quire_memory_stats *stats)
+void qi_checked_correct(quire_memory *memory, quire_memory_stats *stats)
 {
     const qi_checked *checked = &memory->checked;
+    qi_lock_acquire(&memory->checked.lock);
     stats->live_bytes -= checked->held_bytes;
     stats->requested_bytes -= checked->held_requested;
     stats->allocation_count -= checked->held_count;
     stats->frees += checked->held_count;
+    qi_lock_release(&memory->checked.lock);
 }
 
-bool qi_checked_is_held(const quire_memory *memory, uint32_t slot)
+bool qi_checked_is_held(quire_memory *memory, uint32_t slot)
 {
-    return qi_memory_slot(memory, slot)->watch.is_held;
+    qi_lock_acquire(&memory->checked.lock);
+    bool is_held = qi_memory_slot(memory, slot)->watch.is_held;
+    qi_lock_release(&memory->checked.lock);
+    return is_held;
 }
 
 /* Verifies the oldest and puts it back as the newest. */
 static void turn(quire_memory *memory)
 {
     qi_checked *checked = &memory->checked;
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     if (!checked->count) {
-        qi_lock_release(&memory->lock);
+        qi_lock_release(&memory->checked.lock);
         return;
     }
     uint32_t slot = pop(checked);
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->checked.lock);
     qi_harm harm;
     bool is_harmed = qi_harm_find(memory, slot, &harm);
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     bool stays = !is_harmed && checked->count < QI_QUARANTINE_COUNT;
     if (stays) {
         push(checked, slot);
         checked->leaving--;
-        qi_lock_wake_all(&memory->lock);
+        qi_lock_wake_all(&memory->checked.lock);
     }
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->checked.lock);
     if (!stays)
         leave(memory, slot);
 }
@@ -218,16 +287,16 @@ static void turn(quire_memory *memory)
 bool qi_quarantine_check(quire_memory *memory, char harm[QI_HARM_TEXT])
 {
     qi_checked *checked = &memory->checked;
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     uint32_t count = checked->count;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->checked.lock);
     for (uint32_t i = 0; i < count; i++)
         turn(memory);
-    qi_lock_acquire(&memory->lock);
+    qi_lock_acquire(&memory->checked.lock);
     bool is_harmed = checked->is_harmed;
     if (is_harmed)
         snprintf(harm, QI_HARM_TEXT, "%s", checked->harm);
     checked->is_harmed = false;
-    qi_lock_release(&memory->lock);
+    qi_lock_release(&memory->checked.lock);
     return is_harmed;
 }

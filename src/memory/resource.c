@@ -80,9 +80,9 @@ static quire_result bind(const making *m, uint32_t slot)
         if (result)
             return result;
     }
-    qi_lock_acquire(&m->memory->lock);
+    qi_lock_acquire(&qi_shard_of_slot(m->memory, slot)->lock);
     extra->native = m->native;
-    qi_lock_release(&m->memory->lock);
+    qi_lock_release(&qi_shard_of_slot(m->memory, slot)->lock);
     return QUIRE_SUCCESS;
 }
 
@@ -116,8 +116,7 @@ static quire_result finish(making *m, quire_result result, uint32_t slot,
                                      m->native);
         return result;
     }
-    *allocation = qi_slot_handle(&m->memory->slots, slot);
-    qi_slot_publish(&m->memory->slots, slot, QI_PHASE_LIVE);
+    *allocation = qi_slot_hand_out(&m->memory->slots, slot, QI_PHASE_LIVE);
     return QUIRE_SUCCESS;
 }
 

@@ -9,14 +9,16 @@
  *   63          38 37 36 35                                   0
  *  +--------------+-----+--------------------------------------+
  *  |  generation  |phase| live: maps (18) and pins (18)         |
- *  |              |     | free: next slot of the queue (26)     |
+ *  |              |     | free, private: next slot linked (26)  |
  *  +--------------+-----+--------------------------------------+
  *
  * Freed slots wait in a queue, first in first out. A slot whose generation is used up never enters
  * it again. State words stay for the memory's life; records are given back a chunk at a time when
  * all slots of the chunk are free.
  *
- * Taking, giving and trimming are done under the memory's lock.
+ * Each shard of a memory takes slots from a queue of its own and gives them back there, under its
+ * lock; new ones come in blocks, so that threads in different shards do not write to one cache
+ * line. A private slot can be linked to another one: how a shard is told of frees (inbox.h).
  */
 #ifndef QUIRE_SRC_MEMORY_SLOT_H
 #define QUIRE_SRC_MEMORY_SLOT_H
@@ -24,6 +26,7 @@
 #include "quire/allocation.h"
 #include "quire/resource.h"
 #include "src/base/handle.h"
+#include "src/base/lock.h"
 #include "src/base/table.h"
 #include "src/memory/checked.h"
 
@@ -54,8 +57,7 @@ typedef struct qi_slot {
     uint64_t user_data; /* under the memory's lock */
     quire_range range;  /* in the space; {0} on a dedicated page */
     qi_extra *extra;    /* or NULL; set under the memory's lock */
-    uint32_t page;
-    bool dedicated;
+    struct qi_page *page;
 #ifdef QUIRE_CHECKED
     qi_watch watch;
 #endif
@@ -65,41 +67,135 @@ typedef struct qi_slots {
     qi_table states; /* qi_atomic_u64 */
     qi_table records;
     uint32_t tag;
-    uint32_t top;   /* slots below were used at least once */
-    uint32_t first; /* queue of free slots: first, last; QI_NO_SLOT when empty */
-    uint32_t last;
-    uint32_t used; /* not free */
-    uint32_t used_by_chunk[QI_TABLE_CHUNKS];
+    qi_lock lock;      /* while the tables grow */
+    qi_atomic_u32 top; /* slots from here on belong to no queue yet */
 } qi_slots;
 
 #define QI_NO_SLOT (QI_SLOT_COUNT - 1) /* this one is never used */
 
+/* The free slots of a shard: first those of the queue, then the rest of a block never used. */
+typedef struct qi_slot_queue {
+    uint32_t first, last; /* QI_NO_SLOT when empty */
+    uint32_t fresh, fresh_end;
+    uint32_t used; /* taken and not given back */
+    uint32_t used_by_chunk[QI_TABLE_CHUNKS];
+} qi_slot_queue;
+
 void qi_slots_init(qi_slots *slots, uint32_t tag);
 void qi_slots_finish(qi_slots *slots, qi_host *host);
+void qi_slot_queue_init(qi_slot_queue *queue);
 
-/*
- * Takes a free slot into phase PRIVATE. Fails with OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS; the
- * record is zeroed.
- */
-QUIRE_MUST_USE quire_result qi_slot_take(qi_slots *slots, qi_host *host, uint32_t *slot);
+/* No slot from here on was ever used. */
+static inline uint32_t qi_slots_top(const qi_slots *slots)
+{
+    return qi_atomic_load_acquire_u32(&slots->top);
+}
 
-/* Hands a private slot out as RESERVED or LIVE; until here every use of its handle is refused. */
-void qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase);
+/* ---- state words ---------------------------------------------------------------------------- */
 
-/* Gives a private slot back. */
-void qi_slot_give(qi_slots *slots, uint32_t slot);
+enum { QI_PHASE_SHIFT = 36, QI_GENERATION_SHIFT = 38 };
 
-/* Gives back the records of chunks without a used slot, and queues the lowest slots first. */
-void qi_slots_trim(qi_slots *slots, qi_host *host);
+static inline uint64_t qi_slot_word(uint32_t generation, qi_phase phase, uint64_t rest)
+{
+    return (uint64_t)generation << QI_GENERATION_SHIFT | (uint64_t)phase << QI_PHASE_SHIFT | rest;
+}
+
+static inline uint32_t qi_slot_generation(uint64_t word)
+{
+    return (uint32_t)(word >> QI_GENERATION_SHIFT);
+}
+
+/* NULL where no shard has had the slot. */
+static inline qi_atomic_u64 *qi_slot_state(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_get_sized(&slots->states, slot, sizeof(qi_atomic_u64));
+}
 
 /* The record of a slot that is not free. */
 static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
 {
-    return qi_table_get(&slots->records, slot);
+    return qi_table_get_sized(&slots->records, slot, sizeof(qi_slot));
 }
 
-/* The handle of a slot that is not free. */
-quire_allocation qi_slot_handle(const qi_slots *slots, uint32_t slot);
+/* ---- taking and giving ---------------------------------------------------------------------- */
+
+/* Sees to it that the queue has a first slot, with a record. */
+QUIRE_MUST_USE quire_result qi_slot_refill(qi_slots *slots, qi_slot_queue *queue, qi_host *host);
+
+/*
+ * Takes a free slot into phase PRIVATE, for the caller to fill its record. Fails with
+ * OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS.
+ */
+QUIRE_MUST_USE static inline quire_result qi_slot_take(qi_slots *slots, qi_slot_queue *queue,
+                                                       qi_host *host, uint32_t *out)
+{
+    uint32_t slot = queue->first;
+    if (qi_unlikely(slot == QI_NO_SLOT || !qi_slot_at(slots, slot))) {
+        quire_result result = qi_slot_refill(slots, queue, host);
+        if (result)
+            return result;
+        slot = queue->first;
+    }
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word = qi_atomic_load_u64(state);
+    queue->first = (uint32_t)(word & (QI_SLOT_COUNT - 1));
+    if (queue->first == QI_NO_SLOT)
+        queue->last = QI_NO_SLOT;
+    qi_atomic_store_release_u64(state,
+                                qi_slot_word(qi_slot_generation(word) + 1, QI_PHASE_PRIVATE, 0));
+    queue->used++;
+    queue->used_by_chunk[qi_table_chunk_of(slot)]++;
+    *out = slot;
+    return QUIRE_SUCCESS;
+}
+
+/*
+ * Hands a private slot out as RESERVED or LIVE, and tells its handle; until here every use of it is
+ * refused.
+ */
+static inline quire_allocation qi_slot_hand_out(const qi_slots *slots, uint32_t slot,
+                                                qi_phase phase)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, qi_slot_word(generation, phase, 0));
+    return (quire_allocation){qi_handle(slots->tag, generation, slot)};
+}
+
+/* Puts a free slot at the end of a queue. */
+static inline void qi_slot_enqueue(const qi_slots *slots, qi_slot_queue *queue, uint32_t slot)
+{
+    if (queue->last == QI_NO_SLOT) {
+        queue->first = slot;
+    } else { /* the last one is free: nobody else changes its word */
+        qi_atomic_u64 *last = qi_slot_state(slots, queue->last);
+        uint64_t word = qi_atomic_load_u64(last);
+        qi_atomic_store_release_u64(last, (word & ~(uint64_t)(QI_SLOT_COUNT - 1)) | slot);
+    }
+    queue->last = slot;
+}
+
+/* Gives a private slot back. One whose generation is used up is never queued again. */
+static inline void qi_slot_give(const qi_slots *slots, qi_slot_queue *queue, uint32_t slot)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, qi_slot_word(generation, QI_PHASE_FREE, QI_NO_SLOT));
+    queue->used--;
+    queue->used_by_chunk[qi_table_chunk_of(slot)]--;
+    if (!qi_unlikely(generation == QI_LAST_GENERATION))
+        qi_slot_enqueue(slots, queue, slot);
+}
+
+/*
+ * Gives back the records of chunks without a used slot, and queues the lowest slots first. With the
+ * queues of all shards, in their order, and under their locks.
+ */
+void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count, qi_host *host);
+
+/* The link of a private slot, to be read by whoever takes it over. */
+void qi_slot_set_next(const qi_slots *slots, uint32_t slot, uint32_t next);
+uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot);
 
 /* The same for others than the one thread that owns it: {0} while it is private. */
 quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot);
@@ -129,8 +225,25 @@ QUIRE_MUST_USE quire_result qi_slot_commit(const qi_slots *slots, quire_allocati
  * To PRIVATE from LIVE (or, for an abort, from RESERVED): the caller has won and gives the slot
  * back. Fails as handles do, with WRONG_STATE, and with BUSY while mapped or pinned.
  */
-QUIRE_MUST_USE quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation,
-                                          int accept, uint32_t *slot);
+QUIRE_MUST_USE quire_result qi_slot_leave_or_tell(const qi_slots *slots,
+                                                  quire_allocation allocation, int accept,
+                                                  uint32_t *slot);
+
+QUIRE_MUST_USE static inline quire_result qi_slot_leave(const qi_slots *slots,
+                                                        quire_allocation allocation, int accept,
+                                                        uint32_t *out)
+{
+    uint64_t id = allocation.id;
+    uint32_t slot = qi_handle_slot(id), generation = qi_handle_generation(id);
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word =
+        qi_slot_word(generation, accept & QI_ACCEPT_LIVE ? QI_PHASE_LIVE : QI_PHASE_RESERVED, 0);
+    *out = slot;
+    if (state && qi_handle_tag(id) == slots->tag &&
+        qi_atomic_take_u64(state, word, qi_slot_word(generation, QI_PHASE_PRIVATE, 0)))
+        return QUIRE_SUCCESS;
+    return qi_slot_leave_or_tell(slots, allocation, accept, out);
+}
 
 /* The same whatever maps and pins there are, for a memory that ends. False: the slot is free. */
 bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot);

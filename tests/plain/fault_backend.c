@@ -140,6 +140,30 @@ static bool as_many_pages_as_may_be(bench *t)
     return bench_allocate(t, 4, &(quire_allocation_options){.size = 1 * KIB});
 }
 
+/* Asked before each page; what the pages may be is used up on the way. */
+static bool budgets(bench *t)
+{
+    quire_allocation made;
+    fake_offer_budget(&t->fake);
+    fake_set_budget(&t->fake, 0, 300 * KIB, 40 * KIB);
+    if (!bench_open(t) || !memory_of_kind(t, 3))
+        return false;
+    CHECK_OK(quire_device_set_heap_limit(t->device, 0, 250 * KIB));
+    CHECK_OK(quire_memory_set_limit(t->memory, 280 * KIB));
+    CHECK_OK(quire_memory_set_name_limit(t->memory, "few", 70 * KIB));
+    const quire_allocation_options own = {.size = 30 * KIB, .dedicated = true, .name = "few/own"};
+    if (!bench_allocate(t, 3, &(quire_allocation_options){.size = 60 * KIB}) ||
+        !bench_allocate(t, 1, &own))
+        return false;
+    t->accepted = QUIRE_ERROR_OVER_BUDGET;
+    TRY_OUT(t, made,
+            quire_allocate(t->memory, &(quire_allocation_options){.size = 60 * KIB}, &made));
+    quire_budget_info info;
+    TRY_OUT(t, info, quire_device_get_budget(t->device, 0, &info));
+    fake_set_budget(&t->fake, 0, 90 * KIB, 40 * KIB); /* below what there is */
+    return bench_free_every(t, 1) && bench_allocate(t, 1, &own);
+}
+
 static bool replay_once(bench *t, const quire_trace *trace)
 {
     quire_replay_report report;
@@ -179,6 +203,7 @@ static const struct {
     {"images", images},
     {"images and buffers without objects", without_objects},
     {"as many pages as the device may have", as_many_pages_as_may_be},
+    {"budgets", budgets},
     {"a replay", replay},
 };
 
@@ -249,6 +274,7 @@ static void sinks_do_not_change_results(void)
                         &made),
                     QUIRE_ERROR_NOT_PERMITTED);
         CHECK_EQ(quire_last_native_code(), -13);
+        CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     }
     bench_end(&b);
 }
@@ -271,6 +297,7 @@ static void refused_calls_are_not_counted(void)
         CHECK_OK(quire_memory_get_stats(b.memory, &stats));
         CHECK_EQ(stats.allocations, 0);
         CHECK_EQ(stats.frees, 0);
+        CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     }
     bench_end(&b);
 }

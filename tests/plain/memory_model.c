@@ -273,6 +273,25 @@ static void compare(world *w)
 
 /* ---- worlds ------------------------------------------------------------------------------- */
 
+static quire_page_policy random_policy(void)
+{
+    quire_page_policy policy = {
+        .page_size = UINT64_C(1024) << random_below(&rng, 8),
+        .growth_percent = random_below(&rng, 3) ? 0 : 100,
+        .largest_page = UINT64_C(1) << 20,
+        .page_granularity = UINT64_C(1) << random_below(&rng, 15),
+        .dedicated_threshold = random_below(&rng, 3) ? 0 : 20000,
+    };
+    policy.growth = (quire_growth)random_below(&rng, policy.growth_percent ? 3 : 2);
+    if (policy.growth_percent && policy.growth != QUIRE_GROWTH_RESERVED)
+        policy.request_factor = (uint32_t)random_below(&rng, 4);
+    if (random_below(&rng, 3) == 0) {
+        policy.classes[0] = (quire_page_class){.largest_request = 5000, .page_size = 8192};
+        policy.classes[1] = (quire_page_class){.largest_request = 9000, .page_size = 65536};
+    }
+    return policy;
+}
+
 static void begin_world(world *w, bool is_fake)
 {
     static const uint64_t steps[] = {0, 16, 64, 4096 + 16, 256};
@@ -297,10 +316,7 @@ static void begin_world(world *w, bool is_fake)
     quire_memory_options options = {
         .fit = (quire_fit)random_below(&rng, 3), /* segregated, first, buddy */
         .kind_mask = UINT32_C(1) << random_below(&rng, 4),
-        .pages = {.page_size = UINT64_C(1024) << random_below(&rng, 8),
-                  .growth_percent = random_below(&rng, 3) ? 0 : 100,
-                  .largest_page = UINT64_C(1) << 20,
-                  .dedicated_threshold = random_below(&rng, 3) ? 0 : 20000},
+        .pages = random_policy(),
     };
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));

@@ -1,6 +1,6 @@
 /*
- * misuse_memory.c - every wrong use of quire/memory.h and quire/allocation.h: the documented code,
- * a sentence, zeroed outputs, nothing changed.
+ * misuse_memory.c - every wrong use of quire/memory.h, quire/preset.h and quire/allocation.h: the
+ * documented code, a sentence, zeroed outputs, nothing changed.
  *
  *     misuse_memory [--root SOURCE_FOLDER]
  */
@@ -114,7 +114,8 @@ static void creation(void)
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .exact = true});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2});
+    refuse_memory(INVALID, &(quire_memory_options){.shards = 65});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2, .fit = QUIRE_FIT_LINEAR});
     refuse_memory(INVALID, &(quire_memory_options){.fit = (quire_fit)77});
     refuse_memory(INVALID, &(quire_memory_options){.granule = 3});
     refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .granule = 256});
@@ -144,8 +145,42 @@ static void policies(void)
     refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)2});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
                                                .dedicated_threshold = 1});
-    refuse_policy(UNSUPPORTED, (quire_page_policy){.retained_empty_bytes = 1});
-    refuse_policy(UNSUPPORTED, (quire_page_policy){.retention_nanoseconds = 1});
+    refuse_policy(INVALID, (quire_page_policy){.growth = (quire_growth)3});
+    refuse_policy(INVALID, (quire_page_policy){.growth = QUIRE_GROWTH_RESERVED});
+    refuse_policy(INVALID, (quire_page_policy){.request_factor = 2});
+    refuse_policy(INVALID, (quire_page_policy){.page_granularity = 3});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{.page_size = 4096}}});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{.largest_request = 4096}}});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{2, 4096}, {1, 4096}}});
+    refuse_policy(INVALID,
+                  (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .classes = {{1, 4096}}});
+}
+
+static void presets(void)
+{
+    const quire_paddle_sizes good = {.min_chunk = 512, .max_chunk = 4096},
+                             wide[] = {{.min_chunk = 2, .chunk = UINT64_MAX},
+                                       {.reserved = {1}},
+                                       {.extra_padding = UINT64_MAX},
+                                       {.chunk = 1},
+                                       {.reserved = {0, 0, 0, 1}}};
+    quire_page_policy made;
+    REFUSED_OUT(&b, INVALID, made, quire_page_policy_preset(QUIRE_PRESET_RMM, NULL, 0, &made));
+    REFUSED(&b, INVALID, quire_page_policy_preset(QUIRE_PRESET_RMM, b.device, 0, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_page_policy_preset((quire_preset)3, b.device, 0, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_page_policy_preset(QUIRE_PRESET_PYTORCH, b.device, 4, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_page_policy_preset(QUIRE_PRESET_VMA, b.device, UINT32_MAX, &made));
+    REFUSED(&b, INVALID, quire_page_policy_paddle(QUIRE_PADDLE_AUTO_GROWTH, &good, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_page_policy_paddle(QUIRE_PADDLE_AUTO_GROWTH, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_page_policy_paddle((quire_paddle_strategy)2, &good, &made));
+    for (int i = 0; i < 5; i++)
+        REFUSED_OUT(
+            &b, INVALID, made,
+            quire_page_policy_paddle(i < 2 ? QUIRE_PADDLE_AUTO_GROWTH : QUIRE_PADDLE_NAIVE_BEST_FIT,
+                                     &wide[i], &made));
 }
 
 /* A size that cannot be counted once it is padded and rounded. */
@@ -180,6 +215,8 @@ static void memories(void)
     REFUSED_OUT(&b, OUTSIDE, page, quire_page_get_info(visible, UINT32_MAX, &page));
     REFUSED_OUT(&b, INVALID, released, quire_memory_trim(NULL, 0, &released));
     REFUSED(&b, INVALID, quire_memory_trim(NULL, 0, NULL));
+    REFUSED(&b, INVALID, quire_memory_reserve(NULL, 1));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_reserve(visible, UINT64_MAX));
     REFUSED(&b, INVALID, quire_memory_destroy(NULL));
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_memory_destroy(&busy));
     CHECK(busy == visible);
@@ -187,6 +224,37 @@ static void memories(void)
     CHECK_OK(quire_memory_destroy(&none));
     HARMLESS(&b, quire_memory_destroy_all(NULL));
     HARMLESS(&b, quire_memory_destroy_all(&none));
+}
+
+static void limits(void)
+{
+    static char long_prefix[QUIRE_LONGEST_NAME + 2];
+    quire_name_usage usage;
+    quire_allocation made;
+    memset(long_prefix, 'x', sizeof long_prefix - 1);
+    REFUSED(&b, INVALID, quire_memory_set_limit(NULL, 1));
+    REFUSED(&b, INVALID, quire_memory_set_name_limit(NULL, "x", 1));
+    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, NULL, 1));
+    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, long_prefix, 1));
+    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, long_prefix, 0));
+    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(NULL, "x", &usage));
+    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(visible, NULL, &usage));
+    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(visible, long_prefix, &usage));
+    REFUSED(&b, INVALID, quire_memory_get_name_usage(visible, "x", NULL));
+    CHECK_OK(quire_memory_set_limit(visible, 1));
+    CHECK_OK(quire_memory_set_name_limit(visible, "victim", 1));
+    refusal_begin(&b);
+    REFUSED_OUT(
+        &b, QUIRE_ERROR_OVER_BUDGET, made,
+        quire_allocate(visible, &(quire_allocation_options){.size = 1, .dedicated = true}, &made));
+    REFUSED_OUT(
+        &b, QUIRE_ERROR_OVER_BUDGET, made,
+        quire_allocate(visible, &(quire_allocation_options){.size = 1, .name = "victims"}, &made));
+    REFUSED(&b, QUIRE_ERROR_OVER_BUDGET,
+            quire_allocation_set_name(visible, b.held[5].allocation, "victim too"));
+    CHECK_OK(quire_memory_set_limit(visible, 0));
+    CHECK_OK(quire_memory_set_name_limit(visible, "victim", 0));
+    refusal_begin(&b);
 }
 
 /* ---- making allocations --------------------------------------------------------------------- */
@@ -197,6 +265,7 @@ static void refuse_wish(quire_result code, quire_memory *memory,
     quire_allocation made;
     REFUSED_OUT(&b, code, made, quire_allocate(memory, options, &made));
     REFUSED_OUT(&b, code, made, quire_reserve(memory, options, &made));
+    REFUSED_OUT(&b, code, made, quire_allocate_batch(memory, options, &made, 1));
 }
 
 static void wishes(void)
@@ -240,6 +309,9 @@ static void states(void)
     REFUSED(&b, INVALID, quire_commit(NULL, reserved));
     REFUSED(&b, INVALID, quire_abort(NULL, reserved));
     REFUSED(&b, INVALID, quire_free(NULL, live));
+    REFUSED(&b, INVALID, quire_free_batch(NULL, &live, 1));
+    REFUSED(&b, INVALID, quire_free_batch(visible, NULL, 1));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_batch(visible, &mapped, 1));
     REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_commit(visible, live));
     REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_abort(visible, live));
     REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_abort(visible, mapped));
@@ -437,6 +509,7 @@ static void using_views(void)
 static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "memory.h"));
+    CHECK(refusal_covers(root, "preset.h"));
     CHECK(refusal_covers(root, "allocation.h"));
     bench_end(&b);
 }
@@ -447,8 +520,10 @@ int main(int argc, char **argv)
     begin();
     plain_case("creating memories", creation);
     plain_case("page policies", policies);
+    plain_case("presets", presets);
     plain_case("policies that overflow", overflowing_policies);
     plain_case("asking and ending memories", memories);
+    plain_case("limits", limits);
     plain_case("making allocations", wishes);
     plain_case("states of allocations", states);
     plain_case("forged handles", forged_handles);

@@ -11,9 +11,10 @@
 static void keep_line(void *user, quire_log_level level, const char *line)
 {
     watched *w = user;
+    if (level > QUIRE_LOG_WARNING || w->is_quiet)
+        return;
     size_t length = strlen(w->log);
-    if (level <= QUIRE_LOG_WARNING)
-        snprintf(w->log + length, sizeof w->log - length, "%s\n", line);
+    snprintf(w->log + length, sizeof w->log - length, "%s\n", line);
 }
 
 void watched_prepare(watched *w)

@@ -17,6 +17,7 @@ typedef struct watched {
     quire_memory *memory;
     quire_allocation allocation; /* made last */
     char log[8192];              /* warnings and errors, a line each */
+    bool is_quiet;               /* they are not kept: for threads, which tell at the same time */
 } watched;
 
 void watched_prepare(watched *w);

@@ -27,7 +27,7 @@ TRACES = sorted((ROOT / "docs/traces").glob("*.csv"))
 PROFILES = sorted((ROOT / "docs/profiles").glob("*.json"))
 SMALL = ROOT / "docs/traces/ncnn-resnet50.csv"
 HEADER = "op,id,size,alignment,time_ns,stream,label\n"
-COMMANDS = ("devices", "tour", "replay", "map", "bench")
+COMMANDS = ("devices", "tour", "replay", "map", "tune", "bench")
 FITS = ("segregated", "first", "buddy")
 MIB, GIB = 1 << 20, 1 << 30
 SVG = "http://www.w3.org/2000/svg"
@@ -170,6 +170,7 @@ def case_help_names_options():
     wanted = {"devices": "backend profile json", "tour": "backend profile json",
               "replay": "backend profile fit page-size contiguous svg html json",
               "map": "at backend profile fit page-size svg json",
+              "tune": "backend profile fit page-size all json",
               "bench": "fit threads repeats json"}
     for command, options in wanted.items():
         text = run(command, "--help").out
@@ -199,14 +200,15 @@ def case_usage():
         if target:
             yield from usage(command, pattern="missing")
     for args in (["devices", "--profile"], ["tour", "--backend"], ["replay", "x", "--fit"],
-                 ["replay", "x", "--page-size"], ["map", "x", "--at"], ["bench", "x", "--threads"]):
+                 ["replay", "x", "--page-size"], ["map", "x", "--at"], ["bench", "x", "--threads"],
+                 ["tune", "x", "--profile"]):
         yield from usage(*args, pattern=args[-1] + " wants a value")
 
 
 def case_usage_values():
-    for command in (["devices"], ["tour"], ["replay", SMALL], ["map", SMALL]):
+    for command in (["devices"], ["tour"], ["replay", SMALL], ["map", SMALL], ["tune", SMALL]):
         yield from usage(*command, "--backend", "abacus", pattern="'abacus'.*host")
-    for command in ("replay", "map", "bench"):
+    for command in ("replay", "map", "tune", "bench"):
         yield from usage(command, SMALL, "--fit", "tight", pattern="tight")
         yield from usage(command, SMALL, "--fit", "", pattern="segregated")
     for at in ("0", "-1", "509", "18446744073709551617", "middle", "", "5x", "1.5"):
@@ -220,7 +222,7 @@ def case_usage_values():
 def case_usage_page_size():
     for size in ("0", "0K", "-1", "abc", "99999999999999999999G", "18446744073709551616",
                  "16777216T", "", "K", "1.5G", "1KK", "32MiB", "0x10", "+5", "1 K", " 5"):
-        for command in ("replay", "map"):
+        for command in ("replay", "map", "tune"):
             yield from usage(command, SMALL, "--page-size", size, pattern="--page-size.*such as")
 
 
@@ -431,7 +433,7 @@ def case_bad_profiles_name():
 
 
 def case_missing_profile():
-    for args in (["devices"], ["tour"], ["replay", SMALL], ["map", SMALL]):
+    for args in (["devices"], ["tour"], ["replay", SMALL], ["map", SMALL], ["tune", SMALL]):
         yield from fails(run(*args, "--profile", "none.json"), 1, "none.json: ")
         yield from fails(run(*args, "--profile", TMP), 1, f"{TMP}: .*directory")
 
@@ -646,7 +648,7 @@ def case_standard_input():
 def refused_traces(*rows):
     for i, (text, place) in enumerate(rows):
         path = write(f"bad-{i}.csv", text)
-        for args in (["replay", path], ["replay", path, "--json"], ["map", path]):
+        for args in (["replay", path], ["replay", path, "--json"], ["map", path], ["tune", path]):
             yield from fails(run(*args), 1, rf"^{re.escape(str(path))}{place}: \w")
 
 
@@ -670,11 +672,13 @@ def case_directory_as_trace():
     """FILE: sentence, as for every trace that cannot be read."""
     yield from fails(run("replay", TMP), 1, f"^{re.escape(str(TMP))}: ")
     yield from fails(run("map", TMP), 1, f"^{re.escape(str(TMP))}: ")
+    yield from fails(run("tune", TMP), 1, f"^{re.escape(str(TMP))}: ")
 
 
 def case_missing_trace():
     yield from fails(run("replay", "none.csv"), 1, r"^(quire: )?none\.csv: No such file")
     yield from fails(run("map", "none.csv", "--json"), 1, r"^(quire: )?none\.csv: No such file")
+    yield from fails(run("tune", "none.csv", "--json"), 1, r"^(quire: )?none\.csv: No such file")
     yield from fails(run("replay", ""), 1, "No such file")
 
 
@@ -926,6 +930,214 @@ def case_map():
                 yield f"--at {at}: the text's rows are {rows}"
 
 
+# ---- tune ---------------------------------------------------------------------------------------
+
+OF_REPLAY = {key: REPLAY[key] for key in REPLAY if key not in ("trace", "backend")}
+TUNE = {"trace": TEXT, "backend": TEXT, "peak_bytes": NUMBER,
+        "candidates": [{**OF_REPLAY, "first_page_size": NUMBER, "growth_percent": NUMBER,
+                        "dedicated_threshold": NUMBER, "retention": TEXT,
+                        "retained_empty_bytes": NUMBER, "options_set": NUMBER, "pareto": BOOL,
+                        "same_as": MAYBE, "mean_reserved_bytes": NUMBER}],
+        "left_out": [{"candidates": NUMBER, "reason": TEXT}]}
+CHOICE = {"recommendation": {"candidate": NUMBER, "reason": TEXT, "options": TEXT}}
+RETENTIONS = {"default", "none", "some"}
+
+
+def tune(path, *args):
+    return parsed(run("tune", path, "--json", *args), {**TUNE, **CHOICE})
+
+
+def figures_of(candidate):
+    return [candidate[k] for k in ("peak_reserved_bytes", "backend_calls")]
+
+
+def ranking_problems(value):
+    """Scores, order, marks and recommendation follow from the figures as docs/formats.md says."""
+    served = [c for c in value["candidates"] if not c["failures"]]
+    if value["candidates"][:len(served)] != served:
+        yield "a candidate that refuses something stands before one that does not"
+    for c in served:
+        score = (c["peak_reserved_bytes"] / c["peak_requested_bytes"]
+                 + c["backend_calls"] / (c["allocations"] + c["frees"]))
+        if abs(score - c["score"]) > 1e-5 * score:
+            yield f"the score is {c['score']}, not {score}"
+        mine = figures_of(c)
+        beaten = any(figures_of(o) != mine and all(a <= b for a, b in zip(figures_of(o), mine))
+                     for o in served)
+        if c["pareto"] != (not beaten and c["same_as"] is None):
+            yield f"Pareto-optimal: {c}"
+        if c["same_as"] is not None and figures_of(served[c["same_as"]]) != mine:
+            yield f"not the same as {c['same_as']}: {c}"
+    if [c["score"] for c in served] != sorted(c["score"] for c in served):
+        yield "not sorted by score"
+    near = [c for c in served if c["score"] < served[0]["score"] + 0.01 - 1e-5]
+    chosen = value["candidates"][value["recommendation"]["candidate"]]
+    if chosen["options_set"] > min(c["options_set"] for c in near):
+        yield f"{chosen['options_set']} options: {value['recommendation']}"
+
+
+def case_tune():
+    for name in ("ncnn-resnet50.csv", "recorded-imagemagick.csv"):
+        path = SMALL.parent / name
+        value, problems = tune(path)
+        yield from problems
+        yield from ranking_problems(value)
+        plain = [c for c in value["candidates"] if not c["options_set"]]
+        if len(plain) != 1 or plain[0]["fit"] != "segregated" or plain[0]["page_size"] != 32 * MIB:
+            yield f"{name}: the defaults: {plain}"
+        if value["peak_bytes"] != Figures(path).peak:
+            yield f"{name}: {value['peak_bytes']}"
+
+
+def case_tune_as_replay():
+    """A candidate of default policy costs what replay says."""
+    value, _ = tune(SMALL)
+    compared = 0
+    for c in value["candidates"]:
+        if (c["first_page_size"], c["dedicated_threshold"], c["retention"]) != (0, 0, "default"):
+            continue
+        figures, _ = replay(SMALL, "--fit", c["fit"], "--page-size", c["page_size"])
+        compared += 1
+        yield from (f"{key}: {c[key]}, replay {figures[key]}" for key in OF_REPLAY
+                    if not key.endswith("_ns") and c[key] != figures[key])
+    if compared < 9:
+        yield f"only {compared} candidates compared"
+
+
+def case_tune_retention():
+    """Each retention is tried, or it is said why not."""
+    value, _ = tune(SMALL.parent / "recorded-imagemagick.csv")
+    tried = {c["retention"] for c in value["candidates"]}
+    said = [r for r in value["left_out"] if "retention" in r["reason"]]
+    if not tried <= RETENTIONS or (tried != RETENTIONS) != bool(said):
+        yield f"tried: {tried}, left out: {value['left_out']}"
+
+
+def case_tune_text():
+    done = run("tune", SMALL)
+    yield from succeeds(done)
+    rows = re.findall(r"^(>| )(\*| )(=| ) +[\d.]+  (?:segregated|first|buddy|linear) ", done.out,
+                      re.M)
+    if not 3 <= len(rows) <= 22:
+        yield f"{len(rows)} rows:\n{done.out}"
+    if [sum(row[0] == ">" for row in rows), sum(row[2] == "=" for row in rows)] != [1, 1]:
+        yield f"the marks: {rows}"
+    for text in ("Recommended: fit ", "quire_memory_options options = {", "--all", "Pareto",
+                 "score"):
+        if text not in done.out:
+            yield f"it does not say '{text}':\n{done.out}"
+    value, _ = tune(SMALL)
+    everything = run("tune", SMALL, "--all")
+    yield from succeeds(everything)
+    rows = re.findall(r"^[> ][* ][= ] +[\d.]+  \w+ ", everything.out, re.M)
+    if len(rows) != len(value["candidates"]):
+        yield f"--all shows {len(rows)} of {len(value['candidates'])}"
+    if value["recommendation"]["options"] not in done.out:
+        yield f"text and JSON recommend different things: {value['recommendation']}"
+
+
+def recommends(path, options, *args, **wanted):
+    """The recommendation for a trace whose answer is known."""
+    value, problems = tune(path, *args)
+    yield from problems
+    yield from ranking_problems(value)
+    recommendation = value["recommendation"]
+    candidate = value["candidates"][recommendation["candidate"]]
+    yield from (f"{path.name}: {key} is {candidate[key]}, not {right}: {recommendation}"
+                for key, right in wanted.items() if candidate[key] != right)
+    if options not in recommendation["options"]:
+        yield f"{path.name}: {recommendation['options']}"
+
+
+def case_tune_known():
+    """What is best follows from how these traces are made."""
+    # 64 blocks of 2 MiB, all live: a page of all of them is one call, and every size wastes nothing
+    blocks = write("blocks.csv", HEADER + "".join(
+        f"alloc,{i},{2 * MIB},,0,0,\n" for i in range(1, 65)) + "".join(
+        f"free,{i},,,0,0,\n" for i in range(1, 65)))
+    yield from recommends(blocks, "page_size = UINT64_C(128) << 20", fit="segregated",
+                          page_size=128 * MIB, options_set=1, peak_reserved_bytes=128 * MIB,
+                          pages_created=1)
+    # 16,384 ranges of 128 bytes fit 2 MiB only where a range takes no more than it asks for
+    small = write("small.csv", HEADER + "".join(
+        f"alloc,{i},128,,0,0,\n" for i in range(1, 16385)))
+    yield from recommends(small, ".fit = QUIRE_FIT_FIRST", fit="first", page_size=2 * MIB,
+                          peak_reserved_bytes=2 * MIB)
+    # 128 blocks of 4 MiB, one of which is freed and made again 20,000 times: nothing beats 1.000
+    rows = [f"alloc,{i},{4 * MIB},,0,0,\n" for i in range(1, 129)]
+    rows += ["free,128,,,0,0,\n", f"alloc,128,{4 * MIB},,0,0,\n"] * 20000
+    churn = write("churn.csv", HEADER + "".join(rows))
+    yield from recommends(churn, "options = {0};", fit="segregated", page_size=32 * MIB,
+                          options_set=0, peak_reserved_bytes=512 * MIB)
+
+
+def case_tune_restricted():
+    for fit in FITS:
+        value, problems = tune(SMALL, "--fit", fit, "--page-size", "4M")
+        yield from problems
+        if {(c["fit"], c["page_size"]) for c in value["candidates"]} != {(fit, 4 * MIB)}:
+            yield f"--fit {fit} --page-size 4M: {value['recommendation']}"
+    events = [f"alloc,{i + 1},300000,,{i},0,\n" + (f"free,{i - 1},,,{i},0,\n" if i > 1 else "")
+              for i in range(99)]
+    ring = write("tuned-ring.csv", HEADER + "".join(events))
+    yield from recommends(ring, ".fit = QUIRE_FIT_LINEAR", "--fit", "linear", fit="linear",
+                          peak_pages=1, failures=0)
+
+
+def case_tune_linear_left_out():
+    """Frees out of order leave gaps that the linear fit does not use: it is told and not shown."""
+    rows = [f"alloc,{i},{MIB},,0,0,\n" for i in range(1, 9)]
+    for i in range(9, 40):  # the oldest stays, so that nothing behind it comes free
+        rows += [f"free,{i - 7},,,0,0,\n", f"alloc,{i},{MIB},,0,0,\n"]
+    path = write("gaps.csv", HEADER + "".join(rows))
+    value, problems = tune(path)
+    yield from problems
+    if any(c["fit"] == "linear" for c in value["candidates"]) or not any(
+            r["reason"].startswith("the linear fit") for r in value["left_out"]):
+        yield f"{value['left_out']}"
+    done = run("tune", path, "--fit", "linear", "--page-size", "8M")
+    if done.code != 1 or "no candidate serves" not in done.err or " -  linear " not in done.out:
+        yield f"exit {done.code}: {done.out} {done.err}"
+
+
+def case_tune_determinism():
+    def numbers():
+        value = parse(run("tune", SMALL, "--json"))
+        for candidate in value["candidates"]:
+            for key in ("wall_ns", "alloc_ns", "free_ns"):
+                del candidate[key]
+        return value
+    if numbers() != numbers():
+        yield "two runs differ"
+
+
+def case_tune_refused():
+    """Where every candidate refuses something there is a table and no recommendation."""
+    path = write("tuned-small.json", heap(size=256 * MIB, flags=["DEVICE_LOCAL"]))
+    trace = SMALL.parent / "transformer-training.csv"
+    args = ["tune", trace, "--profile", path, "--fit", "segregated"]
+    done = run(*args, "--json")
+    value = parse(done)
+    yield from differs(value, TUNE)
+    if done.code != 1 or len(done.err.splitlines()) != 1 or "no candidate serves" not in done.err:
+        yield f"exit {done.code}, stderr: {done.err}"
+    if value["recommendation"] is not None or not value["candidates"] or any(
+            c["score"] is not None or c["pareto"] or not c["failures"]
+            for c in value["candidates"]):
+        yield f"{value['recommendation']}"
+    done = run(*args)
+    if done.code != 1 or "Recommended" in done.out or " - " not in done.out:
+        yield f"exit {done.code}:\n{done.out}"
+
+
+def case_tune_nothing():
+    path = write("nothing.csv", HEADER + "frame,,,,0,,\n")
+    yield from fails(run("tune", path), 1, f"^{re.escape(str(path))}: .*no allocations")
+    text = SMALL.read_bytes()
+    if parse(run("tune", "-", "--json", stdin=text))["trace"] != "-":
+        yield "standard input"
+
+
 # ---- bench --------------------------------------------------------------------------------------
 
 
@@ -999,7 +1211,8 @@ def case_progress():
     except OSError as error:
         raise Skipped(f"no pseudo-terminal: {error}") from None
     trace = SMALL.parent / "llm-serving.csv"
-    for command, args in (("replay", []), ("map", ["--at", "end"])):
+    for command, args in (("replay", []), ("map", ["--at", "end"]),
+                          ("tune", ["--fit", "first", "--page-size", "64M"])):
         ours, theirs = pty.openpty()
         done = subprocess.Popen([QUIRE, command, str(trace), "--json", *args], stderr=theirs,
                                 stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -1032,6 +1245,7 @@ def case_full_disk():
     for args in (["devices"], ["devices", "--json"], ["tour"], ["tour", "--json"],
                  ["replay", SMALL], ["replay", SMALL, "--json"], ["map", SMALL],
                  ["map", SMALL.parent / "llm-serving.csv", "--json"],
+                 ["tune", SMALL], ["tune", SMALL, "--json"],
                  ["bench", "c1k", "--repeats", "1"], ["replay", "--help"]):
         yield from full_disk(*args)
 
@@ -1087,6 +1301,14 @@ CASES = (
     ("a long label", case_long_label), ("files that cannot be written", case_unwritable),
     ("the sentence about them", case_unwritable_sentence),
     ("traces are not overwritten", case_overwriting), ("the map", case_map),
+    ("tune", case_tune), ("tune and replay agree", case_tune_as_replay),
+    ("tune tries every retention", case_tune_retention), ("tune as text", case_tune_text),
+    ("tune where the answer is known", case_tune_known),
+    ("tune with a fit and a page size", case_tune_restricted),
+    ("tune where the linear fit does not work", case_tune_linear_left_out),
+    ("tune says the same every time", case_tune_determinism),
+    ("tune where nothing serves", case_tune_refused),
+    ("tune without allocations", case_tune_nothing),
     ("bench", case_bench), ("bench with threads", case_bench_threads),
     ("bench of how full a space can be", case_bench_churn),
     ("bench names its workloads", case_bench_names), ("progress on a terminal", case_progress),

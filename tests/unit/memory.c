@@ -223,7 +223,8 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.intent = &wrong}, invalid, "set host_write alone"},
         {{.intent = &exported}, unsupported, "backend fake cannot export"},
         {{.contiguous = true}, unsupported, "contiguous"},
-        {{.shards = 2}, unsupported, "2 shards"},
+        {{.shards = 65}, invalid, "65 shards: most 64"},
+        {{.shards = 2, .fit = QUIRE_FIT_LINEAR}, unsupported, "2 shards: the linear fit"},
         {{.fit = (quire_fit)9}, invalid, "no fit 9"},
         {{.granule = 3}, invalid, "granule 3"},
         {{.granule = UINT64_C(2) << 30}, invalid, "granule 2147483648"},
@@ -233,7 +234,6 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.reserved = {0, 0, 1}}, invalid, "quire_memory_options.reserved[2]"},
         {{.pages = {.reserved = {1}}}, invalid, "quire_page_policy.reserved[0]"},
         {{.pages = {.growth_percent = 2000}}, invalid, "2000 percent"},
-        {{.pages = {.retained_empty_bytes = 1}}, unsupported, "retention"},
     };
     bench b;
     make(&b);

@@ -99,10 +99,10 @@ UNIT(page_dedicated, one_page_per_object)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, given_back_at_once)
+UNIT(page_dedicated, given_back_at_once_when_nothing_is_to_be_kept)
 {
     fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
+    make(&b, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = PAGE});
     quire_allocation own = allocate(&b, 5000, true), shared = allocate(&b, 100, false);
     CHECK_EQ(b.fake.pages, 2);
     CHECK_OK(quire_free(b.memory, own));
@@ -139,6 +139,8 @@ UNIT(page_dedicated, an_abort_gives_it_back_too)
     CHECK_OK(quire_reserve(b.memory, &options, &own));
     CHECK_EQ(b.fake.pages, 1);
     CHECK_OK(quire_abort(b.memory, own));
+    CHECK_EQ(b.fake.pages, 1); /* kept for the next one */
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     CHECK_EQ(b.fake.pages, 0);
     fixture_end(&b);
 }

@@ -11,6 +11,13 @@
 
 enum { TAG = 5, ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
 
+/* The handle of a slot that is not free. */
+static quire_allocation handle_of(const qi_slots *slots, uint32_t slot)
+{
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(qi_slot_state(slots, slot)));
+    return (quire_allocation){qi_handle(slots->tag, generation, slot)};
+}
+
 /* ---- races -------------------------------------------------------------------------------- */
 
 /*
@@ -21,6 +28,7 @@ enum { THREADS = 8, BATCH = 100, BATCHES = 1000 };
 
 typedef struct race {
     qi_slots slots;
+    qi_slot_queue queue;
     qi_host host;
     pthread_barrier_t barrier;
     quire_allocation handles[BATCH];
@@ -59,9 +67,9 @@ static void take_batch(race *r)
 {
     for (int i = 0; i < BATCH; i++) {
         uint32_t slot = 0;
-        CHECK_OK(qi_slot_take(&r->slots, &r->host, &slot));
-        qi_slot_publish(&r->slots, slot, QI_PHASE_RESERVED);
-        r->handles[i] = qi_slot_handle(&r->slots, slot);
+        CHECK_OK(qi_slot_take(&r->slots, &r->queue, &r->host, &slot));
+        qi_slot_hand_out(&r->slots, slot, QI_PHASE_RESERVED);
+        r->handles[i] = handle_of(&r->slots, slot);
         r->wins[i] = r->other_wins[i] = 0;
     }
 }
@@ -80,7 +88,7 @@ static void judge_batch(race *r)
             CHECK_EQ(r->other_wins[i], 1);
         }
         CHECK_EQ(qi_slot_phase(&r->slots, slot), QI_PHASE_PRIVATE);
-        qi_slot_give(&r->slots, slot);
+        qi_slot_give(&r->slots, &r->queue, slot);
     }
 }
 
@@ -115,6 +123,7 @@ static void run_race(bool split)
     r.split = split;
     CHECK_OK(qi_host_init(&r.host, unit_memory()));
     qi_slots_init(&r.slots, TAG);
+    qi_slot_queue_init(&r.queue);
     pthread_barrier_init(&r.barrier, NULL, THREADS);
     for (uint32_t i = 0; i < THREADS; i++) {
         racers[i] = (racer){.race = &r, .number = i};
@@ -126,7 +135,7 @@ static void run_race(bool split)
         pthread_join(racers[i].thread, NULL);
     pthread_barrier_destroy(&r.barrier);
     CHECK_EQ(r.surprises, 0);
-    CHECK_EQ(r.slots.used, 0);
+    CHECK_EQ(r.queue.used, 0);
     qi_slots_finish(&r.slots, &r.host);
 }
 
@@ -143,6 +152,7 @@ UNIT(slot_race, of_commits_and_aborts_exactly_one_wins)
 /* Pins against a free: whoever holds a pin sees the slot live until it lets go. */
 typedef struct pinner {
     qi_slots slots;
+    qi_slot_queue queue;
     quire_allocation handle;
     qi_atomic_u64 pinned, broken, done;
 } pinner;
@@ -170,9 +180,10 @@ UNIT(slot_race, a_free_never_comes_between_a_pin_and_its_unpin)
     uint32_t slot = 0;
     CHECK_OK(qi_host_init(&host, unit_memory()));
     qi_slots_init(&p.slots, TAG);
-    CHECK_OK(qi_slot_take(&p.slots, &host, &slot));
-    qi_slot_publish(&p.slots, slot, QI_PHASE_LIVE);
-    p.handle = qi_slot_handle(&p.slots, slot);
+    qi_slot_queue_init(&p.queue);
+    CHECK_OK(qi_slot_take(&p.slots, &p.queue, &host, &slot));
+    qi_slot_hand_out(&p.slots, slot, QI_PHASE_LIVE);
+    p.handle = handle_of(&p.slots, slot);
     for (int i = 0; i < 2; i++)
         CHECK(!pthread_create(&threads[i], NULL, run_pinner, &p));
     while (p.pinned < 1000) {
@@ -187,7 +198,7 @@ UNIT(slot_race, a_free_never_comes_between_a_pin_and_its_unpin)
         pthread_join(threads[i], NULL);
     CHECK_EQ(p.pinned, pinned);
     CHECK_EQ(p.broken, 0);
-    qi_slot_give(&p.slots, slot);
+    qi_slot_give(&p.slots, &p.queue, slot);
     qi_slots_finish(&p.slots, &host);
 }
 
@@ -197,6 +208,7 @@ enum { LIVE = 300 };
 
 typedef struct forgery {
     qi_slots slots;
+    qi_slot_queue queue;
     qi_host host;
     quire_allocation handles[LIVE];
     uint64_t right; /* forged ids that happened to be live ones */
@@ -228,15 +240,16 @@ UNIT(slot_race, forged_handles_are_refused_unless_they_are_live_ones)
     test_random random = {2024};
     CHECK_OK(qi_host_init(&f.host, unit_memory()));
     qi_slots_init(&f.slots, TAG);
+    qi_slot_queue_init(&f.queue);
     for (int round = 0; round < 3; round++) /* two generations freed before the live one */
         for (int i = 0; i < LIVE; i++) {
             uint32_t slot = 0;
-            CHECK_OK(qi_slot_take(&f.slots, &f.host, &slot));
-            f.handles[i] = qi_slot_handle(&f.slots, slot);
+            CHECK_OK(qi_slot_take(&f.slots, &f.queue, &f.host, &slot));
+            f.handles[i] = handle_of(&f.slots, slot);
             if (round < 2)
-                qi_slot_give(&f.slots, slot);
+                qi_slot_give(&f.slots, &f.queue, slot);
             else
-                qi_slot_publish(&f.slots, slot, QI_PHASE_LIVE);
+                qi_slot_hand_out(&f.slots, slot, QI_PHASE_LIVE);
         }
     for (int i = 0; i < 20000; i++) {
         uint64_t near_one = f.handles[random_below(&random, LIVE)].id;

@@ -74,7 +74,7 @@ UNIT(stats_check, figures_that_are_not_the_sum_of_the_allocations)
 {
     bench b;
     make(&b);
-    quire_memory_stats *stats = &b.memory->stats;
+    quire_memory_stats *stats = &b.memory->shards->stats;
     const char *says = "memory 'weights': the live figures are not the sum of the allocations";
     DAMAGE(&b, stats->live_bytes, stats->live_bytes + 1, says);
     DAMAGE(&b, stats->requested_bytes, stats->requested_bytes - 1, says);
@@ -86,11 +86,11 @@ UNIT(stats_check, figures_that_are_not_the_sum_of_the_pages)
 {
     bench b;
     make(&b);
-    quire_memory_stats *stats = &b.memory->stats;
+    quire_memory_stats *stats = &b.memory->pages.stats;
     const char *says = "the page figures are not the sum of the pages (3)";
     DAMAGE(&b, stats->page_count, 4, says);
     DAMAGE(&b, stats->reserved_bytes, stats->reserved_bytes - 256, says);
-    DAMAGE(&b, stats->empty_bytes, 0, says);
+    DAMAGE(&b, b.memory->shards->empties.bytes, 0, says);
     end(&b);
 }
 
@@ -131,9 +131,11 @@ UNIT(stats_check, allocations_that_are_not_where_they_say)
     for (int i = 0; i < 3; i++) {
         qi_slot *slot = qi_memory_slot(b.memory, slots[i]);
         const qi_slot *other = qi_memory_slot(b.memory, b.shared[1]);
-        DAMAGE(&b, slot->page, 2, "range disagree");
-        DAMAGE(&b, slot->page, 77, "a page that is not there");
-        DAMAGE(&b, slot->dedicated, true, "a page that is not there");
+        DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 2), "range disagree");
+        DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 1), "a page that is not there");
+        DAMAGE(&b, slot->page, NULL, "a page that is not there");
+        DAMAGE(&b, slot->page, slot->page + 77, "a page that is not there");
+        DAMAGE(&b, slot->page, (qi_page *)((char *)slot->page + 8), "a page that is not there");
         DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
         DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
         DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
@@ -153,8 +155,8 @@ UNIT(stats_check, dedicated_allocations_that_are_not_where_they_say)
     DAMAGE(&b, slot->offset, 256, "reaches beyond its page"); /* 300 bytes in a page of 512 */
     DAMAGE(&b, slot->size, 513, "reaches beyond its page");
     DAMAGE(&b, slot->size, 299, "sum of the allocations");
-    DAMAGE(&b, slot->page, 0, "a page that is not there");
-    DAMAGE(&b, slot->dedicated, false, "a page that is not there");
+    DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 0), "range disagree");
+    DAMAGE(&b, slot->range.id, 1, "a page that is not there");
     end(&b);
 }
 
@@ -187,7 +189,7 @@ UNIT(stats_check, a_space_whose_sums_are_wrong)
 {
     bench b;
     make(&b);
-    quire_space *space = b.memory->space;
+    quire_space *space = b.memory->shards->space;
     DAMAGE(&b, space->live_bytes, space->live_bytes + 256, "space");
     DAMAGE(&b, space->live_count, space->live_count + 1, "space");
     DAMAGE(&b, space->region_bytes, space->region_bytes - 256, "space");
@@ -199,9 +201,9 @@ UNIT(stats_check, a_range_that_no_allocation_has)
     bench b;
     make(&b);
     quire_placement lost;
-    CHECK_OK(quire_space_allocate(b.memory->space, 256, 1, b.shared[0], &lost));
+    CHECK_OK(quire_space_allocate(b.memory->shards->space, 256, 1, b.shared[0], &lost));
     quire_result result = quire_memory_check(b.memory);
-    CHECK_OK(quire_space_free(b.memory->space, lost.range));
+    CHECK_OK(quire_space_free(b.memory->shards->space, lost.range));
     CHECK_EQ(result, QUIRE_ERROR_CORRUPTED);
     end(&b);
 }
@@ -210,7 +212,7 @@ UNIT(stats_check, counts_behind_the_figures_that_are_wrong)
 {
     bench b;
     make(&b);
-    DAMAGE(&b, b.memory->slots.used, b.memory->slots.used + 1, "");
+    DAMAGE(&b, b.memory->shards->queue.used, b.memory->shards->queue.used + 1, "");
     DAMAGE(&b, b.memory->pages.in_use, b.memory->pages.in_use + 1, "");
     end(&b);
 }
@@ -219,7 +221,7 @@ UNIT(stats_check, a_region_that_leads_to_another_page)
 {
     bench b;
     make(&b);
-    uint32_t *number = qi_table_get(&b.memory->pages.by_region, 0);
+    uint32_t *number = qi_table_get(&b.memory->shards->by_region, 0);
     DAMAGE(&b, *number, 2, "");
     end(&b);
 }

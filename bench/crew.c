@@ -1,0 +1,193 @@
+/*
+ * crew.c - see crew.h.
+ */
+#include "bench/crew.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "bench/memory_lists.h"
+#include "src/base/atomic.h"
+#include "src/base/clock.h"
+
+/* ---- handing over ------------------------------------------------------------------------- */
+
+enum { RING_ROOM = 4096, CACHE_LINE = 128 }; /* two lines: the second is fetched with the first */
+
+/* From one thread to one other. What does not fit is refused. */
+typedef struct ring {
+    _Alignas(CACHE_LINE) qi_atomic_u64 put;
+    _Alignas(CACHE_LINE) qi_atomic_u64 taken;
+    _Alignas(CACHE_LINE) uint64_t handles[RING_ROOM];
+} ring;
+
+static bool ring_put(ring *r, uint64_t handle)
+{
+    uint64_t put = qi_atomic_load_u64(&r->put);
+    if (put - qi_atomic_load_acquire_u64(&r->taken) == RING_ROOM)
+        return false;
+    r->handles[put % RING_ROOM] = handle;
+    qi_atomic_store_release_u64(&r->put, put + 1);
+    return true;
+}
+
+static uint64_t ring_take(ring *r)
+{
+    uint64_t taken = qi_atomic_load_u64(&r->taken);
+    if (taken == qi_atomic_load_acquire_u64(&r->put))
+        return 0;
+    uint64_t handle = r->handles[taken % RING_ROOM];
+    qi_atomic_store_release_u64(&r->taken, taken + 1);
+    return handle;
+}
+
+/* ---- one thread --------------------------------------------------------------------------- */
+
+/* A thread alone on its processor is interrupted now and then, one that shares it all the time. */
+enum { MOST_PUSHED = 3 };
+
+typedef struct crew crew;
+
+typedef struct worker {
+    _Alignas(CACHE_LINE) crew *crew;
+    const workload *list;
+    uint64_t *slots;
+    void *state;          /* what it allocates from */
+    void *before;         /* what the thread before it allocates from */
+    ring *inbox, *outbox; /* NULL: it frees everything itself */
+    uint64_t frees, refused;
+    uint64_t begun, ended, pairs; /* of what is timed */
+    uint64_t pushed;              /* times that it had to leave the processor meanwhile */
+} worker;
+
+struct crew {
+    const subject *on;
+    uint32_t threads;
+    pthread_barrier_t start;
+    _Alignas(CACHE_LINE) qi_atomic_u64 done; /* threads that have played their list */
+    worker workers[MOST_CREW];
+    ring rings[MOST_CREW]; /* the i-th is the inbox of the i-th */
+};
+
+static void free_one(worker *w, uint64_t handle)
+{
+    if (!handle) /* it was refused */
+        return;
+    bool handed = w->outbox && ++w->frees % HANDED_EVERY == 0 && ring_put(w->outbox, handle);
+    if (!handed)
+        w->crew->on->free(w->state, handle);
+}
+
+static void play_group(worker *w, const workload_step *steps, uint32_t count)
+{
+    const subject *on = w->crew->on;
+    for (uint64_t handle; w->inbox && (handle = ring_take(w->inbox)) != 0;)
+        on->free(w->before, handle);
+    for (uint32_t i = 0; i < count; i++)
+        free_one(w, w->slots[steps[i].slot]);
+    for (uint64_t i = count, offset; i < 2 * count; i++) {
+        uint64_t handle = on->allocate(w->state, steps[i].size, steps[i].alignment, &offset);
+        w->slots[steps[i].slot] = handle;
+        w->refused += !handle;
+    }
+}
+
+static void warm_up(worker *w)
+{
+    const workload *list = w->list;
+    const workload_step *steps = list->steps;
+    uint32_t group = list_group(list->slots);
+    for (uint64_t i = 0, offset; i < list->slots; i++)
+        w->slots[steps[i].slot] =
+            w->crew->on->allocate(w->state, steps[i].size, steps[i].alignment, &offset);
+    for (size_t i = list->slots; i < list->timed_from; i += 2 * group)
+        play_group(w, &steps[i], group);
+}
+
+static uint64_t times_pushed(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) ? 0 : (uint64_t)usage.ru_nivcsw;
+}
+
+static void *work(void *user)
+{
+    worker *w = user;
+    const workload *list = w->list;
+    uint32_t group = list_group(list->slots);
+    warm_up(w);
+    pthread_barrier_wait(&w->crew->start);
+    w->pushed = times_pushed();
+    w->begun = qi_clock();
+    size_t i = list->timed_from;
+    for (; i < list->count && !qi_atomic_load_u64(&w->crew->done); i += 2 * group)
+        play_group(w, &list->steps[i], group);
+    qi_atomic_add_u64(&w->crew->done, 1);
+    w->ended = qi_clock();
+    w->pushed = times_pushed() - w->pushed;
+    w->pairs = (i - list->timed_from) / 2;
+    return NULL;
+}
+
+/* ---- all of them -------------------------------------------------------------------------- */
+
+static bool equip(crew *c, const workload *lists, bool handed)
+{
+    bool shared = how_of(c->on)->sharing != SHARE_NOTHING;
+    for (uint32_t i = 0; i < c->threads; i++) {
+        worker *w = &c->workers[i];
+        *w = (worker){.crew = c, .list = &lists[i]};
+        w->slots = calloc(lists[i].slots, sizeof *w->slots);
+        subject_arena arena = {.unit = lists[i].granule};
+        w->state = shared && i ? c->workers[0].state : c->on->create(c->on, &arena);
+        if (!w->slots || !w->state)
+            return false;
+    }
+    for (uint32_t i = 0; i < c->threads; i++) {
+        worker *w = &c->workers[i];
+        w->before = c->workers[(i + c->threads - 1) % c->threads].state;
+        w->inbox = handed ? &c->rings[i] : NULL;
+        w->outbox = handed ? &c->rings[(i + 1) % c->threads] : NULL;
+    }
+    return true;
+}
+
+static crew_result sum_up(const crew *c)
+{
+    uint64_t begun = UINT64_MAX, ended = 0, pairs = 0, refused = 0, pushed = 0;
+    for (uint32_t i = 0; i < c->threads; i++) {
+        const worker *w = &c->workers[i];
+        begun = w->begun < begun ? w->begun : begun;
+        ended = w->ended > ended ? w->ended : ended;
+        pairs += w->pairs;
+        refused += w->refused;
+        pushed += w->pushed;
+    }
+    return (crew_result){.good = pairs && !refused,
+                         .disturbed = pushed > (uint64_t)MOST_PUSHED * c->threads,
+                         .pair_ns = (double)(ended - begun) / (double)pairs,
+                         .pairs = pairs};
+}
+
+/* Nothing is given back: it runs in a process of its own, which ends. */
+crew_result crew_run(const subject *on, const workload *lists, uint32_t threads, bool handed)
+{
+    crew *c = aligned_alloc(CACHE_LINE, sizeof *c);
+    if (!c)
+        return (crew_result){.good = false};
+    memset(c, 0, sizeof *c);
+    c->on = on;
+    c->threads = threads;
+    pthread_barrier_init(&c->start, NULL, threads);
+    if (!equip(c, lists, handed))
+        return (crew_result){.good = false};
+    pthread_t ids[MOST_CREW];
+    for (uint32_t i = 0; i < threads; i++)
+        if (pthread_create(&ids[i], NULL, work, &c->workers[i]))
+            exit(1); /* the others would wait for it */
+    for (uint32_t i = 0; i < threads; i++)
+        pthread_join(ids[i], NULL);
+    return sum_up(c);
+}

@@ -1,0 +1,115 @@
+"""The figures of a run of bench_memory, and what the project wants of them.
+
+A goal is (what, line, must, stretch, form, values, at_least); each value is (what, value, must,
+stretch), and a limit holds when the value is not above it, or with `at_least` not below it.
+"""
+
+import json
+
+QUIRE, SHARDED, VMA = "quire", "quire, a shard each", "VMA"
+
+
+class MemoryFigures:
+    """Every look-up answers None where the run has no such figure."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.data = json.load(file)
+        self.names = [s["name"] for s in self.data["subjects"]]
+        self.absent = {s["name"]: s["absent"] for s in self.data["subjects"] if s["absent"]}
+
+    def rows(self, part, **wanted):
+        return [row for row in self.data[part]
+                if all(row[key] == value for key, value in wanted.items())]
+
+    def row(self, part, **wanted):
+        return next(iter(self.rows(part, **wanted)), None)
+
+    def series(self, name):
+        """The points of a series, (page size, live), fewest pages first."""
+        return list(dict.fromkeys((row["page_size"], row["live"])
+                                  for row in self.rows("pages", series=name)))
+
+    def at(self, series, subject, point):
+        return self.row("pages", series=series, subject=subject, page_size=point[0], live=point[1])
+
+    def pages_ratio(self, series, subject, at):
+        """A pair at a point, the first of the series being 0, against one at the first."""
+        points = self.series(series)
+        found = [self.at(series, subject, points[i]) for i in (at, 0)] if points else [None]
+        return ratio(*(row["pair_ns"]["min"] for row in found)) if all(found) else None
+
+    def pages_to(self, series, subject, peer, at):
+        points = self.series(series)
+        found = [self.at(series, one, points[at]) for one in (subject, peer)] if points else [None]
+        return ratio(*(row["pair_ns"]["min"] for row in found)) if all(found) else None
+
+    def pair(self, subject, threads, sizes="mixed", handed=False):
+        row = self.row("threads", subject=subject, threads=threads, sizes=sizes, handed=handed)
+        return row["pair_ns"]["min"] if row else None
+
+    def growth(self, subject, sizes="mixed", handed=False):
+        """Pairs in a second of two threads against those of one."""
+        return ratio(self.pair(subject, 1, sizes, handed), self.pair(subject, 2, sizes, handed))
+
+    def lock(self, name, threads=True):
+        row = self.row("locks", lock=name, threads=threads)
+        return row["over_none_ns"]["min"] if row else None
+
+
+def ratio(one, other):
+    return one / other if one and other else None
+
+
+# ---- goals --------------------------------------------------------------------------------------
+
+# Where the number of pages is about 256 and about 10,000.
+AT_256, AT_10000 = 5, 2
+
+
+def page_goals(f):
+    yield ("a pair among many pages, to one page", 12, "256 pages ≤ 1.25; 10,000 ≤ 1.3",
+           "≤ 1.02; ≤ 1.1", "{:.2f}",
+           [("256 pages", f.pages_ratio("pages", QUIRE, AT_256), 1.25, 1.02),
+            ("10,000 pages", f.pages_ratio("many-pages", QUIRE, AT_10000), 1.3, 1.1)], False)
+    yield ("a pair, to VMA's whole path", 13, "1 page ≤ 0.45; 256 pages ≤ 0.05", "≤ 0.30; ≤ 0.03",
+           "{:.3f}", [("1 page", f.pages_to("pages", QUIRE, VMA, 0), 0.45, 0.30),
+                      ("256 pages", f.pages_to("pages", QUIRE, VMA, AT_256), 0.05, 0.03)], False)
+
+
+def thread_goals(f):
+    for sizes in ("mixed", "small"):
+        rival = f.growth(VMA, sizes)
+        own = f.growth(QUIRE, sizes) if rival else None
+        to_vma = ratio(f.pair(VMA, 2, sizes), f.pair(SHARDED, 2, sizes))
+        contended = ratio(f.pair(VMA, 2, sizes), f.pair(QUIRE, 2, sizes))
+        yield (f"two threads to one, {sizes} sizes, a shard each", 14, "≥ 1.8; handed over ≥ 1.6",
+               "≥ 1.9; ≥ 1.9", "{:.2f}",
+               [("own frees", f.growth(SHARDED, sizes), 1.8, 1.9),
+                ("handed over", f.growth(SHARDED, sizes, True), 1.6, 1.9)], True)
+        yield (f"the same, one shard, {sizes} sizes", 14, "≥ VMA's", "≥ VMA's", "{:.2f}",
+               [(f"to VMA's {rival or 0:.2f}", own, rival, rival)], True)
+        yield (f"pairs a second of two threads, to VMA's, {sizes} sizes", 14,
+               "a shard each ≥ 10; one shard ≥ 1", "≥ 10; ≥ 2", "{:.1f}",
+               [("a shard each", to_vma, 10, 10), ("one shard", contended, 1, 2)], True)
+
+
+def lock_goals(f):
+    yield ("a lock that nobody else wants, ns", 15, "≤ 4", "≤ 2", "{:.1f}",
+           [("with threads", f.lock("quire's"), 4, 2),
+            ("one thread alone", f.lock("quire's", False), 4, 2)], False)
+
+
+def rank(values, at_least):
+    """2: stretch, 1: must, 0: neither, by the worst of the values; None: some are missing."""
+    if any(value is None for _, value, _, _ in values):
+        return None
+    sign = 1 if at_least else -1
+    within = [[sign * value >= sign * limit for limit in limits] for _, value, *limits in values]
+    if not all(must for must, _ in within):
+        return 0
+    return 2 if all(stretch for _, stretch in within) else 1
+
+
+def goals(figures):
+    return [*page_goals(figures), *thread_goals(figures), *lock_goals(figures)]

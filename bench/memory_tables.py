@@ -1,0 +1,147 @@
+"""Writes the figures of a run of bench_memory into a page, between its marks
+`<!-- memory figures -->`.
+
+usage: memory_tables.py FIGURES.json PAGE.md
+"""
+
+import argparse
+import os
+import pathlib
+
+from memory_figures import QUIRE, VMA, MemoryFigures, goals, rank
+from page import formed, replace, table
+
+BEGIN, END = "<!-- memory figures -->", "<!-- end of memory figures -->"
+REACHED = ("no", "must", "stretch")
+MIB = 1 << 20
+
+
+def size_text(size):
+    for unit, name in ((1 << 30, "GiB"), (MIB, "MiB")):
+        if size >= unit:
+            return f"{size // unit} {name}"
+    return f"{size >> 10} KiB"
+
+
+# ---- the parts ----------------------------------------------------------------------------------
+
+def goal_table(figures):
+    rows = []
+    for text, line, must, stretch, form, values, at_least in goals(figures):
+        measured = ", ".join(f"{what} {formed(form, value) or 'not in this run'}"
+                             for what, value, _, _ in values)
+        reached = rank(values, at_least)
+        rows.append((text, line, must, stretch, measured,
+                     "-" if reached is None else REACHED[reached]))
+    return table(("goal", "line", "must", "stretch", "measured", "reached"), rows)
+
+
+def subjects_of(figures, part, **wanted):
+    found = {row["subject"] for row in figures.rows(part, **wanted)}
+    return [name for name in figures.names if name in found]
+
+
+def series_table(figures, series):
+    points = figures.series(series)
+    names = subjects_of(figures, "pages", series=series)
+    rows = []
+    for at, point in enumerate(points):
+        found = {name: figures.at(series, name, point) for name in names}
+        pages = "; ".join(dict.fromkeys(str(row["pages"]) for row in found.values() if row))
+        cells = [row and f"{row['pair_ns']['min']:.0f} / {row['pair_ns']['median']:.0f}"
+                 for row in found.values()]
+        rows.append((f"{point[1]} in pages of {size_text(point[0])}", pages, *cells,
+                     formed("{:.2f}", figures.pages_ratio(series, QUIRE, at)),
+                     formed("{:.3f}", figures.pages_to(series, QUIRE, VMA, at))))
+    return table(("ranges", "pages", *names, "quire to its one page", "quire to VMA"), rows)
+
+
+def pages(figures):
+    lines = []
+    for series in dict.fromkeys(row["series"] for row in figures.data["pages"]):
+        lines += [f"`{series}`", "", *series_table(figures, series)]
+    return lines
+
+
+def thread_cell(figures, subject, sizes, handed, threads):
+    row = figures.row("threads", subject=subject, sizes=sizes, handed=handed, threads=threads)
+    if not row:
+        return None
+    return " / ".join(f"{1e3 / row['pair_ns'][which]:.1f}" for which in ("min", "median"))
+
+
+def threads(figures):
+    counts = sorted({row["threads"] for row in figures.data["threads"]})
+    rows = []
+    for subject in subjects_of(figures, "threads"):
+        for sizes in ("mixed", "small"):
+            for handed in (False, True):
+                cells = [thread_cell(figures, subject, sizes, handed, n) for n in counts]
+                if any(cells):
+                    rows.append((f"{subject}, {sizes}{', handed' if handed else ''}", *cells,
+                                 formed("{:.2f}", figures.growth(subject, sizes, handed))))
+    head = ("", *(f"{n} thread{'s' if n > 1 else ''}" for n in counts), "two to one")
+    return table(head, rows)
+
+
+def locks(figures):
+    names = list(dict.fromkeys(row["lock"] for row in figures.data["locks"]))
+    rows = [(name, *(formed("{:.1f}", figures.lock(name, alone)) for alone in (False, True)))
+            for name in names if name != "none"]
+    return table(("lock", "one thread alone", "with threads"), rows)
+
+
+def transient(figures):
+    rows = [(f"`{row['pattern']}`, {row['subject']}", row["made"], row["given_back"],
+             f"{row['steady_calls']} in {row['steady_frames']} frames",
+             row["peak_reserved"] // MIB)
+            for row in figures.data["transient"]]
+    return table(("", "pieces made", "given back", "after the tenth frame", "most, MiB"), rows)
+
+
+def slow(figures):
+    rows = []
+    for subject in subjects_of(figures, "slow_driver"):
+        found = [figures.row("slow_driver", subject=subject, call=call)
+                 for call in ("free", "allocate")]
+        rows.append((subject, *(row and f"{row['waited_ms']['min']:.4f} / "
+                                f"{row['waited_ms']['median']:.4f}" for row in found)))
+    return table(("", "free", "allocate what fits"), rows)
+
+
+PARTS = (
+    ("Goals.", goal_table),
+    ("Nanoseconds a pair of free and allocate against the number of pages, least / median.", pages),
+    ("Million pairs a second of all threads together, best / median of the repeats.", threads),
+    ("Nanoseconds to take and give back a lock that nobody else wants.", locks),
+    ("Calls of the driver.", transient),
+    ("Milliseconds that a call takes while another thread's page is made, least / median.", slow),
+)
+
+
+def head(figures, options):
+    about = figures.data["machine"]
+    near = os.path.relpath(options.figures, options.page.parent)
+    lines = [f"Version {figures.data['version']}, compiler {about['compiler']}, "
+             f"{about['processor']}, {about['processors']} processors, "
+             f"{figures.data['reps']} repeats.", ""]
+    lines += [f"- not in this run: {name} ({reason})" for name, reason in figures.absent.items()]
+    return lines + [""] * bool(figures.absent) + [
+        f"All figures of the run: [{pathlib.Path(near).name}]({near}).", ""]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("figures")
+    parser.add_argument("page", type=pathlib.Path)
+    options = parser.parse_args()
+    figures = MemoryFigures(options.figures)
+    lines = head(figures, options)
+    for title, part in PARTS:
+        rows = part(figures)
+        if len(rows) > 3:
+            lines += [title, "", *rows]
+    replace(options.page, BEGIN, END, lines)
+
+
+main()

@@ -1,0 +1,122 @@
+/*
+ * quire_memories.c - memories of this project as subjects, through the public calls, on a backend
+ * that only passes on to the mock driver.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/memories.h"
+#include "bench/mock_driver.h"
+#include "quire/backend.h"
+#include "src/base/result.h"
+
+/* ---- the backend -------------------------------------------------------------------------- */
+
+static quire_result mock_describe(void *state, quire_device_info *info)
+{
+    (void)state;
+    snprintf(info->name, sizeof info->name, "mock");
+    info->heap_count = info->kind_count = 1;
+    info->heaps[0] = (quire_heap){.size = MOCK_HEAP_SIZE, .flags = QUIRE_HEAP_DEVICE_LOCAL};
+    info->kinds[0].flags = QUIRE_DEVICE_LOCAL;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result mock_page_create(void *state, const quire_page_request *request,
+                                     quire_native_page *page)
+{
+    (void)state;
+    page->handle = mock_make(request->size);
+    page->size = request->size;
+    return QUIRE_SUCCESS;
+}
+
+static void mock_page_destroy(void *state, const quire_native_page *page)
+{
+    (void)state;
+    mock_give(page->handle);
+}
+
+static const quire_backend MOCK_BACKEND = {
+    .size = sizeof(quire_backend),
+    .name = "mock",
+    .describe = mock_describe,
+    .page_create = mock_page_create,
+    .page_destroy = mock_page_destroy,
+};
+
+/* ---- the subjects ------------------------------------------------------------------------- */
+
+typedef struct quire_state {
+    quire_device *device;
+    quire_memory *memory;
+    bool dedicated;
+} quire_state;
+
+static void destroy(void *user)
+{
+    quire_state *state = user;
+    quire_memory_destroy_all(&state->memory);
+    qi_ignore(quire_device_destroy(&state->device));
+    free(state);
+}
+
+static void *create(const subject *self, const subject_arena *arena)
+{
+    quire_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return NULL;
+    state->dedicated = how_of(self)->dedicated;
+    quire_memory_options options = {
+        .shards = how_of(self)->shards, .granule = arena->unit, .pages.page_size = arena->size};
+    if (!quire_device_create(&MOCK_BACKEND, NULL, NULL, &state->device) &&
+        !quire_memory_create(state->device, &options, &state->memory))
+        return state;
+    destroy(state);
+    return NULL;
+}
+
+static uint64_t allocate(void *user, uint64_t size, uint64_t alignment, uint64_t *offset)
+{
+    const quire_state *state = user;
+    quire_allocation_options options = {
+        .size = size, .alignment = alignment, .dedicated = state->dedicated};
+    quire_allocation allocation;
+    *offset = 0; /* nobody asked where it lies */
+    qi_ignore(quire_allocate(state->memory, &options, &allocation));
+    return allocation.id; /* 0 on failure */
+}
+
+static void release(void *user, uint64_t handle)
+{
+    const quire_state *state = user;
+    qi_ignore(quire_free(state->memory, (quire_allocation){handle}));
+}
+
+/* An option that this version does not offer is refused with the reason. */
+static const char *absent(const subject *self)
+{
+    memory_how how = *how_of(self);
+    how.shards = how.sharing == SHARE_SHARDS ? 2 : how.shards;
+    subject changed = subject_with(self, &how);
+    void *state = create(&changed, &(subject_arena){.size = 0});
+    if (!state)
+        return quire_last_error();
+    destroy(state);
+    return NULL;
+}
+
+#define MEMORY(title, ...)                                                                         \
+    {                                                                                              \
+        .name = (title), .kind = SUBJECT_MEMORY, .how = &(const memory_how){__VA_ARGS__},          \
+        .absent = absent, .create = create, .destroy = destroy, .allocate = allocate,              \
+        .free = release                                                                            \
+    }
+
+const subject QUIRE_MEMORIES[] = {
+    MEMORY("quire", .sharing = SHARE_ONE),
+    MEMORY("quire, a shard each", .sharing = SHARE_SHARDS),
+    MEMORY("quire, a memory each", .sharing = SHARE_NOTHING),
+};
+
+const size_t QUIRE_MEMORY_COUNT = sizeof QUIRE_MEMORIES / sizeof *QUIRE_MEMORIES;

@@ -1,0 +1,76 @@
+/*
+ * thread.c - see thread.h. The number goes back by the destructor of a thread-specific key, which
+ * is made with the first number; a process that cannot make it gives every thread number 0.
+ */
+#include "src/base/thread.h"
+
+#include <pthread.h>
+
+#include "src/base/atomic.h"
+#include "src/base/bits.h"
+
+enum { WORDS = QI_MOST_THREADS / 64 };
+
+static pthread_once_t key_made = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool has_key;
+static qi_atomic_u64 in_use[WORDS]; /* a bit for each number */
+
+/* Of the calling thread, plus 1; 0: none yet. */
+static _Thread_local uint32_t own;
+
+static void give_back(void *value)
+{
+    uint32_t number = (uint32_t)(uintptr_t)value - 1;
+    qi_atomic_u64 *word = &in_use[number / 64];
+    uint64_t bits = qi_atomic_load_u64(word);
+    while (!qi_atomic_exchange_if_u64(word, &bits, bits & ~(UINT64_C(1) << number % 64))) {
+    }
+    own = 0; /* destructors that still run take a new one, which goes back in the next round */
+}
+
+static void make_key(void)
+{
+    has_key = !pthread_key_create(&key, give_back);
+}
+
+static bool take_from(uint32_t index, uint32_t *number)
+{
+    uint64_t bits = qi_atomic_load_u64(&in_use[index]);
+    uint32_t bit;
+    do {
+        if (bits == UINT64_MAX)
+            return false;
+        bit = qi_lowest_bit(~bits);
+    } while (!qi_atomic_exchange_if_u64(&in_use[index], &bits, bits | UINT64_C(1) << bit));
+    *number = index * 64 + bit;
+    return true;
+}
+
+static uint32_t take(void)
+{
+    uint32_t number = 0;
+    pthread_once(&key_made, make_key);
+    for (uint32_t i = 0; has_key && i < WORDS; i++)
+        if (take_from(i, &number)) {
+            if (!pthread_setspecific(key, (void *)(uintptr_t)(number + 1)))
+                break;
+            give_back((void *)(uintptr_t)(number + 1)); /* nobody would at the thread's end */
+            number = 0;
+            break;
+        }
+    own = number + 1;
+    return number;
+}
+
+uint32_t qi_thread_number(void)
+{
+    return own ? own - 1 : take();
+}
+
+/* A library that is unloaded must not leave its destructor behind. */
+__attribute__((destructor)) static void delete_key(void)
+{
+    if (has_key)
+        pthread_key_delete(key);
+}

@@ -1,0 +1,132 @@
+/*
+ * empties.c - see empties.h.
+ */
+#include "src/memory/empties.h"
+
+#include "src/base/bits.h"
+#include "src/base/clock.h"
+#include "src/memory/memory.h"
+
+/* A dedicated page serves requests down to this share of it: eighths. */
+enum { LEAST_EIGHTHS_USED = 7, MOST_LOOKED_AT = 32 };
+
+static qi_page **list_of(qi_empties *empties, uint64_t size)
+{
+    return &empties->dedicated[qi_highest_bit(size)];
+}
+
+static uint64_t now(const quire_memory *memory)
+{
+    return memory->clock.now ? memory->clock.now(memory->clock.user) : qi_clock();
+}
+
+void qi_empties_add(qi_page *page)
+{
+    qi_empties *empties = &page->shard->empties;
+    page->older = empties->newest;
+    page->newer = NULL;
+    *(page->older ? &page->older->newer : &empties->oldest) = page;
+    empties->newest = page;
+    empties->bytes += page->native.native.size;
+    if (page->shard->memory->policy.retention_nanoseconds)
+        page->emptied_at = now(page->shard->memory);
+    if (!page->dedicated)
+        return;
+    qi_page **list = list_of(empties, page->native.native.size);
+    page->previous_alike = NULL;
+    page->next_alike = *list;
+    if (*list)
+        (*list)->previous_alike = page;
+    *list = page;
+}
+
+void qi_empties_remove(qi_page *page)
+{
+    qi_empties *empties = &page->shard->empties;
+    *(page->older ? &page->older->newer : &empties->oldest) = page->newer;
+    *(page->newer ? &page->newer->older : &empties->newest) = page->older;
+    empties->bytes -= page->native.native.size;
+    if (!page->dedicated)
+        return;
+    *(page->previous_alike ? &page->previous_alike->next_alike
+                           : list_of(empties, page->native.native.size)) = page->next_alike;
+    if (page->next_alike)
+        page->next_alike->previous_alike = page->previous_alike;
+}
+
+static qi_page *find_in_list(qi_page *page, uint64_t size)
+{
+    uint64_t most = size / LEAST_EIGHTHS_USED;
+    for (int looked = 0; page && looked < MOST_LOOKED_AT; looked++, page = page->next_alike) {
+        uint64_t there = page->native.native.size;
+        if (there >= size && there - size <= most)
+            return page;
+    }
+    return NULL;
+}
+
+qi_page *qi_empties_find_dedicated(const qi_shard *shard, uint64_t size)
+{
+    uint32_t at = qi_highest_bit(size);
+    qi_page *page = find_in_list(shard->empties.dedicated[at], size);
+    if (!page && at + 1 < QI_EMPTY_SIZES)
+        page = find_in_list(shard->empties.dedicated[at + 1], size);
+    return page;
+}
+
+qi_page *qi_empties_find_shared(const qi_shard *shard, uint64_t size)
+{
+    qi_page *found = NULL;
+    for (qi_page *page = shard->empties.oldest; page; page = page->newer)
+        if (!page->dedicated && page->native.native.size >= size &&
+            (!found || page->number < found->number))
+            found = page;
+    return found;
+}
+
+/* ---- giving back -------------------------------------------------------------------------- */
+
+/* Whether the memory keeps what quire_memory_reserve asked for without this page. */
+static bool may_leave(const qi_page *page)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    bool may = pages->stats.reserved_bytes - page->native.native.size >= pages->floor;
+    qi_lock_release(&pages->lock);
+    return may;
+}
+
+qi_page *qi_empties_give(qi_shard *shard, uint64_t keep, qi_page *leaving)
+{
+    for (qi_page *page = shard->empties.oldest, *newer; page && shard->empties.bytes > keep;
+         page = newer) {
+        newer = page->newer;
+        if (may_leave(page))
+            leaving = qi_page_take(page, leaving);
+    }
+    return leaving;
+}
+
+static qi_page *give_old(qi_shard *shard, uint64_t longest, qi_page *leaving)
+{
+    uint64_t time = now(shard->memory);
+    for (qi_page *page = shard->empties.oldest, *newer; page; page = newer) {
+        newer = page->newer;
+        if (time - page->emptied_at < longest)
+            break;
+        if (may_leave(page))
+            leaving = qi_page_take(page, leaving);
+    }
+    return leaving;
+}
+
+qi_page *qi_empties_apply(qi_shard *shard, qi_page *leaving)
+{
+    const quire_page_policy *policy = &shard->memory->policy;
+    if (policy->retained_empty_bytes)
+        leaving = qi_empties_give(shard, policy->retained_empty_bytes / shard->memory->shard_count,
+                                  leaving);
+    if (policy->retention_nanoseconds)
+        leaving = give_old(shard, policy->retention_nanoseconds, leaving);
+    return leaving;
+}

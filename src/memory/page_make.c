@@ -1,0 +1,374 @@
+/*
+ * page_make.c - how a page is made (see page.h): numbered under the locks, asked of the backend
+ * without them, published under them; and how threads wait for pages that others make.
+ */
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/memory.h"
+#include "src/memory/policy.h"
+#include "src/space/fit.h"
+
+/* ---- sizes -------------------------------------------------------------------------------- */
+
+/* Page sizes are multiples of this. */
+static uint64_t page_unit(const quire_memory *memory)
+{
+    uint64_t granularity = memory->device->info.limits.page_granularity;
+    return granularity > memory->granule ? granularity : memory->granule;
+}
+
+/* Regions begin at whole granules. */
+static uint64_t coarsest(const quire_memory *memory, uint64_t alignment)
+{
+    return alignment > memory->granule ? alignment : memory->granule;
+}
+
+/* The bytes a page needs so that the request fits whatever the native base turns out to be. */
+static bool page_overflows(const qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
+                           uint64_t *total)
+{
+    const quire_memory *memory = shard->memory;
+    uint64_t wanted = coarsest(memory, alignment),
+             base = memory->device->info.limits.page_alignment;
+    if (!base) /* pages come aligned as they are asked for */
+        base = coarsest(memory, memory->largest_alignment);
+    if (!dedicated)
+        return qi_space_region_overflows(shard->space, size, alignment, base, total);
+    return qi_align_up_overflows(size, memory->granule, total) ||
+           qi_add_overflows(*total, wanted > base ? wanted - base : 0, total);
+}
+
+quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t alignment,
+                                 bool dedicated, uint64_t *needed)
+{
+    const quire_memory *memory = shard->memory;
+    const quire_device_info *info = &memory->device->info;
+    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size, total = 0;
+    if (page_overflows(shard, size, alignment, dedicated, &total) ||
+        qi_align_up_overflows(total, page_unit(memory), &total) || total > heap)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b (%u bytes) asked: the heap of memory kind %u has %b in all", size,
+                            size, memory->kind, heap);
+    if (info->limits.largest_page && total > info->limits.largest_page)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b asked: the device makes no page above %b", size,
+                            info->limits.largest_page);
+    *needed = total;
+    return QUIRE_SUCCESS;
+}
+
+/* No more than the device and the line of the space allow. */
+static uint64_t within_limits(const qi_shard *shard, uint64_t size)
+{
+    const quire_memory *memory = shard->memory;
+    uint64_t largest = memory->device->info.limits.largest_page;
+    uint64_t line = qi_space_line_left(shard->space);
+    largest = largest && largest < line ? largest : line;
+    return size > largest ? qi_align_down(largest, page_unit(memory)) : size;
+}
+
+/* With both locks. */
+static uint64_t policy_size(const qi_shard *shard)
+{
+    const quire_memory *memory = shard->memory;
+    qi_page_history had = qi_policy_history(&memory->policy, &memory->pages);
+    return within_limits(shard, qi_policy_next_page(&memory->policy, &had, page_unit(memory)));
+}
+
+/* The same for a page made for `size` bytes, which needs to have `needed`. */
+static uint64_t wanted_size(const qi_shard *shard, const qi_page *page, uint64_t size,
+                            uint64_t needed)
+{
+    const quire_page_policy *policy = &shard->memory->policy;
+    uint64_t wanted = qi_policy_round(policy, needed);
+    if (!page->dedicated)
+        qi_raise(&wanted,
+                 qi_policy_page_for(policy, page->policy_size, size, page_unit(shard->memory)));
+    wanted = within_limits(shard, wanted);
+    return wanted > needed ? wanted : needed;
+}
+
+uint64_t qi_page_policy_size(const qi_shard *shard)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    uint64_t size = policy_size(shard);
+    qi_lock_release(&pages->lock);
+    return size;
+}
+
+/* ---- numbering ---------------------------------------------------------------------------- */
+
+static quire_result take_number(quire_memory *memory, qi_page **out)
+{
+    qi_pages *pages = &memory->pages;
+    uint32_t most = memory->policy.most_pages;
+    if (most && pages->in_use >= most)
+        return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
+                            "memory '%s' has %u pages, as many as its policy allows", memory->name,
+                            pages->in_use);
+    uint32_t number = pages->free_hint;
+    while (number < pages->top && qi_page_at(pages, number)->phase != QI_PAGE_NONE)
+        number++;
+    if (!qi_table_ensure(&pages->records, &memory->host, number))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for page record %u",
+                            number);
+    pages->free_hint = number + 1;
+    pages->top += number == pages->top;
+    pages->in_use++;
+    *out = qi_page_at(pages, number);
+    **out = (qi_page){.number = number, .phase = QI_PAGE_MAKING};
+    return QUIRE_SUCCESS;
+}
+
+/* With the shard's lock: whether the fit takes no further region beside those there and coming. */
+static bool has_all_shared(const qi_shard *shard)
+{
+    uint32_t most = shard->space->fit->most_regions, count = shard->shared;
+    for (const qi_page *page = shard->memory->pages.being_made; page; page = page->next)
+        count += !page->dedicated && page->shard == shard;
+    return most && count >= most;
+}
+
+/* With both locks: a numbered record for a page to make, and what others may wait for in it. */
+static quire_result begin(qi_shard *shard, uint64_t size, uint64_t needed, bool dedicated,
+                          qi_page **out)
+{
+    quire_memory *memory = shard->memory;
+    uint64_t place = qi_space_line_most(shard->space);
+    if (!dedicated && has_all_shared(shard))
+        return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
+                            "memory '%s' has %u shared page, as many as its fit works in",
+                            memory->name, shard->space->fit->most_regions);
+    if (!dedicated && needed > place)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "a page of %b has no place: the pages of a memory with granule %u "
+                            "reach no further; %b are left",
+                            needed, memory->granule, place);
+    quire_result result = take_number(memory, out);
+    if (result)
+        return result;
+    qi_page *page = *out;
+    page->shard = shard;
+    page->dedicated = dedicated;
+    page->policy_size = dedicated ? 0 : policy_size(shard);
+    page->wanted = wanted_size(shard, page, size, needed);
+    page->to_join = dedicated ? 0 : page->wanted - needed;
+    page->turn = ++memory->pages.turns;
+    page->next = memory->pages.being_made;
+    memory->pages.being_made = page;
+    return QUIRE_SUCCESS;
+}
+
+/* With the lock of the pages: the making is over, one way or the other. */
+static void end(qi_pages *pages, qi_page *page, quire_result result)
+{
+    qi_page **link = &pages->being_made;
+    while (*link != page)
+        link = &(*link)->next;
+    *link = page->next;
+    if (result) {
+        page->phase = QI_PAGE_NONE;
+        pages->in_use--;
+        if (page->number < pages->free_hint)
+            pages->free_hint = page->number;
+    }
+    qi_lock_wake_all(&pages->lock);
+}
+
+/* ---- making ------------------------------------------------------------------------------- */
+
+bool qi_pages_give_empties(quire_memory *memory)
+{
+    qi_page *leaving = NULL;
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        qi_lock_acquire(&memory->shards[i].lock);
+        leaving = qi_empties_give(&memory->shards[i], 0, leaving);
+        qi_lock_release(&memory->shards[i].lock);
+    }
+    return qi_pages_destroy(memory, leaving) != 0;
+}
+
+static quire_result ask(quire_memory *memory, const quire_page_request *request,
+                        qi_device_page *native)
+{
+    quire_result result;
+    do {
+        result = qi_device_page_create(memory->device, &memory->calls, &memory->account, request,
+                                       native);
+    } while (qi_is_want_of_memory(result) && qi_pages_give_empties(memory));
+    return result;
+}
+
+/* Without a lock: asks the backend, for less and less while the request still fits. */
+static quire_result create(quire_memory *memory, const qi_page *page, uint64_t needed,
+                           qi_device_page *native)
+{
+    quire_page_request request = {
+        .kind = memory->kind,
+        .dedicated = page->dedicated,
+        .exportable = memory->exportable,
+        .size = page->wanted,
+        .alignment = coarsest(memory, memory->largest_alignment),
+        .label = memory->name,
+    };
+    for (;;) {
+        quire_result result = ask(memory, &request, native);
+        if (!qi_is_want_of_memory(result) || request.size == needed)
+            return result;
+        uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
+        request.size = half > needed ? half : needed;
+    }
+}
+
+quire_result qi_page_add_region(qi_shard *shard, qi_page *page)
+{
+    const quire_native_page *native = &page->native.native;
+    page->skipped = qi_padding(native->address, shard->memory->granule);
+    uint64_t size = qi_align_down(native->size - page->skipped, shard->memory->granule);
+    /* regions take the lowest free number: none is above their count */
+    if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
+    quire_result result =
+        quire_space_add_region(shard->space, size, native->address + page->skipped, &page->region);
+    if (result)
+        return result;
+    *(qi_page **)qi_table_get(&shard->by_region, page->region) = page;
+    shard->shared++;
+    return QUIRE_SUCCESS;
+}
+
+static void count_in(qi_pages *pages, const qi_page *page)
+{
+    quire_memory_stats *stats = &pages->stats;
+    stats->pages_created++;
+    stats->page_count++;
+    stats->reserved_bytes += page->native.native.size;
+    qi_raise(&stats->peak_page_count, stats->page_count);
+    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
+}
+
+/* With the shard's lock: the made page becomes part of the memory. */
+static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page *native)
+{
+    qi_pages *pages = &shard->memory->pages;
+    page->native = *native;
+    quire_result result = page->dedicated ? QUIRE_SUCCESS : qi_page_add_region(shard, page);
+    if (result)
+        return result;
+    qi_checked_page_made(page);
+    qi_empties_add(page);
+    qi_lock_acquire(&pages->lock);
+    page->phase = QI_PAGE_LIVE;
+    count_in(pages, page);
+    qi_lock_release(&pages->lock);
+    return QUIRE_SUCCESS;
+}
+
+/* Without a lock on entry, with the shard's on return: makes a numbered page and publishes it. */
+static quire_result make_numbered(qi_shard *shard, qi_page *page, uint64_t needed)
+{
+    quire_memory *memory = shard->memory;
+    qi_device_page native = {0};
+    quire_result result = create(memory, page, needed, &native);
+    qi_lock_acquire(&shard->lock);
+    if (result)
+        return result;
+    result = publish(shard, page, &native);
+    if (result) {
+        qi_lock_release(&shard->lock);
+        qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &native);
+        qi_lock_acquire(&shard->lock);
+    }
+    return result;
+}
+
+quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
+                          qi_page **out)
+{
+    quire_memory *memory = shard->memory;
+    uint64_t needed = 0;
+    quire_result result = qi_page_needed_size(shard, size, alignment, dedicated, &needed);
+    if (result)
+        return result;
+    qi_page *leaving = qi_empties_give(shard, 0, NULL), *page = NULL;
+    if (leaving) {
+        qi_lock_release(&shard->lock);
+        qi_pages_destroy(memory, leaving);
+        qi_lock_acquire(&shard->lock);
+    }
+    qi_lock_acquire(&memory->pages.lock);
+    result = begin(shard, size, needed, dedicated, &page);
+    qi_lock_release(&memory->pages.lock);
+    if (result)
+        return result;
+    qi_lock_release(&shard->lock);
+    result = make_numbered(shard, page, needed);
+    qi_lock_acquire(&memory->pages.lock);
+    end(&memory->pages, page, result);
+    qi_lock_release(&memory->pages.lock);
+    *out = page;
+    return result;
+}
+
+void qi_page_keep(const qi_page *page)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    if (page->dedicated)
+        return;
+    qi_lock_acquire(&pages->lock);
+    pages->last_size = page->policy_size;
+    qi_lock_release(&pages->lock);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------ */
+
+bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    qi_page *page = pages->being_made;
+    while (page && page != *joined)
+        page = page->next;
+    if (!page) { /* not joined yet, or over without room for this one */
+        page = pages->being_made;
+        while (page && (page->to_join < size || page->shard != shard))
+            page = page->next;
+        if (page)
+            page->to_join -= size;
+    }
+    if (page) {
+        *joined = page;
+        qi_lock_wait(&pages->lock, &shard->lock);
+    }
+    qi_lock_release(&pages->lock);
+    return page != NULL;
+}
+
+/* Whether a page is still being made that was begun up to this turn. */
+static bool is_making(const qi_pages *pages, uint64_t turn)
+{
+    const qi_page *page = pages->being_made;
+    while (page && page->turn > turn)
+        page = page->next;
+    return page != NULL;
+}
+
+bool qi_page_await_change(qi_shard *shard, quire_result refusal, uint64_t *turn)
+{
+    if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && !qi_is_want_of_memory(refusal))
+        return false;
+    qi_pages *pages = &shard->memory->pages;
+    uint32_t most = shard->memory->policy.most_pages;
+    qi_lock_acquire(&pages->lock);
+    bool is_full = (most && pages->in_use >= most) || /* or the fit waits for its only page */
+                   shard->shared < shard->space->fit->most_regions;
+    if (!*turn)
+        *turn = pages->turns;
+    bool is_over = refusal == QUIRE_ERROR_OVER_BUDGET && is_making(pages, *turn);
+    bool waits = pages->leaving || is_over || (is_full && pages->being_made);
+    if (waits)
+        qi_lock_wait(&pages->lock, &shard->lock);
+    qi_lock_release(&pages->lock);
+    return waits;
+}

@@ -1,0 +1,50 @@
+/*
+ * shard.h - a part of a memory with its own lock, space, slots and figures.
+ *
+ * A thread allocates in its shard. It frees what lies in another one without that shard's lock: the
+ * slot, which it has won, goes to the shard's inbox, and whoever works in the shard next gives the
+ * range back. So threads in different shards share no lock and no cache line but an inbox.
+ *
+ * The lock guards all but the inbox; the pages' comings and goings are guarded by qi_pages.lock.
+ */
+#ifndef QUIRE_SRC_MEMORY_SHARD_H
+#define QUIRE_SRC_MEMORY_SHARD_H
+
+#include "quire/insight.h"
+#include "src/memory/empties.h"
+#include "src/memory/inbox.h"
+#include "src/memory/page.h"
+#include "src/memory/slot.h"
+
+typedef struct qi_shard {
+    qi_lock lock;
+    uint32_t index;
+    uint32_t shared; /* live pages that are regions of the space */
+    quire_memory *memory;
+    quire_space *space; /* the shared pages are its regions; a range's user value is its slot */
+    qi_table by_region; /* qi_page *: the page of each region of the space */
+    qi_slot_queue queue;
+    qi_empties empties;
+    quire_memory_stats stats; /* what allocations count: live, requested, empty, failures */
+
+    _Alignas(QI_CACHE_LINE) qi_inbox inbox;
+} qi_shard;
+
+QUIRE_MUST_USE quire_result qi_shard_init(qi_shard *shard, quire_memory *memory, uint32_t index,
+                                          const quire_space_options *options);
+void qi_shard_finish(qi_shard *shard);
+
+/* The locks of all shards, for what looks at a whole memory; what lies in inboxes is freed. */
+void qi_shards_acquire(quire_memory *memory);
+void qi_shards_release(quire_memory *memory);
+
+/* With the shard's lock: frees what lies in its inbox. True: a page became empty by it. */
+bool qi_shard_drain(qi_shard *shard);
+
+/* The page behind a region of the space. */
+static inline qi_page *qi_shard_page_of_region(const qi_shard *shard, uint32_t region)
+{
+    return *(qi_page **)qi_table_get_sized(&shard->by_region, region, sizeof(qi_page *));
+}
+
+#endif

@@ -1,0 +1,134 @@
+"""bench_memory and what is made of its figures: a very short run and its tables.
+
+usage: bench_memory.py BENCH_MEMORY SOURCE_ROOT
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA, min time",
+         "--family", "full-pages", "--family", "threads-mixed*", "--family", "locks",
+         "--family", "transient-*", "--family", "slow-driver")
+# subjects, by how threads share them
+ONE = ("quire", "VMA")
+EACH = ("quire, a shard each", "quire, a memory each", "VMA, an allocator each")
+
+
+def run(*words):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+
+
+def usage_problems():
+    for words in (("--reps", "0"), ("--threads", "65"), ("--latency", "x"), ("--nothing",),
+                  ("stray",)):
+        done = run(*words)
+        if done.returncode != 2 or not done.stderr:
+            yield f"{words}: {done.returncode} {done.stderr[:80]}"
+    if run("--family", "none", "--json", "/no/such/folder/file").returncode != 1:
+        yield "a file that cannot be made is taken"
+
+
+def list_problems():
+    done = run("--list")
+    for name in ONE + EACH:
+        if f"  {name} " not in done.stdout:
+            yield f"{name} is not listed"
+    if done.returncode:
+        yield done.stderr
+
+
+def present(figures, names):
+    absent = {s["name"] for s in figures["subjects"] if s["absent"]}
+    return {name for name in names if name not in absent}
+
+
+def page_row_problems(figures):
+    wanted = {(name, n) for name in present(figures, ONE) for n in (1, 16, 64, 256, 1024)}
+    found = {(row["subject"], row["pages"]) for row in figures["pages"]}
+    if found != wanted:
+        yield f"pages: {sorted(found)}, not {sorted(wanted)}"
+    for row in figures["pages"]:
+        if not 0 < row["pair_ns"]["min"] <= row["pair_ns"]["median"]:
+            yield str(row)
+
+
+def thread_row_problems(figures):
+    names = present(figures, ONE + EACH)
+    wanted = {(name, threads, handed) for name in names for threads in (1, 2)
+              for handed in (False, True) if not (handed and name == "VMA, an allocator each")}
+    found = {(row["subject"], row["threads"], row["handed"]) for row in figures["threads"]}
+    if found != wanted:
+        yield f"threads: {sorted(found)}, not {sorted(wanted)}"
+    for row in figures["threads"]:
+        if row["pair_ns"]["min"] <= 0 or row["pairs"] < 500:
+            yield str(row)
+
+
+def other_row_problems(figures):
+    names = present(figures, ONE)
+    if len(figures["locks"]) != 8:
+        yield f"{len(figures['locks'])} rows on locks"
+    if len(figures["transient"]) != 3 * len(names):
+        yield f"{len(figures['transient'])} rows on transients"
+    for row in figures["transient"]:
+        if not row["made"] >= 1 or row["peak_reserved"] < 200 << 20:
+            yield str(row)
+    waits = {(row["subject"], row["call"]): row["waited_ms"]["min"]
+             for row in figures["slow_driver"]}
+    if {name for name, _ in waits} != names or len(waits) != 2 * len(names):
+        yield f"slow driver: {waits}"
+    for call in ("free", "allocate"):
+        if not 0 < waits[("quire", call)] < 200:
+            yield f"{call} waits {waits[('quire', call)]} ms for a page of another thread"
+
+
+def steady_problems(figures):
+    """The claim of the documents: in a steady state no page is made."""
+    row = next(row for row in figures["transient"]
+               if row["subject"] == "quire" and row["pattern"] == "transient-frames")
+    if row["steady_calls"]:
+        yield str(row)
+
+
+def page_problems(folder, figures):
+    page = folder / "page.md"
+    page.write_text("before\n<!-- memory figures -->\nold\n<!-- end of memory figures -->\nafter\n")
+    done = subprocess.run([sys.executable, ROOT / "bench/memory_tables.py", figures, page],
+                          capture_output=True, text=True, check=False)
+    text = page.read_text()
+    if done.returncode:
+        yield done.stderr
+    if "old" in text or not text.startswith("before\n") or not text.endswith("\nafter\n"):
+        yield "the rest of the page is not kept"
+    for words in ("reached", "16384 in pages of 1 MiB", "quire, mixed, handed", "pthread_mutex",
+                  "`transient-frames`, quire", "| quire |"):
+        if words not in text:
+            yield f"{words} is not on the page"
+
+
+def main():
+    tap = Tap()
+    tap.case("bad usage is refused", usage_problems())
+    tap.case("subjects are listed", list_problems())
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        path = folder / "memory.json"
+        done = run(*SHORT, "--json", path)
+        tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
+        if not done.returncode:
+            figures = json.loads(path.read_text())
+            tap.case("pages are measured", page_row_problems(figures))
+            tap.case("threads are measured", thread_row_problems(figures))
+            tap.case("locks, transients and a slow driver are", other_row_problems(figures))
+            tap.case("frames call the driver no more once they are known", steady_problems(figures))
+            tap.case("its tables go into a page", page_problems(folder, path))
+    tap.end()
+
+
+main()

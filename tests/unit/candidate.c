@@ -1,0 +1,285 @@
+/*
+ * candidate.c - the list holds what it promises and nothing that cannot matter; the options of a
+ * candidate are those that its C text sets.
+ */
+#include "src/cli/candidate.h"
+
+#include <stdlib.h>
+
+#include "tests/support/unit.h"
+
+static const uint64_t MIB = UINT64_C(1) << 20;
+static const uint64_t GIB = UINT64_C(1) << 30;
+
+/* A trace of `peak` bytes in small ranges on a device without limits. */
+static candidate_scope scope_of(uint64_t peak)
+{
+    return (candidate_scope){.peak_bytes = peak,
+                             .largest = 256,
+                             .default_page_size = 32 * MIB,
+                             .least_page = 256,
+                             .largest_page = 1024 * GIB,
+                             .fit = ANY_FIT};
+}
+
+typedef struct listed {
+    candidate list[MOST_CANDIDATES];
+    size_t count;
+} listed;
+
+static listed make(const candidate_scope *scope)
+{
+    listed l;
+    l.count = make_candidates(scope, l.list);
+    CHECK(l.count <= MOST_CANDIDATES);
+    return l;
+}
+
+static bool has_size(const listed *l, uint64_t size)
+{
+    bool found = false;
+    for (size_t i = 0; i < l->count; i++)
+        found = found || (l->list[i].fit != QUIRE_FIT_LINEAR && l->list[i].page_size == size);
+    return found;
+}
+
+static size_t count_fit(const listed *l, quire_fit fit)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < l->count; i++)
+        count += l->list[i].fit == fit;
+    return count;
+}
+
+static bool is_same(const candidate *a, const candidate *b)
+{
+    return a->fit == b->fit && a->retention == b->retention && a->page_size == b->page_size &&
+           a->first_page_size == b->first_page_size &&
+           a->dedicated_threshold == b->dedicated_threshold &&
+           a->retained_bytes == b->retained_bytes;
+}
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+UNIT(candidate, the_default_stands_first)
+{
+    candidate_scope scope = scope_of(10 * GIB);
+    listed l = make(&scope);
+    CHECK_EQ(candidate_options_set(&l.list[0]), 0);
+    for (size_t i = 1; i < l.count; i++)
+        CHECK(candidate_options_set(&l.list[i]) > 0);
+}
+
+UNIT(candidate, no_two_are_the_same)
+{
+    candidate_scope scope = scope_of(2 * GIB);
+    scope.largest = GIB;
+    listed l = make(&scope);
+    for (size_t i = 0; i < l.count; i++)
+        for (size_t k = 0; k < i; k++)
+            CHECK(!is_same(&l.list[i], &l.list[k]));
+}
+
+UNIT(candidate, every_fit_page_size_and_policy_is_there)
+{
+    candidate_scope scope = scope_of(6 * GIB);
+    scope.largest = GIB;
+    listed l = make(&scope);
+    CHECK_EQ(count_fit(&l, QUIRE_FIT_SEGREGATED), 8 * 2 * 2 * 3);
+    CHECK_EQ(count_fit(&l, QUIRE_FIT_FIRST), 8 * 2 * 2 * 3);
+    CHECK_EQ(count_fit(&l, QUIRE_FIT_BUDDY), 8 * 2 * 2 * 3);
+    CHECK_EQ(count_fit(&l, QUIRE_FIT_LINEAR), 3);
+    for (uint64_t size = 2 * MIB; size <= 256 * MIB; size *= 2)
+        CHECK(has_size(&l, size));
+}
+
+UNIT(candidate, the_ladder_ends_where_one_page_holds_all)
+{
+    candidate_scope scope = scope_of(5 * MIB);
+    listed l = make(&scope);
+    CHECK(has_size(&l, 2 * MIB) && has_size(&l, 4 * MIB) && has_size(&l, 8 * MIB));
+    CHECK(!has_size(&l, 16 * MIB));
+    CHECK(has_size(&l, 32 * MIB)); /* the default is always there, to compare with */
+    scope = scope_of(8 * MIB);
+    l = make(&scope);
+    CHECK(has_size(&l, 8 * MIB) && !has_size(&l, 16 * MIB));
+    scope = scope_of(1);
+    l = make(&scope);
+    CHECK(has_size(&l, 2 * MIB) && !has_size(&l, 4 * MIB));
+}
+
+UNIT(candidate, the_ladder_keeps_to_the_limits_of_the_device)
+{
+    candidate_scope scope = scope_of(64 * GIB);
+    listed l = make(&scope);
+    CHECK(!has_size(&l, 8 * MIB) && has_size(&l, 16 * MIB)); /* 4096 pages are promised */
+    scope.most_pages = 1000;
+    l = make(&scope);
+    CHECK(!has_size(&l, 64 * MIB) && has_size(&l, 128 * MIB));
+    scope.largest_page = 64 * MIB;
+    scope.most_pages = 100000;
+    l = make(&scope);
+    CHECK(has_size(&l, 2 * MIB) && has_size(&l, 64 * MIB) && !has_size(&l, 128 * MIB));
+    CHECK_EQ(count_fit(&l, QUIRE_FIT_LINEAR), 0);
+    scope.least_page = 4 * MIB;
+    l = make(&scope);
+    CHECK(!has_size(&l, 2 * MIB) && has_size(&l, 4 * MIB));
+}
+
+UNIT(candidate, nothing_is_dedicated_that_no_range_reaches)
+{
+    candidate_scope scope = scope_of(GIB);
+    scope.largest = 16 * MIB;
+    listed l = make(&scope);
+    for (size_t i = 0; i < l.count; i++)
+        CHECK(l.list[i].dedicated_threshold <= 16 * MIB);
+    scope.largest = 1;
+    l = make(&scope);
+    for (size_t i = 0; i < l.count; i++)
+        CHECK_EQ(l.list[i].dedicated_threshold, 0);
+}
+
+UNIT(candidate, pages_grow_only_where_there_is_a_second_one)
+{
+    candidate_scope scope = scope_of(3 * MIB);
+    listed l = make(&scope);
+    for (size_t i = 0; i < l.count; i++) {
+        CHECK(l.list[i].first_page_size < 3 * MIB);
+        CHECK(!l.list[i].first_page_size || l.list[i].first_page_size < l.list[i].page_size);
+    }
+}
+
+UNIT(candidate, what_is_retained_is_whole_pages_and_less_than_all)
+{
+    candidate_scope scope = scope_of(10 * GIB);
+    listed l = make(&scope);
+    size_t some = 0;
+    for (size_t i = 0; i < l.count; i++) {
+        const candidate *c = &l.list[i];
+        bool is_some = c->retention == RETENTION_SOME;
+        CHECK_EQ(c->retained_bytes != 0, is_some);
+        CHECK(c->retained_bytes < scope.peak_bytes && c->retained_bytes % c->page_size == 0);
+        some += is_some;
+    }
+    CHECK(some > 0);
+}
+
+UNIT(candidate, what_the_caller_wants_is_all_there_is)
+{
+    candidate_scope scope = scope_of(GIB);
+    scope.fit = QUIRE_FIT_BUDDY;
+    scope.page_size = 3 * MIB;
+    listed l = make(&scope);
+    CHECK(l.count > 0);
+    for (size_t i = 0; i < l.count; i++)
+        CHECK(l.list[i].fit == QUIRE_FIT_BUDDY && l.list[i].page_size == 3 * MIB);
+    scope.fit = QUIRE_FIT_LINEAR;
+    l = make(&scope);
+    CHECK_EQ(l.count, 1);
+    CHECK_EQ(l.list[0].page_size, 3 * MIB);
+}
+
+UNIT(candidate, the_linear_page_holds_the_peak)
+{
+    candidate_scope scope = scope_of(9 * MIB + 1);
+    scope.fit = QUIRE_FIT_LINEAR;
+    listed l = make(&scope);
+    CHECK_EQ(l.count, 3);
+    CHECK_EQ(l.list[0].page_size, 10 * MIB);
+    CHECK_EQ(l.list[1].page_size, 16 * MIB); /* 7.5 units of 2 MiB */
+    CHECK_EQ(l.list[2].page_size, 20 * MIB);
+    scope.largest_page = 10 * MIB;
+    l = make(&scope);
+    CHECK_EQ(l.count, 1);
+}
+
+UNIT(candidate, the_largest_numbers_do_not_overflow)
+{
+    candidate_scope scope = scope_of(UINT64_MAX);
+    scope.largest = UINT64_MAX;
+    scope.largest_page = UINT64_MAX;
+    listed l = make(&scope);
+    CHECK(l.count > 0);
+    for (size_t i = 0; i < l.count; i++)
+        CHECK(l.list[i].fit != QUIRE_FIT_LINEAR || l.list[i].page_size > UINT64_MAX / 2);
+    scope.page_size = UINT64_MAX;
+    l = make(&scope);
+    CHECK(l.count > 0);
+}
+
+/* ---- options and text ----------------------------------------------------------------------- */
+
+UNIT(candidate, the_defaults_set_nothing)
+{
+    candidate c = {.page_size = 32 * MIB, .is_default_size = true};
+    CHECK_STR(candidate_policy_text(&c).text, "default");
+    CHECK_STR(candidate_c_text(&c).text, "quire_memory_options options = {0};\n");
+    quire_memory_options options = candidate_options(&c);
+    CHECK_EQ(options.pages.retained_empty_bytes, 0);
+    CHECK_EQ(options.pages.growth_percent, 0);
+}
+
+UNIT(candidate, a_fit_alone_opens_no_page_policy)
+{
+    candidate c = {.fit = QUIRE_FIT_FIRST, .page_size = 32 * MIB, .is_default_size = true};
+    CHECK_STR(candidate_c_text(&c).text, "quire_memory_options options = {\n"
+                                         "    .fit = QUIRE_FIT_FIRST,\n"
+                                         "};\n");
+}
+
+UNIT(candidate, all_that_can_be_set_is_told_in_words_and_in_c)
+{
+    candidate c = {.fit = QUIRE_FIT_BUDDY,
+                   .retention = RETENTION_SOME,
+                   .page_size = 64 * MIB,
+                   .first_page_size = 8 * MIB + 512 * 1024,
+                   .dedicated_threshold = 32 * MIB,
+                   .retained_bytes = 128 * MIB};
+    CHECK_EQ(candidate_options_set(&c), 5);
+    CHECK_STR(candidate_policy_text(&c).text,
+              "doubling from 8.50 MiB, dedicated from 32 MiB, at most 128 MiB of empty pages kept");
+    CHECK_STR(candidate_c_text(&c).text,
+              "quire_memory_options options = {\n"
+              "    .fit = QUIRE_FIT_BUDDY,\n"
+              "    .pages = {\n"
+              "        .page_size = UINT64_C(64) << 20, /* 64 MiB */\n"
+              "        .first_page_size = UINT64_C(8704) << 10, /* 8.50 MiB */\n"
+              "        .growth_percent = 100,\n"
+              "        .dedicated_threshold = UINT64_C(32) << 20, /* 32 MiB */\n"
+              "        .retained_empty_bytes = UINT64_C(128) << 20, /* 128 MiB */\n"
+              "    },\n"
+              "};\n");
+    quire_memory_options options = candidate_options(&c);
+    CHECK_EQ(options.fit, QUIRE_FIT_BUDDY);
+    CHECK_EQ(options.pages.page_size, 64 * MIB);
+    CHECK_EQ(options.pages.first_page_size, 8704 * 1024);
+    CHECK_EQ(options.pages.growth_percent, 100);
+    CHECK_EQ(options.pages.dedicated_threshold, 32 * MIB);
+    CHECK_EQ(options.pages.retained_empty_bytes, 128 * MIB);
+}
+
+UNIT(candidate, retention_is_told_apart)
+{
+    candidate c = {.retention = RETENTION_NONE, .page_size = 1000, .is_default_size = false};
+    CHECK_EQ(candidate_options(&c).pages.retained_empty_bytes, 1);
+    CHECK_HAS(candidate_c_text(&c).text, ".retained_empty_bytes = 1,");
+    CHECK_HAS(candidate_c_text(&c).text, ".page_size = UINT64_C(1000),");
+    CHECK_STR(candidate_policy_text(&c).text, "empty pages given back at once");
+    c.retention = RETENTION_SOME;
+    c.retained_bytes = 3000;
+    CHECK_EQ(candidate_options(&c).pages.retained_empty_bytes, 3000);
+    CHECK_HAS(candidate_c_text(&c).text, ".retained_empty_bytes = UINT64_C(3000),");
+}
+
+/* The longest text that any candidate has fits. */
+UNIT(candidate, no_text_is_cut)
+{
+    candidate c = {.fit = QUIRE_FIT_LINEAR,
+                   .retention = RETENTION_SOME,
+                   .page_size = UINT64_MAX - MIB + 1,
+                   .first_page_size = UINT64_MAX - MIB + 1,
+                   .dedicated_threshold = UINT64_MAX - MIB + 1,
+                   .retained_bytes = UINT64_MAX - MIB + 1};
+    CHECK_HAS(candidate_c_text(&c).text, "    },\n};\n");
+    CHECK_HAS(candidate_policy_text(&c).text, " of empty pages kept");
+}

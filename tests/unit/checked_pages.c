@@ -1,0 +1,347 @@
+/*
+ * checked_pages.c - checked builds beside what a memory does with its pages: keeps empty ones, moves
+ * them from shard to shard, serves batches and keeps to budgets. What waits in quarantine is never
+ * missed by an allocation, whatever shard it belongs to.
+ */
+#include <pthread.h>
+
+#include "src/base/poison.h"
+#include "src/base/thread.h"
+#include "tests/support/unit.h"
+#include "tests/support/watched.h"
+
+enum { SIZE = 100, PAGE = 65536, WHOLE = PAGE - 1000, MANY = 150 };
+
+static uint64_t pages_created(const watched *w)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    return stats.pages_created;
+}
+
+/* ---- pages that are kept ------------------------------------------------------------------ */
+
+static void (*real_destroy)(void *, const quire_native_page *);
+static const char *watched_bytes;
+static int destroyed;
+
+static void look_at_destroy(void *state, const quire_native_page *page)
+{
+    CHECK(!watched_bytes || !qi_is_poisoned(watched_bytes));
+    destroyed++;
+    real_destroy(state, page);
+}
+
+static void make_with_destroy(watched *w, uint32_t kind)
+{
+    watched_prepare(w);
+    real_destroy = w->fake.table.page_destroy;
+    w->fake.table.page_destroy = look_at_destroy;
+    destroyed = 0;
+    watched_open(
+        w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind, .pages = {.page_size = PAGE}});
+}
+
+UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_shut_and_used_again)
+{
+    const quire_allocation_options options = {.size = SIZE, .dedicated = true};
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        watched w;
+        quire_allocation allocation;
+        make_with_destroy(&w, kind);
+        CHECK_OK(quire_allocate(w.memory, &options, &allocation));
+        quire_native native = watched_native(&w, allocation);
+        watched_bytes = native.host;
+        bool is_told = qi_poison_works() && native.host;
+        CHECK_OK(quire_free(w.memory, allocation));
+        CHECK_EQ(w.fake.pages, 1);
+        CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);
+        CHECK(!is_told || qi_is_poisoned(watched_bytes));
+        CHECK_OK(quire_allocate(w.memory, &options, &allocation));
+        CHECK_EQ(pages_created(&w), 1);
+        CHECK_EQ(watched_byte(&w, &native, 0), 0xff);
+        CHECK(!is_told || !qi_is_poisoned(watched_bytes));
+        watched_spoil(&w, &native, SIZE);
+        CHECK_FAILS(quire_free(w.memory, allocation), QUIRE_ERROR_CORRUPTED);
+        CHECK_OK(quire_memory_trim(w.memory, 0, NULL));
+        CHECK_EQ(destroyed, 1);
+        watched_end(&w);
+    }
+}
+
+UNIT(checked_pages, a_shared_page_that_is_kept_stays_shut_and_is_opened_at_its_end)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        watched w;
+        make_with_destroy(&w, kind);
+        quire_native native = watched_native(&w, watched_allocate(&w, WHOLE, NULL));
+        watched_bytes = native.host;
+        bool is_told = qi_poison_works() && native.host;
+        CHECK_OK(quire_free(w.memory, w.allocation));
+        watched_settle(&w);
+        CHECK_EQ(w.fake.pages, 1);
+        CHECK_EQ(watched_byte(&w, &native, WHOLE - 1), 0xfd);
+        CHECK(!is_told || qi_is_poisoned(watched_bytes));
+        CHECK_OK(quire_memory_reserve(w.memory, 2 * PAGE));
+        CHECK_OK(quire_memory_trim(w.memory, 0, NULL));
+        CHECK(destroyed >= 2);
+        watched_end(&w);
+    }
+}
+
+/* A page that goes while its range leaves the quarantine is told to a sink that allocates. */
+static quire_memory *sink_memory;
+static int lines;
+
+static void allocate_at_line(void *user, quire_log_level level, const char *line)
+{
+    quire_allocation allocation;
+    (void)user, (void)level;
+    if (!sink_memory || !strstr(line, "given back") || lines++)
+        return;
+    CHECK_OK(quire_allocate(sink_memory, &(quire_allocation_options){.size = WHOLE}, &allocation));
+}
+
+UNIT(checked_pages, a_sink_may_allocate_when_a_page_is_given_back)
+{
+    watched w;
+    watched_prepare(&w);
+    const quire_device_options device = {
+        .log = {.write = allocate_at_line, .level = QUIRE_LOG_DEBUG}};
+    CHECK_OK(quire_device_create(&w.fake.table, &w.fake, &device, &w.device));
+    CHECK_OK(quire_memory_create(
+        w.device,
+        &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+                                .pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
+        &w.memory));
+    watched_allocate(&w, WHOLE, NULL);
+    CHECK_OK(quire_free(w.memory, w.allocation));
+    sink_memory = w.memory;
+    watched_settle(&w);
+    sink_memory = NULL;
+    CHECK(lines >= 1);
+    watched_end(&w);
+}
+
+/* ---- shards ------------------------------------------------------------------------------- */
+
+typedef struct errand {
+    watched *w;
+    void (*run)(watched *w);
+    uint32_t number;
+} errand;
+
+static void *go(void *user)
+{
+    errand *e = user;
+    e->number = qi_thread_number();
+    e->run(e->w);
+    return NULL;
+}
+
+/* Runs it in a thread that works in the other of two shards. */
+static void in_other_shard(watched *w, void (*run)(watched *w))
+{
+    pthread_t thread;
+    errand e = {.w = w, .run = run};
+    uint32_t mine = qi_thread_number();
+    CHECK_EQ(pthread_create(&thread, NULL, go, &e), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ((mine + e.number) % 2, 1);
+}
+
+static void make_sharded(watched *w, uint32_t kind, uint32_t most_pages)
+{
+    watched_prepare(w);
+    watched_open(w,
+                 &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+                                         .shards = 2,
+                                         .pages = {.page_size = PAGE, .most_pages = most_pages}});
+}
+
+static void allocate_whole(watched *w)
+{
+    watched_allocate(w, WHOLE, "whole");
+}
+
+static void allocate_and_free_whole(watched *w)
+{
+    watched_allocate(w, WHOLE, "whole");
+    CHECK_OK(quire_free(w->memory, w->allocation));
+}
+
+static void free_it(watched *w)
+{
+    CHECK_OK(quire_free(w->memory, w->allocation));
+}
+
+UNIT(checked_pages, what_waits_for_another_shard_makes_room)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        watched w;
+        make_sharded(&w, kind, 1);
+        in_other_shard(&w, allocate_and_free_whole);
+        watched_allocate(&w, WHOLE, NULL); /* its page comes over */
+        CHECK_OK(quire_memory_check(w.memory));
+        in_other_shard(&w, free_it); /* from afar, into the quarantine of all */
+        CHECK_EQ(w.fake.pages, 1);
+        in_other_shard(&w, allocate_whole);
+        CHECK_EQ(pages_created(&w), 1);
+        CHECK_OK(quire_free(w.memory, w.allocation));
+        CHECK_OK(quire_memory_check(w.memory));
+        watched_end(&w);
+    }
+}
+
+UNIT(checked_pages, bytes_stay_shut_from_shard_to_shard)
+{
+    if (!qi_poison_works())
+        return;
+    watched w;
+    make_sharded(&w, KIND_COHERENT, 1);
+    in_other_shard(&w, allocate_and_free_whole);
+    const char *bytes = watched_native(&w, watched_allocate(&w, SIZE, NULL)).host;
+    CHECK_EQ(pages_created(&w), 1);
+    CHECK(!qi_is_poisoned(bytes) && !qi_is_poisoned(bytes + SIZE - 1));
+    CHECK(qi_is_poisoned(bytes - 1) && qi_is_poisoned(bytes + SIZE));
+    CHECK(qi_is_poisoned(bytes + WHOLE / 2));
+    watched_end(&w);
+}
+
+UNIT(checked_pages, stray_writes_are_found_by_a_free_from_another_shard)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        watched w;
+        quire_memory_stats stats;
+        make_sharded(&w, kind, 0);
+        in_other_shard(&w, allocate_whole);
+        quire_native native = watched_native(&w, w.allocation);
+        watched_spoil(&w, &native, -1);
+        CHECK_FAILS(quire_free(w.memory, w.allocation), QUIRE_ERROR_CORRUPTED);
+        CHECK_HAS(quire_last_error(), "'whole'");
+        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
+        CHECK_EQ(stats.allocation_count + stats.live_bytes + stats.requested_bytes, 0);
+        watched_spoil(&w, &native, 5);
+        w.log[0] = '\0';
+        in_other_shard(&w, watched_settle);
+        CHECK_HAS(w.log, "'whole'");
+        CHECK_HAS(w.log, "written to after its free");
+        CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
+        CHECK_OK(quire_memory_destroy(&w.memory));
+        watched_end(&w);
+    }
+}
+
+/* ---- batches ------------------------------------------------------------------------------ */
+
+UNIT(checked_pages, ranges_of_a_batch_are_watched_one_by_one)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        watched w;
+        quire_memory_stats stats;
+        quire_allocation many[MANY];
+        watched_make(&w, kind);
+        const quire_allocation_options options = {.size = SIZE};
+        CHECK_OK(quire_allocate_batch(w.memory, &options, many, MANY));
+        CHECK_OK(quire_memory_check(w.memory));
+        quire_native native = watched_native(&w, many[MANY / 2]);
+        CHECK_EQ(watched_byte(&w, &native, SIZE - 1), 0xff);
+        watched_spoil(&w, &native, SIZE);
+        CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
+        CHECK_FAILS(quire_free_batch(w.memory, many, MANY), QUIRE_ERROR_CORRUPTED);
+        CHECK_HAS(quire_last_error(), "behind its last byte");
+        for (int i = 0; i < MANY; i++) /* all are freed */
+            CHECK_FAILS(quire_free(w.memory, many[i]), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);
+        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
+        CHECK_EQ(stats.allocation_count, 0);
+        CHECK_OK(quire_memory_check(w.memory));
+        watched_end(&w);
+    }
+}
+
+UNIT(checked_pages, a_batch_that_is_refused_leaves_nothing)
+{
+    watched w;
+    quire_memory_stats stats;
+    quire_allocation many[MANY];
+    make_sharded(&w, KIND_DEVICE, 1);
+    const quire_allocation_options options = {.size = PAGE / MANY};
+    CHECK_FAILS(quire_allocate_batch(w.memory, &options, many, MANY), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_OK(quire_memory_get_stats(w.memory, &stats));
+    CHECK_EQ(stats.allocation_count + stats.allocations + stats.frees, 0);
+    watched_allocate(&w, WHOLE, NULL);
+    CHECK_OK(quire_memory_check(w.memory));
+    watched_end(&w);
+}
+
+/* ---- budgets ------------------------------------------------------------------------------ */
+
+UNIT(checked_pages, what_waits_is_not_counted_under_its_name)
+{
+    watched w;
+    quire_name_usage usage;
+    watched_make(&w, KIND_COHERENT);
+    CHECK_OK(quire_memory_set_name_limit(w.memory, "w", 2000));
+    for (int i = 0; i < 20; i++) {
+        watched_allocate(&w, 1000, "weights");
+        CHECK_OK(quire_memory_check(w.memory));
+        CHECK_FAILS(quire_allocate(w.memory, &(quire_allocation_options){.size = 1000, .name = "w"},
+                                   &(quire_allocation){0}),
+                    QUIRE_ERROR_OVER_BUDGET);
+        CHECK_OK(quire_free(w.memory, w.allocation));
+        CHECK_OK(quire_memory_get_name_usage(w.memory, "w", &usage));
+        CHECK_EQ(usage.held_bytes + usage.requested_bytes + usage.allocation_count, 0);
+    }
+    CHECK_OK(quire_memory_check(w.memory));
+    watched_end(&w);
+}
+
+UNIT(checked_pages, a_limit_that_falls_takes_pages_whose_ranges_wait)
+{
+    watched w;
+    watched_make(&w, KIND_DEVICE);
+    watched_allocate(&w, WHOLE, NULL);
+    CHECK_OK(quire_free(w.memory, w.allocation));
+    CHECK_OK(quire_memory_set_limit(w.memory, 1));
+    CHECK_EQ(w.fake.pages, 0);
+    watched_end(&w);
+}
+
+typedef struct shortage {
+    quire_allocation spare;
+    int asked;
+} shortage;
+
+static bool free_spare(void *user, quire_memory *memory, const quire_shortage *what)
+{
+    shortage *s = user;
+    (void)what;
+    return !s->asked++ && !quire_free(memory, s->spare);
+}
+
+UNIT(checked_pages, the_caller_is_asked_only_once_nothing_waits)
+{
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        watched w;
+        shortage s = {0};
+        watched_prepare(&w);
+        watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+                                                 .shards = shards,
+                                                 .limit = PAGE,
+                                                 .on_shortage = {free_spare, &s},
+                                                 .pages = {.page_size = PAGE}});
+        for (int i = 0; i < 3; i++)
+            allocate_and_free_whole(&w);
+        CHECK_EQ(s.asked, 0);
+        s.spare = watched_allocate(&w, WHOLE, NULL);
+        watched_allocate(&w, WHOLE, NULL); /* what is freed on request serves at once */
+        CHECK_EQ(s.asked, 1);
+        CHECK_FAILS(quire_allocate(w.memory, &(quire_allocation_options){.size = WHOLE},
+                                   &(quire_allocation){0}),
+                    QUIRE_ERROR_OVER_BUDGET);
+        CHECK_EQ(s.asked, 2);
+        CHECK_OK(quire_memory_check(w.memory));
+        watched_end(&w);
+    }
+}

@@ -1,0 +1,290 @@
+/*
+ * policy_growth.c - what the size of a page can depend on: the page before, the largest page, all
+ * pages, the request, and a granularity; what of it is refused, and that memories follow it.
+ */
+#include "tests/support/fixture.h"
+
+#include "src/memory/policy.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+#define GIB (MIB * KIB)
+
+static quire_page_policy resolve(quire_page_policy asked)
+{
+    quire_device device = {.info = {.heap_count = 1, .kind_count = 1}};
+    device.info.heaps[0].size = GIB;
+    device.info.limits.page_granularity = 256;
+    return qi_policy_resolve(&asked, &device, 0);
+}
+
+static uint64_t next_page(const quire_page_policy *p, uint64_t largest, uint64_t total)
+{
+    return qi_policy_next_page(p, &(qi_page_history){.largest = largest, .total = total}, 256);
+}
+
+/* ---- the largest page there is ------------------------------------------------------------ */
+
+static const quire_page_policy ladder = {.page_size = 8 * KIB,
+                                         .first_page_size = 1 * KIB,
+                                         .growth_percent = 100,
+                                         .growth = QUIRE_GROWTH_LARGEST};
+
+UNIT(policy_growth, a_page_is_the_lowest_step_above_the_largest)
+{
+    quire_page_policy p = resolve(ladder);
+    static const uint64_t rows[][2] = {{0, 1024},    {256, 1024},  {1023, 1024}, {1024, 2048},
+                                       {1500, 2048}, {2048, 4096}, {4096, 8192}, {8191, 8192},
+                                       {8192, 8192}, {GIB, 8192}};
+    CHECK_OK(qi_policy_validate(&p));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK_EQ(next_page(&p, rows[i][0], 99999), rows[i][1]);
+}
+
+UNIT(policy_growth, without_growth_the_only_page_is_the_first)
+{
+    quire_page_policy p = resolve((quire_page_policy){
+        .page_size = 4096, .first_page_size = 1024, .growth = QUIRE_GROWTH_LARGEST});
+    CHECK_OK(qi_policy_validate(&p));
+    CHECK_EQ(next_page(&p, 0, 0), 1024);
+    CHECK_EQ(next_page(&p, 256, 256), 4096);
+    CHECK_EQ(next_page(&p, 65536, 65536), 4096);
+}
+
+UNIT(policy_growth, the_smallest_growth_always_moves)
+{
+    quire_page_policy p = {.page_size = 1,
+                           .first_page_size = 1,
+                           .growth_percent = 1,
+                           .largest_page = UINT64_C(1) << 50,
+                           .growth = QUIRE_GROWTH_LARGEST};
+    qi_page_history had = {.largest = UINT64_C(1) << 49};
+    uint64_t size = qi_policy_next_page(&p, &had, 1);
+    CHECK(size > had.largest && size < had.largest + had.largest / 99);
+    had.largest = UINT64_MAX;
+    CHECK_EQ(qi_policy_next_page(&p, &had, 1), p.largest_page);
+}
+
+/* ---- all pages ---------------------------------------------------------------------------- */
+
+UNIT(policy_growth, a_page_is_a_share_of_all)
+{
+    quire_page_policy p = resolve((quire_page_policy){.page_size = 1024,
+                                                      .growth_percent = 100,
+                                                      .growth = QUIRE_GROWTH_RESERVED,
+                                                      .largest_page = MIB});
+    CHECK_OK(qi_policy_validate(&p));
+    CHECK_EQ(next_page(&p, 0, 0), 1024);
+    CHECK_EQ(next_page(&p, 1024, 1024), 1024);
+    CHECK_EQ(next_page(&p, 1024, 2048), 2048);
+    CHECK_EQ(next_page(&p, 1024, 5000), 5120);
+    CHECK_EQ(next_page(&p, 1024, 2 * MIB), MIB);
+    CHECK_EQ(next_page(&p, 1024, UINT64_MAX), MIB);
+    p.growth_percent = 25;
+    CHECK_EQ(next_page(&p, 1024, 8192), 2048);
+    CHECK_EQ(next_page(&p, 1024, 1), 256);
+}
+
+static void put(qi_pages *pages, qi_host *host, qi_page page)
+{
+    CHECK(qi_table_ensure(&pages->records, host, pages->top));
+    *(qi_page *)qi_table_get(&pages->records, pages->top++) = page;
+}
+
+UNIT(policy_growth, pages_being_made_count_with_the_size_they_are_to_have)
+{
+    qi_host host;
+    qi_pages pages;
+    CHECK_OK(qi_host_init(&host, unit_memory()));
+    qi_pages_init(&pages);
+    pages.last_size = 7;
+    put(&pages, &host, (qi_page){.phase = QI_PAGE_LIVE, .native.native.size = 1000, .wanted = 1});
+    put(&pages, &host, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 2000});
+    put(&pages, &host, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 4000, .dedicated = true});
+    put(&pages, &host, (qi_page){.phase = QI_PAGE_LEAVING, .native.native.size = 8000});
+    put(&pages, &host, (qi_page){.phase = QI_PAGE_NONE, .native.native.size = 16000});
+    quire_page_policy p = {.growth = QUIRE_GROWTH_LARGEST};
+    qi_page_history had = qi_policy_history(&p, &pages);
+    CHECK_EQ(had.last, 7);
+    CHECK_EQ(had.largest, 2000);
+    CHECK_EQ(had.total, 3000);
+    qi_pages_finish(&pages, &host);
+}
+
+/* ---- the request -------------------------------------------------------------------------- */
+
+UNIT(policy_growth, steps_are_skipped_until_the_request_fits_often_enough)
+{
+    quire_page_policy p = ladder;
+    p.request_factor = 2;
+    p = resolve(p);
+    CHECK_OK(qi_policy_validate(&p));
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 1, 256), 1024);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 512, 256), 1024);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 513, 256), 2048);
+    CHECK_EQ(qi_policy_page_for(&p, 2048, 513, 256), 2048);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 2049, 256), 8192);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 256), 8192);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, UINT64_MAX, 256), 8192);
+    CHECK_EQ(qi_policy_page_for(&p, 0, 5000, 256), 0); /* a full line has no step to begin at */
+    p.request_factor = 1;
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 256), 1024);
+}
+
+UNIT(policy_growth, classes_take_the_place_of_the_page_that_is_due)
+{
+    quire_page_policy p =
+        resolve((quire_page_policy){.page_size = 4096, .classes = {{100, 1000}, {5000, 16384}}});
+    CHECK_OK(qi_policy_validate(&p));
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 1, 256), 1024); /* rounded up */
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 100, 256), 1024);
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 101, 256), 16384);
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 5000, 256), 16384);
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 5001, 256), 4096);
+    p = resolve((quire_page_policy){.classes = {{UINT64_MAX - 511, UINT64_MAX - 511}}});
+    CHECK_OK(qi_policy_validate(&p));
+}
+
+/* ---- granularity -------------------------------------------------------------------------- */
+
+UNIT(policy_growth, sizes_are_multiples_of_the_policys_granularity)
+{
+    quire_page_policy p = resolve((quire_page_policy){.page_size = 5000,
+                                                      .first_page_size = 1,
+                                                      .growth_percent = 10,
+                                                      .largest_page = 20000,
+                                                      .page_granularity = 4096,
+                                                      .classes = {{10, 10}}});
+    CHECK_OK(qi_policy_validate(&p));
+    CHECK_EQ(p.page_size, 8192);
+    CHECK_EQ(p.first_page_size, 4096);
+    CHECK_EQ(p.largest_page, 20480);
+    CHECK_EQ(p.classes[0].page_size, 4096);
+    CHECK_EQ(qi_policy_next_page(&p, &(qi_page_history){.last = 4096}, 256), 8192);
+    CHECK_EQ(qi_policy_round(&p, 1), 4096);
+    CHECK_EQ(qi_policy_round(&p, 8192), 8192);
+    CHECK_EQ(qi_policy_round(&p, UINT64_MAX - 255), UINT64_MAX - 255);
+}
+
+UNIT(policy_growth, a_finer_granularity_than_the_backends_is_the_backends)
+{
+    CHECK_EQ(resolve((quire_page_policy){.page_granularity = 0}).page_granularity, 256);
+    CHECK_EQ(resolve((quire_page_policy){.page_granularity = 1}).page_granularity, 256);
+    CHECK_EQ(resolve((quire_page_policy){.page_granularity = 512}).page_granularity, 512);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------- */
+
+static void expect_refused(quire_page_policy asked, const char *says)
+{
+    quire_page_policy p = resolve(asked);
+    CHECK_FAILS(qi_policy_validate(&p), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), says);
+}
+
+UNIT(policy_growth, contradictions_are_refused)
+{
+    expect_refused((quire_page_policy){.page_granularity = 3}, "granularity 3 is not a power");
+    expect_refused((quire_page_policy){.page_granularity = 1000}, "granularity 1000 is not");
+    expect_refused((quire_page_policy){.growth = (quire_growth)3}, "no kind of growth 3");
+    expect_refused((quire_page_policy){.growth = QUIRE_GROWTH_RESERVED}, "need a growth percent");
+    expect_refused((quire_page_policy){.request_factor = 2}, "pages of 2 times the request");
+    expect_refused((quire_page_policy){.request_factor = 2,
+                                       .growth = QUIRE_GROWTH_RESERVED,
+                                       .growth_percent = 100,
+                                       .largest_page = GIB},
+                   "need pages that grow by steps");
+    const quire_dedicated always = QUIRE_DEDICATED_ALWAYS;
+    const char *one = "contradict one page per object";
+    expect_refused((quire_page_policy){.dedicated = always, .classes = {{1, 1}}}, one);
+    expect_refused((quire_page_policy){.dedicated = always, .growth = QUIRE_GROWTH_LARGEST}, one);
+    expect_refused(
+        (quire_page_policy){
+            .dedicated = always, .growth_percent = 100, .largest_page = GIB, .request_factor = 2},
+        one);
+}
+
+UNIT(policy_growth, classes_out_of_order_are_refused)
+{
+    expect_refused((quire_page_policy){.classes = {{0, 4096}}},
+                   "class 0 has pages of 4 KiB for no");
+    expect_refused((quire_page_policy){.classes = {{100, 4096}, {100, 4096}}},
+                   "class 1, up to 100 B, lies behind the last or not above");
+    expect_refused((quire_page_policy){.classes = {{100, 4096}, {0, 0}, {200, 4096}}},
+                   "class 2, up to 200 B, lies behind the last");
+    expect_refused((quire_page_policy){.classes = {{1, 1}, {2, 2}, {3, 3}, {2, 2}}}, "class 3");
+    expect_refused((quire_page_policy){.classes = {{8192, 4096}}},
+                   "class 0: no page of 4 KiB holds a request of 8 KiB");
+    expect_refused((quire_page_policy){.classes = {{100, 0}}}, "class 0: no page of 0 B");
+}
+
+/* ---- memories ----------------------------------------------------------------------------- */
+
+static quire_allocation take(fixture *b, uint64_t size, uint64_t page_size)
+{
+    uint64_t pages = b->fake.pages;
+    quire_allocation made = ALLOCATE(b, .size = size);
+    CHECK_EQ(b->fake.pages, pages + 1);
+    CHECK_EQ(b->fake.last_page.size, page_size);
+    return made;
+}
+
+UNIT(policy_growth, neither_dedicated_pages_nor_those_given_back_count)
+{
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = ladder});
+    ALLOCATE(&b, .size = 8 * KIB, .dedicated = true);
+    take(&b, 1 * KIB, 1 * KIB);
+    quire_allocation second = take(&b, 2 * KIB, 2 * KIB);
+    quire_allocation third = take(&b, 3 * KIB, 4 * KIB);
+    CHECK_OK(quire_free(b.memory, third));
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(b.memory, &info));
+    CHECK_EQ(info.page_size, 4 * KIB);
+    CHECK_OK(quire_free(b.memory, second));
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    take(&b, 2 * KIB, 2 * KIB);
+    fixture_end(&b);
+}
+
+UNIT(policy_growth, a_page_made_smaller_counts_as_what_it_is)
+{
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = ladder});
+    take(&b, 1 * KIB, 1 * KIB);
+    b.fake.page_budget = 2 * KIB;
+    take(&b, 1 * KIB, 1 * KIB);
+    b.fake.page_budget = 0;
+    take(&b, 1 * KIB, 2 * KIB);
+    fixture_end(&b);
+}
+
+UNIT(policy_growth, a_granularity_is_given_up_before_a_request_is_refused)
+{
+    fixture b;
+    fixture_make(
+        &b, &(quire_memory_options){.pages = {.page_size = 4 * KIB, .page_granularity = 64 * KIB}});
+    take(&b, 1, 64 * KIB);
+    take(&b, 65 * KIB, 128 * KIB);
+    quire_allocation own = ALLOCATE(&b, .size = 65 * KIB, .dedicated = true);
+    CHECK_EQ(b.fake.last_page.size, 128 * KIB);
+    CHECK_OK(quire_free(b.memory, own));
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    b.fake.page_budget = b.fake.page_bytes + 80 * KIB;
+    take(&b, 65 * KIB, 65 * KIB);
+    fixture_end(&b);
+}
+
+UNIT(policy_growth, the_devices_largest_page_cuts_a_class_and_a_granularity)
+{
+    fixture b;
+    fixture_prepare(&b);
+    b.fake.info.limits.largest_page = 10000;
+    fixture_open(&b, &(quire_memory_options){.pages = {.page_size = 4096,
+                                                       .page_granularity = 4096,
+                                                       .classes = {{1000, 16384}}}});
+    take(&b, 500, 9984);
+    take(&b, 9900, 9984);
+    fixture_end(&b);
+}
