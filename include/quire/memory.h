@@ -128,6 +128,9 @@ typedef struct quire_memory_options {
      * and what finds no room in it is refused with TOO_MANY_PAGES.
      */
     quire_fit fit;
+    bool least_fragmentation; /* of the segregated fit: see quire_space_options */
+    bool deferred_coalescing;
+    bool slabs;
 
     /*
      * Parts with a lock and pages of their own, most 64: threads that allocate at the same time go

@@ -119,6 +119,9 @@ static quire_result make_shards(quire_memory *memory, const quire_memory_options
 {
     quire_space_options space = {
         .fit = options->fit,
+        .least_fragmentation = options->least_fragmentation,
+        .deferred_coalescing = options->deferred_coalescing,
+        .slabs = options->slabs,
         .granule = options->granule,
         .largest_alignment = memory->largest_alignment,
         .host_memory = &memory->host.callbacks,

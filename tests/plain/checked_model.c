@@ -128,12 +128,14 @@ static void step(void)
     }
 }
 
-static void play(uint32_t kind, quire_fit fit)
+static void play(uint32_t kind, quire_fit fit, bool slabs)
 {
     r = (test_random){.state = seed + kind * 10 + (uint64_t)fit};
     watched_prepare(&w);
     watched_open(&w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
                                              .fit = fit,
+                                             .slabs = slabs,
+                                             .deferred_coalescing = slabs,
                                              .pages = {.page_size = PAGE}});
     for (uint64_t i = 0; i < steps; i++)
         step();
@@ -150,7 +152,8 @@ static void every_fit(uint32_t kind)
     static const quire_fit FITS[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
                                      QUIRE_FIT_LINEAR};
     for (int i = 0; i < 4; i++)
-        play(kind, FITS[i]);
+        play(kind, FITS[i], false);
+    play(kind, QUIRE_FIT_SEGREGATED, true);
 }
 
 static void device_kind(void)
