@@ -78,7 +78,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_batch(quire_memory *memory,
 /*
  * Frees `count` allocations, all or none: when one of them cannot be freed, or is named twice, the
  * error is that of quire_free and all are as before; other threads that use one of them meanwhile
- * may see STALE_HANDLE. Faster than one by one. A count of 0 is a success.
+ * may see STALE_HANDLE. Faster than one by one. A count of 0 is a success. CORRUPTED, in checked
+ * builds, is as there: all are freed.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_free_batch(quire_memory *memory,
                                                        const quire_allocation *allocations,

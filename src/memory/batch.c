@@ -166,8 +166,9 @@ static void part(const quire_memory *memory, const qi_shard *shard,
     }
 }
 
-static quire_result free_group(quire_memory *memory, const quire_allocation *allocations,
-                               uint32_t count)
+/* *harm gets CORRUPTED where somebody wrote beside one of them; all are freed. */
+static void free_group(quire_memory *memory, const quire_allocation *allocations, uint32_t count,
+                       quire_result *harm)
 {
     parting p;
     qi_shard *shard = qi_shard_mine(memory);
@@ -181,12 +182,9 @@ static quire_result free_group(quire_memory *memory, const quire_allocation *all
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(memory, leaving);
-    quire_result result = QUIRE_SUCCESS;
-    for (uint32_t i = 0; i < p.other_count; i++) {
-        quire_result other = qi_place_release(memory, p.other[i]);
-        result = other ? other : result;
-    }
-    return result;
+    for (uint32_t i = 0; i < p.other_count; i++)
+        if (qi_place_release(memory, p.other[i]))
+            *harm = QUIRE_ERROR_CORRUPTED;
 }
 
 quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allocations,
@@ -195,15 +193,11 @@ quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allo
     if (!memory || (!allocations && count))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_free_batch: memory or allocations is null");
-    quire_result result = win_all(memory, allocations, count);
-    if (result)
-        return result;
-    for (uint64_t begin = 0; begin < count; begin += QI_MOST_TOGETHER) {
+    quire_result result = win_all(memory, allocations, count), harm = QUIRE_SUCCESS;
+    for (uint64_t begin = 0; begin < count && !result; begin += QI_MOST_TOGETHER) {
         uint64_t left = count - begin;
-        quire_result freed =
-            free_group(memory, allocations + begin,
-                       left < QI_MOST_TOGETHER ? (uint32_t)left : QI_MOST_TOGETHER);
-        result = freed ? freed : result;
+        free_group(memory, allocations + begin,
+                   left < QI_MOST_TOGETHER ? (uint32_t)left : QI_MOST_TOGETHER, &harm);
     }
-    return result;
+    return result ? result : harm;
 }

@@ -48,7 +48,7 @@ typedef struct qi_extra {
     } info; /* `place` unused */
 } qi_extra;
 
-/* 64 bytes: one cache line. */
+/* 64 bytes: one cache line; more in checked builds. */
 typedef struct qi_slot {
     uint64_t offset; /* in the page */
     uint64_t size;

@@ -337,9 +337,8 @@ UNIT(memory, options_of_the_segregated_fit_reach_its_space)
         bytes[i] = stats.metadata_bytes;
         quire_memory_destroy_all(&memory);
     }
-    CHECK_EQ(offsets[0], 0);
-    CHECK(offsets[1] > 0);      /* large ones come from the tail */
-    CHECK(bytes[2] < bytes[0]); /* many small ones share a record */
+    CHECK(offsets[0] <= 64 && offsets[1] > 64); /* large ones come from the tail */
+    CHECK(bytes[2] < bytes[0]);                 /* many small ones share a record */
     quire_memory *none = NULL;
     CHECK_FAILS(quire_memory_create(b.device,
                                     &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .slabs = true},
