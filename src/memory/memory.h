@@ -31,6 +31,7 @@ struct quire_memory {
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_shortage on_shortage;
+    quire_hook hook; /* kinds 0: none */
     uint64_t largest_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it: 1 unless mapped and not coherent */
