@@ -40,6 +40,7 @@ struct quire_memory {
     qi_pages pages;
     uint32_t shard_count;
     qi_shard *shards;
+    qi_atomic_u64 refusals; /* so far: their numbers */
 };
 
 /* Fails with INVALID_ARGUMENT. */
