@@ -100,6 +100,12 @@ static inline bool qi_atomic_take_u32(qi_atomic_u32 *target, uint32_t seen, uint
                                                    memory_order_relaxed);
 }
 
+static inline bool qi_atomic_take_u64(qi_atomic_u64 *target, uint64_t seen, uint64_t value)
+{
+    return atomic_compare_exchange_strong_explicit(target, &seen, value, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
 static inline uint32_t qi_atomic_swap_acquire_u32(qi_atomic_u32 *target, uint32_t value)
 {
     return atomic_exchange_explicit(target, value, memory_order_acquire);

@@ -166,7 +166,7 @@ quire_result qi_fail_text(quire_result code, const char *format, ...)
     return code;
 }
 
-quire_result qi_check_zero(const uint64_t *words, size_t count, const char *name)
+quire_result qi_refuse_not_zero(const uint64_t *words, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (words[i])

@@ -54,7 +54,15 @@ quire_result qi_fail_native(quire_result code, int64_t native, const char *forma
 #define qi_check_reserved(options, name)                                                           \
     qi_check_zero((options)->reserved, sizeof(options)->reserved / sizeof(options)->reserved[0],   \
                   (name))
-quire_result qi_check_zero(const uint64_t *words, size_t count, const char *name);
+quire_result qi_refuse_not_zero(const uint64_t *words, size_t count, const char *name);
+
+static inline quire_result qi_check_zero(const uint64_t *words, size_t count, const char *name)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all |= words[i];
+    return all ? qi_refuse_not_zero(words, count, name) : QUIRE_SUCCESS;
+}
 
 /* For a call that cannot fail where it stands. */
 static inline void qi_ignore(quire_result result)

@@ -34,3 +34,16 @@ void qi_table_release_chunk(qi_table *table, qi_host *host, uint32_t chunk)
     qi_atomic_store_release_pointer(&table->chunks[chunk], NULL);
     qi_host_release(host, elements, qi_table_chunk_count(chunk), table->element_size);
 }
+
+bool qi_table_find(const qi_table *table, const void *element, uint32_t *index)
+{
+    for (uint32_t i = 0; i < QI_TABLE_CHUNKS; i++) {
+        uintptr_t elements = (uintptr_t)qi_atomic_load_acquire_pointer(&table->chunks[i]);
+        uintptr_t offset = (uintptr_t)element - elements, size = table->element_size;
+        if (!elements || offset / size >= qi_table_chunk_count(i) || offset % size)
+            continue;
+        *index = qi_table_chunk_start(i) + (uint32_t)(offset / size);
+        return true;
+    }
+    return false;
+}

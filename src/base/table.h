@@ -37,13 +37,21 @@ static inline uint32_t qi_table_chunk_count(uint32_t chunk)
 }
 
 /* The element, or NULL when its chunk was never made or was released. Index below 2^26. */
-static inline void *qi_table_get(const qi_table *table, uint32_t index)
+static inline void *qi_table_get_sized(const qi_table *table, uint32_t index, size_t element_size)
 {
     uint32_t chunk = qi_table_chunk_of(index);
     char *elements = qi_atomic_load_acquire_pointer(&table->chunks[chunk]);
     size_t within = index - qi_table_chunk_start(chunk);
-    return elements ? elements + within * table->element_size : NULL;
+    return elements ? elements + within * element_size : NULL;
 }
+
+static inline void *qi_table_get(const qi_table *table, uint32_t index)
+{
+    return qi_table_get_sized(table, index, table->element_size);
+}
+
+/* The index of an element; false when the pointer is not to one. */
+bool qi_table_find(const qi_table *table, const void *element, uint32_t *index);
 
 void qi_table_init(qi_table *table, size_t element_size);
 void qi_table_finish(qi_table *table, qi_host *host);

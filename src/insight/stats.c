@@ -154,16 +154,16 @@ static quire_result damaged(const quire_memory *memory, const char *what, uint64
 static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory_stats *seen)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    const qi_page *page = qi_page_at(&memory->pages, record->page);
-    if (!page || page->phase != QI_PAGE_LIVE || page->dedicated != record->dedicated)
+    const qi_page *page = record->page;
+    uint32_t number = 0;
+    if (!qi_table_find(&memory->pages.records, page, &number) || page->phase != QI_PAGE_LIVE ||
+        (page->dedicated && record->range.id))
         return damaged(memory, "an allocation names a page that is not there", slot);
-    if (record->shard >= memory->shard_count || page->shard != &memory->shards[record->shard])
-        return damaged(memory, "an allocation lies in a page of another shard", slot);
     if (!qi_range_fits(record->offset, record->size, page->native.native.size))
         return damaged(memory, "an allocation reaches beyond its page", slot);
-    if (record->dedicated && page->slot != slot)
+    if (page->dedicated && page->slot != slot)
         return damaged(memory, "a dedicated page names another allocation", slot);
-    if (!record->dedicated) {
+    if (!page->dedicated) {
         quire_placement at;
         if (quire_space_get(page->shard->space, record->range, &at) || at.user != slot ||
             at.offset + page->skipped != record->offset || at.size != record->size ||
@@ -181,9 +181,9 @@ static bool region_agrees(const qi_page *page)
 {
     if (page->dedicated)
         return true;
-    const uint32_t *number =
+    qi_page *const *there =
         page->region < QI_SLOT_COUNT ? qi_table_get(&page->shard->by_region, page->region) : NULL;
-    return number && *number == page->number;
+    return there && *there == page;
 }
 
 static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)

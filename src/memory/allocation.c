@@ -43,8 +43,8 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
         result = qi_place(memory, &wish, &slot);
     if (result)
         return result;
-    *allocation = qi_slot_handle(&memory->slots, slot);
-    qi_slot_publish(&memory->slots, slot, commit ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
+    *allocation =
+        qi_slot_hand_out(&memory->slots, slot, commit ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
     return QUIRE_SUCCESS;
 }
 
@@ -92,8 +92,8 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
     const qi_page *page = qi_memory_page(memory, slot);
     uint64_t base = page->native.native.address;
     *info = (quire_allocation_info){
-        .page = record->page,
-        .dedicated = record->dedicated,
+        .page = page->number,
+        .dedicated = page->dedicated,
         .committed = qi_slot_phase(&memory->slots, slot) == QI_PHASE_LIVE,
         .offset = record->offset,
         .left_padding = record->left_padding,

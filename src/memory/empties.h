@@ -18,9 +18,10 @@ typedef struct qi_empties {
     qi_page *dedicated[QI_EMPTY_SIZES]; /* by the highest bit of their size */
 } qi_empties;
 
-/* All with the shard's lock. A page that became empty, and one that is used or taken. */
-void qi_empties_add(qi_page *page);
-void qi_empties_remove(qi_page *page);
+/*
+ * All with the shard's lock. qi_empties_add and qi_empties_remove, for a page that became empty and
+ * one that is used or taken, are in page.h.
+ */
 
 /* An empty dedicated page of at least `size` bytes and not much more; NULL: none. */
 qi_page *qi_empties_find_dedicated(const qi_shard *shard, uint64_t size);

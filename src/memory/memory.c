@@ -163,6 +163,7 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
         qi_host_release(&host, memory, 1, sizeof *memory);
         return result;
     }
+    memory->largest_at_once = qi_place_largest_at_once(memory);
     *out = memory;
     return QUIRE_SUCCESS;
 }
@@ -238,7 +239,7 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
         }
         qi_log(&memory->device->log, QUIRE_LOG_WARNING,
                "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
-               qi_bytes(slot.size).text, slot.page, (unsigned long long)slot.offset);
+               qi_bytes(slot.size).text, slot.page->number, (unsigned long long)slot.offset);
     }
 }
 

@@ -13,6 +13,7 @@
 #ifndef QUIRE_SRC_MEMORY_MEMORY_H
 #define QUIRE_SRC_MEMORY_MEMORY_H
 
+#include "src/base/thread.h"
 #include "src/memory/device.h"
 #include "src/memory/empties.h"
 #include "src/memory/page.h"
@@ -36,6 +37,8 @@ struct quire_memory {
     qi_host host;
     qi_calls calls;
 
+    uint64_t largest_at_once; /* see qi_place_largest_at_once */
+
     qi_slots slots;
     qi_pages pages;
     uint32_t shard_count;
@@ -52,10 +55,22 @@ static inline qi_slot *qi_memory_slot(const quire_memory *memory, uint32_t slot)
     return qi_slot_at(&memory->slots, slot);
 }
 
-/* The page of such a slot. */
+/* The page of such a slot, and its shard. */
 static inline qi_page *qi_memory_page(const quire_memory *memory, uint32_t slot)
 {
-    return qi_page_of_allocation(&memory->pages, qi_memory_slot(memory, slot)->page);
+    return qi_memory_slot(memory, slot)->page;
+}
+
+static inline qi_shard *qi_shard_of_slot(const quire_memory *memory, uint32_t slot)
+{
+    return qi_memory_page(memory, slot)->shard;
+}
+
+/* The shard the calling thread works in. */
+static inline qi_shard *qi_shard_mine(quire_memory *memory)
+{
+    uint32_t count = memory->shard_count;
+    return &memory->shards[count == 1 ? 0 : qi_thread_number() % count];
 }
 
 #endif

@@ -40,23 +40,6 @@ qi_page *qi_page_acquire(quire_memory *memory, uint32_t number)
     }
 }
 
-/* ---- figures ------------------------------------------------------------------------------ */
-
-void qi_page_add_live(qi_page *page, uint64_t bytes)
-{
-    if (!page->allocation_count++)
-        qi_empties_remove(page);
-    page->live_bytes += bytes;
-    qi_raise(&page->peak_live_bytes, page->live_bytes);
-}
-
-void qi_page_remove_live(qi_page *page, uint64_t bytes)
-{
-    page->live_bytes -= bytes;
-    if (!--page->allocation_count)
-        qi_empties_add(page);
-}
-
 /* ---- leaving ------------------------------------------------------------------------------ */
 
 /* Out of the figures, for a page that is no region any more or whose space ends too. */

@@ -67,21 +67,30 @@ static inline qi_page *qi_page_at(const qi_pages *pages, uint32_t number)
     return number < pages->top ? qi_table_get(&pages->records, number) : NULL;
 }
 
-/* Without a lock: the record of the page that a pinned, reserved or won allocation lies in. */
-static inline qi_page *qi_page_of_allocation(const qi_pages *pages, uint32_t number)
-{
-    return qi_table_get(&pages->records, number);
-}
-
 void qi_pages_init(qi_pages *pages);
 void qi_pages_finish(qi_pages *pages, qi_host *host);
 
 /* The live page of this number with its shard's lock taken; NULL, and no lock: there is none. */
 qi_page *qi_page_acquire(quire_memory *memory, uint32_t number);
 
+void qi_empties_add(qi_page *page);
+void qi_empties_remove(qi_page *page);
+
 /* With the shard's lock: an allocation of `bytes`, padding included, came to or left the page. */
-void qi_page_add_live(qi_page *page, uint64_t bytes);
-void qi_page_remove_live(qi_page *page, uint64_t bytes);
+static inline void qi_page_add_live(qi_page *page, uint64_t bytes)
+{
+    if (!page->allocation_count++)
+        qi_empties_remove(page);
+    page->live_bytes += bytes;
+    qi_raise(&page->peak_live_bytes, page->live_bytes);
+}
+
+static inline void qi_page_remove_live(qi_page *page, uint64_t bytes)
+{
+    page->live_bytes -= bytes;
+    if (!--page->allocation_count)
+        qi_empties_add(page);
+}
 
 /*
  * With the shard's lock: take pages out of the memory, to be given to qi_pages_destroy without it.

@@ -235,7 +235,7 @@ quire_result qi_page_add_region(qi_shard *shard, qi_page *page)
         quire_space_add_region(shard->space, size, native->address + page->skipped, &page->region);
     if (result)
         return result;
-    *(uint32_t *)qi_table_get(&shard->by_region, page->region) = page->number;
+    *(qi_page **)qi_table_get(&shard->by_region, page->region) = page;
     shard->shared++;
     return QUIRE_SUCCESS;
 }

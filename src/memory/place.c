@@ -1,5 +1,5 @@
 /*
- * place.c - placing ranges in the pages of a memory (see place.h).
+ * place.c - placing ranges in the pages of a memory (see place.h); place_free.c gives them back.
  *
  * The order of an allocation: slot and range under one hold of the shard's lock - if no range fits,
  * an empty page of another shard - a page made without the lock, in which the request is placed
@@ -14,10 +14,11 @@
 #include "src/base/result.h"
 #include "src/memory/access.h"
 #include "src/memory/policy.h"
+#include "src/memory/put.h"
 #include "src/memory/refusal.h"
 #include "src/space/fit.h"
 
-quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
+quire_result qi_wish_check_all(const quire_memory *memory, const qi_wish *wish)
 {
     if (!wish->size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an allocation of size 0 is asked for");
@@ -40,22 +41,6 @@ quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
     return QUIRE_SUCCESS;
 }
 
-/* ---- figures ------------------------------------------------------------------------------ */
-
-static void count_in(qi_shard *shard, qi_page *page, const qi_slot *slot)
-{
-    quire_memory_stats *stats = &shard->stats;
-    uint64_t held = slot->size + slot->left_padding;
-    stats->live_bytes += held;
-    stats->requested_bytes += slot->requested;
-    stats->allocation_count++;
-    stats->allocations++;
-    qi_raise(&stats->peak_live_bytes, stats->live_bytes);
-    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
-    qi_raise(&stats->peak_allocation_count, stats->allocation_count);
-    qi_page_add_live(page, held);
-}
-
 /* ---- placing ------------------------------------------------------------------------------ */
 
 /* A page made on the way, for the log. */
@@ -67,10 +52,8 @@ typedef struct made {
 /* What the parts of placing hand to each other. */
 typedef struct placing {
     const qi_wish *wish;
-    uint64_t size; /* with padding, size granularity and atom */
-    uint64_t alignment;
+    qi_load load;
     qi_shard *shard; /* the one whose lock is held */
-    qi_extra *extra; /* ready to be put into the slot, or NULL */
     qi_page *leaving;
     made made;
     unsigned tried;
@@ -78,37 +61,10 @@ typedef struct placing {
     bool has_before;
 } placing;
 
-static void fill_record(qi_slot *record, const placing *p, const qi_page *page)
-{
-    record->requested = p->wish->size;
-    record->user_data = p->wish->user_data;
-    record->extra = p->extra;
-    record->page = page->number;
-}
-
 /* With the lock: takes a slot and a range of the shared pages. */
 static quire_result place_shared(const placing *p, uint32_t how, uint32_t *slot)
 {
-    qi_shard *shard = p->shard;
-    quire_memory *memory = shard->memory;
-    quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
-    if (result)
-        return result;
-    quire_placement at;
-    result = shard->space->allocate_range(shard->space, p->size, p->alignment, *slot, how, &at);
-    if (result) {
-        qi_slot_give(&memory->slots, &shard->queue, *slot);
-        return result;
-    }
-    qi_page *page = qi_shard_page_of_region(shard, at.region);
-    qi_slot *record = qi_memory_slot(memory, *slot);
-    fill_record(record, p, page);
-    record->offset = at.offset + page->skipped;
-    record->left_padding = at.left_padding;
-    record->size = at.size;
-    record->range = at.range;
-    count_in(shard, page, record);
-    return QUIRE_SUCCESS;
+    return qi_put(p->shard, &p->load, how, slot);
 }
 
 /* With the lock: gives the request the whole of an empty dedicated page. */
@@ -118,14 +74,19 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     quire_result result = qi_slot_take(&memory->slots, &p->shard->queue, &memory->host, slot);
     if (result)
         return result;
+    uint64_t padding = qi_padding(page->native.native.address, p->load.alignment);
     qi_slot *record = qi_memory_slot(memory, *slot);
-    fill_record(record, p, page);
-    record->left_padding = qi_padding(page->native.native.address, p->alignment);
-    record->offset = record->left_padding;
-    record->size = p->size;
-    record->dedicated = true;
+    *record = (qi_slot){
+        .offset = padding,
+        .size = p->load.size,
+        .left_padding = padding,
+        .requested = p->load.requested,
+        .user_data = p->load.user_data,
+        .extra = p->load.extra,
+        .page = page,
+    };
     page->slot = *slot;
-    count_in(p->shard, page, record);
+    qi_put_count_in(p->shard, record);
     return QUIRE_SUCCESS;
 }
 
@@ -150,7 +111,7 @@ static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot
     qi_page *page = NULL;
     give_back(p);
     quire_result result =
-        qi_page_make(p->shard, p->size, p->alignment, dedicated, &page, &p->tried);
+        qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page, &p->tried);
     if (result)
         return result;
     p->made = (made){.size = page->native.native.size, .number = page->number};
@@ -226,7 +187,7 @@ static quire_result place_in_other_page(placing *p, uint32_t *slot)
 {
     uint64_t needed = 0;
     if (p->shard->memory->shard_count > 1 &&
-        !qi_page_needed_size(p->shard, p->size, p->alignment, false, &needed) &&
+        !qi_page_needed_size(p->shard, p->load.size, p->load.alignment, false, &needed) &&
         take_over_page(p, needed) && !place_shared(p, QI_TRY, slot))
         return QUIRE_SUCCESS;
     return place_in_new_page(p, false, slot);
@@ -236,7 +197,7 @@ static quire_result place_in_other_page(placing *p, uint32_t *slot)
 static quire_result find_with_page(placing *p, uint32_t *slot)
 {
     uint64_t room = 0;
-    if (qi_add_overflows(p->size, p->alignment, &room))
+    if (qi_add_overflows(p->load.size, p->load.alignment, &room))
         room = UINT64_MAX;
     const qi_page *joined = NULL;
     quire_result result;
@@ -261,7 +222,7 @@ static quire_result find_with_page(placing *p, uint32_t *slot)
 static quire_result place_in_kept_page(const placing *p, uint32_t *slot)
 {
     uint64_t needed = 0;
-    if (qi_page_needed_size(p->shard, p->size, p->alignment, true, &needed))
+    if (qi_page_needed_size(p->shard, p->load.size, p->load.alignment, true, &needed))
         return QUIRE_ERROR_NO_SPACE; /* making one will say so */
     /* the policy may have made it larger than needed, or the backend had no memory for that */
     qi_page *page =
@@ -322,7 +283,7 @@ static bool caller_helps(quire_memory *memory, placing *p, quire_result reason, 
     if (!on_shortage->freed || !is_want_of_pages(reason) || times > QUIRE_MOST_SHORTAGES)
         return false;
     const quire_shortage shortage = {
-        .size = p->size, .alignment = p->alignment, .reason = reason, .times = times};
+        .size = p->load.size, .alignment = p->load.alignment, .reason = reason, .times = times};
     qi_error error = qi_error_save();
     p->tried |= QI_TRIED_CALLER;
     bool helps = on_shortage->freed(on_shortage->user, memory, &shortage);
@@ -348,11 +309,14 @@ static quire_result place(quire_memory *memory, placing *p, bool dedicated, uint
 static quire_result prepare(const quire_memory *memory, const qi_wish *wish, placing *p)
 {
     uint64_t held = wish->held > wish->size ? wish->held : wish->size;
-    *p = (placing){.wish = wish, .alignment = wish->alignment};
-    if (memory->atom > p->alignment)
-        p->alignment = memory->atom;
-    if (qi_policy_size_overflows(&memory->policy, held, &p->size) ||
-        qi_align_up_overflows(p->size, memory->atom, &p->size))
+    *p = (placing){.wish = wish,
+                   .load = {.alignment = wish->alignment,
+                            .requested = wish->size,
+                            .user_data = wish->user_data}};
+    if (memory->atom > wish->alignment)
+        p->load.alignment = memory->atom;
+    if (qi_policy_size_overflows(&memory->policy, held, &p->load.size) ||
+        qi_align_up_overflows(p->load.size, memory->atom, &p->load.size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                             "%u bytes asked: more than can be counted once rounded up", held);
     return QUIRE_SUCCESS;
@@ -392,18 +356,50 @@ static bool wants_dedicated(const quire_memory *memory, const qi_wish *wish)
            (policy->dedicated_threshold && wish->size >= policy->dedicated_threshold);
 }
 
-quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
+uint64_t qi_place_largest_at_once(const quire_memory *memory)
+{
+    const quire_page_policy *policy = &memory->policy;
+    bool is_one_page = memory->shards->space->fit->most_regions;
+    if (policy->extra_padding || policy->size_granularity > 1 || memory->atom > 1 ||
+        policy->dedicated == QUIRE_DEDICATED_ALWAYS)
+        return 0;
+    if (policy->dedicated_threshold)
+        return policy->dedicated_threshold - 1;
+    return is_one_page ? policy->page_size : UINT64_MAX;
+}
+
+/* The usual case, whole: a raw range that fits into a page there is. NO_SPACE: it is another. */
+static quire_result place_at_once(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
+{
+    qi_shard *shard = qi_shard_mine(memory);
+    const qi_load load = {.size = wish->size,
+                          .alignment = wish->alignment,
+                          .requested = wish->size,
+                          .user_data = wish->user_data};
+    qi_lock_acquire(&shard->lock);
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    if (qi_inbox_is_empty(&shard->inbox))
+        result = qi_put(shard, &load, QI_TRY, slot);
+    qi_lock_release(&shard->lock);
+    return result;
+}
+
+/* The general case, or what is left to say when the usual one failed. */
+static quire_result place_with_all_means(quire_memory *memory, const qi_wish *wish,
+                                         quire_result failed, uint32_t *slot)
 {
     placing p;
     bool dedicated = wants_dedicated(memory, wish);
     quire_result result = prepare(memory, wish, &p);
     if (!result)
-        result = qi_extra_make(memory, wish->name, wish->object, &p.extra);
+        result = failed;
+    if (!result)
+        result = qi_extra_make(memory, wish->name, wish->object, &p.load.extra);
     if (!result)
         result = place(memory, &p, dedicated, slot);
     if (result) {
-        qi_extra_release(memory, p.extra);
-        return qi_refuse(memory, wish->size, p.alignment, p.tried, result);
+        qi_extra_release(memory, p.load.extra);
+        return qi_refuse(memory, wish->size, p.load.alignment, p.tried, result);
     }
     if (wish->zero)
         result = qi_access_fill_zero(memory, *slot);
@@ -412,4 +408,18 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
         qi_refusal_count(memory);
     }
     return result;
+}
+
+quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
+{
+    bool is_usual = !wish->name && !wish->object && !wish->zero && !wish->dedicated &&
+                    wish->held <= wish->size && wish->size <= memory->largest_at_once;
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    if (is_usual)
+        result = place_at_once(memory, wish, slot);
+    if (!result)
+        return QUIRE_SUCCESS;
+    if (result == QUIRE_ERROR_NO_SPACE)
+        result = QUIRE_SUCCESS;
+    return place_with_all_means(memory, wish, result, slot);
 }

@@ -21,7 +21,16 @@ typedef struct qi_wish {
 } qi_wish;
 
 /* The checks that all options share: size, alignment, name, access. */
-QUIRE_MUST_USE quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish);
+QUIRE_MUST_USE quire_result qi_wish_check_all(const quire_memory *memory, const qi_wish *wish);
+
+QUIRE_MUST_USE static inline quire_result qi_wish_check(const quire_memory *memory,
+                                                        const qi_wish *wish)
+{
+    uint64_t mask = wish->alignment - 1; /* of 0 it is above any limit */
+    bool is_plain = wish->size && mask < memory->largest_alignment && !(wish->alignment & mask) &&
+                    !wish->name && !wish->host_access;
+    return is_plain ? QUIRE_SUCCESS : qi_wish_check_all(memory, wish);
+}
 
 /*
  * Places a range; its slot is PRIVATE. With an object or a name the slot has a qi_extra.
@@ -29,14 +38,11 @@ QUIRE_MUST_USE quire_result qi_wish_check(const quire_memory *memory, const qi_w
  */
 QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot);
 
+/* Requests up to this size need nothing that the policy adds and no page of their own. */
+uint64_t qi_place_largest_at_once(const quire_memory *memory);
+
 /* Gives back a private slot: object, range and, if it was dedicated, page. */
 void qi_place_release(quire_memory *memory, uint32_t slot);
-
-/*
- * With the shard's lock: gives back the range of a private slot of this shard, whose object and
- * name are gone, and the slot. True: its page became empty, and the policy is to be applied.
- */
-bool qi_place_free(qi_shard *shard, uint32_t slot);
 
 /* The same for one that was never handed out: it is not counted as an allocation and a free. */
 void qi_place_undo(quire_memory *memory, uint32_t slot);

@@ -22,7 +22,7 @@ static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *lea
     for (uint32_t i = 0; i < memory->shard_count; i++)
         empty += memory->shards[i].empties.bytes;
     for (uint32_t i = memory->pages.top; i-- > 0 && empty > target;) {
-        qi_page *page = qi_page_of_allocation(&memory->pages, i);
+        qi_page *page = qi_page_at(&memory->pages, i);
         if (!is_empty(memory, page))
             continue;
         empty -= page->native.native.size;

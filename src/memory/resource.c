@@ -116,8 +116,7 @@ static quire_result finish(making *m, quire_result result, uint32_t slot,
                                      m->native);
         return result;
     }
-    *allocation = qi_slot_handle(&m->memory->slots, slot);
-    qi_slot_publish(&m->memory->slots, slot, QI_PHASE_LIVE);
+    *allocation = qi_slot_hand_out(&m->memory->slots, slot, QI_PHASE_LIVE);
     return QUIRE_SUCCESS;
 }
 

@@ -4,9 +4,8 @@
 #include "src/memory/shard.h"
 
 #include "src/base/result.h"
-#include "src/base/thread.h"
 #include "src/memory/memory.h"
-#include "src/memory/place.h"
+#include "src/memory/put.h"
 
 quire_result qi_shard_init(qi_shard *shard, quire_memory *memory, uint32_t index,
                            const quire_space_options *options)
@@ -14,9 +13,9 @@ quire_result qi_shard_init(qi_shard *shard, quire_memory *memory, uint32_t index
     shard->index = index;
     shard->memory = memory;
     qi_lock_init(&shard->lock, "shard", (qi_lock_rank)(QI_RANK_SHARD + index));
-    qi_slot_queue_init(&shard->queue, (uint16_t)index);
+    qi_slot_queue_init(&shard->queue);
     qi_inbox_init(&shard->inbox);
-    qi_table_init(&shard->by_region, sizeof(uint32_t));
+    qi_table_init(&shard->by_region, sizeof(qi_page *));
     return quire_space_create(options, &shard->space);
 }
 
@@ -24,23 +23,6 @@ void qi_shard_finish(qi_shard *shard)
 {
     quire_space_destroy(&shard->space);
     qi_table_finish(&shard->by_region, &shard->memory->host);
-}
-
-qi_shard *qi_shard_mine(quire_memory *memory)
-{
-    uint32_t count = memory->shard_count;
-    return &memory->shards[count == 1 ? 0 : qi_thread_number() % count];
-}
-
-qi_shard *qi_shard_of_slot(const quire_memory *memory, uint32_t slot)
-{
-    return &memory->shards[qi_memory_slot(memory, slot)->shard];
-}
-
-qi_page *qi_shard_page_of_region(const qi_shard *shard, uint32_t region)
-{
-    const uint32_t *number = qi_table_get(&shard->by_region, region);
-    return qi_page_of_allocation(&shard->memory->pages, *number);
 }
 
 void qi_shards_acquire(quire_memory *memory)
@@ -64,7 +46,7 @@ static bool drain(qi_shard *shard)
     bool emptied = false;
     for (uint32_t left = qi_inbox_take(&shard->inbox, &slot); left; left--, slot = next) {
         next = qi_slot_next(slots, slot);
-        emptied |= qi_place_free(shard, slot);
+        emptied |= qi_put_back(shard, slot);
     }
     return emptied;
 }

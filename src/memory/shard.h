@@ -23,7 +23,7 @@ typedef struct qi_shard {
     uint32_t shared; /* live pages that are regions of the space */
     quire_memory *memory;
     quire_space *space; /* the shared pages are its regions; a range's user value is its slot */
-    qi_table by_region; /* uint32_t: the page number of each region of the space */
+    qi_table by_region; /* qi_page *: the page of each region of the space */
     qi_slot_queue queue;
     qi_empties empties;
     quire_memory_stats stats; /* what allocations count: live, requested, empty, failures */
@@ -36,12 +36,6 @@ QUIRE_MUST_USE quire_result qi_shard_init(qi_shard *shard, quire_memory *memory,
                                           const quire_space_options *options);
 void qi_shard_finish(qi_shard *shard);
 
-/* The shard the calling thread works in. */
-qi_shard *qi_shard_mine(quire_memory *memory);
-
-/* The shard of a slot that the caller has pinned, reserved or won. */
-qi_shard *qi_shard_of_slot(const quire_memory *memory, uint32_t slot);
-
 /* The locks of all shards, for what looks at a whole memory; what lies in inboxes is freed. */
 void qi_shards_acquire(quire_memory *memory);
 void qi_shards_release(quire_memory *memory);
@@ -50,6 +44,9 @@ void qi_shards_release(quire_memory *memory);
 bool qi_shard_drain(qi_shard *shard);
 
 /* The page behind a region of the space. */
-qi_page *qi_shard_page_of_region(const qi_shard *shard, uint32_t region);
+static inline qi_page *qi_shard_page_of_region(const qi_shard *shard, uint32_t region)
+{
+    return *(qi_page **)qi_table_get_sized(&shard->by_region, region, sizeof(qi_page *));
+}
 
 #endif

@@ -7,25 +7,13 @@
 
 #include "src/base/result.h"
 
-#define GENERATION_SHIFT 38
-#define PHASE_SHIFT 36
 #define MAP_SHIFT 18
 #define COUNT_MASK ((UINT64_C(1) << MAP_SHIFT) - 1)
 #define ONE_MAP (UINT64_C(1) << MAP_SHIFT)
 
-static uint64_t word_of(uint32_t generation, qi_phase phase, uint64_t rest)
-{
-    return (uint64_t)generation << GENERATION_SHIFT | (uint64_t)phase << PHASE_SHIFT | rest;
-}
-
-static uint32_t generation_of(uint64_t word)
-{
-    return (uint32_t)(word >> GENERATION_SHIFT);
-}
-
 static qi_phase phase_of(uint64_t word)
 {
-    return (qi_phase)(word >> PHASE_SHIFT & 3);
+    return (qi_phase)(word >> QI_PHASE_SHIFT & 3);
 }
 
 static uint64_t maps_of(uint64_t word)
@@ -36,11 +24,6 @@ static uint64_t maps_of(uint64_t word)
 static uint64_t pins_of(uint64_t word)
 {
     return word & COUNT_MASK;
-}
-
-static qi_atomic_u64 *state_at(const qi_slots *slots, uint32_t slot)
-{
-    return qi_table_get(&slots->states, slot);
 }
 
 /* New slots come to a shard this many at a time: whole cache lines of state words. */
@@ -61,26 +44,12 @@ void qi_slots_finish(qi_slots *slots, qi_host *host)
     qi_table_finish(&slots->states, host);
 }
 
-void qi_slot_queue_init(qi_slot_queue *queue, uint16_t shard)
+void qi_slot_queue_init(qi_slot_queue *queue)
 {
-    *queue = (qi_slot_queue){.shard = shard, .first = QI_NO_SLOT, .last = QI_NO_SLOT};
+    *queue = (qi_slot_queue){.first = QI_NO_SLOT, .last = QI_NO_SLOT};
 }
 
 /* ---- taking and giving -------------------------------------------------------------------- */
-
-static void enqueue(const qi_slots *slots, qi_slot_queue *queue, uint32_t slot, uint32_t generation)
-{
-    uint64_t word = word_of(generation, QI_PHASE_FREE, QI_NO_SLOT);
-    qi_atomic_store_release_u64(state_at(slots, slot), word);
-    if (queue->last == QI_NO_SLOT) {
-        queue->first = slot;
-    } else {
-        qi_atomic_u64 *last = state_at(slots, queue->last);
-        uint32_t last_generation = generation_of(qi_atomic_load_u64(last));
-        qi_atomic_store_release_u64(last, word_of(last_generation, QI_PHASE_FREE, slot));
-    }
-    queue->last = slot;
-}
 
 /* A block of slots that no shard has had. */
 static quire_result take_block(qi_slots *slots, qi_slot_queue *queue, qi_host *host)
@@ -117,51 +86,19 @@ static quire_result make_record(qi_slots *slots, qi_host *host, uint32_t slot)
                         "no host memory for the record of allocation %u", slot + 1);
 }
 
-quire_result qi_slot_take(qi_slots *slots, qi_slot_queue *queue, qi_host *host, uint32_t *out)
+quire_result qi_slot_refill(qi_slots *slots, qi_slot_queue *queue, qi_host *host)
 {
-    bool is_new = queue->first == QI_NO_SLOT;
-    quire_result result = QUIRE_SUCCESS;
-    if (is_new && queue->fresh == queue->fresh_end)
-        result = take_block(slots, queue, host);
-    uint32_t slot = is_new ? queue->fresh : queue->first;
-    if (!result)
-        result = make_record(slots, host, slot);
-    if (result)
-        return result;
-    qi_atomic_u64 *state = state_at(slots, slot);
-    uint64_t word = qi_atomic_load_u64(state);
-    if (is_new) {
-        queue->fresh++;
-    } else {
-        queue->first = (uint32_t)(word & (QI_SLOT_COUNT - 1));
-        if (queue->first == QI_NO_SLOT)
-            queue->last = QI_NO_SLOT;
+    if (queue->first == QI_NO_SLOT) {
+        if (queue->fresh == queue->fresh_end) {
+            quire_result result = take_block(slots, queue, host);
+            if (result)
+                return result;
+        }
+        qi_atomic_store_release_u64(qi_slot_state(slots, queue->fresh),
+                                    qi_slot_word(0, QI_PHASE_FREE, QI_NO_SLOT));
+        qi_slot_enqueue(slots, queue, queue->fresh++);
     }
-    *qi_slot_at(slots, slot) = (qi_slot){.shard = queue->shard};
-    qi_atomic_store_release_u64(state, word_of(generation_of(word) + 1, QI_PHASE_PRIVATE, 0));
-    queue->used++;
-    queue->used_by_chunk[qi_table_chunk_of(slot)]++;
-    *out = slot;
-    return QUIRE_SUCCESS;
-}
-
-void qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase)
-{
-    qi_atomic_u64 *state = state_at(slots, slot);
-    uint32_t generation = generation_of(qi_atomic_load_u64(state));
-    qi_atomic_store_release_u64(state, word_of(generation, phase, 0));
-}
-
-void qi_slot_give(qi_slots *slots, qi_slot_queue *queue, uint32_t slot)
-{
-    uint32_t generation = generation_of(qi_atomic_load_u64(state_at(slots, slot)));
-    queue->used--;
-    queue->used_by_chunk[qi_table_chunk_of(slot)]--;
-    if (generation == QI_LAST_GENERATION) /* used up: free, and never queued again */
-        qi_atomic_store_release_u64(state_at(slots, slot),
-                                    word_of(generation, QI_PHASE_FREE, QI_NO_SLOT));
-    else
-        enqueue(slots, queue, slot, generation);
+    return make_record(slots, host, queue->first);
 }
 
 static bool is_fresh(qi_slot_queue *const *queues, uint32_t count, uint32_t slot)
@@ -170,6 +107,13 @@ static bool is_fresh(qi_slot_queue *const *queues, uint32_t count, uint32_t slot
         if (slot >= queues[i]->fresh && slot < queues[i]->fresh_end)
             return true;
     return false;
+}
+
+static void requeue(const qi_slots *slots, qi_slot_queue *queue, uint32_t slot, uint64_t word)
+{
+    qi_atomic_store_release_u64(qi_slot_state(slots, slot),
+                                qi_slot_word(qi_slot_generation(word), QI_PHASE_FREE, QI_NO_SLOT));
+    qi_slot_enqueue(slots, queue, slot);
 }
 
 void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count, qi_host *host)
@@ -184,39 +128,33 @@ void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count
     for (uint32_t i = 0; i < count; i++)
         queues[i]->first = queues[i]->last = QI_NO_SLOT;
     for (uint32_t slot = 0, top = qi_slots_top(slots); slot < top; slot++) {
-        uint64_t word = qi_atomic_load_u64(state_at(slots, slot));
-        if (phase_of(word) == QI_PHASE_FREE && generation_of(word) != QI_LAST_GENERATION &&
+        uint64_t word = qi_atomic_load_u64(qi_slot_state(slots, slot));
+        if (phase_of(word) == QI_PHASE_FREE && qi_slot_generation(word) != QI_LAST_GENERATION &&
             !is_fresh(queues, count, slot))
-            enqueue(slots, queues[slot / BLOCK % count], slot, generation_of(word));
+            requeue(slots, queues[slot / BLOCK % count], slot, word);
     }
 }
 
 void qi_slot_set_next(const qi_slots *slots, uint32_t slot, uint32_t next)
 {
-    qi_atomic_u64 *state = state_at(slots, slot);
-    uint32_t generation = generation_of(qi_atomic_load_u64(state));
-    qi_atomic_store_release_u64(state, word_of(generation, QI_PHASE_PRIVATE, next));
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, qi_slot_word(generation, QI_PHASE_PRIVATE, next));
 }
 
 uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot)
 {
-    return (uint32_t)(qi_atomic_load_u64(state_at(slots, slot)) & (QI_SLOT_COUNT - 1));
+    return (uint32_t)(qi_atomic_load_u64(qi_slot_state(slots, slot)) & (QI_SLOT_COUNT - 1));
 }
 
 /* ---- handles ------------------------------------------------------------------------------ */
 
-quire_allocation qi_slot_handle(const qi_slots *slots, uint32_t slot)
-{
-    uint64_t word = qi_atomic_load_u64(state_at(slots, slot));
-    return (quire_allocation){qi_handle(slots->tag, generation_of(word), slot)};
-}
-
 quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot)
 {
-    uint64_t word = qi_atomic_load_acquire_u64(state_at(slots, slot));
+    uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(slots, slot));
     if (phase_of(word) != QI_PHASE_LIVE && phase_of(word) != QI_PHASE_RESERVED)
         return (quire_allocation){0};
-    return (quire_allocation){qi_handle(slots->tag, generation_of(word), slot)};
+    return (quire_allocation){qi_handle(slots->tag, qi_slot_generation(word), slot)};
 }
 
 static quire_result refuse_stale(quire_allocation allocation)
@@ -237,7 +175,7 @@ static qi_atomic_u64 *look_up(const qi_slots *slots, quire_allocation allocation
                      allocation.id);
         return NULL;
     }
-    qi_atomic_u64 *state = state_at(slots, qi_handle_slot(allocation.id));
+    qi_atomic_u64 *state = qi_slot_state(slots, qi_handle_slot(allocation.id));
     if (!state)
         refuse_stale(allocation);
     return state;
@@ -253,7 +191,7 @@ static bool accepts(int accept, qi_phase phase)
 static quire_result judge(uint64_t word, quire_allocation allocation, int accept)
 {
     qi_phase phase = phase_of(word);
-    if (generation_of(word) != qi_handle_generation(allocation.id) || phase == QI_PHASE_FREE ||
+    if (qi_slot_generation(word) != qi_handle_generation(allocation.id) || phase == QI_PHASE_FREE ||
         phase == QI_PHASE_PRIVATE)
         return refuse_stale(allocation);
     if (!accepts(accept, phase) && phase == QI_PHASE_RESERVED)
@@ -286,12 +224,12 @@ quire_result qi_slot_pin(const qi_slots *slots, quire_allocation allocation, int
 
 void qi_slot_unpin(const qi_slots *slots, uint32_t slot)
 {
-    qi_atomic_sub_release_u64(state_at(slots, slot), 1);
+    qi_atomic_sub_release_u64(qi_slot_state(slots, slot), 1);
 }
 
 quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot)
 {
-    qi_atomic_u64 *state = state_at(slots, slot);
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
     uint64_t word = qi_atomic_load_acquire_u64(state);
     do {
         if (maps_of(word) == COUNT_MASK)
@@ -303,7 +241,7 @@ quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot)
 
 quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot)
 {
-    qi_atomic_u64 *state = state_at(slots, slot);
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
     uint64_t word = qi_atomic_load_acquire_u64(state);
     do {
         if (!maps_of(word))
@@ -314,12 +252,12 @@ quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot)
 
 uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot)
 {
-    return (uint32_t)maps_of(qi_atomic_load_acquire_u64(state_at(slots, slot)));
+    return (uint32_t)maps_of(qi_atomic_load_acquire_u64(qi_slot_state(slots, slot)));
 }
 
 qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot)
 {
-    return phase_of(qi_atomic_load_acquire_u64(state_at(slots, slot)));
+    return phase_of(qi_atomic_load_acquire_u64(qi_slot_state(slots, slot)));
 }
 
 quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation)
@@ -332,7 +270,7 @@ quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation)
         quire_result result = judge(word, allocation, QI_ACCEPT_RESERVED);
         if (result)
             return result;
-        live = word + ((uint64_t)(QI_PHASE_LIVE - QI_PHASE_RESERVED) << PHASE_SHIFT);
+        live = word + ((uint64_t)(QI_PHASE_LIVE - QI_PHASE_RESERVED) << QI_PHASE_SHIFT);
     } while (!qi_atomic_exchange_if_u64(state, &word, live));
     return QUIRE_SUCCESS;
 }
@@ -346,8 +284,8 @@ static quire_result refuse_busy(uint64_t word, quire_allocation allocation)
                         allocation.id, pins_of(word));
 }
 
-quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation, int accept,
-                           uint32_t *slot)
+quire_result qi_slot_leave_or_tell(const qi_slots *slots, quire_allocation allocation, int accept,
+                                   uint32_t *slot)
 {
     qi_atomic_u64 *state = look_up(slots, allocation);
     if (!state)
@@ -359,7 +297,7 @@ quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation, i
             return result;
         if (maps_of(word) || pins_of(word))
             return refuse_busy(word, allocation);
-        leaving = word_of(generation_of(word), QI_PHASE_PRIVATE, 0);
+        leaving = qi_slot_word(qi_slot_generation(word), QI_PHASE_PRIVATE, 0);
     } while (!qi_atomic_exchange_if_u64(state, &word, leaving));
     *slot = qi_handle_slot(allocation.id);
     return QUIRE_SUCCESS;
@@ -367,10 +305,10 @@ quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation, i
 
 bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot)
 {
-    qi_atomic_u64 *state = state_at(slots, slot);
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
     uint64_t word = qi_atomic_load_acquire_u64(state);
     if (phase_of(word) == QI_PHASE_FREE)
         return false;
-    qi_atomic_store_release_u64(state, word_of(generation_of(word), QI_PHASE_PRIVATE, 0));
+    qi_atomic_store_release_u64(state, qi_slot_word(qi_slot_generation(word), QI_PHASE_PRIVATE, 0));
     return true;
 }

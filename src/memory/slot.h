@@ -56,9 +56,7 @@ typedef struct qi_slot {
     uint64_t user_data; /* under the memory's lock */
     quire_range range;  /* in the space; {0} on a dedicated page */
     qi_extra *extra;    /* or NULL; set under the memory's lock */
-    uint32_t page;
-    uint16_t shard;
-    bool dedicated;
+    struct qi_page *page;
 } qi_slot;
 
 typedef struct qi_slots {
@@ -76,13 +74,12 @@ typedef struct qi_slot_queue {
     uint32_t first, last; /* QI_NO_SLOT when empty */
     uint32_t fresh, fresh_end;
     uint32_t used; /* taken and not given back */
-    uint16_t shard;
     uint32_t used_by_chunk[QI_TABLE_CHUNKS];
 } qi_slot_queue;
 
 void qi_slots_init(qi_slots *slots, uint32_t tag);
 void qi_slots_finish(qi_slots *slots, qi_host *host);
-void qi_slot_queue_init(qi_slot_queue *queue, uint16_t shard);
+void qi_slot_queue_init(qi_slot_queue *queue);
 
 /* No slot from here on was ever used. */
 static inline uint32_t qi_slots_top(const qi_slots *slots)
@@ -90,18 +87,101 @@ static inline uint32_t qi_slots_top(const qi_slots *slots)
     return qi_atomic_load_acquire_u32(&slots->top);
 }
 
+/* ---- state words ---------------------------------------------------------------------------- */
+
+enum { QI_PHASE_SHIFT = 36, QI_GENERATION_SHIFT = 38 };
+
+static inline uint64_t qi_slot_word(uint32_t generation, qi_phase phase, uint64_t rest)
+{
+    return (uint64_t)generation << QI_GENERATION_SHIFT | (uint64_t)phase << QI_PHASE_SHIFT | rest;
+}
+
+static inline uint32_t qi_slot_generation(uint64_t word)
+{
+    return (uint32_t)(word >> QI_GENERATION_SHIFT);
+}
+
+/* NULL where no shard has had the slot. */
+static inline qi_atomic_u64 *qi_slot_state(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_get_sized(&slots->states, slot, sizeof(qi_atomic_u64));
+}
+
+/* The record of a slot that is not free. */
+static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_get_sized(&slots->records, slot, sizeof(qi_slot));
+}
+
+/* ---- taking and giving ---------------------------------------------------------------------- */
+
+/* Sees to it that the queue has a first slot, with a record. */
+QUIRE_MUST_USE quire_result qi_slot_refill(qi_slots *slots, qi_slot_queue *queue, qi_host *host);
+
 /*
- * Takes a free slot into phase PRIVATE. Fails with OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS; the
- * record is zeroed but for its shard.
+ * Takes a free slot into phase PRIVATE, for the caller to fill its record. Fails with
+ * OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS.
  */
-QUIRE_MUST_USE quire_result qi_slot_take(qi_slots *slots, qi_slot_queue *queue, qi_host *host,
-                                         uint32_t *slot);
+QUIRE_MUST_USE static inline quire_result qi_slot_take(qi_slots *slots, qi_slot_queue *queue,
+                                                       qi_host *host, uint32_t *out)
+{
+    uint32_t slot = queue->first;
+    if (qi_unlikely(slot == QI_NO_SLOT || !qi_slot_at(slots, slot))) {
+        quire_result result = qi_slot_refill(slots, queue, host);
+        if (result)
+            return result;
+        slot = queue->first;
+    }
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word = qi_atomic_load_u64(state);
+    queue->first = (uint32_t)(word & (QI_SLOT_COUNT - 1));
+    if (queue->first == QI_NO_SLOT)
+        queue->last = QI_NO_SLOT;
+    qi_atomic_store_release_u64(state,
+                                qi_slot_word(qi_slot_generation(word) + 1, QI_PHASE_PRIVATE, 0));
+    queue->used++;
+    queue->used_by_chunk[qi_table_chunk_of(slot)]++;
+    *out = slot;
+    return QUIRE_SUCCESS;
+}
 
-/* Hands a private slot out as RESERVED or LIVE; until here every use of its handle is refused. */
-void qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase);
+/*
+ * Hands a private slot out as RESERVED or LIVE, and tells its handle; until here every use of it is
+ * refused.
+ */
+static inline quire_allocation qi_slot_hand_out(const qi_slots *slots, uint32_t slot,
+                                                qi_phase phase)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, qi_slot_word(generation, phase, 0));
+    return (quire_allocation){qi_handle(slots->tag, generation, slot)};
+}
 
-/* Gives a private slot back, to the queue of its shard. */
-void qi_slot_give(qi_slots *slots, qi_slot_queue *queue, uint32_t slot);
+/* Puts a free slot at the end of a queue. */
+static inline void qi_slot_enqueue(const qi_slots *slots, qi_slot_queue *queue, uint32_t slot)
+{
+    if (queue->last == QI_NO_SLOT) {
+        queue->first = slot;
+    } else { /* the last one is free: nobody else changes its word */
+        qi_atomic_u64 *last = qi_slot_state(slots, queue->last);
+        uint64_t word = qi_atomic_load_u64(last);
+        qi_atomic_store_release_u64(last, (word & ~(uint64_t)(QI_SLOT_COUNT - 1)) | slot);
+    }
+    queue->last = slot;
+}
+
+/* Gives a private slot back. One whose generation is used up is never queued again. */
+static inline void qi_slot_give(const qi_slots *slots, qi_slot_queue *queue, uint32_t slot)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, qi_slot_word(generation, QI_PHASE_FREE, QI_NO_SLOT));
+    queue->used--;
+    queue->used_by_chunk[qi_table_chunk_of(slot)]--;
+    if (!qi_unlikely(generation == QI_LAST_GENERATION))
+        qi_slot_enqueue(slots, queue, slot);
+}
 
 /*
  * Gives back the records of chunks without a used slot, and queues the lowest slots first. With the
@@ -112,15 +192,6 @@ void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count
 /* The link of a private slot, to be read by whoever takes it over. */
 void qi_slot_set_next(const qi_slots *slots, uint32_t slot, uint32_t next);
 uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot);
-
-/* The record of a slot that is not free. */
-static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
-{
-    return qi_table_get(&slots->records, slot);
-}
-
-/* The handle of a slot that is not free. */
-quire_allocation qi_slot_handle(const qi_slots *slots, uint32_t slot);
 
 /* The same for others than the one thread that owns it: {0} while it is private. */
 quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot);
@@ -150,8 +221,25 @@ QUIRE_MUST_USE quire_result qi_slot_commit(const qi_slots *slots, quire_allocati
  * To PRIVATE from LIVE (or, for an abort, from RESERVED): the caller has won and gives the slot
  * back. Fails as handles do, with WRONG_STATE, and with BUSY while mapped or pinned.
  */
-QUIRE_MUST_USE quire_result qi_slot_leave(const qi_slots *slots, quire_allocation allocation,
-                                          int accept, uint32_t *slot);
+QUIRE_MUST_USE quire_result qi_slot_leave_or_tell(const qi_slots *slots,
+                                                  quire_allocation allocation, int accept,
+                                                  uint32_t *slot);
+
+QUIRE_MUST_USE static inline quire_result qi_slot_leave(const qi_slots *slots,
+                                                        quire_allocation allocation, int accept,
+                                                        uint32_t *out)
+{
+    uint64_t id = allocation.id;
+    uint32_t slot = qi_handle_slot(id), generation = qi_handle_generation(id);
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word =
+        qi_slot_word(generation, accept & QI_ACCEPT_LIVE ? QI_PHASE_LIVE : QI_PHASE_RESERVED, 0);
+    *out = slot;
+    if (state && qi_handle_tag(id) == slots->tag &&
+        qi_atomic_take_u64(state, word, qi_slot_word(generation, QI_PHASE_PRIVATE, 0)))
+        return QUIRE_SUCCESS;
+    return qi_slot_leave_or_tell(slots, allocation, accept, out);
+}
 
 /* The same whatever maps and pins there are, for a memory that ends. False: the slot is free. */
 bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot);

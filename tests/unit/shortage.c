@@ -1,6 +1,6 @@
 /*
- * shortage.c - what is tried before a request is refused: empty pages of every shard, smaller pages,
- * other shards, a full pass, and the caller's word.
+ * shortage.c - what is tried before a request is refused: empty pages of every shard, smaller
+ * pages, other shards, a full pass, and the caller's word.
  */
 #include <stdio.h>
 

@@ -11,6 +11,13 @@
 
 enum { TAG = 5, ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
 
+/* The handle of a slot that is not free. */
+static quire_allocation handle_of(const qi_slots *slots, uint32_t slot)
+{
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(qi_slot_state(slots, slot)));
+    return (quire_allocation){qi_handle(slots->tag, generation, slot)};
+}
+
 /* ---- races -------------------------------------------------------------------------------- */
 
 /*
@@ -61,8 +68,8 @@ static void take_batch(race *r)
     for (int i = 0; i < BATCH; i++) {
         uint32_t slot = 0;
         CHECK_OK(qi_slot_take(&r->slots, &r->queue, &r->host, &slot));
-        qi_slot_publish(&r->slots, slot, QI_PHASE_RESERVED);
-        r->handles[i] = qi_slot_handle(&r->slots, slot);
+        qi_slot_hand_out(&r->slots, slot, QI_PHASE_RESERVED);
+        r->handles[i] = handle_of(&r->slots, slot);
         r->wins[i] = r->other_wins[i] = 0;
     }
 }
@@ -116,7 +123,7 @@ static void run_race(bool split)
     r.split = split;
     CHECK_OK(qi_host_init(&r.host, unit_memory()));
     qi_slots_init(&r.slots, TAG);
-    qi_slot_queue_init(&r.queue, 0);
+    qi_slot_queue_init(&r.queue);
     pthread_barrier_init(&r.barrier, NULL, THREADS);
     for (uint32_t i = 0; i < THREADS; i++) {
         racers[i] = (racer){.race = &r, .number = i};
@@ -173,10 +180,10 @@ UNIT(slot_race, a_free_never_comes_between_a_pin_and_its_unpin)
     uint32_t slot = 0;
     CHECK_OK(qi_host_init(&host, unit_memory()));
     qi_slots_init(&p.slots, TAG);
-    qi_slot_queue_init(&p.queue, 0);
+    qi_slot_queue_init(&p.queue);
     CHECK_OK(qi_slot_take(&p.slots, &p.queue, &host, &slot));
-    qi_slot_publish(&p.slots, slot, QI_PHASE_LIVE);
-    p.handle = qi_slot_handle(&p.slots, slot);
+    qi_slot_hand_out(&p.slots, slot, QI_PHASE_LIVE);
+    p.handle = handle_of(&p.slots, slot);
     for (int i = 0; i < 2; i++)
         CHECK(!pthread_create(&threads[i], NULL, run_pinner, &p));
     while (p.pinned < 1000) {
@@ -233,16 +240,16 @@ UNIT(slot_race, forged_handles_are_refused_unless_they_are_live_ones)
     test_random random = {2024};
     CHECK_OK(qi_host_init(&f.host, unit_memory()));
     qi_slots_init(&f.slots, TAG);
-    qi_slot_queue_init(&f.queue, 0);
+    qi_slot_queue_init(&f.queue);
     for (int round = 0; round < 3; round++) /* two generations freed before the live one */
         for (int i = 0; i < LIVE; i++) {
             uint32_t slot = 0;
             CHECK_OK(qi_slot_take(&f.slots, &f.queue, &f.host, &slot));
-            f.handles[i] = qi_slot_handle(&f.slots, slot);
+            f.handles[i] = handle_of(&f.slots, slot);
             if (round < 2)
                 qi_slot_give(&f.slots, &f.queue, slot);
             else
-                qi_slot_publish(&f.slots, slot, QI_PHASE_LIVE);
+                qi_slot_hand_out(&f.slots, slot, QI_PHASE_LIVE);
         }
     for (int i = 0; i < 20000; i++) {
         uint64_t near_one = f.handles[random_below(&random, LIVE)].id;

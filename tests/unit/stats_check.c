@@ -131,9 +131,11 @@ UNIT(stats_check, allocations_that_are_not_where_they_say)
     for (int i = 0; i < 3; i++) {
         qi_slot *slot = qi_memory_slot(b.memory, slots[i]);
         const qi_slot *other = qi_memory_slot(b.memory, b.shared[1]);
-        DAMAGE(&b, slot->page, 2, "range disagree");
-        DAMAGE(&b, slot->page, 77, "a page that is not there");
-        DAMAGE(&b, slot->dedicated, true, "a page that is not there");
+        DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 2), "range disagree");
+        DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 1), "a page that is not there");
+        DAMAGE(&b, slot->page, NULL, "a page that is not there");
+        DAMAGE(&b, slot->page, slot->page + 77, "a page that is not there");
+        DAMAGE(&b, slot->page, (qi_page *)((char *)slot->page + 8), "a page that is not there");
         DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
         DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
         DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
@@ -153,8 +155,8 @@ UNIT(stats_check, dedicated_allocations_that_are_not_where_they_say)
     DAMAGE(&b, slot->offset, 256, "reaches beyond its page"); /* 300 bytes in a page of 512 */
     DAMAGE(&b, slot->size, 513, "reaches beyond its page");
     DAMAGE(&b, slot->size, 299, "sum of the allocations");
-    DAMAGE(&b, slot->page, 0, "a page that is not there");
-    DAMAGE(&b, slot->dedicated, false, "a page that is not there");
+    DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 0), "range disagree");
+    DAMAGE(&b, slot->range.id, 1, "a page that is not there");
     end(&b);
 }
 

@@ -187,3 +187,24 @@ UNIT(table, without_host_memory_nothing_changes)
     CHECK(qi_table_get(&b.table, 32) != NULL);
     end_table(&b);
 }
+
+UNIT(table, elements_are_found_again_and_nothing_else_is)
+{
+    qi_host host;
+    CHECK_OK(qi_host_init(&host, unit_memory()));
+    qi_table table;
+    qi_table_init(&table, 24);
+    const uint32_t indices[] = {0, 31, 32, 95, 96, 1000};
+    for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)
+        CHECK(qi_table_ensure(&table, &host, indices[i]));
+    uint32_t found = 0;
+    for (size_t i = 0; i < sizeof indices / sizeof *indices; i++) {
+        char *at = qi_table_get(&table, indices[i]);
+        CHECK(qi_table_find(&table, at, &found));
+        CHECK_EQ(found, indices[i]);
+        CHECK(!qi_table_find(&table, at + 8, &found));
+    }
+    CHECK(!qi_table_find(&table, NULL, &found));
+    CHECK(!qi_table_find(&table, &table, &found));
+    qi_table_finish(&table, &host);
+}

@@ -1,0 +1,94 @@
+/*
+ * put.h - what every allocation and every free comes down to, under the shard's lock: a slot and a
+ * range of the shared pages are taken together, and given back together. Inline, because a program
+ * does it millions of times.
+ */
+#ifndef QUIRE_SRC_MEMORY_PUT_H
+#define QUIRE_SRC_MEMORY_PUT_H
+
+#include "src/base/bits.h"
+#include "src/memory/memory.h"
+#include "src/space/fit.h"
+
+/* What is put: sizes with all that the policy adds, and what the record keeps for the caller. */
+typedef struct qi_load {
+    uint64_t size;
+    uint64_t alignment;
+    uint64_t requested;
+    uint64_t user_data;
+    qi_extra *extra;
+} qi_load;
+
+static inline void qi_put_count_in(qi_shard *shard, const qi_slot *slot)
+{
+    quire_memory_stats *stats = &shard->stats;
+    uint64_t held = slot->size + slot->left_padding;
+    stats->live_bytes += held;
+    stats->requested_bytes += slot->requested;
+    stats->allocation_count++;
+    stats->allocations++;
+    qi_raise(&stats->peak_live_bytes, stats->live_bytes);
+    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
+    qi_raise(&stats->peak_allocation_count, stats->allocation_count);
+    qi_page_add_live(slot->page, held);
+}
+
+static inline void qi_put_count_out(qi_shard *shard, const qi_slot *slot)
+{
+    quire_memory_stats *stats = &shard->stats;
+    uint64_t held = slot->size + slot->left_padding;
+    stats->live_bytes -= held;
+    stats->requested_bytes -= slot->requested;
+    stats->allocation_count--;
+    stats->frees++;
+    qi_page_remove_live(slot->page, held);
+}
+
+/* Takes a slot, which stays private, and a range. NO_SPACE without a sentence at QI_TRY. */
+QUIRE_MUST_USE static inline quire_result qi_put(qi_shard *shard, const qi_load *load, uint32_t how,
+                                                 uint32_t *slot)
+{
+    quire_memory *memory = shard->memory;
+    quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
+    if (qi_unlikely(result))
+        return result;
+    quire_placement at;
+    result =
+        shard->space->allocate_range(shard->space, load->size, load->alignment, *slot, how, &at);
+    if (qi_unlikely(result)) {
+        qi_slot_give(&memory->slots, &shard->queue, *slot);
+        return result;
+    }
+    qi_page *page = qi_shard_page_of_region(shard, at.region);
+    qi_slot *record = qi_memory_slot(memory, *slot);
+    *record = (qi_slot){
+        .offset = at.offset + page->skipped,
+        .size = at.size,
+        .left_padding = at.left_padding,
+        .requested = load->requested,
+        .user_data = load->user_data,
+        .range = at.range,
+        .extra = load->extra,
+        .page = page,
+    };
+    qi_put_count_in(shard, record);
+    return QUIRE_SUCCESS;
+}
+
+/*
+ * Gives back the range of a private slot of this shard, whose object and name are gone, and the
+ * slot. True: its page became empty, and the policy is to be applied.
+ */
+static inline bool qi_put_back(qi_shard *shard, uint32_t slot)
+{
+    quire_memory *memory = shard->memory;
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_page *page = record->page;
+    if (!page->dedicated) /* ours, and live until here */
+        (void)shard->space->free_range(shard->space, record->range);
+    qi_put_count_out(shard, record);
+    qi_slot_give(&memory->slots, &shard->queue, slot);
+    return !page->allocation_count;
+}
+
+#endif
