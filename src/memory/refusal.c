@@ -32,7 +32,7 @@ static const char *tried_text(unsigned tried, char *text, size_t size)
 }
 
 /* Keeps the thread's last error. */
-static void remember(quire_memory *memory, quire_result result)
+static void remember(quire_memory *memory, uint64_t size, uint64_t alignment, quire_result result)
 {
     qi_shard *shard = qi_shard_mine(memory);
     uint64_t number = qi_atomic_add_u64(&memory->refusals, 1) + 1;
@@ -40,6 +40,8 @@ static void remember(quire_memory *memory, quire_result result)
     if (number > shard->refusal.number) {
         shard->refusal.number = number;
         shard->refusal.code = result;
+        shard->refusal.size = size;
+        shard->refusal.alignment = alignment;
         snprintf(shard->refusal.text, sizeof shard->refusal.text, "%s", quire_last_error());
     }
     qi_lock_release(&shard->lock);
@@ -62,7 +64,7 @@ quire_result qi_refuse(quire_memory *memory, uint64_t size, uint64_t alignment, 
         (unsigned long long)alignment, (unsigned long long)stats.page_count,
         qi_bytes(stats.largest_free).text, qi_bytes(stats.free_bytes).text, why,
         tried_text(tried, words, sizeof words));
-    remember(memory, result);
+    remember(memory, size, alignment, result);
     return result;
 }
 

@@ -20,6 +20,8 @@ typedef enum qi_tried {
 typedef struct qi_refusal {
     uint64_t number; /* among those of the memory, from 1; 0: there was none */
     quire_result code;
+    uint64_t size; /* asked for */
+    uint64_t alignment;
     char text[QI_ERROR_TEXT];
 } qi_refusal;
 

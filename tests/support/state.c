@@ -546,6 +546,7 @@ bool bench_look(bench *t)
     TRY(t, quire_memory_walk(t->memory, drop_item, &bytes));
     TRY(t, quire_memory_write_json(t->memory, drop_text, NULL));
     TRY(t, quire_memory_write_svg(t->memory, drop_text, NULL));
+    TRY(t, quire_memory_write_report(t->memory, drop_text, NULL));
     TRY_OUT(t, stats, quire_memory_get_stats(t->memory, &stats));
     TRY_OUT(t, device, quire_device_get_stats(t->device, &device));
     return true;
