@@ -227,6 +227,18 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate_with(quire_space *spa
                                                                 const quire_range_options *options,
                                                                 quire_placement *placement);
 
+/*
+ * Allocates `count` equal ranges, all or none. The caller writes the user values into
+ * placements[i].user; the rest is filled in. The segregated fit looks for up to 64 of them at once,
+ * when size is a multiple of the alignment or the alignment is no more than the granule: they then
+ * lie side by side. On failure all but the user values is zeroed. A count of 0 is a success.
+ * Errors: as quire_space_allocate.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate_batch(quire_space *space, uint64_t size,
+                                                                 uint64_t alignment,
+                                                                 quire_placement *placements,
+                                                                 uint64_t count);
+
 /* Frees a range. Errors: INVALID_ARGUMENT ({0}), FOREIGN_HANDLE, STALE_HANDLE. Never allocates. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_free(quire_space *space, quire_range range);
 

@@ -8,24 +8,6 @@
 #include "src/base/result.h"
 #include "src/memory/place.h"
 
-static quire_result wish_from(const quire_memory *memory, const quire_allocation_options *options,
-                              qi_wish *wish)
-{
-    quire_result result = qi_check_reserved(options, "quire_allocation_options");
-    if (result)
-        return result;
-    *wish = (qi_wish){
-        .size = options->size,
-        .alignment = options->alignment ? options->alignment : 1,
-        .name = options->name,
-        .user_data = options->user_data,
-        .zero = options->zero,
-        .dedicated = options->dedicated,
-        .host_access = options->host_read || options->host_write,
-    };
-    return qi_wish_check(memory, wish);
-}
-
 /* ---- public calls ------------------------------------------------------------------------- */
 
 static quire_result reserve(quire_memory *memory, const quire_allocation_options *options,
@@ -38,7 +20,7 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
                        "quire_allocate: memory, options or allocation is null");
     qi_wish wish;
     uint32_t slot = 0;
-    quire_result result = wish_from(memory, options, &wish);
+    quire_result result = qi_wish_from(memory, options, &wish);
     if (!result)
         result = qi_place(memory, &wish, &slot);
     if (result)

@@ -27,21 +27,23 @@ typedef enum qi_page_phase {
 } qi_page_phase;
 
 typedef struct qi_page {
-    qi_device_page native; /* set before LIVE, constant until the page is gone */
+    /* what every allocation and free in the page touches: one cache line */
+    _Alignas(QI_CACHE_LINE) qi_shard *shard;
+    uint64_t skipped; /* bytes before the region, where the native base is below a granule */
     uint64_t live_bytes;
     uint64_t peak_live_bytes;
     uint64_t allocation_count;
-    uint64_t skipped; /* bytes before the region, where the native base is below a granule */
-    uint32_t region;  /* of the space; of shared pages */
-    uint32_t slot;    /* the allocation of a dedicated page */
+    uint32_t region; /* of the space; of shared pages */
+    uint32_t slot;   /* the allocation of a dedicated page */
     uint32_t number;
     bool dedicated;
     qi_page_phase phase;
-    qi_shard *shard;
-    uint64_t policy_size; /* what the policy said when a shared page was made */
-    uint64_t wanted;      /* its size for the request that it is made for */
-    uint64_t to_join;     /* while it is made: bytes that others may wait for in it */
-    struct qi_page *next; /* of those being made, or of those leaving together */
+
+    qi_device_page native; /* set before LIVE, constant until the page is gone */
+    uint64_t policy_size;  /* what the policy said when a shared page was made */
+    uint64_t wanted;       /* its size for the request that it is made for */
+    uint64_t to_join;      /* while it is made: bytes that others may wait for in it */
+    struct qi_page *next;  /* of those being made, or of those leaving together */
 
     /* while it is empty: its place in the shard's qi_empties */
     struct qi_page *older, *newer, *previous_alike, *next_alike;

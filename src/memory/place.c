@@ -372,10 +372,7 @@ uint64_t qi_place_largest_at_once(const quire_memory *memory)
 static quire_result place_at_once(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
 {
     qi_shard *shard = qi_shard_mine(memory);
-    const qi_load load = {.size = wish->size,
-                          .alignment = wish->alignment,
-                          .requested = wish->size,
-                          .user_data = wish->user_data};
+    const qi_load load = qi_load_of(wish);
     qi_lock_acquire(&shard->lock);
     quire_result result = QUIRE_ERROR_NO_SPACE;
     if (qi_inbox_is_empty(&shard->inbox))
@@ -412,10 +409,8 @@ static quire_result place_with_all_means(quire_memory *memory, const qi_wish *wi
 
 quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
 {
-    bool is_usual = !wish->name && !wish->object && !wish->zero && !wish->dedicated &&
-                    wish->held <= wish->size && wish->size <= memory->largest_at_once;
     quire_result result = QUIRE_ERROR_NO_SPACE;
-    if (is_usual)
+    if (qi_wish_is_usual(memory, wish))
         result = place_at_once(memory, wish, slot);
     if (!result)
         return QUIRE_SUCCESS;

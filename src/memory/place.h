@@ -5,7 +5,8 @@
 #ifndef QUIRE_SRC_MEMORY_PLACE_H
 #define QUIRE_SRC_MEMORY_PLACE_H
 
-#include "src/memory/memory.h"
+#include "src/base/result.h"
+#include "src/memory/put.h"
 
 /* What to place; already checked against the public options' rules. */
 typedef struct qi_wish {
@@ -30,6 +31,42 @@ QUIRE_MUST_USE static inline quire_result qi_wish_check(const quire_memory *memo
     bool is_plain = wish->size && mask < memory->largest_alignment && !(wish->alignment & mask) &&
                     !wish->name && !wish->host_access;
     return is_plain ? QUIRE_SUCCESS : qi_wish_check_all(memory, wish);
+}
+
+/* The wish behind the options of a raw allocation, checked. */
+QUIRE_MUST_USE static inline quire_result qi_wish_from(const quire_memory *memory,
+                                                       const quire_allocation_options *options,
+                                                       qi_wish *wish)
+{
+    quire_result result = qi_check_reserved(options, "quire_allocation_options");
+    if (result)
+        return result;
+    *wish = (qi_wish){
+        .size = options->size,
+        .alignment = options->alignment ? options->alignment : 1,
+        .name = options->name,
+        .user_data = options->user_data,
+        .zero = options->zero,
+        .dedicated = options->dedicated,
+        .host_access = options->host_read || options->host_write,
+    };
+    return qi_wish_check(memory, wish);
+}
+
+/* Whether it is a raw range to which the policy adds nothing, in a shared page. */
+static inline bool qi_wish_is_usual(const quire_memory *memory, const qi_wish *wish)
+{
+    return !wish->name && !wish->object && !wish->zero && !wish->dedicated &&
+           wish->held <= wish->size && wish->size <= memory->largest_at_once;
+}
+
+/* What of a usual wish is put into a page. */
+static inline qi_load qi_load_of(const qi_wish *wish)
+{
+    return (qi_load){.size = wish->size,
+                     .alignment = wish->alignment,
+                     .requested = wish->size,
+                     .user_data = wish->user_data};
 }
 
 /*

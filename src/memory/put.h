@@ -44,6 +44,25 @@ static inline void qi_put_count_out(qi_shard *shard, const qi_slot *slot)
     qi_page_remove_live(slot->page, held);
 }
 
+/* Fills the record of a private slot whose range is placed. */
+static inline void qi_put_fill(qi_shard *shard, const qi_load *load, uint32_t slot,
+                               const quire_placement *at)
+{
+    qi_page *page = qi_shard_page_of_region(shard, at->region);
+    qi_slot *record = qi_memory_slot(shard->memory, slot);
+    *record = (qi_slot){
+        .offset = at->offset + page->skipped,
+        .size = at->size,
+        .left_padding = at->left_padding,
+        .requested = load->requested,
+        .user_data = load->user_data,
+        .range = at->range,
+        .extra = load->extra,
+        .page = page,
+    };
+    qi_put_count_in(shard, record);
+}
+
 /* Takes a slot, which stays private, and a range. NO_SPACE without a sentence at QI_TRY. */
 QUIRE_MUST_USE static inline quire_result qi_put(qi_shard *shard, const qi_load *load, uint32_t how,
                                                  uint32_t *slot)
@@ -59,20 +78,18 @@ QUIRE_MUST_USE static inline quire_result qi_put(qi_shard *shard, const qi_load 
         qi_slot_give(&memory->slots, &shard->queue, *slot);
         return result;
     }
-    qi_page *page = qi_shard_page_of_region(shard, at.region);
-    qi_slot *record = qi_memory_slot(memory, *slot);
-    *record = (qi_slot){
-        .offset = at.offset + page->skipped,
-        .size = at.size,
-        .left_padding = at.left_padding,
-        .requested = load->requested,
-        .user_data = load->user_data,
-        .range = at.range,
-        .extra = load->extra,
-        .page = page,
-    };
-    qi_put_count_in(shard, record);
+    qi_put_fill(shard, load, *slot, &at);
     return QUIRE_SUCCESS;
+}
+
+/* Gives back a private slot whose range is free. True: its page became empty. */
+static inline bool qi_put_end(qi_shard *shard, uint32_t slot)
+{
+    const qi_slot *record = qi_memory_slot(shard->memory, slot);
+    const qi_page *page = record->page;
+    qi_put_count_out(shard, record);
+    qi_slot_give(&shard->memory->slots, &shard->queue, slot);
+    return !page->allocation_count;
 }
 
 /*
@@ -81,14 +98,10 @@ QUIRE_MUST_USE static inline quire_result qi_put(qi_shard *shard, const qi_load 
  */
 static inline bool qi_put_back(qi_shard *shard, uint32_t slot)
 {
-    quire_memory *memory = shard->memory;
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    const qi_page *page = record->page;
-    if (!page->dedicated) /* ours, and live until here */
+    const qi_slot *record = qi_memory_slot(shard->memory, slot);
+    if (!record->page->dedicated) /* ours, and live until here */
         (void)shard->space->free_range(shard->space, record->range);
-    qi_put_count_out(shard, record);
-    qi_slot_give(&memory->slots, &shard->queue, slot);
-    return !page->allocation_count;
+    return qi_put_end(shard, slot);
 }
 
 #endif

@@ -66,6 +66,8 @@ enum {
     QI_UPPER = 8       /* from the upper end; only where the fit has one */
 };
 
+enum { QI_MOST_TOGETHER = 64 };
+
 struct qi_fit {
     size_t state_size;        /* of the fit's own struct */
     uint64_t default_granule; /* bytes */
@@ -93,6 +95,14 @@ struct qi_fit {
      */
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                              uint32_t how, quire_placement *placement);
+
+    /*
+     * Up to QI_MOST_TOGETHER equal ranges by one search, for valid arguments; the user values are in
+     * the placements. NO_SPACE without a sentence where they cannot be had so: one by one they may.
+     * NULL: they never can.
+     */
+    quire_result (*allocate_batch)(quire_space *space, uint64_t size, uint64_t alignment,
+                                   uint32_t count, quire_placement *placements);
 
     /*
      * Freeing in two steps, for batches: a claimed range is not live any more, in the figures too,
@@ -172,6 +182,13 @@ static inline bool qi_space_is_region_node(const quire_space *space, uint32_t re
 quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                                uint32_t how, quire_placement *placement);
 quire_result qi_space_free(quire_space *space, quire_range range);
+
+/*
+ * Several equal ranges, all or none, with user values in the placements; NO_SPACE without a
+ * sentence.
+ */
+quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
+                                     quire_placement *placements, uint64_t count);
 
 /* Visits one region that exists; false when the visit ended the walk. */
 bool qi_space_walk_region(const quire_space *space, uint32_t region,

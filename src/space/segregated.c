@@ -166,6 +166,7 @@ const qi_fit qi_segregated_fit = {
     .region_is_empty = qi_segregated_region_is_empty,
     .remove_region = qi_segregated_remove_region,
     .allocate = qi_segregated_allocate,
+    .allocate_batch = qi_segregated_allocate_batch,
     .claim = segregated_claim,
     .unclaim = segregated_unclaim,
     .fetch = segregated_fetch,

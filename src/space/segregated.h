@@ -145,6 +145,8 @@ void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_place
 quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                          uint64_t user, uint32_t how, quire_placement *placement);
 quire_result qi_segregated_fast_free(quire_space *space, quire_range range);
+quire_result qi_segregated_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
+                                          uint32_t count, quire_placement *placements);
 
 /* With s->waiting: lets a claimed node wait, and merges the one that waited longest. */
 void qi_segregated_put_off(qi_segregated *s, uint32_t number);

@@ -234,6 +234,7 @@ static void refuse_wish(quire_result code, quire_memory *memory,
     quire_allocation made;
     REFUSED_OUT(&b, code, made, quire_allocate(memory, options, &made));
     REFUSED_OUT(&b, code, made, quire_reserve(memory, options, &made));
+    REFUSED_OUT(&b, code, made, quire_allocate_batch(memory, options, &made, 1));
 }
 
 static void wishes(void)
@@ -277,6 +278,9 @@ static void states(void)
     REFUSED(&b, INVALID, quire_commit(NULL, reserved));
     REFUSED(&b, INVALID, quire_abort(NULL, reserved));
     REFUSED(&b, INVALID, quire_free(NULL, live));
+    REFUSED(&b, INVALID, quire_free_batch(NULL, &live, 1));
+    REFUSED(&b, INVALID, quire_free_batch(visible, NULL, 1));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_batch(visible, &mapped, 1));
     REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_commit(visible, live));
     REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_abort(visible, live));
     REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_abort(visible, mapped));

@@ -1,0 +1,278 @@
+/*
+ * batch.c - many allocations and many frees at once: all or none, side by side where they can be,
+ * and afterwards as if made and freed one by one. Of spaces and of memories.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/random.h"
+
+enum { KIB = 1024, MANY = 200, FITS = 4 };
+
+/* ---- spaces ------------------------------------------------------------------------------- */
+
+static quire_space *make_space(quire_fit fit, uint64_t size, bool slabs)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {
+        .fit = fit, .size = size, .slabs = slabs, .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static uint64_t free_bytes(quire_space *space)
+{
+    quire_space_stats stats;
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    return stats.free_bytes;
+}
+
+/* All live, with their own user values, and disjoint. */
+static void check_ranges(const quire_space *space, const quire_placement *made, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        quire_placement at;
+        CHECK_OK(quire_space_get(space, made[i].range, &at));
+        CHECK_EQ(at.user, 1000 + i);
+        CHECK_EQ(at.offset, made[i].offset);
+        CHECK_EQ(at.size, made[i].size);
+        for (uint64_t k = 0; k < i; k++)
+            CHECK(made[k].offset + made[k].size <= at.offset ||
+                  at.offset + at.size <= made[k].offset);
+    }
+    CHECK_OK(quire_space_check(space));
+}
+
+static void begin_placements(quire_placement *made, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        made[i] = (quire_placement){.user = 1000 + i, .offset = 77, .size = 77};
+}
+
+static void try_sizes(quire_fit fit, bool slabs)
+{
+    const struct {
+        uint64_t size, alignment;
+    } cases[] = {{256, 1}, {300, 256}, {100, 1}, {512, 512}, {768, 512}, {4096, 4096}, {1, 1024}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static quire_placement made[MANY];
+        static quire_range ranges[MANY];
+        quire_space *space = make_space(fit, 4 << 20, slabs);
+        begin_placements(made, MANY);
+        CHECK_OK(quire_space_allocate_batch(space, cases[i].size, cases[i].alignment, made, MANY));
+        check_ranges(space, made, MANY);
+        for (uint64_t k = 0; k < MANY; k++) {
+            CHECK_EQ(made[k].offset % cases[i].alignment, 0);
+            ranges[k] = made[k].range;
+        }
+        CHECK_OK(quire_space_free_batch(space, ranges, MANY));
+        CHECK_EQ(free_bytes(space), 4 << 20);
+        quire_space_destroy(&space);
+    }
+}
+
+UNIT(batch, every_fit_serves_every_size)
+{
+    for (int fit = 0; fit < FITS; fit++)
+        try_sizes((quire_fit)fit, false);
+    try_sizes(QUIRE_FIT_SEGREGATED, true);
+}
+
+UNIT(batch, up_to_64_lie_side_by_side)
+{
+    quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 1 << 20, false);
+    static quire_placement made[64];
+    begin_placements(made, 64);
+    CHECK_OK(quire_space_allocate_batch(space, 1000, 1024, made, 64));
+    for (uint64_t i = 0; i < 64; i++)
+        CHECK_EQ(made[i].offset, i * 1024);
+    CHECK_OK(quire_space_free(space, made[5].range)); /* each is a range of its own */
+    CHECK_FAILS(quire_space_free(space, made[5].range), QUIRE_ERROR_STALE_HANDLE);
+    check_ranges(space, made, 5);
+    quire_space_destroy(&space);
+}
+
+UNIT(batch, holes_serve_what_no_single_one_could)
+{
+    quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 32 * 256, false);
+    static quire_placement all[32], made[16];
+    begin_placements(all, 32);
+    CHECK_OK(quire_space_allocate_batch(space, 256, 1, all, 32));
+    for (int i = 0; i < 32; i += 2)
+        CHECK_OK(quire_space_free(space, all[i].range));
+    begin_placements(made, 16);
+    CHECK_OK(quire_space_allocate_batch(space, 256, 1, made, 16));
+    check_ranges(space, made, 16);
+    quire_space_destroy(&space);
+}
+
+UNIT(batch, one_too_many_for_a_space_changes_nothing)
+{
+    for (int fit = 0; fit < FITS; fit++) {
+        quire_space *space = make_space((quire_fit)fit, 64 * KIB, false);
+        static quire_placement made[MANY];
+        begin_placements(made, MANY);
+        CHECK_FAILS(quire_space_allocate_batch(space, KIB, 1, made, 65), QUIRE_ERROR_NO_SPACE);
+        for (uint64_t i = 0; i < 65; i++) {
+            CHECK_EQ(made[i].user, 1000 + i);
+            CHECK(!made[i].range.id && !made[i].offset && !made[i].size);
+        }
+        CHECK_EQ(free_bytes(space), 64 * KIB);
+        CHECK_OK(quire_space_allocate_batch(space, KIB, 1, made, 64));
+        CHECK_OK(quire_space_check(space));
+        quire_space_destroy(&space);
+    }
+}
+
+UNIT(batch, spaces_refuse_what_one_range_is_refused_for)
+{
+    quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 64 * KIB, false);
+    quire_placement made[2] = {{.user = 1}, {.user = 2}};
+    CHECK_FAILS(quire_space_allocate_batch(space, 0, 1, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_space_allocate_batch(space, 1, 3, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_space_allocate_batch(space, UINT64_MAX, 1, made, 2), QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate_batch(space, UINT64_MAX / 2 + 1, 1, made, 2),
+                QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate_batch(space, 1, 1, NULL, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_space_allocate_batch(NULL, 1, 1, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_space_allocate_batch(space, 1, 1, NULL, 0));
+    CHECK_EQ(free_bytes(space), 64 * KIB);
+    quire_space_destroy(&space);
+}
+
+/* ---- memories ----------------------------------------------------------------------------- */
+
+static quire_memory_stats stats_of(fixture *b)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    CHECK_OK(quire_memory_check(b->memory));
+    return stats;
+}
+
+static void make_and_free(fixture *b, const quire_allocation_options *options, uint64_t count)
+{
+    static quire_allocation made[MANY];
+    CHECK_OK(quire_allocate_batch(b->memory, options, made, count));
+    CHECK_EQ(stats_of(b).allocation_count, count);
+    for (uint64_t i = 0; i < count; i++) {
+        quire_allocation_info info = fixture_info(b, made[i]);
+        CHECK_EQ(info.requested, options->size);
+        CHECK_EQ(info.user_data, options->user_data);
+        CHECK(info.committed);
+    }
+    CHECK_OK(quire_free_batch(b->memory, made, count));
+    CHECK_FAILS(quire_free_batch(b->memory, made, 1), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(stats_of(b).allocation_count, 0);
+    CHECK_EQ(stats_of(b).live_bytes, 0);
+}
+
+UNIT(batch, allocations_of_every_sort)
+{
+    const quire_allocation_options sorts[] = {
+        {.size = 1000, .user_data = 5},        {.size = 1000, .alignment = 4096},
+        {.size = 1000, .name = "one of many"}, {.size = 1000, .zero = true},
+        {.size = 3000, .dedicated = true},     {.size = 100 * KIB, .user_data = 6},
+    };
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        fixture b;
+        fixture_make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                                 .shards = shards,
+                                                 .pages = {.page_size = 64 * KIB}});
+        for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++) {
+            make_and_free(&b, &sorts[i], 1);
+            make_and_free(&b, &sorts[i], MANY);
+        }
+        fixture_end(&b);
+    }
+}
+
+UNIT(batch, one_too_many_for_a_memory_changes_nothing)
+{
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB, .most_pages = 2}});
+    static quire_allocation made[MANY];
+    quire_allocation held = ALLOCATE(&b, .size = 100);
+    CHECK_FAILS(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, 129),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "2 pages");
+    for (int i = 0; i < 129; i++)
+        CHECK(!made[i].id);
+    CHECK_EQ(stats_of(&b).allocation_count, 1);
+    CHECK_EQ(stats_of(&b).allocations, 1); /* what was undone never was */
+    CHECK_EQ(stats_of(&b).frees, 0);
+    CHECK_OK(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, 127));
+    CHECK_OK(quire_free(b.memory, held));
+    CHECK_OK(quire_free_batch(b.memory, made, 127));
+    fixture_end(&b);
+}
+
+static void expect_kept(fixture *b, quire_allocation *made, uint64_t count, quire_allocation bad,
+                        quire_result code)
+{
+    for (uint64_t at = 0; at < count; at += count / 2) {
+        quire_allocation kept = made[at];
+        made[at] = bad;
+        CHECK_FAILS(quire_free_batch(b->memory, made, count), code);
+        made[at] = kept;
+        CHECK_EQ(stats_of(b).allocation_count, MANY + 1);
+        for (uint64_t i = 0; i < count; i++)
+            CHECK(fixture_info(b, made[i]).committed);
+    }
+}
+
+UNIT(batch, a_free_of_one_that_cannot_go_frees_none)
+{
+    fixture b, other;
+    fixture_make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    fixture_make(&other, NULL);
+    static quire_allocation made[MANY];
+    CHECK_OK(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, MANY));
+    quire_allocation stale = ALLOCATE(&b, .size = 1), mapped = ALLOCATE(&b, .size = 1);
+    void *pointer;
+    CHECK_OK(quire_free(b.memory, stale));
+    CHECK_OK(quire_map(b.memory, mapped, &pointer));
+    expect_kept(&b, made, MANY, stale, QUIRE_ERROR_STALE_HANDLE);
+    expect_kept(&b, made, MANY, made[1], QUIRE_ERROR_STALE_HANDLE); /* named twice */
+    expect_kept(&b, made, MANY, mapped, QUIRE_ERROR_BUSY);
+    expect_kept(&b, made, MANY, (quire_allocation){0}, QUIRE_ERROR_INVALID_ARGUMENT);
+    expect_kept(&b, made, MANY, ALLOCATE(&other, .size = 1), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_OK(quire_free_batch(b.memory, made, MANY));
+    fixture_end(&b);
+    fixture_end(&other);
+}
+
+UNIT(batch, memories_refuse_null_and_take_nothing)
+{
+    fixture b;
+    fixture_make(&b, NULL);
+    quire_allocation made[2] = {{1}, {2}};
+    const quire_allocation_options good = {.size = 1};
+    CHECK_FAILS(quire_allocate_batch(NULL, &good, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(!made[0].id && !made[1].id);
+    CHECK_FAILS(quire_allocate_batch(b.memory, NULL, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_batch(b.memory, &good, NULL, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_batch(b.memory, &(quire_allocation_options){0}, made, 2),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_batch(NULL, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_batch(b.memory, NULL, 2), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_allocate_batch(b.memory, &good, NULL, 0));
+    CHECK_OK(quire_free_batch(b.memory, NULL, 0));
+    fixture_end(&b);
+}
+
+/* Each host allocation and each backend call of a batch fails in turn. */
+UNIT(batch, a_failure_on_the_way_changes_nothing)
+{
+    static quire_allocation made[MANY];
+    const quire_allocation_options options = {.size = 3 * KIB, .name = "batch"};
+    bool is_over = false;
+    for (uint64_t call = 1; !is_over; call++) {
+        fixture b;
+        fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB}});
+        fake_fail(&b.fake, call, false, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        is_over = !quire_allocate_batch(b.memory, &options, made, MANY);
+        fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
+        CHECK_EQ(stats_of(&b).allocation_count, is_over ? MANY : 0);
+        CHECK(call < 100);
+        fixture_end(&b);
+    }
+}
