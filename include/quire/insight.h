@@ -134,9 +134,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_find_owner(quire_device *devi
 
 /*
  * Text for people: the memory and its heap, the last refusal of an allocation with what was asked
- * and tried, the ten pages with the largest free ranges, and the live bytes by the first part of the
- * allocations' names, up to '/', '.' or ':': the twenty largest and the rest in one. The form may
- * change from version to version. `sink` is called without a lock, after all was gathered.
+ * and tried, the ten pages with the largest free ranges, and the live bytes by the first part of
+ * the allocations' names, up to '/', '.' or ':': the twenty largest and the rest in one. The form
+ * may change from version to version. `sink` is called without a lock, after all was gathered.
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(quire_memory *memory,

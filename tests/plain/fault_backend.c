@@ -167,7 +167,7 @@ static bool kept_pages(bench *t)
 
 static uint32_t asked;
 
-/* Frees nothing: with the fault once and for all the answers must not differ in what they change. */
+/* Frees nothing, and says so the second time. */
 static bool promises_once(void *user, quire_memory *memory, const quire_shortage *shortage)
 {
     (void)user;
