@@ -327,12 +327,15 @@ static void refused_calls_are_not_counted(void)
     bench_end(&b);
 }
 
+enum { MOST_OWN = 32, MOST_THREADS = 8 };
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 static quire_result (*real_create)(void *, const quire_page_request *, quire_native_page *);
 static _Atomic uint64_t drawn, refused, most_seen;
 static uint32_t memory_count; /* the threads share them out */
 static bool with_reserve;
+static _Atomic uint64_t exchanged[MOST_OWN]; /* ids, so that threads free what others allocated */
 
 static quire_result flaky_create(void *state, const quire_page_request *request,
                                  quire_native_page *page)
@@ -357,8 +360,6 @@ static quire_result watched_create(void *state, const quire_page_request *reques
     pthread_mutex_unlock(&b.fake.lock);
     return result;
 }
-
-enum { MOST_OWN = 32, MOST_THREADS = 8 };
 
 static bool may_answer(quire_result result)
 {
@@ -387,6 +388,8 @@ static void *allocate_and_free(void *user)
         atomic_fetch_add(&refused, result != QUIRE_SUCCESS);
         if (random_below(&r, 16) == 0)
             CHECK_OK(quire_memory_trim(memory, 0, NULL));
+        if (with_reserve)
+            at->id = atomic_exchange(&exchanged[random_below(&r, MOST_OWN)], at->id);
         if (with_reserve && random_below(&r, 32) == 0)
             CHECK(may_answer(quire_memory_reserve(memory, random_below(&r, 512 * KIB))));
     }
@@ -450,6 +453,10 @@ static void kept_pages_fail_at_random(void)
         with_reserve = true;
         run_threads(4, 1);
         with_reserve = false;
+        for (int j = 0; j < MOST_OWN; j++) {
+            quire_allocation left = {atomic_exchange(&exchanged[j], 0)};
+            CHECK(!left.id || !quire_free(b.memory, left));
+        }
         (void)bench_fingerprint(&b);
         CHECK(refused > 0);
         bench_end(&b);
