@@ -97,6 +97,16 @@ static quire_result host_image_requirements(void *state, const quire_image_optio
     return QUIRE_SUCCESS;
 }
 
+/* ---- budgets ------------------------------------------------------------------------------ */
+
+static quire_result host_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
+{
+    const qi_host_device *device = state;
+    budget->budget = qi_atomic_load_u64(&device->budgets[heap]);
+    budget->usage = qi_atomic_load_u64(&device->heap_used[heap]);
+    return QUIRE_SUCCESS;
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static void host_destroy(void *state)
@@ -110,7 +120,7 @@ static const quire_backend HOST_BACKEND = {
     .size = sizeof(quire_backend),
     .name = "host",
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
-                QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES,
+                QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET,
     .describe = host_describe,
     .page_create = qi_host_page_create,
     .page_destroy = qi_host_page_destroy,
@@ -122,9 +132,21 @@ static const quire_backend HOST_BACKEND = {
     .copy_to_page = qi_host_copy_to_page,
     .copy_from_page = qi_host_copy_from_page,
     .image_requirements = host_image_requirements,
+    .heap_budget = host_heap_budget,
 };
 
 /* ---- public calls ------------------------------------------------------------------------- */
+
+static quire_result check_budgets(const quire_host_options *options)
+{
+    const quire_host_profile *profile = options->profile ? options->profile : &DEFAULT_PROFILE;
+    for (uint32_t i = profile->heap_count; i < QUIRE_MOST_HEAPS; i++)
+        if (options->budgets[i])
+            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                                "a budget for heap %u of a device with %u heaps", i,
+                                profile->heap_count);
+    return QUIRE_SUCCESS;
+}
 
 static quire_result check_options(const quire_host_options *options)
 {
@@ -137,7 +159,8 @@ static quire_result check_options(const quire_host_options *options)
     if (options->row_alignment && !qi_is_power_of_two(options->row_alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "row alignment %u is not a power of two",
                             options->row_alignment);
-    return qi_check_reserved(options, "quire_host_options");
+    quire_result result = check_budgets(options);
+    return result ? result : qi_check_reserved(options, "quire_host_options");
 }
 
 static quire_result make_state(const quire_host_options *options, qi_host_device **out)
@@ -155,6 +178,8 @@ static quire_result make_state(const quire_host_options *options, qi_host_device
     device->row_alignment = options->row_alignment;
     device->system_page = (uint64_t)sysconf(_SC_PAGESIZE);
     resolve_profile(device, options->profile);
+    for (int i = 0; i < QUIRE_MOST_HEAPS; i++)
+        qi_atomic_init_u64(&device->budgets[i], options->budgets[i]);
     const char *name = device->profile.name ? device->profile.name : "host";
     snprintf(device->name, sizeof device->name, "%s", name);
     *out = device;
@@ -180,6 +205,19 @@ quire_result quire_host_open(const quire_host_options *options, quire_device **d
     if (result)
         host_destroy(state);
     return result;
+}
+
+quire_result quire_host_set_budget(quire_device *device, uint32_t heap, uint64_t bytes)
+{
+    if (!device || quire_device_backend(device) != &HOST_BACKEND)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_host_set_budget: the device is null, or not of the host backend");
+    qi_host_device *host = quire_device_state(device);
+    if (heap >= host->profile.heap_count)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the device has no heap %u, it has %u", heap,
+                            host->profile.heap_count);
+    qi_atomic_store_release_u64(&host->budgets[heap], bytes);
+    return QUIRE_SUCCESS;
 }
 
 /* The native side of an allocation of a host device. */

@@ -58,8 +58,8 @@ typedef struct quire_allocation_info {
 /*
  * Allocates a raw range, ready for use. A page is made when no range fits.
  * Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
- * TOO_MANY_PAGES, TOO_MANY_ALLOCATIONS, OUT_OF_RANGE (the pages of a memory reach no further: see
- * quire_space_options.granule), and what the backend answers.
+ * OVER_BUDGET, TOO_MANY_PAGES, TOO_MANY_ALLOCATIONS, OUT_OF_RANGE (the pages of a memory reach no
+ * further: see quire_space_options.granule), and what the backend answers.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
                                                      const quire_allocation_options *options,
@@ -112,7 +112,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *me
 
 /*
  * Copies the name into `name`, a buffer of `size` bytes, cut and ended with 0; "" without one.
- * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_LONGEST_NAME bytes.
+ * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_LONGEST_NAME bytes, OVER_BUDGET
+ * where a limit of the new name would be exceeded (quire_memory_set_name_limit).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_name(quire_memory *memory,
                                                                 quire_allocation allocation,

@@ -48,6 +48,12 @@ typedef uint64_t quire_backend_features;
  * they are ranges that the caller addresses by page and offset.
  */
 #define QUIRE_BACKEND_OBJECTS (UINT64_C(1) << 5)
+/*
+ * heap_budget. Without it nobody but quire is taken into account: the caller's limits hold
+ * (quire_device_set_heap_limit), what a heap has beyond them is for page_create to refuse, and a
+ * heap's budget is told as its size.
+ */
+#define QUIRE_BACKEND_BUDGET (UINT64_C(1) << 6)
 
 typedef struct quire_page_request {
     uint32_t kind;
@@ -64,9 +70,19 @@ typedef struct quire_page_request {
 typedef struct quire_native_page {
     uint64_t handle;  /* VkDeviceMemory, CUDA handle, pointer, ...: the backend's choice */
     uint64_t address; /* native address of the first byte, or 0 where pages have none */
-    uint64_t size;    /* bytes usable, at least those asked for */
+    uint64_t size;    /* bytes usable, at least those asked for; what is more is counted once it is
+                         known, and a page that is over a budget then is destroyed again */
     uint64_t data;    /* the backend's own */
 } quire_native_page;
+
+/* How much of a heap may be used now, and is. */
+typedef struct quire_heap_budget {
+    uint64_t budget; /* bytes that may be in use, all that `usage` counts together; 0: the backend
+                        sets none now */
+    uint64_t usage;  /* bytes in use now, by this process or by everybody; quire's pages are among
+                        them, also those of other devices on the heap. 0: not known */
+    uint64_t reserved[2];
+} quire_heap_budget;
 
 /* One buffer or image to make: the one of the two options that fits `object` is set. */
 typedef struct quire_object_request {
@@ -132,6 +148,15 @@ typedef struct quire_backend {
     quire_result (*object_bind)(void *state, quire_object object, uint64_t native,
                                 const quire_native_page *page, uint64_t offset);
     void (*object_destroy)(void *state, quire_object object, uint64_t native);
+
+    /* ---- QUIRE_BACKEND_BUDGET ---- */
+
+    /*
+     * Tells the budget of a heap, which is zeroed on entry. Asked before each attempt to make a
+     * page and by quire_device_get_budget, at no other time. The core sees to it that quire's pages
+     * and what else is in use stay within the budget; a page is refused when this fails.
+     */
+    quire_result (*heap_budget)(void *state, uint32_t heap, quire_heap_budget *budget);
 } quire_backend;
 
 /* ---- what the core offers to backends ------------------------------------------------------- */

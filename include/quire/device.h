@@ -121,6 +121,41 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_choose_kind_for(const quire_d
                                                                    const quire_intent *intent,
                                                                    uint32_t *kind);
 
+/* ---- budgets -------------------------------------------------------------------------------- */
+
+/* A heap's budget as it is now. All are bytes. */
+typedef struct quire_budget_info {
+    uint64_t size;   /* of the heap */
+    uint64_t limit;  /* set by quire_device_set_heap_limit; 0: none */
+    uint64_t budget; /* what the backend lets the heap hold, of quire's pages and of whatever else
+                           it counts; the heap's size where it says nothing */
+    uint64_t used;   /* by pages of this device, those being made or given back among them */
+    uint64_t usage;  /* in use as the backend sees it; `used` where it says nothing */
+    uint64_t available; /* for further pages: what limit and budget leave, whichever is less */
+    uint64_t reserved[4];
+} quire_budget_info;
+
+/*
+ * Asks the backend, and tells what is left of a heap. Others may take it before the caller does.
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such heap), and what the backend answers.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_budget(quire_device *device, uint32_t heap,
+                                                              quire_budget_info *info);
+
+/*
+ * Limits the bytes of the pages of one heap (0: no limit), or the pages of the device at one time
+ * (0: the backend's own limit alone). May be called at any time. Pages that would exceed a limit,
+ * or the backend's budget, are OVER_BUDGET, or TOO_MANY_PAGES, before the backend is asked for
+ * them, whichever memory and thread wants them; smaller pages are tried first. A limit below what
+ * is in use takes nothing away: no page is made until enough is given back, and a memory that needs
+ * one gives its empty pages back first. Calls that are running may still use the limit there was.
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such heap).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_heap_limit(quire_device *device,
+                                                                  uint32_t heap, uint64_t bytes);
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_page_limit(quire_device *device,
+                                                                  uint64_t pages);
+
 /*
  * Ends a device. BUSY while memories live on it: they are named in the error and in the log, and
  * nothing changes.

@@ -53,6 +53,8 @@ typedef struct quire_host_options {
     quire_host_backing backing;
     quire_host_huge_pages huge_pages;
     uint64_t row_alignment; /* of images, a power of two; 0: the profile's, or 64 bytes */
+    uint64_t budgets[QUIRE_MOST_HEAPS]; /* bytes of each heap, to be told as a driver's; 0: none;
+                                           quire_host_set_budget changes them */
     quire_device_options device;
     uint64_t reserved[4]; /* must be zero */
 } quire_host_options;
@@ -65,6 +67,15 @@ typedef struct quire_host_options {
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_host_open(const quire_host_options *options,
                                                       quire_device **device);
+
+/*
+ * Changes what the device tells as the budget of a heap, as other programs change a driver's; 0:
+ * none but the heap's size. The device's own pages are all that is in use. At any time; see
+ * quire_device_get_budget for what a budget means.
+ * Errors: INVALID_ARGUMENT (also for a device of another backend), OUT_OF_RANGE (no such heap).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_host_set_budget(quire_device *device, uint32_t heap,
+                                                            uint64_t bytes);
 
 /*
  * The host pointer of an allocation without mapping it; NULL in memory that is not host-visible.

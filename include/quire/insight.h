@@ -57,7 +57,7 @@ typedef struct quire_memory_stats {
 } quire_memory_stats;
 
 typedef struct quire_device_stats {
-    uint64_t heap_reserved_bytes[QUIRE_MOST_HEAPS]; /* sum of the pages by heap */
+    uint64_t heap_reserved_bytes[QUIRE_MOST_HEAPS]; /* of pages, those being made among them */
     uint64_t reserved_bytes;
     uint64_t peak_reserved_bytes;
     uint64_t live_bytes; /* over all memories; looks at each */

@@ -95,7 +95,7 @@ typedef struct quire_clock {
 typedef struct quire_shortage {
     uint64_t size; /* bytes to be placed */
     uint64_t alignment;
-    quire_result reason; /* OUT_OF_DEVICE_MEMORY, TOO_MANY_PAGES or OUT_OF_RANGE */
+    quire_result reason; /* OUT_OF_DEVICE_MEMORY, OVER_BUDGET, TOO_MANY_PAGES, OUT_OF_RANGE */
     uint32_t times;      /* how often this request has asked, this time included */
 } quire_shortage;
 
@@ -131,6 +131,9 @@ typedef struct quire_memory_options {
      * and what finds no room in it is refused with TOO_MANY_PAGES.
      */
     quire_fit fit;
+    bool least_fragmentation; /* of the segregated fit: see quire_space_options */
+    bool deferred_coalescing;
+    bool slabs;
 
     /*
      * Parts with a lock and pages of their own, most 64: threads that allocate at the same time go
@@ -143,6 +146,7 @@ typedef struct quire_memory_options {
     quire_page_policy pages;
     quire_clock clock;
     quire_on_shortage on_shortage;
+    uint64_t limit;       /* bytes of its pages; 0: none; see quire_memory_set_limit */
     uint64_t reserved[4]; /* must be zero */
 } quire_memory_options;
 
@@ -157,6 +161,7 @@ typedef struct quire_memory_info {
     uint64_t granule;
     uint32_t page_count; /* now; 0 when new */
     uint32_t shards;
+    uint64_t limit; /* bytes of its pages; 0: none */
     uint64_t reserved[4];
 } quire_memory_info;
 
@@ -221,6 +226,47 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, ui
  * given back.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes);
+/* ---- budgets -------------------------------------------------------------------------------- */
+
+/*
+ * Limits the bytes of the memory's pages (0: no limit), at any time. A page that would exceed it is
+ * OVER_BUDGET before the backend is asked; smaller pages are tried first, and the pages that exist
+ * serve what fits in them. A limit below what there is takes nothing away but empty pages, as
+ * quire_memory_trim does, until enough is given back. Calls that are running may still use the
+ * limit there was. The limits of heaps and of the device are in quire/device.h; a page needs room
+ * in all.
+ * Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes);
+
+/* What the allocations hold whose names begin alike. */
+typedef struct quire_name_usage {
+    uint64_t limit;           /* bytes, of exactly this prefix; 0: none */
+    uint64_t held_bytes;      /* left padding included */
+    uint64_t requested_bytes; /* asked for by these allocations */
+    uint64_t allocation_count;
+    uint64_t reserved[4];
+} quire_name_usage;
+
+/*
+ * Limits the bytes held by allocations whose names begin with `prefix` (0: no longer), at any time.
+ * "" is the beginning of every name; an allocation without a name has none. Where several prefixes
+ * fit a name each holds. An allocation that would exceed one, or a new name for one, is OVER_BUDGET
+ * and changes nothing. A limit below what is held takes nothing away. Setting one looks at every
+ * allocation; from then on each allocation and free with a name looks at each limit.
+ * Errors: INVALID_ARGUMENT (a null prefix, or one longer than a name), OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_name_limit(quire_memory *memory,
+                                                                  const char *prefix,
+                                                                  uint64_t bytes);
+
+/*
+ * What such allocations hold now, whether there is a limit or not: with one it is known, else every
+ * allocation is looked at. Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_name_usage(quire_memory *memory,
+                                                                  const char *prefix,
+                                                                  quire_name_usage *usage);
 
 #ifdef __cplusplus
 }

@@ -46,6 +46,12 @@ static inline uint64_t qi_atomic_sub_u64(qi_atomic_u64 *target, uint64_t value)
     return atomic_fetch_sub_explicit(target, value, memory_order_relaxed);
 }
 
+/* An addition that shows what this thread stored before it. */
+static inline void qi_atomic_add_release_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    atomic_fetch_add_explicit(target, value, memory_order_release);
+}
+
 /* A subtraction after which another thread may take over what this one used. */
 static inline void qi_atomic_sub_release_u64(qi_atomic_u64 *target, uint64_t value)
 {

@@ -25,6 +25,9 @@ typedef struct page_line {
 typedef struct report {
     quire_memory *memory;
     quire_memory_stats stats;
+    uint32_t heap;
+    bool has_budget; /* else the backend did not say, and of `budget` its own part is known */
+    quire_budget_info budget;
     qi_refusal refusal;
     qi_owners owners;
     page_line page; /* the one whose ranges are coming */
@@ -73,8 +76,23 @@ static bool gather_item(void *user, const quire_item *item)
     return !r->lacks_memory;
 }
 
+/* A backend that fails to say is no reason not to report. */
+static void gather_budget(report *r)
+{
+    quire_device *device = r->memory->device;
+    r->heap = device->info.kinds[r->memory->kind].heap;
+    qi_error error = qi_error_save();
+    r->has_budget = !quire_device_get_budget(device, r->heap, &r->budget);
+    if (r->has_budget)
+        return;
+    qi_error_restore(&error);
+    r->budget.size = device->info.heaps[r->heap].size;
+    r->budget.used = qi_account_used(&device->heaps[r->heap].account);
+}
+
 static quire_result gather(report *r)
 {
+    gather_budget(r);
     qi_ignore(quire_memory_get_stats(r->memory, &r->stats));
     qi_refusal_last(r->memory, &r->refusal);
     quire_result result = quire_memory_walk(r->memory, gather_item, r);
@@ -113,14 +131,25 @@ static void write_head(report *r)
                     qi_bytes(stats->free_bytes).text, qi_bytes(stats->empty_bytes).text);
 }
 
+static void write_limit(report *r, uint64_t limit, const char *of_what)
+{
+    if (limit)
+        qi_write_format(&r->writer, "  limit: %s for the pages of the %s\n", qi_bytes(limit).text,
+                        of_what);
+}
+
 /* How much there is, and how much may be had. */
 static void write_heap(report *r)
 {
-    quire_device *device = r->memory->device;
-    uint32_t heap = device->info.kinds[r->memory->kind].heap;
+    const quire_budget_info *budget = &r->budget;
     qi_write_format(&r->writer, "  heap:  number %" PRIu32 ", %s, %s of it in pages of quire\n",
-                    heap, qi_bytes(device->info.heaps[heap].size).text,
-                    qi_bytes(qi_atomic_load_u64(&device->heap_reserved_bytes[heap])).text);
+                    r->heap, qi_bytes(budget->size).text, qi_bytes(budget->used).text);
+    if (r->has_budget)
+        qi_write_format(&r->writer, "         %s in use, %s left of a budget of %s\n",
+                        qi_bytes(budget->usage).text, qi_bytes(budget->available).text,
+                        qi_bytes(budget->budget).text);
+    write_limit(r, budget->limit, "heap");
+    write_limit(r, qi_atomic_load_u64(&r->memory->account.limit), "memory");
 }
 
 static void write_refusal(report *r)

@@ -86,10 +86,10 @@ quire_result quire_device_get_stats(quire_device *device, quire_device_stats *ou
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_device_get_stats: device or stats is null");
     for (uint32_t i = 0; i < QUIRE_MOST_HEAPS; i++)
-        out->heap_reserved_bytes[i] = qi_atomic_load_u64(&device->heap_reserved_bytes[i]);
+        out->heap_reserved_bytes[i] = qi_account_used(&device->heaps[i].account);
     out->reserved_bytes = qi_atomic_load_u64(&device->reserved_bytes);
     out->peak_reserved_bytes = qi_atomic_load_u64(&device->peak_reserved_bytes);
-    out->page_count = qi_atomic_load_u64(&device->page_count);
+    out->page_count = qi_account_used(&device->pages);
     out->backend_calls = qi_atomic_load_u64(&device->calls.count);
     out->backend_nanoseconds = qi_atomic_load_u64(&device->calls.nanoseconds);
     out->metadata_bytes = qi_atomic_load_u64(&device->host.bytes);
@@ -245,6 +245,11 @@ static quire_result compare_figures(const quire_memory *memory, const quire_memo
     if (seen->page_count != kept.page_count || seen->reserved_bytes != kept.reserved_bytes ||
         seen->empty_bytes != kept.empty_bytes)
         return damaged(memory, "the page figures are not the sum of the pages", seen->page_count);
+    if (qi_account_used(&memory->account) < seen->reserved_bytes)
+        return damaged(memory, "the memory's account is less than its pages", seen->reserved_bytes);
+    if (!qi_names_agree(memory))
+        return damaged(memory, "the accounts of names are not the sums of the allocations",
+                       seen->allocation_count);
     return QUIRE_SUCCESS;
 }
 

@@ -231,7 +231,7 @@ static search find_slot(quire_memory *memory, const qi_page *page, uint64_t offs
     return s;
 }
 
-/* The live page at an address, with its shard's lock taken; NULL, and no lock: there is none. */
+/* The live page an address lies in, with its shard's lock taken; NULL, and no lock: none. */
 static qi_page *acquire_page_at(quire_memory *memory, uint64_t address, uint64_t *offset)
 {
     qi_pages *pages = &memory->pages;

@@ -131,11 +131,9 @@ quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation al
     return QUIRE_SUCCESS;
 }
 
-/* Puts the name of `made` (NULL: none) into a slot; returns what is left over. */
-static qi_extra *exchange_name(quire_memory *memory, uint32_t slot, qi_extra *made)
+/* With the lock: puts the name of `made` (NULL: none) into a slot; returns what is left over. */
+static qi_extra *exchange_name(quire_memory *memory, qi_slot *record, qi_extra *made)
 {
-    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
-    qi_slot *record = qi_memory_slot(memory, slot);
     qi_extra *kept = record->extra;
     if (!kept) {
         record->extra = made;
@@ -151,8 +149,22 @@ static qi_extra *exchange_name(quire_memory *memory, uint32_t slot, qi_extra *ma
         qi_host_release_text(&memory->host, kept->name);
         kept->name = NULL;
     }
-    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
     return made;
+}
+
+/* The same within the limits of names; `made` is used up in any case. */
+static quire_result rename_slot(quire_memory *memory, uint32_t slot, qi_extra *made)
+{
+    qi_slot *record = qi_memory_slot(memory, slot);
+    qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;
+    qi_lock_acquire(lock);
+    const char *old = record->extra ? record->extra->name : NULL;
+    quire_result result = qi_names_replace(&memory->names, old, made ? made->name : NULL, record);
+    if (!result)
+        made = exchange_name(memory, record, made);
+    qi_lock_release(lock);
+    qi_extra_release(memory, made);
+    return result;
 }
 
 quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation allocation,
@@ -170,7 +182,7 @@ quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation al
     qi_extra *made = NULL;
     result = qi_extra_make(memory, name, QUIRE_OBJECT_NONE, &made);
     if (!result)
-        qi_extra_release(memory, exchange_name(memory, slot, made));
+        result = rename_slot(memory, slot, made);
     qi_slot_unpin(&memory->slots, slot);
     return result;
 }

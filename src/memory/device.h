@@ -13,6 +13,7 @@
 #include "src/base/host_memory.h"
 #include "src/base/lock.h"
 #include "src/base/log.h"
+#include "src/memory/budget.h"
 
 /* Calls into the backend and the time spent there. */
 typedef struct qi_calls {
@@ -28,10 +29,10 @@ struct quire_device {
     quire_log log;
     qi_host host;
     qi_calls calls;
-    qi_atomic_u64 page_count; /* pages made or being made, of all memories */
+    qi_account pages; /* made or being made, of all memories */
+    qi_heap heaps[QUIRE_MOST_HEAPS];
     qi_atomic_u64 reserved_bytes;
     qi_atomic_u64 peak_reserved_bytes;
-    qi_atomic_u64 heap_reserved_bytes[QUIRE_MOST_HEAPS];
     qi_lock lock;           /* the list of memories */
     quire_memory *memories; /* linked by their next_of_device */
     uint32_t memory_count;
@@ -68,13 +69,22 @@ typedef struct qi_device_page {
 } qi_device_page;
 
 /*
- * Makes and maps a page. Counts it against the device's most pages before the backend is asked, so
- * that threads cannot overshoot together. Fails with TOO_MANY_PAGES and what the backend answers.
+ * Makes and maps a page. Takes it from the device's pages, its memory's account and its heap before
+ * the backend is asked, so that threads cannot overshoot together, and gives all that back once it
+ * is destroyed. A page that comes out larger than it was asked to be takes the rest then, and where
+ * that is too much it is destroyed again. Fails with TOO_MANY_PAGES, OVER_BUDGET and what the
+ * backend answers.
  */
 QUIRE_MUST_USE quire_result qi_device_page_create(quire_device *device, qi_calls *calls,
+                                                  qi_account *account,
                                                   const quire_page_request *request,
                                                   qi_device_page *page);
-void qi_device_page_destroy(quire_device *device, qi_calls *calls, const qi_device_page *page);
+void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *account,
+                            const qi_device_page *page);
+
+/* What the backend tells of a heap, which offers it. Counted for the device alone. */
+QUIRE_MUST_USE quire_result qi_device_heap_budget(quire_device *device, uint32_t heap,
+                                                  quire_heap_budget *budget);
 
 QUIRE_MUST_USE quire_result qi_device_flush(quire_device *device, qi_calls *calls,
                                             const qi_device_page *page, uint64_t offset,

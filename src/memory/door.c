@@ -64,23 +64,15 @@ static quire_result leave(quire_device *device, qi_calls *calls, passage entered
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-static quire_result count_page(quire_device *device)
+quire_result qi_device_heap_budget(quire_device *device, uint32_t heap, quire_heap_budget *budget)
 {
-    uint64_t most = device->info.limits.most_pages;
-    uint64_t count = qi_atomic_load_u64(&device->page_count);
-    do {
-        if (most && count >= most)
-            return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,
-                                "the device has %u pages, as many as it may", count);
-    } while (!qi_atomic_exchange_if_u64(&device->page_count, &count, count + 1));
-    return QUIRE_SUCCESS;
+    *budget = (quire_heap_budget){0};
+    passage entered = enter();
+    return leave(device, NULL, entered, device->table.heap_budget(device->state, heap, budget));
 }
 
-static void count_bytes(quire_device *device, const qi_device_page *page)
+static void count_bytes(quire_device *device, uint64_t size)
 {
-    uint64_t size = page->native.size;
-    uint32_t heap = device->info.kinds[page->kind].heap;
-    qi_atomic_add_u64(&device->heap_reserved_bytes[heap], size);
     uint64_t reserved = qi_atomic_add_u64(&device->reserved_bytes, size) + size;
     qi_atomic_raise_u64(&device->peak_reserved_bytes, reserved);
 }
@@ -137,38 +129,61 @@ static quire_result map_page(quire_device *device, qi_calls *calls, qi_device_pa
     return result;
 }
 
-quire_result qi_device_page_create(quire_device *device, qi_calls *calls,
-                                   const quire_page_request *request, qi_device_page *page)
+/* Makes and maps a page for which the bytes asked are taken. */
+static quire_result make_page(qi_taking *taking, qi_calls *calls, const quire_page_request *request,
+                              qi_device_page *page)
 {
-    page->kind = request->kind;
-    quire_result result = count_page(device);
+    quire_device *device = taking->device;
+    quire_result result = raw_create(device, calls, request, &page->native);
     if (result)
         return result;
-    result = raw_create(device, calls, request, &page->native);
-    if (!result) {
+    if (page->native.size > request->size)
+        result = qi_budget_take_more(taking, page->native.size - request->size);
+    if (!result)
         result = map_page(device, calls, page);
-        if (result)
-            raw_destroy(device, calls, &page->native);
-    }
     if (result)
-        qi_atomic_sub_u64(&device->page_count, 1);
-    else
-        count_bytes(device, page);
+        raw_destroy(device, calls, &page->native);
     return result;
 }
 
-void qi_device_page_destroy(quire_device *device, qi_calls *calls, const qi_device_page *page)
+static qi_taking taking_for(quire_device *device, qi_account *account, uint32_t kind)
 {
+    return (qi_taking){.device = device, .memory = account, .heap = device->info.kinds[kind].heap};
+}
+
+quire_result qi_device_page_create(quire_device *device, qi_calls *calls, qi_account *account,
+                                   const quire_page_request *request, qi_device_page *page)
+{
+    page->kind = request->kind;
+    qi_taking taking = taking_for(device, account, request->kind);
+    taking.name = request->label;
+    quire_result result = qi_budget_take(&taking, request->size);
+    if (result)
+        return result;
+    result = make_page(&taking, calls, request, page);
+    if (result) {
+        qi_budget_give(&taking);
+        return result;
+    }
+    qi_budget_made(&taking);
+    count_bytes(device, taking.bytes);
+    return QUIRE_SUCCESS;
+}
+
+void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *account,
+                            const qi_device_page *page)
+{
+    qi_taking taken = taking_for(device, account, page->kind);
+    taken.bytes = page->native.size;
+    qi_budget_ending(&taken);
     if (page->host) {
         passage entered = enter();
         device->table.unmap(device->state, &page->native);
         leave(device, calls, entered, QUIRE_SUCCESS);
     }
     raw_destroy(device, calls, &page->native);
-    uint32_t heap = device->info.kinds[page->kind].heap;
-    qi_atomic_sub_u64(&device->heap_reserved_bytes[heap], page->native.size);
-    qi_atomic_sub_u64(&device->reserved_bytes, page->native.size);
-    qi_atomic_sub_u64(&device->page_count, 1);
+    qi_budget_give(&taken);
+    qi_atomic_sub_u64(&device->reserved_bytes, taken.bytes);
 }
 
 /* ---- contents ----------------------------------------------------------------------------- */

@@ -103,6 +103,7 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
                             "memory kind %u is flushed in atoms of %b, but the device aligns its "
                             "pages to %b only",
                             memory->kind, memory->atom, base);
+    qi_account_set_limit(&memory->account, options->limit);
     memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
     return qi_policy_validate(&memory->policy);
 }
@@ -118,6 +119,9 @@ static quire_result make_shards(quire_memory *memory, const quire_memory_options
 {
     quire_space_options space = {
         .fit = options->fit,
+        .least_fragmentation = options->least_fragmentation,
+        .deferred_coalescing = options->deferred_coalescing,
+        .slabs = options->slabs,
         .granule = options->granule,
         .largest_alignment = memory->largest_alignment,
         .host_memory = &memory->host.callbacks,
@@ -207,6 +211,7 @@ static void finish(quire_memory *memory)
     qi_tag_give(memory->slots.tag);
     qi_slots_finish(&memory->slots, &memory->host);
     qi_pages_finish(&memory->pages, &memory->host);
+    qi_names_finish(&memory->names, &memory->host);
     qi_host_release_text(&memory->host, memory->name);
     qi_host host = memory->host;
     qi_host_release(&host, memory, 1, sizeof *memory);
@@ -302,6 +307,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
         .granule = memory->granule,
         .page_count = (uint32_t)page_count,
         .shards = memory->shard_count,
+        .limit = qi_atomic_load_u64(&memory->account.limit),
     };
     return QUIRE_SUCCESS;
 }

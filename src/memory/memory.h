@@ -16,6 +16,7 @@
 #include "src/base/thread.h"
 #include "src/memory/device.h"
 #include "src/memory/empties.h"
+#include "src/memory/name.h"
 #include "src/memory/page.h"
 #include "src/memory/shard.h"
 #include "src/memory/slot.h"
@@ -36,6 +37,7 @@ struct quire_memory {
     quire_fit fit;
     qi_host host;
     qi_calls calls;
+    qi_account account; /* bytes of its pages, from before they are made until they are gone */
 
     uint64_t largest_at_once; /* see qi_place_largest_at_once */
 
@@ -43,6 +45,7 @@ struct quire_memory {
     qi_pages pages;
     uint32_t shard_count;
     qi_shard *shards;
+    qi_names names;         /* the limits of names */
     qi_atomic_u64 refusals; /* so far: their numbers */
 };
 

@@ -130,7 +130,7 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
     for (const qi_page *page = list; page; page = page->next) {
         bytes += page->native.native.size;
         count++;
-        qi_device_page_destroy(memory->device, &memory->calls, &page->native);
+        qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &page->native);
     }
     if (!count)
         return 0;

@@ -43,6 +43,7 @@ typedef struct qi_page {
     uint64_t policy_size;  /* what the policy said when a shared page was made */
     uint64_t wanted;       /* its size for the request that it is made for */
     uint64_t to_join;      /* while it is made: bytes that others may wait for in it */
+    uint64_t turn;         /* pages begun up to this one */
     struct qi_page *next;  /* of those being made, or of those leaving together */
 
     /* while it is empty: its place in the shard's qi_empties */
@@ -58,6 +59,7 @@ typedef struct qi_pages {
     uint32_t in_use;    /* numbers not free */
     uint32_t leaving;   /* numbers in phase LEAVING */
     qi_page *being_made;
+    uint64_t turns;           /* pages begun so far */
     uint64_t last_size;       /* policy_size of the shared page made last; 0: none yet */
     uint64_t floor;           /* bytes of pages that the memory keeps: quire_memory_reserve */
     quire_memory_stats stats; /* what pages count: reserved, pages and their peaks */
@@ -122,11 +124,11 @@ bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving);
  * Makes a page for `size` bytes at `alignment` and publishes it. The shard's lock is held on entry
  * and on return, whatever the result, and given up between: the caller places in the page before
  * anybody else can. The shard's empty pages are given back first; those of all shards where no
- * page can be had otherwise. A shared page that the backend refuses for want of memory is asked for
- * again at half the size, and at last at the size of the request. `tried` gets these as qi_tried.
- * Fails with TOO_MANY_PAGES, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE and what the
- * backend answers. The page is told to the log by its maker, once the lock is given up for good: a
- * sink that allocates must not wait for a page of its own thread.
+ * page can be had otherwise. A shared page that is refused for want of memory, or over a budget, is
+ * asked for again at half the size, and at last at the size of the request. `tried` gets these as
+ * qi_tried. Fails with TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
+ * OUT_OF_RANGE and what the backend answers. The page is told to the log by its maker, once the
+ * lock is given up for good: a sink that allocates must not wait for a page of its own thread.
  */
 QUIRE_MUST_USE quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment,
                                          bool dedicated, qi_page **page, unsigned *tried);
@@ -151,9 +153,12 @@ bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined);
 
 /*
  * After a page could not be had: the same while pages are on their way that can change this. They
- * are leaving, or the memory has as many pages as it may and some of them are being made.
+ * are leaving, or the memory has as many pages as it may and some of them are being made; or a
+ * budget is used up while pages are being made that were begun before the refusal, which *turn, 0
+ * at first, remembers: what is begun later may be refused for the same reason, and would be waited
+ * for in turn.
  */
-bool qi_page_await_change(qi_shard *shard, quire_result refusal);
+bool qi_page_await_change(qi_shard *shard, quire_result refusal, uint64_t *turn);
 
 /* With the shard's lock: what the policy says for the next page, within the device's limit. */
 uint64_t qi_page_policy_size(const qi_shard *shard);

@@ -155,6 +155,7 @@ static quire_result begin(qi_shard *shard, uint64_t size, uint64_t needed, bool 
     page->policy_size = dedicated ? 0 : policy_size(shard);
     page->wanted = wanted_size(shard, page, size, needed);
     page->to_join = dedicated ? 0 : page->wanted - needed;
+    page->turn = ++memory->pages.turns;
     page->next = memory->pages.being_made;
     memory->pages.being_made = page;
     return QUIRE_SUCCESS;
@@ -193,11 +194,13 @@ bool qi_pages_give_empties(quire_memory *memory)
 static quire_result ask(quire_memory *memory, const quire_page_request *request,
                         qi_device_page *native)
 {
-    quire_result result = qi_device_page_create(memory->device, &memory->calls, request, native);
-    bool is_want =
-        result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_TOO_MANY_PAGES;
-    if (is_want && qi_pages_give_empties(memory))
-        result = qi_device_page_create(memory->device, &memory->calls, request, native);
+    quire_result result;
+    bool is_want;
+    do {
+        result = qi_device_page_create(memory->device, &memory->calls, &memory->account, request,
+                                       native);
+        is_want = qi_is_want_of_memory(result) || result == QUIRE_ERROR_TOO_MANY_PAGES;
+    } while (is_want && qi_pages_give_empties(memory));
     return result;
 }
 
@@ -215,7 +218,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
     };
     for (;;) {
         quire_result result = ask(memory, &request, native);
-        if (result != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || request.size == needed)
+        if (!qi_is_want_of_memory(result) || request.size == needed)
             return result;
         uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
         request.size = half > needed ? half : needed;
@@ -278,7 +281,7 @@ static quire_result make_numbered(qi_shard *shard, qi_page *page, uint64_t neede
     result = publish(shard, page, &native);
     if (result) {
         qi_lock_release(&shard->lock);
-        qi_device_page_destroy(memory->device, &memory->calls, &native);
+        qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &native);
         qi_lock_acquire(&shard->lock);
     }
     return result;
@@ -380,16 +383,28 @@ bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined)
     return page != NULL;
 }
 
-bool qi_page_await_change(qi_shard *shard, quire_result refusal)
+/* Whether a page is still being made that was begun up to this turn. */
+static bool is_making(const qi_pages *pages, uint64_t turn)
 {
-    if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && refusal != QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
+    const qi_page *page = pages->being_made;
+    while (page && page->turn > turn)
+        page = page->next;
+    return page != NULL;
+}
+
+bool qi_page_await_change(qi_shard *shard, quire_result refusal, uint64_t *turn)
+{
+    if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && !qi_is_want_of_memory(refusal))
         return false;
     qi_pages *pages = &shard->memory->pages;
     uint32_t most = shard->memory->policy.most_pages;
     qi_lock_acquire(&pages->lock);
     bool is_full = (most && pages->in_use >= most) || /* or the fit waits for its only page */
                    shard->shared < shard->space->fit->most_regions;
-    bool waits = pages->leaving || (is_full && pages->being_made);
+    if (!*turn)
+        *turn = pages->turns;
+    bool is_over = refusal == QUIRE_ERROR_OVER_BUDGET && is_making(pages, *turn);
+    bool waits = pages->leaving || is_over || (is_full && pages->being_made);
     if (waits)
         qi_lock_wait(&pages->lock, &shard->lock);
     qi_lock_release(&pages->lock);

@@ -59,6 +59,7 @@ typedef struct placing {
     unsigned tried;
     qi_error *before; /* the thread's last error when it began, kept once something failed */
     bool has_before;
+    uint64_t turn; /* of the first refusal over budget: see qi_page_await_change */
 } placing;
 
 /* With the lock: takes a slot and a range of the shared pages. */
@@ -179,7 +180,7 @@ static quire_result place_anywhere(placing *p, uint32_t *slot)
 static bool is_want_of_pages(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_TOO_MANY_PAGES ||
-           result == QUIRE_ERROR_OUT_OF_RANGE;
+           result == QUIRE_ERROR_OUT_OF_RANGE || result == QUIRE_ERROR_OVER_BUDGET;
 }
 
 /* With the lock, given up meanwhile: a page of another shard's, or a new one. */
@@ -204,7 +205,7 @@ static quire_result find_with_page(placing *p, uint32_t *slot)
     do {
         if (!qi_page_join(p->shard, room, &joined)) {
             result = place_in_other_page(p, slot);
-            if (!qi_page_await_change(p->shard, result))
+            if (!qi_page_await_change(p->shard, result, &p->turn))
                 break;
         }
         result = place_shared(p, QI_TRY, slot);
@@ -240,8 +241,16 @@ static quire_result find_dedicated(placing *p, uint32_t *slot)
         result = place_in_kept_page(p, slot);
         if (result == QUIRE_ERROR_NO_SPACE)
             result = place_in_new_page(p, true, slot);
-    } while (qi_page_await_change(p->shard, result));
+    } while (qi_page_await_change(p->shard, result, &p->turn));
     return result;
+}
+
+/* Before the first failure: what the thread's last error stays when all ends well. */
+static void keep_error(placing *p)
+{
+    if (!p->has_before)
+        *p->before = qi_error_save();
+    p->has_before = true;
 }
 
 /* With the lock, given up meanwhile. */
@@ -250,10 +259,36 @@ static quire_result find(placing *p, bool dedicated, uint32_t *slot)
     quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(p, QI_TRY, slot);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
-    if (!p->has_before)
-        *p->before = qi_error_save();
-    p->has_before = true;
+    keep_error(p);
     return dedicated ? find_dedicated(p, slot) : find_with_page(p, slot);
+}
+
+/*
+ * With the lock, given up meanwhile: the same within the limits of the request's name. They are
+ * looked at before a page is made in vain, and hold for what is really held, once that is known.
+ */
+static quire_result find_by_name(placing *p, bool dedicated, uint32_t *slot)
+{
+    quire_memory *memory = p->shard->memory;
+    const char *name = p->wish->name;
+    if (!name)
+        return find(p, dedicated, slot);
+    if (memory->on_shortage.freed) /* who may help where the name's limit is in the way */
+        keep_error(p);
+    quire_result result = qi_names_admit(&memory->names, name, p->load.size);
+    if (!result)
+        result = find(p, dedicated, slot);
+    if (result)
+        return result;
+    qi_slot *record = qi_memory_slot(memory, *slot);
+    result = qi_names_replace(&memory->names, NULL, name, record);
+    if (result) {
+        record->extra = NULL; /* it has no name where it is not counted */
+        qi_lock_release(&p->shard->lock);
+        qi_place_undo(memory, *slot);
+        qi_lock_acquire(&p->shard->lock);
+    }
+    return result;
 }
 
 /* Without a lock: one attempt, from the calling thread's shard. */
@@ -265,7 +300,7 @@ static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, ui
     qi_lock_acquire(&p->shard->lock);
     if (qi_shard_drain(p->shard))
         p->leaving = qi_empties_apply(p->shard, NULL);
-    quire_result result = find(p, dedicated, slot);
+    quire_result result = find_by_name(p, dedicated, slot);
     qi_lock_release(&p->shard->lock);
     if (p->leaving) /* before the log: a sink that allocates must not wait for them */
         qi_pages_destroy(memory, p->leaving);

@@ -2,6 +2,7 @@
  * place_free.c - giving back what place.c has placed (see place.h): in the shard that it lies in,
  * or through that shard's inbox.
  */
+#include "src/base/result.h"
 #include "src/memory/place.h"
 #include "src/memory/put.h"
 
@@ -10,6 +11,8 @@ static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
 {
     qi_extra *extra = record->extra;
     qi_lock_acquire(&shard->lock);
+    qi_ignore(
+        qi_names_replace(&shard->memory->names, extra->name, NULL, record)); /* takes nothing */
     record->extra = NULL;
     qi_lock_release(&shard->lock);
     return extra;

@@ -1,5 +1,6 @@
 /*
- * reserve.c - how many bytes of pages a memory keeps: quire_memory_trim and quire_memory_reserve.
+ * reserve.c - how many bytes of pages a memory keeps: quire_memory_trim, quire_memory_set_limit
+ * and quire_memory_reserve.
  */
 #include "src/base/result.h"
 #include "src/memory/memory.h"
@@ -15,12 +16,19 @@ static bool is_empty(quire_memory *memory, const qi_page *page)
     return is_live && !page->allocation_count;
 }
 
+/* With the locks of all shards. */
+static uint64_t empty_bytes(const quire_memory *memory)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        bytes += memory->shards[i].empties.bytes;
+    return bytes;
+}
+
 /* With the locks of all shards: takes empty pages, the highest numbers first. */
 static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *leaving)
 {
-    uint64_t empty = 0;
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        empty += memory->shards[i].empties.bytes;
+    uint64_t empty = empty_bytes(memory);
     for (uint32_t i = memory->pages.top; i-- > 0 && empty > target;) {
         qi_page *page = qi_page_at(&memory->pages, i);
         if (!is_empty(memory, page))
@@ -66,6 +74,21 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
     return QUIRE_SUCCESS;
 }
 
+/* What is too much leaves, as far as it is empty. */
+quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
+{
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_limit: memory is null");
+    qi_account_set_limit(&memory->account, bytes);
+    qi_shards_acquire(memory);
+    uint64_t empty = empty_bytes(memory), used = qi_account_used(&memory->account);
+    uint64_t over = bytes && used > bytes ? used - bytes : 0;
+    qi_page *leaving = take_highest(memory, empty > over ? empty - over : 0, NULL);
+    qi_shards_release(memory);
+    qi_pages_destroy(memory, leaving);
+    return QUIRE_SUCCESS;
+}
+
 /* ---- reserving ---------------------------------------------------------------------------- */
 
 /* Makes one page of the policy's size, which stays empty. */
@@ -75,11 +98,12 @@ static quire_result make_page(qi_shard *shard)
     qi_page *page = NULL;
     qi_page made = {.number = 0};
     unsigned tried = 0;
+    uint64_t turn = 0;
     quire_result result;
     qi_lock_acquire(&shard->lock);
     do
         result = qi_page_make(shard, 1, 1, false, &page, &tried);
-    while (qi_page_await_change(shard, result));
+    while (qi_page_await_change(shard, result, &turn));
     if (!result) {
         qi_page_keep(page);
         made = *page;

@@ -97,9 +97,9 @@ struct qi_fit {
                              uint32_t how, quire_placement *placement);
 
     /*
-     * Up to QI_MOST_TOGETHER equal ranges by one search, for valid arguments; the user values are in
-     * the placements. NO_SPACE without a sentence where they cannot be had so: one by one they may.
-     * NULL: they never can.
+     * Up to QI_MOST_TOGETHER equal ranges by one search, for valid arguments; the user values are
+     * in the placements. NO_SPACE without a sentence where they cannot be had so: one by one they
+     * may. NULL: they never can.
      */
     quire_result (*allocate_batch)(quire_space *space, uint64_t size, uint64_t alignment,
                                    uint32_t count, quire_placement *placements);

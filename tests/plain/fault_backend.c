@@ -188,6 +188,30 @@ static bool asks_the_caller(bench *t)
            bench_buffer(t, 2, &(quire_buffer_options){.size = 60 * KIB});
 }
 
+/* Asked before each page; what the pages may be is used up on the way. */
+static bool budgets(bench *t)
+{
+    quire_allocation made;
+    fake_offer_budget(&t->fake);
+    fake_set_budget(&t->fake, 0, 300 * KIB, 40 * KIB);
+    if (!bench_open(t) || !memory_of_kind(t, 3))
+        return false;
+    CHECK_OK(quire_device_set_heap_limit(t->device, 0, 250 * KIB));
+    CHECK_OK(quire_memory_set_limit(t->memory, 280 * KIB));
+    CHECK_OK(quire_memory_set_name_limit(t->memory, "few", 70 * KIB));
+    const quire_allocation_options own = {.size = 30 * KIB, .dedicated = true, .name = "few/own"};
+    if (!bench_allocate(t, 3, &(quire_allocation_options){.size = 60 * KIB}) ||
+        !bench_allocate(t, 1, &own))
+        return false;
+    t->accepted = QUIRE_ERROR_OVER_BUDGET;
+    TRY_OUT(t, made,
+            quire_allocate(t->memory, &(quire_allocation_options){.size = 60 * KIB}, &made));
+    quire_budget_info info;
+    TRY_OUT(t, info, quire_device_get_budget(t->device, 0, &info));
+    fake_set_budget(&t->fake, 0, 90 * KIB, 40 * KIB); /* below what there is */
+    return bench_free_every(t, 1) && bench_allocate(t, 1, &own);
+}
+
 static bool replay_once(bench *t, const quire_trace *trace)
 {
     quire_replay_report report;
@@ -229,6 +253,7 @@ static const struct {
     {"as many pages as the device may have", as_many_pages_as_may_be},
     {"two shards, pages bounded and reserved", kept_pages},
     {"a caller who is asked", asks_the_caller},
+    {"budgets", budgets},
     {"a replay", replay},
 };
 

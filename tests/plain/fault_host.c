@@ -143,6 +143,26 @@ static bool names(bench *t)
            bench_name(t, 40, "at last") && bench_name(t, 40, "again") && bench_look(t);
 }
 
+static bool limits_of_names(bench *t)
+{
+    if (!bench_open(t) || !small_pages(t) ||
+        !bench_allocate(t, 4, &(quire_allocation_options){.size = 100, .name = "few/1"}))
+        return false;
+    TRY(t, quire_memory_set_name_limit(t->memory, "few/", 2 * KIB));
+    TRY(t, quire_memory_set_name_limit(t->memory, "", 8 * KIB));
+    TRY(t, quire_memory_set_name_limit(t->memory, "few/", 1536));
+    if (!bench_allocate(t, 2, &(quire_allocation_options){.size = 100, .name = "few/2"}))
+        return false;
+    quire_allocation made;
+    t->accepted = QUIRE_ERROR_OVER_BUDGET;
+    TRY_OUT(t, made,
+            quire_allocate(t->memory, &(quire_allocation_options){.size = 1500, .name = "few/3"},
+                           &made));
+    t->tolerance = BENCH_NEVER_FAILS;
+    TRY(t, quire_memory_set_name_limit(t->memory, "few/", 0));
+    return bench_name(t, 0, "many") && bench_free_every(t, 2);
+}
+
 static bool filled_with_zeros(bench *t)
 {
     const quire_allocation_options zero = {.size = 40 * KIB, .zero = true, .name = "zeros"};
@@ -513,6 +533,7 @@ static const struct {
     {"dedicated pages by size", dedicated_by_size, true},
     {"one page per object", dedicated_always, true},
     {"names", names, true},
+    {"limits of names", limits_of_names, true},
     {"filling with zeros", filled_with_zeros, true},
     {"reserve, commit and abort", reserved, true},
     {"mapping, writing and reading", host_access, true},

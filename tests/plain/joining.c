@@ -108,17 +108,18 @@ static void large_ones_do_not_wait_for_each_other(void)
     end(&s);
 }
 
-/* One page by the policy, or by the fit. */
+/* One page by the policy, by the fit, or by a budget. */
 static void play_for_the_only_page(const quire_memory_options *options, uint64_t size,
                                    int expected_refusals)
 {
+    quire_result refusal = options->limit ? QUIRE_ERROR_OVER_BUDGET : QUIRE_ERROR_TOO_MANY_PAGES;
     static scene s;
     begin_with(&s, options);
     s.size = size;
     play(&s, allocate);
     int refused = 0;
     for (int i = 0; i < THREADS; i++) {
-        CHECK(!s.results[i] || s.results[i] == QUIRE_ERROR_TOO_MANY_PAGES);
+        CHECK(!s.results[i] || s.results[i] == refusal);
         refused += s.results[i] != QUIRE_SUCCESS;
     }
     CHECK_EQ(refused, expected_refusals);
@@ -131,12 +132,16 @@ static void nobody_is_refused_while_the_only_page_is_being_made(void)
     static const quire_memory_options by_policy = {.pages = {.page_size = 1 << 20,
                                                              .most_pages = 1}},
                                       by_fit = {.fit = QUIRE_FIT_LINEAR,
-                                                .pages = {.page_size = 1 << 20}};
+                                                .pages = {.page_size = 1 << 20}},
+                                      by_budget = {.limit = 1 << 20,
+                                                   .pages = {.page_size = 1 << 20}};
     play_for_the_only_page(&by_policy, 300 * 1024, 1);
     play_for_the_only_page(&by_fit, 300 * 1024, 1);
+    play_for_the_only_page(&by_budget, 300 * 1024, 1);
     /* the last one fits too, though nobody could promise it a share before the page was there */
     play_for_the_only_page(&by_policy, 256 * 1024, 0);
     play_for_the_only_page(&by_fit, 256 * 1024, 0);
+    play_for_the_only_page(&by_budget, 256 * 1024, 0);
 }
 
 static void dedicated_ones_take_turns_under_a_limit(void)

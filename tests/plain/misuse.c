@@ -13,6 +13,7 @@
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define OUTSIDE QUIRE_ERROR_OUT_OF_RANGE
 
 static bench b;
 static quire_memory *device_only, *visible;
@@ -159,6 +160,22 @@ static void devices(void)
     bench_end(&b);
 }
 
+static void budgets(void)
+{
+    const uint32_t heaps[] = {2, 16, UINT32_MAX};
+    quire_budget_info info;
+    begin(true);
+    REFUSED_OUT(&b, INVALID, info, quire_device_get_budget(NULL, 0, &info));
+    REFUSED(&b, INVALID, quire_device_get_budget(b.device, 0, NULL));
+    REFUSED(&b, INVALID, quire_device_set_heap_limit(NULL, 0, 1));
+    REFUSED(&b, INVALID, quire_device_set_page_limit(NULL, 1));
+    for (int i = 0; i < 3; i++) {
+        REFUSED_OUT(&b, OUTSIDE, info, quire_device_get_budget(b.device, heaps[i], &info));
+        REFUSED(&b, OUTSIDE, quire_device_set_heap_limit(b.device, heaps[i], 1));
+    }
+    bench_end(&b);
+}
+
 /* ---- quire/backend.h ------------------------------------------------------------------------ */
 
 static fake_backend other;
@@ -202,10 +219,12 @@ static void tables(void)
     other.table.object_create = NULL, refuse_other(INVALID);
     other.table.object_bind = NULL, refuse_other(INVALID);
     other.table.object_destroy = NULL, refuse_other(INVALID);
+    fake_offer_budget(&other), other.table.heap_budget = NULL, refuse_other(INVALID);
     for (int bit = 0; bit < 64; bit++) { /* a group without its bit, or a bit without a group */
         other.table.features ^= UINT64_C(1) << bit;
         refuse_other(INVALID);
     }
+    fake_offer_budget(&other), other.table.features ^= QUIRE_BACKEND_BUDGET, refuse_other(INVALID);
 }
 
 static void descriptions(void)
@@ -338,6 +357,11 @@ static void opening_host(void)
     profile.kinds[0].flags = QUIRE_HOST_COHERENT, refuse_profile(profile), profile = good;
     profile.limits.page_alignment = 3, refuse_profile(profile), profile = good;
     profile.limits.page_granularity = 3, refuse_profile(profile);
+    for (int i = 2; i < QUIRE_MOST_HEAPS; i++) {
+        quire_host_options options = {0};
+        options.budgets[i] = 1;
+        refuse_host(INVALID, &options);
+    }
     for (int i = 0; i < 4; i++) {
         quire_host_options own = {0}, inner = {0};
         own.reserved[i] = inner.device.reserved[i] = 1;
@@ -379,11 +403,15 @@ static void host_devices(void)
     begin(false);
     opening_host();
     host_sides();
+    REFUSED(&b, INVALID, quire_host_set_budget(NULL, 0, 1));
+    REFUSED(&b, OUTSIDE, quire_host_set_budget(b.device, 2, 1));
+    REFUSED(&b, OUTSIDE, quire_host_set_budget(b.device, UINT32_MAX, 1));
     refuse_descriptor(UNSUPPORTED, visible, live);
     bench_end(&b);
     begin(true);
     void *p;
     REFUSED_OUT(&b, INVALID, p, quire_host_pointer(visible, live, &p));
+    REFUSED(&b, INVALID, quire_host_set_budget(b.device, 0, 1));
     refuse_descriptor(INVALID, visible, live);
     bench_end(&b);
 }
@@ -439,6 +467,7 @@ int main(int argc, char **argv)
     plain_case("results", results);
     plain_case("choosing kinds", choosing_kinds);
     plain_case("devices", devices);
+    plain_case("budgets", budgets);
     plain_case("backends", backends);
     plain_case("poor backends", poor_backends);
     plain_case("host devices", host_devices);

@@ -226,6 +226,37 @@ static void memories(void)
     HARMLESS(&b, quire_memory_destroy_all(&none));
 }
 
+static void limits(void)
+{
+    static char long_prefix[QUIRE_LONGEST_NAME + 2];
+    quire_name_usage usage;
+    quire_allocation made;
+    memset(long_prefix, 'x', sizeof long_prefix - 1);
+    REFUSED(&b, INVALID, quire_memory_set_limit(NULL, 1));
+    REFUSED(&b, INVALID, quire_memory_set_name_limit(NULL, "x", 1));
+    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, NULL, 1));
+    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, long_prefix, 1));
+    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, long_prefix, 0));
+    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(NULL, "x", &usage));
+    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(visible, NULL, &usage));
+    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(visible, long_prefix, &usage));
+    REFUSED(&b, INVALID, quire_memory_get_name_usage(visible, "x", NULL));
+    CHECK_OK(quire_memory_set_limit(visible, 1));
+    CHECK_OK(quire_memory_set_name_limit(visible, "victim", 1));
+    refusal_begin(&b);
+    REFUSED_OUT(
+        &b, QUIRE_ERROR_OVER_BUDGET, made,
+        quire_allocate(visible, &(quire_allocation_options){.size = 1, .dedicated = true}, &made));
+    REFUSED_OUT(
+        &b, QUIRE_ERROR_OVER_BUDGET, made,
+        quire_allocate(visible, &(quire_allocation_options){.size = 1, .name = "victims"}, &made));
+    REFUSED(&b, QUIRE_ERROR_OVER_BUDGET,
+            quire_allocation_set_name(visible, b.held[5].allocation, "victim too"));
+    CHECK_OK(quire_memory_set_limit(visible, 0));
+    CHECK_OK(quire_memory_set_name_limit(visible, "victim", 0));
+    refusal_begin(&b);
+}
+
 /* ---- making allocations --------------------------------------------------------------------- */
 
 static void refuse_wish(quire_result code, quire_memory *memory,
@@ -492,6 +523,7 @@ int main(int argc, char **argv)
     plain_case("presets", presets);
     plain_case("policies that overflow", overflowing_policies);
     plain_case("asking and ending memories", memories);
+    plain_case("limits", limits);
     plain_case("making allocations", wishes);
     plain_case("states of allocations", states);
     plain_case("forged handles", forged_handles);

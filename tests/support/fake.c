@@ -12,6 +12,7 @@
 typedef struct fake_page {
     unsigned char *bytes;
     uint64_t size;
+    uint32_t heap;
     bool mapped;
 } fake_page;
 
@@ -58,6 +59,26 @@ static quire_result fake_describe(void *state, quire_device_info *info)
     return result;
 }
 
+static void raise_to(uint64_t *peak, uint64_t value)
+{
+    *peak = value > *peak ? value : *peak;
+}
+
+/* With the lock: counts a page in; false where there is no memory for it. */
+static bool count_page(fake_backend *fake, uint32_t heap, uint64_t size, uint64_t *address)
+{
+    if (fake->page_budget && fake->page_bytes + size > fake->page_budget)
+        return false;
+    fake->pages++;
+    fake->page_bytes += size;
+    fake->heap_bytes[heap] += size;
+    raise_to(&fake->peak_pages, fake->pages);
+    raise_to(&fake->peak_heap_bytes[heap], fake->heap_bytes[heap]);
+    *address = fake->next_address + fake->address_step;
+    fake->next_address += 4 * GIB;
+    return true;
+}
+
 static quire_result fake_page_create(void *state, const quire_page_request *request,
                                      quire_native_page *out)
 {
@@ -66,26 +87,24 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
     quire_result result = enter(fake, FAKE_PAGE_CREATE);
     if (result)
         return result;
+    uint32_t heap = fake->info.kinds[request->kind].heap;
+    uint64_t address = 0, size = request->size, rounding = fake->page_rounding;
+    if (rounding)
+        size = (size + rounding - 1) / rounding * rounding;
     pthread_mutex_lock(&fake->lock);
     fake->last_page = *request;
-    bool fits = !fake->page_budget || fake->page_bytes + request->size <= fake->page_budget;
-    uint64_t address = fake->next_address + fake->address_step;
-    if (fits) {
-        fake->pages++;
-        fake->page_bytes += request->size;
-        fake->next_address += 4 * GIB;
-    }
+    bool fits = count_page(fake, heap, size, &address);
     pthread_mutex_unlock(&fake->lock);
     if (!fits)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, -7, "the fake is full");
     fake_page *page = malloc(sizeof *page);
-    unsigned char *bytes = malloc(request->size);
+    unsigned char *bytes = malloc(size);
     if (!page || !bytes)
         abort();
-    memset(bytes, 0xa5, request->size < 65536 ? request->size : 65536); /* as dirty as a driver's */
-    *page = (fake_page){.bytes = bytes, .size = request->size};
+    memset(bytes, 0xa5, size < 65536 ? size : 65536); /* as dirty as a driver's */
+    *page = (fake_page){.bytes = bytes, .size = size, .heap = heap};
     *out = (quire_native_page){
-        .handle = (uintptr_t)page, .address = address, .size = request->size, .data = 77};
+        .handle = (uintptr_t)page, .address = address, .size = size, .data = 77};
     return QUIRE_SUCCESS;
 }
 
@@ -99,6 +118,7 @@ static void fake_page_destroy(void *state, const quire_native_page *native)
     pthread_mutex_lock(&fake->lock);
     fake->pages--;
     fake->page_bytes -= native->size;
+    fake->heap_bytes[page->heap] -= native->size;
     pthread_mutex_unlock(&fake->lock);
     free(page->bytes);
     free(page);
@@ -256,6 +276,43 @@ static void fake_object_destroy(void *state, quire_object kind, uint64_t native)
         abort();
     free(object);
     add(fake, &fake->objects, UINT64_MAX);
+}
+
+static quire_result fake_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
+{
+    fake_backend *fake = state;
+    quire_result result = enter(fake, FAKE_HEAP_BUDGET);
+    if (heap >= fake->info.heap_count || budget->budget || budget->usage)
+        abort(); /* the rules of quire/backend.h are broken */
+    if (result)
+        return result;
+    pthread_mutex_lock(&fake->lock);
+    budget->budget = fake->budget[heap];
+    budget->usage = fake->heap_bytes[heap] + fake->others[heap];
+    pthread_mutex_unlock(&fake->lock);
+    return QUIRE_SUCCESS;
+}
+
+void fake_offer_budget(fake_backend *fake)
+{
+    fake->table.features |= QUIRE_BACKEND_BUDGET;
+    fake->table.heap_budget = fake_heap_budget;
+}
+
+void fake_set_budget(fake_backend *fake, uint32_t heap, uint64_t budget, uint64_t others)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->budget[heap] = budget;
+    fake->others[heap] = others;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_reset_peaks(fake_backend *fake)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->peak_pages = fake->pages;
+    memcpy(fake->peak_heap_bytes, fake->heap_bytes, sizeof fake->heap_bytes);
+    pthread_mutex_unlock(&fake->lock);
 }
 
 void fake_init(fake_backend *fake)

@@ -21,6 +21,7 @@ typedef enum fake_call {
     FAKE_IMAGE_REQUIREMENTS,
     FAKE_OBJECT_CREATE,
     FAKE_OBJECT_BIND,
+    FAKE_HEAP_BUDGET,
     FAKE_CALLS
 } fake_call;
 
@@ -31,6 +32,8 @@ typedef struct fake_backend {
 
     /* what is alive, and what happened */
     uint64_t pages, page_bytes, objects, maps;
+    uint64_t heap_bytes[QUIRE_MOST_HEAPS]; /* of the pages */
+    uint64_t peak_pages, peak_heap_bytes[QUIRE_MOST_HEAPS];
     uint64_t calls[FAKE_CALLS]; /* by kind */
     uint64_t fallible_calls;    /* all of them in order */
     bool ended;                 /* destroy was called */
@@ -47,6 +50,11 @@ typedef struct fake_backend {
     uint32_t slow_ms;           /* making and destroying a page takes this long */
     uint32_t slow_dedicated_ms; /* making a dedicated page takes this long on top */
 
+    uint64_t page_rounding; /* pages come out as multiples of this; 0: as asked */
+
+    /* what is told of the heaps, where fake_offer_budget was called; see fake_set_budget */
+    uint64_t budget[QUIRE_MOST_HEAPS], others[QUIRE_MOST_HEAPS];
+
     uint64_t address_step; /* each page's address is this much above a multiple of 4 GiB */
     uint64_t next_address;
     quire_requirements object_needs; /* what objects ask; size 0: as large as the options say */
@@ -54,9 +62,18 @@ typedef struct fake_backend {
 
 /*
  * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached
- * and not coherent (atom 64), 3 device-local and host-visible. Offers everything.
+ * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets.
  */
 void fake_init(fake_backend *fake);
+
+/* The group QUIRE_BACKEND_BUDGET, which fake_init leaves out. Before fake_open. */
+void fake_offer_budget(fake_backend *fake);
+
+/* From now on tells this budget (0: none) of a heap, and bytes in use beside the pages. */
+void fake_set_budget(fake_backend *fake, uint32_t heap, uint64_t budget, uint64_t others);
+
+/* What lives becomes the peak. */
+void fake_reset_peaks(fake_backend *fake);
 
 /* Opens a device on it with the given host memory (NULL: malloc). */
 quire_result fake_open(fake_backend *fake, const quire_host_memory *memory, quire_device **device);

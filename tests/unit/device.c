@@ -31,6 +31,7 @@ static const group GROUPS[] = {
      "object_create, object_bind, object_destroy",
      {AT(object_create), AT(object_bind), AT(object_destroy)},
      3},
+    {QUIRE_BACKEND_BUDGET, "heap_budget", {AT(heap_budget)}, 1},
 };
 enum { GROUP_COUNT = sizeof GROUPS / sizeof *GROUPS };
 
@@ -43,6 +44,7 @@ static void remove_function(quire_backend *table, size_t offset)
 static void init_device_only(fake_backend *fake)
 {
     fake_init(fake);
+    fake_offer_budget(fake);
     fake->info.kind_count = 1;
 }
 
@@ -105,7 +107,7 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
 
 UNIT(device, unknown_feature_bits_are_refused)
 {
-    for (int bit = 6; bit < 64; bit++) {
+    for (int bit = 7; bit < 64; bit++) {
         fake_backend fake;
         fake_init(&fake);
         fake.table.features |= UINT64_C(1) << bit;

@@ -309,3 +309,41 @@ UNIT(memory, one_that_needs_atoms_can_be_used_whatever_its_largest_alignment)
     quire_memory_destroy_all(&memory);
     end(&b);
 }
+
+/* ---- options of the segregated fit -------------------------------------------------------- */
+
+UNIT(memory, options_of_the_segregated_fit_reach_its_space)
+{
+    bench b;
+    make(&b);
+    quire_memory_options plain = {.pages = {.page_size = 1 << 20}}, tail = plain, slabs = plain;
+    tail.least_fragmentation = true;
+    slabs.slabs = true;
+    const quire_memory_options *all[] = {&plain, &tail, &slabs};
+    uint64_t offsets[3], bytes[3];
+    for (int i = 0; i < 3; i++) {
+        quire_memory *memory = NULL;
+        quire_allocation made;
+        quire_allocation_info info;
+        quire_memory_stats stats;
+        CHECK_OK(quire_memory_create(b.device, all[i], &memory));
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100 << 10}, &made));
+        CHECK_OK(quire_allocation_get_info(memory, made, &info));
+        offsets[i] = info.offset;
+        for (int k = 0; k < 10000; k++)
+            CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 512}, &made));
+        CHECK_OK(quire_memory_get_stats(memory, &stats));
+        CHECK_OK(quire_memory_check(memory));
+        bytes[i] = stats.metadata_bytes;
+        quire_memory_destroy_all(&memory);
+    }
+    CHECK_EQ(offsets[0], 0);
+    CHECK(offsets[1] > 0);      /* large ones come from the tail */
+    CHECK(bytes[2] < bytes[0]); /* many small ones share a record */
+    quire_memory *none = NULL;
+    CHECK_FAILS(quire_memory_create(b.device,
+                                    &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .slabs = true},
+                                    &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&b);
+}

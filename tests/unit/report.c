@@ -61,6 +61,7 @@ UNIT(report, a_new_memory)
                           "  live:  0 B in 0 allocations, 0 B of it asked for\n"
                           "  pages: 0 of 0 B, 0 B free in them, 0 B of it in empty ones\n"
                           "  heap:  number 0, 1 GiB, 0 B of it in pages of quire\n"
+                          "         0 B in use, 1 GiB left of a budget of 1 GiB\n"
                           "\n"
                           "no allocation was refused\n"
                           "\n"
@@ -108,6 +109,28 @@ UNIT(report, the_heap_is_shared_by_the_memories_of_the_device)
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &allocation));
     CHECK_HAS(report(&f), "heap:  number 0, 1 GiB, 12 KiB of it in pages of quire\n");
     quire_memory_destroy_all(&other);
+    fixture_end(&f);
+}
+
+UNIT(report, budgets_and_limits)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fake_offer_budget(&f.fake);
+    fake_set_budget(&f.fake, 0, 300 * 1024, 40 * 1024);
+    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    CHECK_OK(quire_device_set_heap_limit(f.device, 0, 200 * 1024));
+    CHECK_OK(quire_memory_set_limit(f.memory, 100 * 1024));
+    ALLOCATE(&f, .size = 1);
+    const char *text = report(&f);
+    CHECK_HAS(text, "  heap:  number 0, 1 GiB, 4 KiB of it in pages of quire\n"
+                    "         44 KiB in use, 196 KiB left of a budget of 300 KiB\n"
+                    "  limit: 200 KiB for the pages of the heap\n"
+                    "  limit: 100 KiB for the pages of the memory\n");
+    fake_fail(&f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
+    text = report(&f); /* without what the backend does not say */
+    CHECK_HAS(text, "4 KiB of it in pages of quire\n  limit: 100 KiB");
+    CHECK_EQ(quire_last_result(), QUIRE_SUCCESS);
     fixture_end(&f);
 }
 

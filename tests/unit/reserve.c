@@ -165,6 +165,19 @@ UNIT(reserve, as_many_pages_as_the_policy_allows)
     fixture_end(&f);
 }
 
+UNIT(reserve, no_more_than_the_memorys_limit)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_reserve(f.memory, PAGE));
+    CHECK_OK(quire_memory_set_limit(f.memory, 3 * PAGE));
+    CHECK_FAILS(quire_memory_reserve(f.memory, 4 * PAGE), QUIRE_ERROR_OVER_BUDGET);
+    expect_reserved(&f, PAGE, PAGE);
+    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    expect_reserved(&f, 3 * PAGE, 3 * PAGE);
+    fixture_end(&f);
+}
+
 UNIT(reserve, one_page_per_object_has_none_to_reserve)
 {
     fixture f;

@@ -390,6 +390,33 @@ UNIT(shortage, what_the_caller_frees_in_another_shard_helps_at_once)
     }
 }
 
+UNIT(shortage, the_caller_is_asked_over_budgets_too)
+{
+    caller c;
+    quire_allocation none;
+    make_caller(&c, 1, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_set_limit(c.f.memory, 2 * PAGE));
+    CHECK_OK(quire_memory_set_name_limit(c.f.memory, "few", PAGE));
+    c.held[c.count++] = ALLOCATE(&c.f, .size = PAGE, .name = "few");
+    CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    c.act = free_one;
+    quire_allocation more = ALLOCATE(&c.f, .size = PAGE, .name = "few/more"); /* by the name's */
+    c.held[c.count++] = more;
+    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.last.reason, QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    c.asked = 0;
+    ALLOCATE(&c.f, .size = 2 * PAGE); /* by the memory's */
+    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.last.reason, QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    c.asked = 0;
+    CHECK_FAILS(quire_allocate(c.f.memory, &(quire_allocation_options){.size = PAGE}, &none),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(c.asked, 1);
+    fixture_end(&c.f);
+}
+
 UNIT(shortage, buffers_ask_too)
 {
     caller c;
