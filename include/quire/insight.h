@@ -1,6 +1,6 @@
 /*
- * quire/insight.h - seeing a memory: figures, a walk over every range, the owner of an address,
- * JSON and a picture.
+ * quire/insight.h - seeing a memory: figures, a walk over every range, the owner of an address, a
+ * report, JSON and a picture.
  *
  * Figures are kept all the time and asked in constant time, except where a field says otherwise.
  */
@@ -169,6 +169,18 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_find_owner(quire_device *devi
                                                               uint64_t address,
                                                               quire_memory **memory,
                                                               quire_owner *owner);
+
+/* ---- report --------------------------------------------------------------------------------- */
+
+/*
+ * Text for people: the memory and its heap, the last refusal of an allocation with what was asked
+ * and tried, the ten pages with the largest free ranges, and the live bytes by the first part of
+ * the allocations' names, up to '/', '.' or ':': the twenty largest and the rest in one. The form
+ * may change from version to version. `sink` is called without a lock, after all was gathered.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(quire_memory *memory,
+                                                                quire_sink sink, void *user);
 
 /* ---- JSON and picture ----------------------------------------------------------------------- */
 

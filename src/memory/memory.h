@@ -46,7 +46,8 @@ struct quire_memory {
     qi_pages pages;
     uint32_t shard_count;
     qi_shard *shards;
-    qi_names names; /* the limits of names */
+    qi_names names;         /* the limits of names */
+    qi_atomic_u64 refusals; /* so far: their numbers */
 };
 
 /* Fails with INVALID_ARGUMENT. */
