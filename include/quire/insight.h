@@ -1,6 +1,6 @@
 /*
- * quire/insight.h - seeing a memory: figures, a walk over every range, the owner of an address,
- * JSON and a picture.
+ * quire/insight.h - seeing a memory: figures, a walk over every range, the owner of an address, a
+ * report, JSON and a picture.
  *
  * Figures are kept all the time and asked in constant time, except where a field says otherwise.
  */
@@ -82,6 +82,46 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_stats(quire_device *devic
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_check(quire_memory *memory);
 
+/* ---- events --------------------------------------------------------------------------------- */
+
+/* What can happen in a memory; or'ed together, what a hook wants to be told. */
+typedef uint32_t quire_event_kinds;
+#define QUIRE_EVENT_ALLOCATED UINT32_C(0x01) /* reserved ones, buffers and images too */
+#define QUIRE_EVENT_FREED UINT32_C(0x02)     /* aborted ones too */
+#define QUIRE_EVENT_REFUSED UINT32_C(0x04)   /* a request for want of memory, pages or handles */
+#define QUIRE_EVENT_PAGE_MADE UINT32_C(0x08)
+#define QUIRE_EVENT_PAGE_GONE UINT32_C(0x10)
+
+typedef struct quire_event {
+    quire_event_kinds kind; /* one of the above */
+    uint32_t page;
+    uint64_t size;               /* held by the allocation, of the page, or asked for */
+    uint64_t offset;             /* of an allocation in its page */
+    uint64_t requested;          /* of an allocation */
+    quire_allocation allocation; /* not to be used: it does not live yet, or no longer */
+    quire_result reason;         /* of a refusal */
+    uint64_t reserved[4];
+} quire_event;
+
+/*
+ * Called by the thread that caused the event, without a lock, before an allocation is handed out
+ * and before what is freed can be used again; it may call quire. Events of different threads may
+ * come at the same time and in another order than their effects.
+ */
+typedef struct quire_hook {
+    void (*event)(void *user, quire_memory *memory, const quire_event *event);
+    void *user;
+    quire_event_kinds kinds; /* 0: all */
+} quire_hook;
+
+/*
+ * Sets the hook of a memory, instead of one set before; NULL, or one without a function: none.
+ * Thread-safety: no other call on the memory may be running. Errors: INVALID_ARGUMENT (a null
+ * memory, unknown kinds).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_hook(quire_memory *memory,
+                                                            const quire_hook *hook);
+
 /* ---- walk and owner ------------------------------------------------------------------------- */
 
 /* One range of a page. Texts are valid during the call only. */
@@ -130,6 +170,18 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_find_owner(quire_device *devi
                                                               uint64_t address,
                                                               quire_memory **memory,
                                                               quire_owner *owner);
+
+/* ---- report --------------------------------------------------------------------------------- */
+
+/*
+ * Text for people: the memory and its heap, the last refusal of an allocation with what was asked
+ * and tried, the ten pages with the largest free ranges, and the live bytes by the first part of
+ * the allocations' names, up to '/', '.' or ':': the twenty largest and the rest in one. The form
+ * may change from version to version. `sink` is called without a lock, after all was gathered.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(quire_memory *memory,
+                                                                quire_sink sink, void *user);
 
 /* ---- JSON and picture ----------------------------------------------------------------------- */
 

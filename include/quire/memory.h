@@ -73,9 +73,11 @@ typedef struct quire_page_policy {
     uint64_t extra_padding;       /* bytes added behind each allocation, before rounding; 0: none */
     /*
      * Empty pages, those of dedicated allocations too, are kept for what comes next, and given back
-     * before a new page is made. These bound what is kept meanwhile, after each free that empties a
-     * page: the bytes of empty pages (1: none), and how long a page may have been empty. 0: no
-     * bound. With shards each has its share of the bytes.
+     * before a new page is made (with shards: those of its shard, and all where no page can be had
+     * otherwise). These bound what is kept meanwhile: the bytes of empty pages (1: none), and how
+     * long a page may have been empty. 0: no bound. They are held after each free that empties a
+     * page, when a page is made and by a trim: a memory that does none of it keeps what it has.
+     * With shards each has its share of the bytes.
      */
     uint64_t retained_empty_bytes;
     uint64_t retention_nanoseconds;
@@ -93,7 +95,7 @@ typedef struct quire_clock {
 typedef struct quire_shortage {
     uint64_t size; /* bytes to be placed */
     uint64_t alignment;
-    quire_result reason; /* OUT_OF_DEVICE_MEMORY, TOO_MANY_PAGES or OUT_OF_RANGE */
+    quire_result reason; /* OUT_OF_DEVICE_MEMORY, OVER_BUDGET, TOO_MANY_PAGES, OUT_OF_RANGE */
     uint32_t times;      /* how often this request has asked, this time included */
 } quire_shortage;
 
@@ -102,8 +104,9 @@ typedef struct quire_shortage {
 
 /*
  * Asked before a request is refused for want of memory, by the thread that makes it and without a
- * lock: it may free, trim and allocate. True: something was freed, try again; false: refuse. NULL:
- * nobody is asked.
+ * lock: it may free, trim and allocate (what it allocates may ask in turn). Empty pages of other
+ * memories are theirs: trim them. True: something was freed, try again; false: refuse. NULL: nobody
+ * is asked.
  */
 typedef struct quire_on_shortage {
     bool (*freed)(void *user, quire_memory *memory, const quire_shortage *shortage);
@@ -209,14 +212,17 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, 
 /*
  * Gives empty pages back until no more than `target` bytes of them are kept, the highest numbers
  * first, and host memory that is not needed; *released, which may be NULL, gets the bytes of the
- * pages. What quire_memory_reserve asked for is given up. Errors: INVALID_ARGUMENT.
+ * pages. Whatever the target, pages that the policy keeps no longer go too. What
+ * quire_memory_reserve asked for is given up. Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
                                                         uint64_t *released);
 
 /*
  * Makes pages until the memory has at least `bytes` of them, used or empty, and keeps that many
- * from then on; 0 keeps none. Errors: INVALID_ARGUMENT, and those of making a page (see
+ * from then on, beyond what retention says; 0 keeps none. They are not given back for a request
+ * that finds no room either: trim where that is wanted. Errors: INVALID_ARGUMENT, UNSUPPORTED
+ * (QUIRE_DEDICATED_ALWAYS: no page is made before its allocation), and those of making a page (see
  * quire_allocate): then what was kept before is kept, and the memory's empty pages beyond it are
  * given back.
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/result.h"
+#include "src/memory/event.h"
 #include "src/memory/place.h"
 
 /* ---- public calls ------------------------------------------------------------------------- */
@@ -25,6 +26,7 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
         result = qi_place(memory, &wish, &slot);
     if (result)
         return result;
+    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
     *allocation =
         qi_slot_hand_out(&memory->slots, slot, commit ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
     return QUIRE_SUCCESS;
@@ -53,7 +55,10 @@ static quire_result leave(quire_memory *memory, quire_allocation allocation, int
         return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_slot_leave(&memory->slots, allocation, accept, &slot);
-    return result ? result : qi_place_release(memory, slot);
+    if (result)
+        return result;
+    qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
+    return qi_place_release(memory, slot);
 }
 
 quire_result quire_abort(quire_memory *memory, quire_allocation allocation)

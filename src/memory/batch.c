@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/base/result.h"
+#include "src/memory/event.h"
 #include "src/memory/place.h"
 #include "src/memory/put.h"
 
@@ -43,6 +44,12 @@ static bool put_group(qi_shard *shard, const qi_load *load, group *g, uint32_t c
     return false;
 }
 
+static quire_allocation hand_out(quire_memory *memory, uint32_t slot)
+{
+    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
+    return qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
+}
+
 /* Up to a group of usual ranges in pages there are. False: they need more than that. */
 static bool place_group(quire_memory *memory, const qi_wish *wish, quire_allocation *allocations,
                         uint32_t count)
@@ -57,7 +64,7 @@ static bool place_group(quire_memory *memory, const qi_wish *wish, quire_allocat
     bool is_placed = put_group(shard, &load, &g, count);
     qi_lock_release(&shard->lock);
     for (uint32_t i = 0; i < count && is_placed; i++)
-        allocations[i] = qi_slot_hand_out(&memory->slots, g.slots[i], QI_PHASE_LIVE);
+        allocations[i] = hand_out(memory, g.slots[i]);
     if (!is_placed)
         qi_error_restore(&before);
     return is_placed;
@@ -71,7 +78,7 @@ static quire_result place_each(quire_memory *memory, const qi_wish *wish,
         quire_result result = qi_place(memory, wish, &slot);
         if (result)
             return result;
-        allocations[*done] = qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
+        allocations[*done] = hand_out(memory, slot);
     }
     return QUIRE_SUCCESS;
 }
@@ -82,6 +89,7 @@ static void undo(quire_memory *memory, quire_allocation *allocations, uint64_t c
     uint32_t slot = 0;
     for (uint64_t i = 0; i < count; i++)
         if (!qi_slot_leave(&memory->slots, allocations[i], QI_ACCEPT_LIVE, &slot)) {
+            qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
             qi_checked_await_reader(memory, slot);
             qi_place_undo(memory, slot);
         }
@@ -174,6 +182,8 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
     qi_shard *shard = qi_shard_mine(memory);
     part(memory, shard, allocations, count, &p);
     bool emptied = false;
+    for (uint32_t i = 0; i < count && qi_event_is_wanted(memory, QUIRE_EVENT_FREED); i++)
+        qi_event_tell_slot(memory, QUIRE_EVENT_FREED, qi_handle_slot(allocations[i].id));
     qi_lock_acquire(&shard->lock);
     qi_ignore(quire_space_free_batch(shard->space, p.ranges, p.range_count)); /* all are live */
     for (uint32_t i = 0; i < p.plain_count; i++)

@@ -130,3 +130,15 @@ qi_page *qi_empties_apply(qi_shard *shard, qi_page *leaving)
         leaving = give_old(shard, policy->retention_nanoseconds, leaving);
     return leaving;
 }
+
+qi_page *qi_empties_apply_all(quire_memory *memory, qi_page *leaving)
+{
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        qi_shard *shard = &memory->shards[i];
+        qi_lock_acquire(&shard->lock);
+        qi_shard_drain(shard);
+        leaving = qi_empties_apply(shard, leaving);
+        qi_lock_release(&shard->lock);
+    }
+    return leaving;
+}

@@ -2,8 +2,8 @@
  * empties.h - the pages of a shard without allocations, and how long they are kept.
  *
  * They lie in the order in which they became empty. Dedicated ones are found again by size, from a
- * list for each power of two. What the policy says is applied when a page becomes empty and when
- * one has to be made.
+ * list for each power of two. What the policy says is applied when a page becomes empty, when one
+ * has to be made and by a trim.
  */
 #ifndef QUIRE_SRC_MEMORY_EMPTIES_H
 #define QUIRE_SRC_MEMORY_EMPTIES_H
@@ -37,5 +37,8 @@ qi_page *qi_empties_find_shared(const qi_shard *shard, uint64_t size);
  */
 qi_page *qi_empties_apply(qi_shard *shard, qi_page *leaving);
 qi_page *qi_empties_give(qi_shard *shard, uint64_t keep, qi_page *leaving);
+
+/* Without a lock: apply in each shard, what lies in its inbox freed. */
+qi_page *qi_empties_apply_all(quire_memory *memory, qi_page *leaving);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * memory.c - memories: made of a device, one memory kind, one fit and one page policy; asked,
- * trimmed and ended. How allocations are placed in them is allocation.c, how pages come and go is
- * page.c.
+ * memory.c - memories: made of a device, one memory kind, one fit and one page policy; asked
+ * and ended. How allocations are placed in them is allocation.c, how pages come and go is page.c,
+ * how many of them are kept is reserve.c.
  */
 #include "src/memory/memory.h"
 
@@ -284,7 +284,7 @@ void quire_memory_destroy_all(quire_memory **memory)
     finish(ending);
 }
 
-/* ---- questions and trimming --------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------- */
 
 quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)
 {
@@ -314,124 +314,5 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
         .shards = memory->shard_count,
         .limit = qi_atomic_load_u64(&memory->account.limit),
     };
-    return QUIRE_SUCCESS;
-}
-
-/* ---- pages kept --------------------------------------------------------------------------- */
-
-/* With the locks of all shards: whether a page is there and empty. */
-static bool is_empty(quire_memory *memory, const qi_page *page)
-{
-    qi_lock_acquire(&memory->pages.lock);
-    bool is_live = page->phase == QI_PAGE_LIVE;
-    qi_lock_release(&memory->pages.lock);
-    return is_live && !page->allocation_count;
-}
-
-/* With the locks of all shards. */
-static uint64_t empty_bytes(const quire_memory *memory)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        bytes += memory->shards[i].empties.bytes;
-    return bytes;
-}
-
-/* With the locks of all shards: takes empty pages, the highest numbers first. */
-static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *leaving)
-{
-    uint64_t empty = empty_bytes(memory);
-    for (uint32_t i = memory->pages.top; i-- > 0 && empty > target;) {
-        qi_page *page = qi_page_at(&memory->pages, i);
-        if (!is_empty(memory, page))
-            continue;
-        empty -= page->native.native.size;
-        leaving = qi_page_take(page, leaving);
-    }
-    return leaving;
-}
-
-/* Sets how many bytes of pages stay; returns the old value, *reserved what there are now. */
-static uint64_t set_floor(quire_memory *memory, uint64_t bytes, uint64_t *reserved)
-{
-    qi_lock_acquire(&memory->pages.lock);
-    uint64_t old = memory->pages.floor;
-    memory->pages.floor = bytes;
-    *reserved = memory->pages.stats.reserved_bytes;
-    qi_lock_release(&memory->pages.lock);
-    return old;
-}
-
-quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *released)
-{
-    if (released)
-        *released = 0;
-    if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_trim: memory is null");
-    qi_slot_queue *queues[QI_MOST_SHARDS];
-    uint64_t reserved = 0;
-    qi_checked_drain(memory);
-    set_floor(memory, 0, &reserved);
-    qi_shards_acquire(memory);
-    qi_page *leaving = take_highest(memory, target, NULL);
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        quire_space_trim(memory->shards[i].space);
-        queues[i] = &memory->shards[i].queue;
-    }
-    qi_slots_trim(&memory->slots, queues, memory->shard_count, &memory->host);
-    qi_shards_release(memory);
-    uint64_t bytes = qi_pages_destroy(memory, leaving);
-    if (released)
-        *released = bytes;
-    return QUIRE_SUCCESS;
-}
-
-/* Makes one page of the policy's size, which stays empty. */
-static quire_result make_page(qi_shard *shard)
-{
-    qi_page *page = NULL;
-    qi_lock_acquire(&shard->lock);
-    quire_result result = qi_page_make(shard, 1, 1, false, &page);
-    if (!result)
-        qi_page_keep(page);
-    qi_lock_release(&shard->lock);
-    return result;
-}
-
-quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes)
-{
-    if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_reserve: memory is null");
-    const quire_device_info *info = &memory->device->info;
-    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size, reserved = 0;
-    if (bytes > heap)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b are to be reserved: the heap of memory kind %u has %b in all",
-                            bytes, memory->kind, heap);
-    uint64_t old = set_floor(memory, bytes, &reserved);
-    for (uint32_t turn = 0; reserved < bytes; turn++) {
-        quire_result result = make_page(&memory->shards[turn % memory->shard_count]);
-        set_floor(memory, result ? old : bytes, &reserved);
-        if (result) {
-            qi_pages_give_empties(memory);
-            return result;
-        }
-    }
-    return QUIRE_SUCCESS;
-}
-
-/* What is too much leaves, as far as it is empty. */
-quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
-{
-    if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_limit: memory is null");
-    qi_account_set_limit(&memory->account, bytes);
-    qi_checked_drain(memory);
-    qi_shards_acquire(memory);
-    uint64_t empty = empty_bytes(memory), used = qi_account_used(&memory->account);
-    uint64_t over = bytes && used > bytes ? used - bytes : 0;
-    qi_page *leaving = take_highest(memory, empty > over ? empty - over : 0, NULL);
-    qi_shards_release(memory);
-    qi_pages_destroy(memory, leaving);
     return QUIRE_SUCCESS;
 }

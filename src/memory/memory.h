@@ -31,6 +31,7 @@ struct quire_memory {
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_shortage on_shortage;
+    quire_hook hook; /* kinds 0: none */
     uint64_t largest_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it: 1 unless mapped and not coherent */
@@ -45,7 +46,8 @@ struct quire_memory {
     qi_pages pages;
     uint32_t shard_count;
     qi_shard *shards;
-    qi_names names; /* the limits of names */
+    qi_names names;         /* the limits of names */
+    qi_atomic_u64 refusals; /* so far: their numbers */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif

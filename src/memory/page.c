@@ -5,6 +5,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/event.h"
 #include "src/memory/memory.h"
 #include "src/space/fit.h"
 
@@ -130,6 +131,7 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
     for (const qi_page *page = list; page; page = page->next) {
         bytes += page->native.native.size;
         count++;
+        qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, page->number, page->native.native.size);
         qi_checked_page_leaving(page);
         qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &page->native);
     }

@@ -123,19 +123,20 @@ bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving);
 /*
  * Makes a page for `size` bytes at `alignment` and publishes it. The shard's lock is held on entry
  * and on return, whatever the result, and given up between: the caller places in the page before
- * anybody else can. Empty pages are given back first. A shared page that is refused for want of
- * memory, or over a budget, is asked for again at half the size, and at last at the size of the
- * request. Fails with TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
+ * anybody else can. The shard's empty pages are given back first; those of all shards where no
+ * page can be had otherwise. A shared page that is refused for want of memory, or over a budget, is
+ * asked for again at half the size, and at last at the size of the request. `tried` gets these as
+ * qi_tried. Fails with TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
  * OUT_OF_RANGE and what the backend answers. The page is told to the log by its maker, once the
  * lock is given up for good: a sink that allocates must not wait for a page of its own thread.
  */
 QUIRE_MUST_USE quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                         bool dedicated, qi_page **page);
+                                         bool dedicated, qi_page **page, unsigned *tried);
 
 /* The request was placed in the page made for it: growth goes on from its size. */
 void qi_page_keep(const qi_page *page);
 
-/* Without a lock: gives back the empty pages of every shard. False: there were none. */
+/* Without a lock: gives back the empty pages of every shard, inboxes seen to. False: none. */
 bool qi_pages_give_empties(quire_memory *memory);
 
 /* The bytes of a page in which the request surely fits. Fails as qi_page_make. */

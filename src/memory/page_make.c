@@ -6,6 +6,7 @@
 #include "src/base/result.h"
 #include "src/memory/memory.h"
 #include "src/memory/policy.h"
+#include "src/memory/refusal.h"
 #include "src/space/fit.h"
 
 /* ---- sizes -------------------------------------------------------------------------------- */
@@ -183,6 +184,7 @@ bool qi_pages_give_empties(quire_memory *memory)
     qi_page *leaving = NULL;
     for (uint32_t i = 0; i < memory->shard_count; i++) {
         qi_lock_acquire(&memory->shards[i].lock);
+        qi_shard_drain(&memory->shards[i]);
         leaving = qi_empties_give(&memory->shards[i], 0, leaving);
         qi_lock_release(&memory->shards[i].lock);
     }
@@ -193,16 +195,18 @@ static quire_result ask(quire_memory *memory, const quire_page_request *request,
                         qi_device_page *native)
 {
     quire_result result;
+    bool is_want;
     do {
         result = qi_device_page_create(memory->device, &memory->calls, &memory->account, request,
                                        native);
-    } while (qi_is_want_of_memory(result) && qi_pages_give_empties(memory));
+        is_want = qi_is_want_of_memory(result) || result == QUIRE_ERROR_TOO_MANY_PAGES;
+    } while (is_want && qi_pages_give_empties(memory));
     return result;
 }
 
 /* Without a lock: asks the backend, for less and less while the request still fits. */
 static quire_result create(quire_memory *memory, const qi_page *page, uint64_t needed,
-                           qi_device_page *native)
+                           qi_device_page *native, unsigned *tried)
 {
     quire_page_request request = {
         .kind = memory->kind,
@@ -218,6 +222,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
             return result;
         uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
         request.size = half > needed ? half : needed;
+        *tried |= QI_TRIED_SMALLER;
     }
 }
 
@@ -266,11 +271,11 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
 }
 
 /* Without a lock on entry, with the shard's on return: makes a numbered page and publishes it. */
-static quire_result make_numbered(qi_shard *shard, qi_page *page, uint64_t needed)
+static quire_result make_numbered(qi_shard *shard, qi_page *page, uint64_t needed, unsigned *tried)
 {
     quire_memory *memory = shard->memory;
     qi_device_page native = {0};
-    quire_result result = create(memory, page, needed, &native);
+    quire_result result = create(memory, page, needed, &native, tried);
     qi_lock_acquire(&shard->lock);
     if (result)
         return result;
@@ -283,27 +288,61 @@ static quire_result make_numbered(qi_shard *shard, qi_page *page, uint64_t neede
     return result;
 }
 
+/* With the shard's lock, given up meanwhile: its empty pages, and what no shard is to keep. */
+static void give_before_making(qi_shard *shard)
+{
+    quire_memory *memory = shard->memory;
+    bool others = memory->shard_count > 1 && memory->policy.retention_nanoseconds;
+    qi_page *leaving = qi_empties_give(shard, 0, NULL);
+    if (!leaving && !others)
+        return;
+    qi_lock_release(&shard->lock);
+    if (others)
+        leaving = qi_empties_apply_all(memory, leaving);
+    qi_pages_destroy(memory, leaving);
+    qi_lock_acquire(&shard->lock);
+}
+
+/* With the shard's lock: `begin` under the lock of the pages. */
+static quire_result number(qi_shard *shard, uint64_t size, uint64_t needed, bool dedicated,
+                           qi_page **page)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    quire_result result = begin(shard, size, needed, dedicated, page);
+    qi_lock_release(&pages->lock);
+    return result;
+}
+
+/* The same, given up where the memory has as many pages as it may, and empty ones in some shard. */
+static quire_result number_or_give(qi_shard *shard, uint64_t size, uint64_t needed, bool dedicated,
+                                   qi_page **page)
+{
+    quire_result result = number(shard, size, needed, dedicated, page);
+    if (result != QUIRE_ERROR_TOO_MANY_PAGES || shard->memory->shard_count == 1)
+        return result;
+    qi_lock_release(&shard->lock);
+    bool any = qi_pages_give_empties(shard->memory);
+    qi_lock_acquire(&shard->lock);
+    return any ? number(shard, size, needed, dedicated, page) : result;
+}
+
 quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
-                          qi_page **out)
+                          qi_page **out, unsigned *tried)
 {
     quire_memory *memory = shard->memory;
     uint64_t needed = 0;
+    qi_page *page = NULL;
     quire_result result = qi_page_needed_size(shard, size, alignment, dedicated, &needed);
     if (result)
         return result;
-    qi_page *leaving = qi_empties_give(shard, 0, NULL), *page = NULL;
-    if (leaving) {
-        qi_lock_release(&shard->lock);
-        qi_pages_destroy(memory, leaving);
-        qi_lock_acquire(&shard->lock);
-    }
-    qi_lock_acquire(&memory->pages.lock);
-    result = begin(shard, size, needed, dedicated, &page);
-    qi_lock_release(&memory->pages.lock);
+    *tried |= QI_TRIED_EMPTIES;
+    give_before_making(shard);
+    result = number_or_give(shard, size, needed, dedicated, &page);
     if (result)
         return result;
     qi_lock_release(&shard->lock);
-    result = make_numbered(shard, page, needed);
+    result = make_numbered(shard, page, needed, tried);
     qi_lock_acquire(&memory->pages.lock);
     end(&memory->pages, page, result);
     qi_lock_release(&memory->pages.lock);

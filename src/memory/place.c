@@ -1,5 +1,5 @@
 /*
- * place.c - placing ranges in the pages of a memory and giving them back (see place.h).
+ * place.c - placing ranges in the pages of a memory (see place.h); place_free.c gives them back.
  *
  * The order of an allocation: slot and range under one hold of the shard's lock - if no range fits,
  * an empty page of another shard - a page made without the lock, in which the request is placed
@@ -8,7 +8,6 @@
  */
 #include "src/memory/place.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "src/base/bits.h"
@@ -16,6 +15,7 @@
 #include "src/memory/access.h"
 #include "src/memory/policy.h"
 #include "src/memory/put.h"
+#include "src/memory/refusal.h"
 #include "src/space/fit.h"
 
 quire_result qi_wish_check_all(const quire_memory *memory, const qi_wish *wish)
@@ -49,9 +49,6 @@ typedef struct made {
     uint32_t number;
 } made;
 
-/* What was tried before a refusal, for its sentence. */
-enum { TRIED_EMPTY = 1, TRIED_SHARDS = 2, TRIED_PASS = 4, TRIED_CALLER = 8 };
-
 /* What the parts of placing hand to each other. */
 typedef struct placing {
     const qi_wish *wish;
@@ -60,6 +57,8 @@ typedef struct placing {
     qi_page *leaving;
     made made;
     unsigned tried;
+    qi_error *before; /* the thread's last error when it began, kept once something failed */
+    bool has_before;
     uint64_t turn; /* of the first refusal over budget: see qi_page_await_change */
 } placing;
 
@@ -96,12 +95,28 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     return QUIRE_SUCCESS;
 }
 
+/*
+ * With the lock, given up meanwhile: gives back what has left so far. Before a page is made, for
+ * pages that leave count until they are gone, and whoever waits for them would wait for itself.
+ */
+static void give_back(placing *p)
+{
+    qi_page *leaving = p->leaving;
+    if (!leaving)
+        return;
+    p->leaving = NULL;
+    qi_lock_release(&p->shard->lock);
+    qi_pages_destroy(p->shard->memory, leaving);
+    qi_lock_acquire(&p->shard->lock);
+}
+
 /* With the lock, given up meanwhile: makes a page for the request and places it there. */
 static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot)
 {
     qi_page *page = NULL;
-    p->tried |= TRIED_EMPTY;
-    quire_result result = qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page);
+    give_back(p);
+    quire_result result =
+        qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page, &p->tried);
     if (result)
         return result;
     p->made = (made){.size = page->native.native.size, .number = page->number};
@@ -159,7 +174,7 @@ static quire_result place_anywhere(placing *p, uint32_t *slot)
             go_to(p, &memory->shards[(first + i) % memory->shard_count]);
         result = place_shared(p, QI_EXHAUSTIVE, slot);
     }
-    p->tried |= TRIED_PASS | (memory->shard_count > 1 ? TRIED_SHARDS : 0);
+    p->tried |= QI_TRIED_PASS | (memory->shard_count > 1 ? QI_TRIED_SHARDS : 0);
     return result;
 }
 
@@ -214,7 +229,11 @@ static quire_result place_in_kept_page(const placing *p, uint32_t *slot)
     uint64_t needed = 0;
     if (qi_page_needed_size(p->shard, p->load.size, p->load.alignment, true, &needed))
         return QUIRE_ERROR_NO_SPACE; /* making one will say so */
-    qi_page *page = qi_empties_find_dedicated(p->shard, needed);
+    /* the policy may have made it larger than needed, or the backend had no memory for that */
+    qi_page *page =
+        qi_empties_find_dedicated(p->shard, qi_policy_round(&p->shard->memory->policy, needed));
+    if (!page)
+        page = qi_empties_find_dedicated(p->shard, needed);
     return page ? place_dedicated(p, page, slot) : QUIRE_ERROR_NO_SPACE;
 }
 
@@ -230,7 +249,15 @@ static quire_result find_dedicated(placing *p, uint32_t *slot)
     return result;
 }
 
-/* With the lock, given up meanwhile. What failed on the way to a success is not told. */
+/* Before the first failure: what the thread's last error stays when all ends well. */
+static void keep_error(placing *p)
+{
+    if (!p->has_before)
+        *p->before = qi_error_save();
+    p->has_before = true;
+}
+
+/* With the lock, given up meanwhile. */
 static quire_result find(placing *p, bool dedicated, uint32_t *slot)
 {
     quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(p, QI_TRY, slot);
@@ -238,11 +265,8 @@ static quire_result find(placing *p, bool dedicated, uint32_t *slot)
         result = place_shared(p, QI_TRY, slot);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
-    qi_error before = qi_error_save();
-    result = dedicated ? find_dedicated(p, slot) : find_with_page(p, slot);
-    if (!result)
-        qi_error_restore(&before);
-    return result;
+    keep_error(p);
+    return dedicated ? find_dedicated(p, slot) : find_with_page(p, slot);
 }
 
 /*
@@ -255,6 +279,8 @@ static quire_result find_by_name(placing *p, bool dedicated, uint32_t *slot)
     const char *name = p->wish->name;
     if (!name)
         return find(p, dedicated, slot);
+    if (QI_IS_CHECKED || memory->on_shortage.freed) /* a name's limit may give way meanwhile */
+        keep_error(p);
     quire_result result = qi_names_admit(&memory->names, name,
                                          qi_checked_size_without(memory, p->wish, p->load.size));
     if (!result)
@@ -283,12 +309,12 @@ static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, ui
         p->leaving = qi_empties_apply(p->shard, NULL);
     quire_result result = find_by_name(p, dedicated, slot);
     qi_lock_release(&p->shard->lock);
+    if (p->leaving) /* before the log: a sink that allocates must not wait for them */
+        qi_pages_destroy(memory, p->leaving);
     if (p->made.size)
         qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
                memory->name, p->made.number, qi_bytes(p->made.size).text,
                dedicated ? ", dedicated" : "");
-    if (p->leaving)
-        qi_pages_destroy(memory, p->leaving);
     return result;
 }
 
@@ -304,66 +330,34 @@ static quire_result attempt_with_freed(quire_memory *memory, placing *p, bool de
     return result;
 }
 
-/* Attempts, and asks the caller to free something while that promises to help. */
-static quire_result place(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
+/* Without a lock: whether the caller says that it has freed something; the error stays. */
+static bool caller_helps(quire_memory *memory, placing *p, quire_result reason, uint32_t times)
 {
     const quire_on_shortage *on_shortage = &memory->on_shortage;
-    for (uint32_t times = 1;; times++) {
-        quire_result result = attempt_with_freed(memory, p, dedicated, slot);
-        if (!is_want_of_pages(result) || !on_shortage->freed || times > QUIRE_MOST_SHORTAGES)
-            return result;
-        qi_error error = qi_error_save();
-        quire_shortage shortage = {
-            .size = p->load.size, .alignment = p->load.alignment, .reason = result, .times = times};
-        p->tried |= TRIED_CALLER;
-        if (!on_shortage->freed(on_shortage->user, memory, &shortage)) {
-            qi_error_restore(&error);
-            return result;
-        }
-    }
+    if (!on_shortage->freed || !is_want_of_pages(reason) || times > QUIRE_MOST_SHORTAGES)
+        return false;
+    const quire_shortage shortage = {
+        .size = p->load.size, .alignment = p->load.alignment, .reason = reason, .times = times};
+    qi_error error = qi_error_save();
+    p->tried |= QI_TRIED_CALLER;
+    bool helps = on_shortage->freed(on_shortage->user, memory, &shortage);
+    qi_error_restore(&error);
+    return helps;
 }
 
-static void count_failure(quire_memory *memory)
+/* Attempts, while the caller promises to help. What failed on the way to a success is not told. */
+static quire_result place(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
 {
-    qi_shard *shard = qi_shard_mine(memory);
-    qi_lock_acquire(&shard->lock);
-    shard->stats.failures++;
-    qi_lock_release(&shard->lock);
-}
-
-/* What was tried, in words. */
-static const char *tried_text(unsigned tried, char *text, size_t size)
-{
-    static const char *const words[] = {"empty pages given back", "other shards", "a full pass",
-                                        "the caller's callback"};
-    size_t length = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (tried & 1u << i && length < size) {
-            int more = snprintf(text + length, size - length, "%s%s",
-                                length ? ", " : "; tried: ", words[i]);
-            length += more > 0 ? (size_t)more : 0;
-        }
-    return text;
-}
-
-/* The refusal: what was asked, what is there, what was tried, and what the last attempt said. */
-static quire_result report(quire_memory *memory, const placing *p, quire_result result)
-{
-    char why[QI_ERROR_TEXT / 2], tried[160];
-    snprintf(why, sizeof why, "%s", quire_last_error());
-    int64_t native = quire_last_native_code();
-    count_failure(memory);
-    quire_memory_stats stats;
-    qi_ignore(quire_memory_get_stats(memory, &stats));
-    return quire_backend_fail(
-        result, native,
-        "memory '%s' (kind %u, %s): %s at alignment %llu asked; pages: %llu, largest free range %s "
-        "of %s free; %s%s",
-        memory->name, memory->kind, qi_flags(memory->flags).text, qi_bytes(p->wish->size).text,
-        (unsigned long long)p->load.alignment, (unsigned long long)stats.page_count,
-        qi_bytes(stats.largest_free).text, qi_bytes(stats.free_bytes).text, why,
-        tried_text(p->tried, tried, sizeof tried));
+    qi_error before;
+    quire_result result;
+    uint32_t times = 0;
+    p->before = &before;
+    do
+        result = attempt_with_freed(memory, p, dedicated, slot);
+    while (result && caller_helps(memory, p, result, ++times));
+    if (!result && p->has_before)
+        qi_error_restore(&before);
+    return result;
 }
 
 static quire_result prepare(const quire_memory *memory, const qi_wish *wish, placing *p)
@@ -458,14 +452,14 @@ static quire_result place_with_all_means(quire_memory *memory, const qi_wish *wi
         result = place(memory, &p, dedicated, slot);
     if (result) {
         qi_extra_release(memory, p.load.extra);
-        return report(memory, &p, result);
+        return qi_refuse(memory, wish->size, p.load.alignment, p.tried, result);
     }
     qi_checked_placed(memory, *slot, wish->zero);
     if (wish->zero)
         result = qi_access_fill_zero(memory, *slot);
     if (result) {
         qi_place_undo(memory, *slot);
-        count_failure(memory);
+        qi_refusal_count(memory);
     }
     return result;
 }
@@ -480,65 +474,4 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
     if (result == QUIRE_ERROR_NO_SPACE)
         result = QUIRE_SUCCESS;
     return place_with_all_means(memory, wish, result, slot);
-}
-
-/* ---- giving back -------------------------------------------------------------------------- */
-
-/* Nobody changes the extra part any more, but a walk may be reading the name. */
-static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
-{
-    qi_extra *extra = record->extra;
-    qi_lock_acquire(&shard->lock);
-    qi_ignore(
-        qi_names_replace(&shard->memory->names, extra->name, NULL, record)); /* takes nothing */
-    record->extra = NULL;
-    qi_lock_release(&shard->lock);
-    return extra;
-}
-
-/* So many frees wait in an inbox at most: then whoever brings one more takes the trouble. */
-enum { MOST_WAITING = 1024 };
-
-/* Object and name go first, which other threads may be looking at. */
-static void release_extra(quire_memory *memory, qi_shard *shard, qi_slot *record)
-{
-    qi_extra *extra = detach_extra(shard, record);
-    if (extra->native)
-        qi_device_object_destroy(memory->device, &memory->calls, extra->object, extra->native);
-    qi_extra_release(memory, extra);
-}
-
-/* Gives pages back that the policy does not keep. */
-static void apply_policy(qi_shard *shard)
-{
-    qi_page *leaving = qi_empties_apply(shard, NULL);
-    qi_lock_release(&shard->lock);
-    if (leaving)
-        qi_pages_destroy(shard->memory, leaving);
-}
-
-void qi_place_give_back(quire_memory *memory, uint32_t slot)
-{
-    qi_slot *record = qi_memory_slot(memory, slot);
-    qi_shard *shard = record->page->shard;
-    if (record->extra)
-        release_extra(memory, shard, record);
-    bool is_mine = shard == qi_shard_mine(memory);
-    if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MOST_WAITING)
-        return;
-    qi_lock_acquire(&shard->lock);
-    if (is_mine ? qi_put_back(shard, slot) : qi_shard_drain(shard))
-        apply_policy(shard);
-    else
-        qi_lock_release(&shard->lock);
-}
-
-void qi_place_undo(quire_memory *memory, uint32_t slot)
-{
-    qi_shard *shard = qi_shard_of_slot(memory, slot);
-    qi_place_give_back(memory, slot);
-    qi_lock_acquire(&shard->lock);
-    shard->stats.allocations--;
-    shard->stats.frees--;
-    qi_lock_release(&shard->lock);
 }

@@ -7,6 +7,7 @@
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/event.h"
 #include "src/memory/place.h"
 
 static const quire_usage BUFFER_USAGES = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
@@ -116,6 +117,7 @@ static quire_result finish(making *m, quire_result result, uint32_t slot,
                                      m->native);
         return result;
     }
+    qi_event_slot(m->memory, QUIRE_EVENT_ALLOCATED, slot);
     *allocation = qi_slot_hand_out(&m->memory->slots, slot, QI_PHASE_LIVE);
     return QUIRE_SUCCESS;
 }

@@ -14,6 +14,7 @@
 #include "src/memory/empties.h"
 #include "src/memory/inbox.h"
 #include "src/memory/page.h"
+#include "src/memory/refusal.h"
 #include "src/memory/slot.h"
 
 typedef struct qi_shard {
@@ -26,6 +27,7 @@ typedef struct qi_shard {
     qi_slot_queue queue;
     qi_empties empties;
     quire_memory_stats stats; /* what allocations count: live, requested, empty, failures */
+    qi_refusal refusal;       /* the last one */
 
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;

@@ -1,6 +1,6 @@
 /*
  * checked_shards.c - threads on a checked memory with several shards: each other's allocations are
- * freed, in batches too, while pages are kept, moved, trimmed and limited and everything is checked.
+ * freed, in batches too, while pages are kept, moved and trimmed and everything is checked.
  * Nothing is called damaged but what is, nobody is refused what was freed, nothing stays behind.
  * Meant for the thread sanitizer as well.
  *

@@ -140,6 +140,54 @@ static bool as_many_pages_as_may_be(bench *t)
     return bench_allocate(t, 4, &(quire_allocation_options){.size = 1 * KIB});
 }
 
+static uint64_t ticks(void *user)
+{
+    return ++*(uint64_t *)user;
+}
+
+static bool kept_pages(bench *t)
+{
+    static uint64_t time;
+    const quire_allocation_options own = {.size = 5000, .dedicated = true};
+    time = 0;
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.fit = fit,
+                                                   .shards = 2,
+                                                   .flags = QUIRE_HOST_VISIBLE,
+                                                   .clock = {ticks, &time},
+                                                   .pages = {.page_size = 64 * KIB,
+                                                             .retained_empty_bytes = 300 * KIB,
+                                                             .retention_nanoseconds = 4}}) &&
+           bench_allocate(t, 6, &(quire_allocation_options){.size = 40 * KIB}) &&
+           bench_allocate(t, 2, &own) && bench_free_every(t, 2) && bench_allocate(t, 2, &own) &&
+           bench_keep(t, 400 * KIB) && bench_keep(t, 1024 * KIB) && bench_free_every(t, 1) &&
+           bench_allocate(t, 1, &(quire_allocation_options){.size = 200 * KIB}) &&
+           bench_keep(t, 0) && bench_trim(t) && bench_look(t);
+}
+
+static uint32_t asked;
+
+/* Frees nothing, and says so the second time. */
+static bool promises_once(void *user, quire_memory *memory, const quire_shortage *shortage)
+{
+    (void)user;
+    CHECK_OK(quire_memory_check(memory));
+    CHECK_EQ(quire_last_result(), shortage->reason);
+    asked++;
+    return shortage->times == 1;
+}
+
+static bool asks_the_caller(bench *t)
+{
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.fit = fit,
+                                                   .on_shortage = {promises_once, NULL},
+                                                   .pages.page_size = 64 * KIB}) &&
+           bench_allocate(t, 3, &(quire_allocation_options){.size = 40 * KIB, .name = "a"}) &&
+           bench_allocate(t, 2, &(quire_allocation_options){.size = 100, .dedicated = true}) &&
+           bench_buffer(t, 2, &(quire_buffer_options){.size = 60 * KIB});
+}
+
 /* Asked before each page; what the pages may be is used up on the way. */
 static bool budgets(bench *t)
 {
@@ -203,6 +251,8 @@ static const struct {
     {"images", images},
     {"images and buffers without objects", without_objects},
     {"as many pages as the device may have", as_many_pages_as_may_be},
+    {"two shards, pages bounded and reserved", kept_pages},
+    {"a caller who is asked", asks_the_caller},
     {"budgets", budgets},
     {"a replay", replay},
 };
@@ -302,11 +352,15 @@ static void refused_calls_are_not_counted(void)
     bench_end(&b);
 }
 
+enum { MOST_OWN = 32, MOST_THREADS = 8 };
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 static quire_result (*real_create)(void *, const quire_page_request *, quire_native_page *);
 static _Atomic uint64_t drawn, refused, most_seen;
 static uint32_t memory_count; /* the threads share them out */
+static bool with_reserve;
+static _Atomic uint64_t exchanged[MOST_OWN]; /* ids, so that threads free what others allocated */
 
 static quire_result flaky_create(void *state, const quire_page_request *request,
                                  quire_native_page *page)
@@ -331,8 +385,6 @@ static quire_result watched_create(void *state, const quire_page_request *reques
     pthread_mutex_unlock(&b.fake.lock);
     return result;
 }
-
-enum { MOST_OWN = 32, MOST_THREADS = 8 };
 
 static bool may_answer(quire_result result)
 {
@@ -361,6 +413,10 @@ static void *allocate_and_free(void *user)
         atomic_fetch_add(&refused, result != QUIRE_SUCCESS);
         if (random_below(&r, 16) == 0)
             CHECK_OK(quire_memory_trim(memory, 0, NULL));
+        if (with_reserve)
+            at->id = atomic_exchange(&exchanged[random_below(&r, MOST_OWN)], at->id);
+        if (with_reserve && random_below(&r, 32) == 0)
+            CHECK(may_answer(quire_memory_reserve(memory, random_below(&r, 512 * KIB))));
     }
     for (uint32_t i = 0; i < MOST_OWN; i++)
         if (own[i].id)
@@ -389,6 +445,43 @@ static void pages_fail_at_random(void)
         fit = fits[i];
         CHECK(bench_open(&b) && memory_of_kind(&b, 1));
         run_threads(4, 1);
+        (void)bench_fingerprint(&b);
+        CHECK(refused > 0);
+        bench_end(&b);
+    }
+}
+
+static bool says_yes_twice(void *user, quire_memory *memory, const quire_shortage *shortage)
+{
+    (void)user;
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    return shortage->times <= 2;
+}
+
+/* Pages go and move between shards while others are made, reserved and refused. */
+static void kept_pages_fail_at_random(void)
+{
+    static const uint64_t bytes[] = {0, 1, 300 * KIB};
+    for (int i = 0; i < 3; i++) {
+        refused = 0;
+        b.fail_at = 0;
+        bench_begin(&b, true);
+        real_create = b.fake.table.page_create;
+        b.fake.table.page_create = flaky_create;
+        CHECK(bench_open(&b) && bench_memory(&b, &(quire_memory_options){
+                                                     .shards = (uint32_t)i + 1,
+                                                     .on_shortage = {says_yes_twice, NULL},
+                                                     .pages = {.page_size = 64 * KIB,
+                                                               .most_pages = 6,
+                                                               .retained_empty_bytes = bytes[i],
+                                                               .retention_nanoseconds = 100000}}));
+        with_reserve = true;
+        run_threads(4, 1);
+        with_reserve = false;
+        for (int j = 0; j < MOST_OWN; j++) {
+            quire_allocation left = {atomic_exchange(&exchanged[j], 0)};
+            CHECK(!left.id || !quire_free(b.memory, left));
+        }
         (void)bench_fingerprint(&b);
         CHECK(refused > 0);
         bench_end(&b);
@@ -424,8 +517,10 @@ int main(int argc, char **argv)
         plain_case(scenarios[current].name, run_current);
     printf("# %" PRIu64 " failures injected; %" PRIu64 " of them the call could do without\n",
            injected, b.recovered);
+    CHECK(asked > 0);
     plain_case("smaller pages when memory is short", smaller_pages);
     plain_case("threads whose pages fail at random", pages_fail_at_random);
+    plain_case("threads, shards, and kept pages that fail at random", kept_pages_fail_at_random);
     plain_case("a limit of pages is never overshot", page_limit_is_never_overshot);
     plain_case("refused calls are not counted", refused_calls_are_not_counted);
     plain_case("log sinks do not change results", sinks_do_not_change_results);

@@ -214,6 +214,83 @@ static bool images(bench *t)
            bench_image(t, 2, &flat);
 }
 
+/* ---- pages that are kept -------------------------------------------------------------------- */
+
+static uint64_t ticks(void *user)
+{
+    return ++*(uint64_t *)user;
+}
+
+static bool bounded_pages(bench *t, uint32_t shards, uint64_t bytes, uint64_t age)
+{
+    static uint64_t time;
+    time = 0;
+    return bench_memory(t, &(quire_memory_options){.fit = fit,
+                                                   .shards = shards,
+                                                   .clock = {ticks, &time},
+                                                   .pages = {.page_size = 64 * KIB,
+                                                             .retained_empty_bytes = bytes,
+                                                             .retention_nanoseconds = age}});
+}
+
+static bool bounds(bench *t)
+{
+    t->does_without = true; /* pages go by a free, and with them tables */
+    const quire_allocation_options own = {.size = 5000, .dedicated = true};
+    return bench_open(t) && bounded_pages(t, 1, 100 * KIB, 4) &&
+           bench_allocate(t, 8, &(quire_allocation_options){.size = 30 * KIB}) &&
+           bench_allocate(t, 3, &own) && bench_free_every(t, 2) && bench_allocate(t, 2, &own) &&
+           bench_allocate(t, 4, &(quire_allocation_options){.size = 50 * KIB}) &&
+           bench_free_every(t, 1) && bench_trim(t) && bench_allocate(t, 1, &own);
+}
+
+static bool shards(bench *t)
+{
+    t->does_without = true; /* a page that cannot be taken over is made anew */
+    return bench_open(t) && bounded_pages(t, 2, 0, 0) &&
+           bench_allocate(t, 40, &(quire_allocation_options){.size = 3000, .name = "sharded"}) &&
+           bench_look(t) && bench_free_every(t, 3) && bench_keep(t, 400 * KIB) &&
+           bench_allocate(t, 6, &(quire_allocation_options){.size = 60 * KIB}) &&
+           bench_free_every(t, 1) && bench_trim(t);
+}
+
+static bool reserved_pages(bench *t)
+{
+    t->does_without = true;
+    return bench_open(t) && bounded_pages(t, 1, 1, 0) && bench_keep(t, 300 * KIB) &&
+           bench_allocate(t, 4, &(quire_allocation_options){.size = 40 * KIB}) &&
+           bench_keep(t, 40 * 64 * KIB) && bench_free_every(t, 1) && bench_keep(t, 100 * KIB) &&
+           bench_allocate(t, 1, &(quire_allocation_options){.size = 200 * KIB}) &&
+           bench_keep(t, 0) && bench_look(t);
+}
+
+/* ---- the caller's word ---------------------------------------------------------------------- */
+
+/* Lets the newest go; once the plan has struck there may be nothing. */
+static bool free_newest(void *user, quire_memory *memory, const quire_shortage *shortage)
+{
+    bench *t = user;
+    (void)shortage;
+    for (uint32_t i = t->held_count; i-- > 0;)
+        if (t->held[i].allocation.id) {
+            CHECK_OK(quire_free(memory, t->held[i].allocation));
+            t->held[i].allocation.id = 0;
+            return true;
+        }
+    return false;
+}
+
+static bool caller_frees(bench *t)
+{
+    return bench_open(t) &&
+           bench_memory(
+               t, &(quire_memory_options){.fit = fit,
+                                          .on_shortage = {free_newest, t},
+                                          .pages = {.page_size = 64 * KIB, .most_pages = 2}}) &&
+           bench_allocate(t, 4, &(quire_allocation_options){.size = 30 * KIB, .name = "held"}) &&
+           bench_look(t);
+}
+
 /* ---- traces --------------------------------------------------------------------------------- */
 
 /* Long enough for the events, the ranges and the map of ids to grow. */
@@ -462,6 +539,10 @@ static const struct {
     {"mapping, writing and reading", host_access, true},
     {"buffers", buffers, true},
     {"images", images, true},
+    {"pages bounded in bytes and time", bounds, true},
+    {"two shards", shards, true},
+    {"reserved pages", reserved_pages, true},
+    {"a memory whose caller frees", caller_frees, true},
     {"a replay", replay, true},
     {"a space of one region", space_of_one_region, false},
     {"a full space", space_that_is_full, false},

@@ -4,7 +4,8 @@
  *
  * The oracle keeps one owner per byte of every page. Every allocation in memory that can be read or
  * written holds a pattern of its own, which is looked at again before it is freed: a byte that two
- * allocations share, or that a page loses, does not go unseen.
+ * allocations share, or that a page loses, does not go unseen. Of empty pages it knows since when
+ * they are, so that none is kept that the policy does not keep, and none goes that is promised.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,11 @@ typedef struct world {
     int count;
     uint32_t next_key;
     uint64_t live_bytes, requested;
+
+    quire_page_policy policy;
+    uint64_t time;                    /* what the memory's clock tells */
+    uint64_t promised;                /* by quire_memory_reserve, until a trim */
+    uint64_t empty_since[MOST_PAGES]; /* at the latest */
 } world;
 
 static test_random rng;
@@ -75,6 +81,7 @@ static void own(world *w, const model_allocation *a, bool take)
         page->owner[i] = is;
     }
     page->live += take ? 1 : UINT32_MAX;
+    w->empty_since[a->info.page] = w->time;
     if (!page->live) { /* from here on the page may be given back and its number used again */
         free(page->owner);
         *page = (model_page){0};
@@ -111,6 +118,64 @@ static void check_zero(world *w, quire_allocation handle, uint64_t size)
     CHECK_OK(quire_read(w->memory, handle, 0, found, size));
     for (uint64_t i = 0; i < size; i++)
         CHECK_EQ(found[i], 0);
+}
+
+/* ---- empty pages -------------------------------------------------------------------------- */
+
+static uint64_t read_time(void *user)
+{
+    return ((world *)user)->time;
+}
+
+/* Whether the promise of a reserve is what keeps a page. */
+static bool is_promised(const world *w, const quire_memory_stats *stats, uint64_t size)
+{
+    return stats->reserved_bytes - size < w->promised;
+}
+
+/* After a free that emptied a page: what the policy keeps no longer is there for a promise only. */
+static void check_kept(world *w)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK(stats.reserved_bytes >= w->promised);
+    uint64_t bytes = w->policy.retained_empty_bytes, age = w->policy.retention_nanoseconds;
+    bool is_above = bytes && stats.empty_bytes > bytes;
+    if (w->info.shards > 1) /* the other shards' pages wait until somebody works there */
+        return;
+    for (uint32_t i = 0; i < MOST_PAGES && (is_above || age); i++) {
+        quire_page_info info;
+        if (quire_page_get_info(w->memory, i, &info))
+            continue;
+        bool is_old = age && w->time - w->empty_since[i] >= age;
+        if (!info.allocation_count && (is_above || is_old))
+            CHECK(is_promised(w, &stats, info.size));
+    }
+}
+
+static void promise(world *w)
+{
+    uint64_t bytes = random_below(&rng, 3) ? random_below(&rng, 1 << 20) : 0;
+    CHECK_OK(quire_memory_reserve(w->memory, bytes));
+    w->promised = bytes;
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK(stats.reserved_bytes >= bytes);
+    for (uint32_t i = 0; i < MOST_PAGES; i++) /* some are new, and empty since now */
+        w->empty_since[i] = w->time;
+}
+
+static void trim(world *w)
+{
+    quire_memory_stats before, after;
+    uint64_t target = random_below(&rng, 1 << 20), released = 0;
+    CHECK_OK(quire_memory_get_stats(w->memory, &before));
+    CHECK_OK(quire_memory_trim(w->memory, target, &released));
+    CHECK_OK(quire_memory_get_stats(w->memory, &after));
+    CHECK_EQ(before.reserved_bytes - after.reserved_bytes, released);
+    CHECK(after.empty_bytes <= target);
+    w->promised = 0;
+    check_kept(w);
 }
 
 /* ---- operations --------------------------------------------------------------------------- */
@@ -202,6 +267,8 @@ static void remove_at(world *w, int index)
         CHECK_OK(quire_abort(w->memory, a->handle));
     }
     CHECK_FAILS(quire_free(w->memory, a->handle), QUIRE_ERROR_STALE_HANDLE);
+    if (!w->pages[a->info.page].live)
+        check_kept(w);
     *a = w->live[--w->count];
 }
 
@@ -265,6 +332,7 @@ static void compare(world *w)
     CHECK_EQ(stats.allocation_count, (uint64_t)w->count);
     CHECK_EQ(stats.pages_created - stats.pages_destroyed, stats.page_count);
     CHECK_EQ(stats.failures, 0);
+    CHECK(stats.reserved_bytes >= w->promised);
     if (w->is_fake) {
         CHECK_EQ(w->fake.page_bytes, stats.reserved_bytes);
         CHECK_EQ(w->fake.pages, stats.page_count);
@@ -289,6 +357,10 @@ static quire_page_policy random_policy(void)
         policy.classes[0] = (quire_page_class){.largest_request = 5000, .page_size = 8192};
         policy.classes[1] = (quire_page_class){.largest_request = 9000, .page_size = 65536};
     }
+    if (random_below(&rng, 2))
+        policy.retained_empty_bytes = random_below(&rng, 3) ? random_size(&rng, 1 << 20) : 1;
+    if (random_below(&rng, 2))
+        policy.retention_nanoseconds = 1 + random_below(&rng, 2000);
     return policy;
 }
 
@@ -313,10 +385,13 @@ static void begin_world(world *w, bool is_fake)
         quire_host_options host = {.device = {.host_memory = &w->host_memory.callbacks}};
         CHECK_OK(quire_host_open(&host, &w->device));
     }
+    w->policy = random_policy();
     quire_memory_options options = {
+        .shards = 1 + (uint32_t)random_below(&rng, 2),
+        .clock = {read_time, w},
         .fit = (quire_fit)random_below(&rng, 3), /* segregated, first, buddy */
         .kind_mask = UINT32_C(1) << random_below(&rng, 4),
-        .pages = random_policy(),
+        .pages = w->policy,
     };
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));
@@ -338,8 +413,11 @@ static void step(world *w, uint64_t number)
 {
     bool filling = number / 300 % 2 == 0;
     uint64_t what = random_below(&rng, 1000);
+    w->time += random_below(&rng, 20);
     if (what < 3)
-        CHECK_OK(quire_memory_trim(w->memory, random_below(&rng, 1 << 20), NULL));
+        trim(w);
+    else if (what < 6)
+        promise(w);
     else if (what < 200 && w->count)
         touch(w, &w->live[random_below(&rng, (uint64_t)w->count)]);
     else if ((what < (filling ? 700u : 500u) || !w->count) && w->count < MOST_LIVE)

@@ -251,6 +251,9 @@ static void dumps(void)
     REFUSED(&b, INVALID, quire_memory_write_json(visible, NULL, NULL));
     REFUSED(&b, INVALID, quire_memory_write_svg(NULL, refuse_text, NULL));
     REFUSED(&b, INVALID, quire_memory_write_svg(visible, NULL, NULL));
+    REFUSED(&b, INVALID, quire_memory_write_report(NULL, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_memory_write_report(visible, NULL, NULL));
+    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_report(visible, refuse_text, NULL));
     REFUSED(&b, INVALID, quire_space_write_json(NULL, refuse_text, NULL));
     REFUSED(&b, INVALID, quire_space_write_json(space, NULL, NULL));
     REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_json(visible, refuse_text, NULL));

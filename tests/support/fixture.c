@@ -3,6 +3,8 @@
  */
 #include "tests/support/fixture.h"
 
+#include "src/base/thread.h"
+
 void fixture_prepare(fixture *f)
 {
     *f = (fixture){.device = NULL};
@@ -45,4 +47,48 @@ quire_allocation_info fixture_info(fixture *f, quire_allocation allocation)
     quire_allocation_info info;
     CHECK_OK(quire_allocation_get_info(f->memory, allocation, &info));
     return info;
+}
+
+quire_memory_stats fixture_stats(fixture *f)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(f->memory, &stats));
+    return stats;
+}
+
+/* ---- another thread ----------------------------------------------------------------------- */
+
+typedef struct errand {
+    fixture *f;
+    const quire_allocation_options *options; /* NULL: free */
+    quire_allocation allocation;
+} errand;
+
+static void *run_errand(void *user)
+{
+    errand *e = user;
+    if (e->options)
+        e->allocation = fixture_allocate(e->f, e->options);
+    else
+        CHECK_OK(quire_free(e->f->memory, e->allocation));
+    return NULL;
+}
+
+static quire_allocation send(errand e)
+{
+    pthread_t thread;
+    CHECK_EQ(qi_thread_number(), 0); /* so that the other one is 1 */
+    CHECK_EQ(pthread_create(&thread, NULL, run_errand, &e), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    return e.allocation;
+}
+
+quire_allocation fixture_allocate_elsewhere(fixture *f, const quire_allocation_options *options)
+{
+    return send((errand){.f = f, .options = options});
+}
+
+void fixture_free_elsewhere(fixture *f, quire_allocation allocation)
+{
+    send((errand){.f = f, .allocation = allocation});
 }

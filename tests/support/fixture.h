@@ -26,6 +26,15 @@ void fixture_end(fixture *f);
 quire_allocation fixture_allocate(fixture *f, const quire_allocation_options *options);
 quire_allocation_info fixture_info(fixture *f, quire_allocation allocation);
 
+/* The same by another thread, which works in another shard of the memory than the caller's. */
+quire_allocation fixture_allocate_elsewhere(fixture *f, const quire_allocation_options *options);
+void fixture_free_elsewhere(fixture *f, quire_allocation allocation);
+
+quire_memory_stats fixture_stats(fixture *f);
+
 #define ALLOCATE(f, ...) fixture_allocate((f), &(quire_allocation_options){__VA_ARGS__})
+
+#define ALLOCATE_ELSEWHERE(f, ...)                                                                 \
+    fixture_allocate_elsewhere((f), &(quire_allocation_options){__VA_ARGS__})
 
 #endif

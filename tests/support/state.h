@@ -66,6 +66,7 @@ typedef struct bench {
     uint64_t fail_at;
     bool from_then;
     quire_result code;
+    bool does_without;     /* every call of the scenario may: several shards can help each other */
     quire_result accepted; /* a refusal that belongs to the scenario, for the next TRY */
 
     /* what happened */
@@ -141,6 +142,7 @@ bool bench_read(bench *t, uint32_t index);  /* and invalidates */
 bool bench_name(bench *t, uint32_t index, const char *name);
 bool bench_look(bench *t); /* walk, JSON, SVG, figures, owner: everything of quire/insight.h */
 bool bench_trim(bench *t);
+bool bench_keep(bench *t, uint64_t bytes); /* quire_memory_reserve */
 
 /* ---- refused calls -------------------------------------------------------------------------- */
 

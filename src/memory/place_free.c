@@ -1,0 +1,66 @@
+/*
+ * place_free.c - giving back what place.c has placed (see place.h): in the shard that it lies in,
+ * or through that shard's inbox.
+ */
+#include "src/base/result.h"
+#include "src/memory/place.h"
+#include "src/memory/put.h"
+
+/* Nobody changes the extra part any more, but a walk may be reading the name. */
+static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
+{
+    qi_extra *extra = record->extra;
+    qi_lock_acquire(&shard->lock);
+    qi_ignore(
+        qi_names_replace(&shard->memory->names, extra->name, NULL, record)); /* takes nothing */
+    record->extra = NULL;
+    qi_lock_release(&shard->lock);
+    return extra;
+}
+
+/* So many frees wait in an inbox at most: then whoever brings one more takes the trouble. */
+enum { MOST_WAITING = 1024 };
+
+/* Object and name go first, which other threads may be looking at. */
+static void release_extra(quire_memory *memory, qi_shard *shard, qi_slot *record)
+{
+    qi_extra *extra = detach_extra(shard, record);
+    if (extra->native)
+        qi_device_object_destroy(memory->device, &memory->calls, extra->object, extra->native);
+    qi_extra_release(memory, extra);
+}
+
+/* Gives pages back that the policy does not keep. */
+static void apply_policy(qi_shard *shard)
+{
+    qi_page *leaving = qi_empties_apply(shard, NULL);
+    qi_lock_release(&shard->lock);
+    if (leaving)
+        qi_pages_destroy(shard->memory, leaving);
+}
+
+void qi_place_give_back(quire_memory *memory, uint32_t slot)
+{
+    qi_slot *record = qi_memory_slot(memory, slot);
+    qi_shard *shard = record->page->shard;
+    if (record->extra)
+        release_extra(memory, shard, record);
+    bool is_mine = shard == qi_shard_mine(memory);
+    if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MOST_WAITING)
+        return;
+    qi_lock_acquire(&shard->lock);
+    if (is_mine ? qi_put_back(shard, slot) : qi_shard_drain(shard))
+        apply_policy(shard);
+    else
+        qi_lock_release(&shard->lock);
+}
+
+void qi_place_undo(quire_memory *memory, uint32_t slot)
+{
+    qi_shard *shard = qi_shard_of_slot(memory, slot);
+    qi_place_give_back(memory, slot);
+    qi_lock_acquire(&shard->lock);
+    shard->stats.allocations--;
+    shard->stats.frees--;
+    qi_lock_release(&shard->lock);
+}

@@ -1,0 +1,41 @@
+/*
+ * refusal.h - the refusal of an allocation: its sentence, and what is remembered of the last one.
+ */
+#ifndef QUIRE_SRC_MEMORY_REFUSAL_H
+#define QUIRE_SRC_MEMORY_REFUSAL_H
+
+#include "quire/memory.h"
+#include "src/base/result.h"
+
+/* What was tried before it, for its sentence. */
+typedef enum qi_tried {
+    QI_TRIED_EMPTIES = 1,
+    QI_TRIED_SMALLER = 2,
+    QI_TRIED_SHARDS = 4,
+    QI_TRIED_PASS = 8,
+    QI_TRIED_CALLER = 16
+} qi_tried;
+
+/* The last one of a shard, under its lock. */
+typedef struct qi_refusal {
+    uint64_t number; /* among those of the memory, from 1; 0: there was none */
+    quire_result code;
+    uint64_t size; /* asked for */
+    uint64_t alignment;
+    char text[QI_ERROR_TEXT];
+} qi_refusal;
+
+/*
+ * Without a lock: counts the refusal, which is the thread's last error, remembers it, and makes the
+ * error say what was asked, what is there and what was tried.
+ */
+quire_result qi_refuse(quire_memory *memory, uint64_t size, uint64_t alignment, unsigned tried,
+                       quire_result result);
+
+/* Without a lock: counts one whose sentence is said already. */
+void qi_refusal_count(quire_memory *memory);
+
+/* The last one of all shards; number 0: there was none. */
+void qi_refusal_last(quire_memory *memory, qi_refusal *last);
+
+#endif

@@ -1,0 +1,320 @@
+/*
+ * report.c - the text about a memory: its head, the last refusal, the pages with the largest free
+ * ranges and the bytes by name; in any state, with any name, to any sink.
+ */
+#include <stdio.h>
+
+#include "tests/support/fixture.h"
+
+enum { PAGE = 4096, MOST_TEXT = 1 << 16 };
+
+typedef struct gathering {
+    char text[MOST_TEXT];
+    size_t length;
+    uint64_t pieces, refuse; /* counted from 1; 0: none */
+} gathering;
+
+static gathering gathered;
+
+static bool gather(void *user, const char *text, size_t size)
+{
+    gathering *g = user;
+    CHECK(!g->refuse || g->pieces < g->refuse); /* never asked again after a refusal */
+    if (++g->pieces == g->refuse)
+        return false;
+    CHECK(size > 0 && g->length + size < sizeof g->text);
+    memcpy(g->text + g->length, text, size);
+    g->length += size;
+    g->text[g->length] = '\0';
+    return true;
+}
+
+static const char *report(fixture *f)
+{
+    gathered.length = gathered.pieces = gathered.refuse = 0;
+    CHECK_OK(quire_memory_write_report(f->memory, gather, &gathered));
+    CHECK_EQ(gathered.text[gathered.length - 1], '\n');
+    return gathered.text;
+}
+
+static void make(fixture *f, quire_page_policy pages)
+{
+    fixture_make(f, &(quire_memory_options){.name = "weights", .pages = pages});
+}
+
+/* The number of times a text is there. */
+static int count(const char *text, const char *part)
+{
+    int found = 0;
+    for (; (text = strstr(text, part)) != NULL; text++)
+        found++;
+    return found;
+}
+
+/* ---- the head and the refusal --------------------------------------------------------------- */
+
+UNIT(report, a_new_memory)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_STR(report(&f), "memory 'weights': kind 0 (DEVICE_LOCAL) of device 'fake device'\n"
+                          "  live:  0 B in 0 allocations, 0 B of it asked for\n"
+                          "  pages: 0 of 0 B, 0 B free in them, 0 B of it in empty ones\n"
+                          "  heap:  number 0, 1 GiB, 0 B of it in pages of quire\n"
+                          "         0 B in use, 1 GiB left of a budget of 1 GiB\n"
+                          "\n"
+                          "no allocation was refused\n"
+                          "\n"
+                          "pages by their largest free range: 0 of 0\n"
+                          "\n"
+                          "live bytes by name: 0 of 0\n");
+    fixture_end(&f);
+}
+
+UNIT(report, figures_pages_and_names)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    quire_allocation full = ALLOCATE(&f, .size = PAGE);
+    ALLOCATE(&f, .size = 1024, .name = "encoder/layer.0");
+    ALLOCATE(&f, .size = 1024, .name = "encoder/layer.1");
+    ALLOCATE(&f, .size = 512, .name = "decoder");
+    ALLOCATE(&f, .size = 5000, .dedicated = true);
+    CHECK_OK(quire_free(f.memory, full));
+    const char *text = report(&f);
+    CHECK_HAS(text, "  live:  7.38 KiB in 4 allocations, 7.38 KiB of it asked for\n"
+                    "  pages: 3 of 13 KiB, 5.62 KiB free in them, 4 KiB of it in empty ones\n"
+                    "  heap:  number 0, 1 GiB, 13 KiB of it in pages of quire\n");
+    CHECK_HAS(text, "pages by their largest free range: 3 of 3\n"
+                    "    page         size         live  largest free\n"
+                    "       0        4 KiB          0 B         4 KiB\n"
+                    "       1        4 KiB     2.50 KiB      1.50 KiB\n"
+                    "       2        5 KiB     4.88 KiB           0 B  dedicated\n");
+    CHECK_HAS(text, "live bytes by name: 3 of 3\n"
+                    "        live  allocations  name\n"
+                    "    4.88 KiB            1  (unnamed)\n"
+                    "       2 KiB            2  encoder\n"
+                    "       512 B            1  decoder\n");
+    fixture_end(&f);
+}
+
+UNIT(report, the_heap_is_shared_by_the_memories_of_the_device)
+{
+    fixture f;
+    quire_memory *other = NULL;
+    quire_allocation allocation;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.pages.page_size = 3 * PAGE},
+                                 &other));
+    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &allocation));
+    CHECK_HAS(report(&f), "heap:  number 0, 1 GiB, 12 KiB of it in pages of quire\n");
+    quire_memory_destroy_all(&other);
+    fixture_end(&f);
+}
+
+UNIT(report, budgets_and_limits)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fake_offer_budget(&f.fake);
+    fake_set_budget(&f.fake, 0, 300 * 1024, 40 * 1024);
+    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    CHECK_OK(quire_device_set_heap_limit(f.device, 0, 200 * 1024));
+    CHECK_OK(quire_memory_set_limit(f.memory, 100 * 1024));
+    ALLOCATE(&f, .size = 1);
+    const char *text = report(&f);
+    CHECK_HAS(text, "  heap:  number 0, 1 GiB, 4 KiB of it in pages of quire\n"
+                    "         44 KiB in use, 196 KiB left of a budget of 300 KiB\n"
+                    "  limit: 200 KiB for the pages of the heap\n"
+                    "  limit: 100 KiB for the pages of the memory\n");
+    fake_fail(&f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
+    text = report(&f); /* without what the backend does not say */
+    CHECK_HAS(text, "4 KiB of it in pages of quire\n  limit: 100 KiB");
+    CHECK_EQ(quire_last_result(), QUIRE_SUCCESS);
+    fixture_end(&f);
+}
+
+UNIT(report, the_last_refusal_with_what_was_asked_and_tried)
+{
+    fixture f;
+    quire_allocation none;
+    make(&f, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    ALLOCATE(&f, .size = 1000);
+    const quire_allocation_options large = {.size = 4000, .alignment = 256};
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 3999}, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence,
+             "last refusal of 2: QUIRE_ERROR_TOO_MANY_PAGES, 4000 bytes at alignment 256 asked\n"
+             "  %s\n",
+             quire_last_error());
+    CHECK_HAS(sentence, "tried: empty pages given back, a full pass");
+    CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT); /* another error since */
+    CHECK_HAS(report(&f), sentence);
+    fixture_end(&f);
+}
+
+UNIT(report, the_last_refusal_of_all_shards)
+{
+    fixture f;
+    quire_allocation none;
+    fixture_make(
+        &f, &(quire_memory_options){.shards = 2, .pages = {.page_size = PAGE, .most_pages = 1}});
+    ALLOCATE_ELSEWHERE(&f, .size = 1);
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE}, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(report(&f), "last refusal of 1: QUIRE_ERROR_TOO_MANY_PAGES, 4096 bytes");
+    fixture_end(&f);
+}
+
+UNIT(report, what_is_no_refusal_is_not_told)
+{
+    fixture f;
+    quire_allocation none;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 0}, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(report(&f), "no allocation was refused");
+    fixture_end(&f);
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+UNIT(report, ten_pages_at_most_the_largest_free_ranges_first)
+{
+    fixture f;
+    char line[80];
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    for (uint64_t i = 0; i < 15;
+         i++) /* each its own page: what is left is too small for the next */
+        ALLOCATE(&f, .size = PAGE - 256 * (i % 5), .alignment = PAGE);
+    const char *text = report(&f), *at = text;
+    CHECK_HAS(text, "pages by their largest free range: 10 of 15\n");
+    static const uint32_t order[] = {4, 9, 14, 3, 8, 13, 2, 7, 12, 1};
+    for (int i = 0; i < 10; i++) {
+        snprintf(line, sizeof line, "\n%8u        4 KiB", (unsigned)order[i]);
+        const char *found = strstr(text, line);
+        CHECK(found && found >= at);
+        at = found;
+    }
+    CHECK_EQ(count(text, "        4 KiB  "), 10);
+    fixture_end(&f);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+UNIT(report, names_end_at_the_first_separator)
+{
+    static const char *const names[] = {"a/b", "a.c", "a:d", "a", "/a/b", "/a", "::", "b/"};
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ALLOCATE(&f, .size = 16, .name = names[i]);
+    CHECK_HAS(report(&f), "live bytes by name: 4 of 4\n"
+                          "        live  allocations  name\n"
+                          "       1 KiB            4  a\n"
+                          "       512 B            2  /a\n"
+                          "       256 B            1  ::\n"
+                          "       256 B            1  b\n");
+    fixture_end(&f);
+}
+
+UNIT(report, twenty_names_and_the_rest_in_one)
+{
+    fixture f;
+    char name[16];
+    make(&f, (quire_page_policy){.page_size = 1 << 24});
+    for (unsigned i = 1; i <= 300; i++) {
+        snprintf(name, sizeof name, "n%u.x", i);
+        ALLOCATE(&f, .size = i * 256, .name = name);
+    }
+    const char *text = report(&f);
+    CHECK_HAS(text, "live bytes by name: 20 of 300\n");
+    CHECK_HAS(text, "      75 KiB            1  n300\n   74.75 KiB            1  n299\n");
+    CHECK_HAS(text, "            1  n281\n");
+    CHECK(!strstr(text, "  n280\n"));
+    CHECK_HAS(text, "    9.60 MiB          280  (others)\n");
+    fixture_end(&f);
+}
+
+UNIT(report, names_hold_no_line_apart)
+{
+    fixture f;
+    char longest[QUIRE_LONGEST_NAME + 1];
+    memset(longest, 'x', sizeof longest);
+    longest[QUIRE_LONGEST_NAME] = '\0';
+    fixture_make(&f, &(quire_memory_options){.name = "two\nlines", .pages.page_size = PAGE});
+    ALLOCATE(&f, .size = 16, .name = "a\nb\x1b[31m");
+    ALLOCATE(&f, .size = 16, .name = longest);
+    const char *text = report(&f);
+    CHECK_HAS(text, "memory 'two?lines'");
+    CHECK_HAS(text, "  a?b?[31m\n");
+    CHECK_HAS(text, longest);
+    fixture_end(&f);
+}
+
+/* ---- sinks and failures --------------------------------------------------------------------- */
+
+static bool use_memory(void *user, const char *text, size_t size)
+{
+    fixture *f = user;
+    (void)text, (void)size;
+    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 16)));
+    CHECK_OK(quire_memory_check(f->memory));
+    return true;
+}
+
+UNIT(report, the_sink_is_called_without_a_lock)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    ALLOCATE(&f, .size = 16);
+    CHECK_OK(quire_memory_write_report(f.memory, use_memory, &f));
+    fixture_end(&f);
+}
+
+UNIT(report, a_sink_may_refuse_at_any_piece)
+{
+    fixture f;
+    char name[32];
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "quite a long name of number %d", i);
+        ALLOCATE(&f, .size = 16, .name = name);
+    }
+    report(&f);
+    uint64_t pieces = gathered.pieces;
+    CHECK(pieces > 1);
+    for (uint64_t i = 1; i <= pieces; i++) {
+        gathered = (gathering){.refuse = i};
+        CHECK_FAILS(quire_memory_write_report(f.memory, gather, &gathered), QUIRE_ERROR_BAD_FILE);
+        CHECK_EQ(gathered.pieces, i);
+    }
+    fixture_end(&f);
+}
+
+UNIT(report, without_host_memory_nothing_is_written)
+{
+    fixture f;
+    char name[16];
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    for (int i = 0; i < 60; i++) { /* the table of names grows once */
+        snprintf(name, sizeof name, "n%d", i);
+        ALLOCATE(&f, .size = 16, .name = name);
+    }
+    quire_result result = QUIRE_ERROR_OUT_OF_HOST_MEMORY;
+    uint64_t call = 1;
+    for (; result; call++) {
+        gathered = (gathering){.pieces = 0};
+        test_memory_fail(unit_memory_state(), call, false);
+        result = quire_memory_write_report(f.memory, gather, &gathered);
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK_EQ(gathered.pieces > 0, !result);
+        CHECK(!result || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    }
+    CHECK(call > 60);
+    CHECK_FAILS(quire_memory_write_report(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_memory_write_report(f.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    fixture_end(&f);
+}
