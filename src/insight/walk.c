@@ -188,10 +188,11 @@ quire_result quire_memory_walk(quire_memory *memory,
 
 static bool holds(const qi_page *page, uint64_t address, uint64_t *offset)
 {
+    if (page->phase !=
+        QI_PAGE_LIVE) /* while it is made, its maker writes the rest without a lock */
+        return false;
     uint64_t host = (uintptr_t)page->native.host, native = page->native.native.address;
     uint64_t size = page->native.native.size;
-    if (page->phase != QI_PAGE_LIVE)
-        return false;
     *offset = address - native;
     if (native && *offset < size)
         return true;
