@@ -183,6 +183,7 @@ bool qi_pages_give_empties(quire_memory *memory)
     qi_page *leaving = NULL;
     for (uint32_t i = 0; i < memory->shard_count; i++) {
         qi_lock_acquire(&memory->shards[i].lock);
+        qi_shard_drain(&memory->shards[i]);
         leaving = qi_empties_give(&memory->shards[i], 0, leaving);
         qi_lock_release(&memory->shards[i].lock);
     }
@@ -196,7 +197,8 @@ static quire_result ask(quire_memory *memory, const quire_page_request *request,
     do {
         result = qi_device_page_create(memory->device, &memory->calls, &memory->account, request,
                                        native);
-    } while (qi_is_want_of_memory(result) && qi_pages_give_empties(memory));
+    } while ((qi_is_want_of_memory(result) || result == QUIRE_ERROR_TOO_MANY_PAGES) &&
+             qi_pages_give_empties(memory));
     return result;
 }
 
@@ -259,6 +261,7 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
     qi_empties_add(page);
     qi_lock_acquire(&pages->lock);
     page->phase = QI_PAGE_LIVE;
+    pages->changes++;
     count_in(pages, page);
     qi_lock_release(&pages->lock);
     return QUIRE_SUCCESS;
@@ -282,6 +285,26 @@ static quire_result make_numbered(qi_shard *shard, qi_page *page, uint64_t neede
     return result;
 }
 
+/* With the shard's lock: begins, and if there are too many pages, gives up those that are empty. */
+static quire_result begin_with_room(qi_shard *shard, uint64_t size, uint64_t needed, bool dedicated,
+                                    qi_page **page)
+{
+    quire_memory *memory = shard->memory;
+    quire_result result;
+    bool gave = false;
+    do {
+        qi_lock_acquire(&memory->pages.lock);
+        result = begin(shard, size, needed, dedicated, page);
+        qi_lock_release(&memory->pages.lock);
+        if (result != QUIRE_ERROR_TOO_MANY_PAGES || memory->shard_count == 1)
+            break;
+        qi_lock_release(&shard->lock);
+        gave = !gave && qi_pages_give_empties(memory);
+        qi_lock_acquire(&shard->lock);
+    } while (gave);
+    return result;
+}
+
 quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
                           qi_page **out)
 {
@@ -296,9 +319,7 @@ quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bo
         qi_pages_destroy(memory, leaving);
         qi_lock_acquire(&shard->lock);
     }
-    qi_lock_acquire(&memory->pages.lock);
-    result = begin(shard, size, needed, dedicated, &page);
-    qi_lock_release(&memory->pages.lock);
+    result = begin_with_room(shard, size, needed, dedicated, &page);
     if (result)
         return result;
     qi_lock_release(&shard->lock);
@@ -344,6 +365,15 @@ bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined)
     return page != NULL;
 }
 
+uint64_t qi_pages_changes(const qi_shard *shard)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    uint64_t changes = pages->changes;
+    qi_lock_release(&pages->lock);
+    return changes;
+}
+
 /* Whether a page is still being made that was begun up to this turn. */
 static bool is_making(const qi_pages *pages, uint64_t turn)
 {
@@ -353,7 +383,7 @@ static bool is_making(const qi_pages *pages, uint64_t turn)
     return page != NULL;
 }
 
-bool qi_page_await_change(qi_shard *shard, quire_result refusal, uint64_t *turn)
+bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *patience)
 {
     if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && !qi_is_want_of_memory(refusal))
         return false;
@@ -362,12 +392,13 @@ bool qi_page_await_change(qi_shard *shard, quire_result refusal, uint64_t *turn)
     qi_lock_acquire(&pages->lock);
     bool is_full = (most && pages->in_use >= most) || /* or the fit waits for its only page */
                    shard->shared < shard->space->fit->most_regions;
-    if (!*turn)
-        *turn = pages->turns;
-    bool is_over = refusal == QUIRE_ERROR_OVER_BUDGET && is_making(pages, *turn);
-    bool waits = pages->leaving || is_over || (is_full && pages->being_made);
-    if (waits)
+    bool has_changed = pages->changes != patience->changes;
+    if (!patience->turn || patience->as_of != pages->changes)
+        *patience = (qi_patience){patience->changes, pages->turns, pages->changes};
+    bool waits = pages->leaving || pages->moving || (is_full && pages->being_made) ||
+                 is_making(pages, patience->turn);
+    if (waits && !has_changed)
         qi_lock_wait(&pages->lock, &shard->lock);
     qi_lock_release(&pages->lock);
-    return waits;
+    return waits || has_changed;
 }

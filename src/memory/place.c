@@ -60,7 +60,7 @@ typedef struct placing {
     qi_page *leaving;
     made made;
     unsigned tried;
-    uint64_t turn; /* of the first refusal over budget: see qi_page_await_change */
+    qi_patience patience;
 } placing;
 
 /* With the lock: takes a slot and a range of the shared pages. */
@@ -92,11 +92,26 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     return QUIRE_SUCCESS;
 }
 
+/*
+ * With the lock, given up meanwhile: the pages that the policy has taken out on the way are
+ * destroyed. Whoever waits for pages that leave must not hold any.
+ */
+static void give_leaving(placing *p)
+{
+    if (!p->leaving)
+        return;
+    qi_lock_release(&p->shard->lock);
+    qi_pages_destroy(p->shard->memory, p->leaving);
+    p->leaving = NULL;
+    qi_lock_acquire(&p->shard->lock);
+}
+
 /* With the lock, given up meanwhile: makes a page for the request and places it there. */
 static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot)
 {
     qi_page *page = NULL;
     p->tried |= TRIED_EMPTY;
+    give_leaving(p);
     quire_result result = qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page);
     if (result)
         return result;
@@ -123,8 +138,7 @@ static void go_to(placing *p, qi_shard *shard)
     qi_lock_release(&p->shard->lock);
     p->shard = shard;
     qi_lock_acquire(&shard->lock);
-    if (qi_shard_drain(shard))
-        p->leaving = qi_empties_apply(shard, p->leaving);
+    p->leaving = qi_shard_catch_up(shard, p->leaving);
 }
 
 /* With the lock, given up meanwhile: an empty page of another shard becomes this one's. */
@@ -179,6 +193,21 @@ static quire_result place_in_other_page(placing *p, uint32_t *slot)
     return place_in_new_page(p, false, slot);
 }
 
+/* With the lock, given up meanwhile: what there is, looked through whole. On failure, from the
+   caller's own shard again, and with the sentence of before. */
+static bool is_placed_anywhere(placing *p, uint32_t *slot)
+{
+    qi_shard *mine = p->shard;
+    qi_error error = qi_error_save();
+    if (!place_anywhere(p, slot))
+        return true;
+    qi_error_restore(&error);
+    if (p->shard != mine)
+        go_to(p, mine);
+    give_leaving(p);
+    return false;
+}
+
 /* With the lock, given up meanwhile: no range fits, so that a page is needed. */
 static quire_result find_with_page(placing *p, uint32_t *slot)
 {
@@ -186,21 +215,23 @@ static quire_result find_with_page(placing *p, uint32_t *slot)
     if (qi_add_overflows(p->load.size, p->load.alignment, &room))
         room = UINT64_MAX;
     const qi_page *joined = NULL;
-    quire_result result;
-    do {
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    give_leaving(p);
+    while (result == QUIRE_ERROR_NO_SPACE) {
+        p->patience.changes = qi_pages_changes(p->shard);
         if (!qi_page_join(p->shard, room, &joined)) {
             result = place_in_other_page(p, slot);
-            if (!qi_page_await_change(p->shard, result, &p->turn))
-                break;
+            if (!is_want_of_pages(result))
+                return result;
+            if (!qi_page_await_change(p->shard, result, &p->patience)) {
+                if (is_placed_anywhere(p, slot))
+                    return QUIRE_SUCCESS;
+                if (!qi_page_await_change(p->shard, result, &p->patience))
+                    return result;
+            }
         }
         result = place_shared(p, QI_TRY, slot);
-    } while (result == QUIRE_ERROR_NO_SPACE);
-    if (!is_want_of_pages(result))
-        return result;
-    qi_error error = qi_error_save();
-    if (!place_anywhere(p, slot))
-        return QUIRE_SUCCESS;
-    qi_error_restore(&error);
+    }
     return result;
 }
 
@@ -218,11 +249,13 @@ static quire_result place_in_kept_page(const placing *p, uint32_t *slot)
 static quire_result find_dedicated(placing *p, uint32_t *slot)
 {
     quire_result result;
+    give_leaving(p);
     do {
+        p->patience.changes = qi_pages_changes(p->shard);
         result = place_in_kept_page(p, slot);
         if (result == QUIRE_ERROR_NO_SPACE)
             result = place_in_new_page(p, true, slot);
-    } while (qi_page_await_change(p->shard, result, &p->turn));
+    } while (qi_page_await_change(p->shard, result, &p->patience));
     return result;
 }
 
@@ -272,8 +305,7 @@ static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, ui
     p->leaving = NULL;
     p->made = (made){0};
     qi_lock_acquire(&p->shard->lock);
-    if (qi_shard_drain(p->shard))
-        p->leaving = qi_empties_apply(p->shard, NULL);
+    p->leaving = qi_shard_catch_up(p->shard, NULL);
     quire_result result = find_by_name(p, dedicated, slot);
     qi_lock_release(&p->shard->lock);
     if (p->made.size)
@@ -416,7 +448,7 @@ static quire_result place_at_once(quire_memory *memory, const qi_wish *wish, uin
     const qi_load load = qi_load_of(wish);
     qi_lock_acquire(&shard->lock);
     quire_result result = QUIRE_ERROR_NO_SPACE;
-    if (qi_inbox_is_empty(&shard->inbox))
+    if (!qi_shard_is_behind(shard))
         result = qi_put(shard, &load, QI_TRY, slot);
     qi_lock_release(&shard->lock);
     return result;
@@ -486,10 +518,10 @@ static void release_extra(quire_memory *memory, qi_shard *shard, qi_slot *record
     qi_extra_release(memory, extra);
 }
 
-/* Gives pages back that the policy does not keep. */
-static void apply_policy(qi_shard *shard)
+/* With the lock, given up for good: what others left to do, and what the policy says then. */
+static void catch_up(qi_shard *shard)
 {
-    qi_page *leaving = qi_empties_apply(shard, NULL);
+    qi_page *leaving = qi_shard_catch_up(shard, NULL);
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(shard->memory, leaving);
@@ -505,8 +537,10 @@ void qi_place_release(quire_memory *memory, uint32_t slot)
     if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MOST_WAITING)
         return;
     qi_lock_acquire(&shard->lock);
-    if (is_mine ? qi_put_back(shard, slot) : qi_shard_drain(shard))
-        apply_policy(shard);
+    if (is_mine && qi_put_back(shard, slot))
+        shard->emptied = true;
+    if (qi_shard_is_behind(shard))
+        catch_up(shard);
     else
         qi_lock_release(&shard->lock);
 }

@@ -23,7 +23,7 @@ static void begin(void)
 {
     CHECK_OK(qi_host_init(&host, NULL));
     qi_slots_init(&slots, 1);
-    qi_slot_queue_init(&queue, 0);
+    qi_slot_queue_init(&queue);
     qi_inbox_init(&inbox);
     come = takes = 0;
     for (uint32_t i = 0; i < SLOTS; i++) {

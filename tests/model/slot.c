@@ -19,10 +19,9 @@ static void begin_in(qi_phase phase)
     uint32_t slot = 0;
     CHECK_OK(qi_host_init(&host, NULL));
     qi_slots_init(&slots, 1);
-    qi_slot_queue_init(&queue, 0);
+    qi_slot_queue_init(&queue);
     CHECK_OK(qi_slot_take(&slots, &queue, &host, &slot));
-    qi_slot_publish(&slots, slot, phase);
-    allocation = qi_slot_handle(&slots, slot);
+    allocation = qi_slot_hand_out(&slots, slot, phase);
     contents = 1;
     freed = busy = stale = committed = aborted = pinned = 0;
 }
@@ -73,7 +72,7 @@ static void free_and_take_again(void)
     if (qi_slot_take(&slots, &queue, &host, &again) || again != slot)
         model_violated("the slot was not taken again");
     model_write(&contents, 3);
-    qi_slot_publish(&slots, slot, QI_PHASE_LIVE);
+    (void)qi_slot_hand_out(&slots, slot, QI_PHASE_LIVE);
 }
 
 static void look(void)

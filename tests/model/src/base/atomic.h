@@ -95,6 +95,11 @@ static inline bool qi_atomic_take_u32(qi_atomic_u32 *target, uint32_t seen, uint
     return model_exchange_if(target, sizeof *target, &wanted, value, MODEL_ACQUIRE);
 }
 
+static inline bool qi_atomic_take_u64(qi_atomic_u64 *target, uint64_t seen, uint64_t value)
+{
+    return model_exchange_if(target, sizeof *target, &seen, value, MODEL_ACQUIRE);
+}
+
 static inline uint32_t qi_atomic_swap_acquire_u32(qi_atomic_u32 *target, uint32_t value)
 {
     return (uint32_t)model_swap(target, sizeof *target, value, MODEL_ACQUIRE);
