@@ -46,6 +46,11 @@ static inline uint64_t qi_atomic_sub_u64(qi_atomic_u64 *target, uint64_t value)
     return model_add(target, sizeof *target, UINT64_C(0) - value, MODEL_RELAXED);
 }
 
+static inline void qi_atomic_add_release_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    model_add(target, sizeof *target, value, MODEL_RELEASE);
+}
+
 static inline void qi_atomic_sub_release_u64(qi_atomic_u64 *target, uint64_t value)
 {
     model_add(target, sizeof *target, UINT64_C(0) - value, MODEL_RELEASE);
