@@ -330,6 +330,49 @@ UNIT(shard, a_dedicated_page_freed_by_another_thread_makes_room)
     end(&b);
 }
 
+/* ---- the caller's word before a refusal ------------------------------------------------------ */
+
+typedef struct giver {
+    quire_allocation allocations[2];
+    quire_shortage last;
+    uint32_t left, asked;
+} giver;
+
+static bool give_one(void *user, quire_memory *memory, const quire_shortage *shortage)
+{
+    giver *g = user;
+    g->asked++;
+    g->last = *shortage;
+    return g->left && !quire_free(memory, g->allocations[--g->left]);
+}
+
+UNIT(shard, the_caller_may_free_what_lies_in_another_one_before_a_refusal)
+{
+    bench b;
+    giver g = {.left = 0};
+    make(&b,
+         &(quire_memory_options){.shards = 2,
+                                 .pages = {.page_size = PAGE, .most_pages = 1},
+                                 .on_shortage = {give_one, &g}},
+         1);
+    for (int i = 0; i < 2; i++)
+        g.allocations[i] = placed_of(&b, 1, PAGE / 2);
+    g.left = 2;
+    placed_of(&b, 0, PAGE / 2);
+    CHECK_EQ(g.asked, 1);
+    CHECK_EQ(g.last.size, PAGE / 2);
+    CHECK_EQ(g.last.times, 1);
+    CHECK_EQ(g.last.reason, QUIRE_ERROR_TOO_MANY_PAGES);
+    placed_of(&b, 0, PAGE / 2);
+    CHECK_EQ(g.asked, 2);
+    request refused = allocate(&b, 0, (quire_allocation_options){.size = 1000});
+    CHECK_EQ(refused.result, QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(g.asked, 3); /* it had nothing left to free */
+    CHECK_HAS(quire_last_error(), "the caller's callback");
+    CHECK_EQ(stats_of(&b).failures, 1);
+    end(&b);
+}
+
 /* ---- the policy on empty pages -------------------------------------------------------------- */
 
 /* A thread that finds frees in its inbox and gives their pages back must not wait for itself. */
