@@ -1,5 +1,5 @@
 /*
- * inbox.c - slots on their way: how many there are, and in which order they come. Every interleaving
+ * inbox.c - slots on their way: how many there are, in which order they come. Every interleaving
  * of threads is tests/model/inbox.c.
  */
 #include "src/memory/inbox.h"

@@ -1,7 +1,7 @@
 /*
- * shard.c - the parts of a memory: where threads allocate, how frees by others travel, how pages and
- * requests go from one shard to another, and what the figures say about all of them. Here the test
- * has shard 0 and the members of its crew the others.
+ * shard.c - the parts of a memory: where threads allocate, how frees by others travel, how pages
+ * and requests go from one shard to another, and what the figures say about all of them. Here the
+ * test has shard 0 and the members of its crew the others.
  */
 #include "src/memory/shard.h"
 
