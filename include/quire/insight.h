@@ -35,7 +35,9 @@ typedef struct quire_memory_stats {
     uint64_t allocation_count;
     uint64_t page_count;
 
-    uint64_t peak_live_bytes; /* each peak since creation, on its own */
+    /* each peak since creation, on its own; but for those of pages the sum of the shards' peaks,
+       which may be above what there was at any one time */
+    uint64_t peak_live_bytes;
     uint64_t peak_requested_bytes;
     uint64_t peak_reserved_bytes;
     uint64_t peak_allocation_count;

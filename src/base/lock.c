@@ -57,7 +57,9 @@ void qi_lock_assert_none(void)
 #endif
 
 /* About two microseconds: dozens of placements, and less than it takes to sleep and be woken. */
-enum { SPINS = 100 };
+#ifndef QI_LOCK_SPINS /* few where every order of threads is tried */
+#define QI_LOCK_SPINS 100
+#endif
 
 void qi_lock_init(qi_lock *lock, const char *name, qi_lock_rank rank)
 {
@@ -69,7 +71,7 @@ void qi_lock_init(qi_lock *lock, const char *name, qi_lock_rank rank)
 
 void qi_lock_acquire_held(qi_lock *lock)
 {
-    for (int i = 0; i < SPINS; i++) {
+    for (int i = 0; i < QI_LOCK_SPINS; i++) {
         if (qi_atomic_load_u32(&lock->state) == QI_LOCK_FREE &&
             qi_atomic_take_u32(&lock->state, QI_LOCK_FREE, QI_LOCK_HELD))
             return;

@@ -61,8 +61,11 @@ static bool place_group(quire_memory *memory, const qi_wish *wish, quire_allocat
     qi_shard *shard = qi_shard_mine(memory);
     const qi_load load = qi_load_of(wish);
     qi_lock_acquire(&shard->lock);
+    qi_page *leaving = qi_shard_catch_up(shard, NULL);
     bool is_placed = put_group(shard, &load, &g, count);
     qi_lock_release(&shard->lock);
+    if (leaving)
+        qi_pages_destroy(memory, leaving);
     for (uint32_t i = 0; i < count && is_placed; i++)
         allocations[i] = hand_out(memory, g.slots[i]);
     if (!is_placed)
@@ -181,14 +184,13 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
     parting p;
     qi_shard *shard = qi_shard_mine(memory);
     part(memory, shard, allocations, count, &p);
-    bool emptied = false;
     for (uint32_t i = 0; i < count && qi_event_is_wanted(memory, QUIRE_EVENT_FREED); i++)
         qi_event_tell_slot(memory, QUIRE_EVENT_FREED, qi_handle_slot(allocations[i].id));
     qi_lock_acquire(&shard->lock);
     qi_ignore(quire_space_free_batch(shard->space, p.ranges, p.range_count)); /* all are live */
     for (uint32_t i = 0; i < p.plain_count; i++)
-        emptied |= qi_put_end(shard, p.plain[i]);
-    qi_page *leaving = emptied ? qi_empties_apply(shard, NULL) : NULL;
+        shard->emptied |= qi_put_end(shard, p.plain[i]);
+    qi_page *leaving = qi_shard_catch_up(shard, NULL);
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(memory, leaving);

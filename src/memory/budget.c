@@ -8,16 +8,6 @@
 #include "src/base/result.h"
 #include "src/memory/device.h"
 
-bool qi_account_take(qi_account *account, uint64_t amount, uint64_t most, uint64_t *used)
-{
-    *used = qi_atomic_load_u64(&account->used);
-    do {
-        if (*used > most || amount > most - *used)
-            return false;
-    } while (!qi_atomic_exchange_if_u64(&account->used, used, *used + amount));
-    return true;
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

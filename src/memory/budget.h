@@ -43,7 +43,16 @@ static inline void qi_account_give(qi_account *account, uint64_t amount)
 }
 
 /* Takes `amount` where no more than `most` is used with it; *used gets what was used before. */
-bool qi_account_take(qi_account *account, uint64_t amount, uint64_t most, uint64_t *used);
+static inline bool qi_account_take(qi_account *account, uint64_t amount, uint64_t most,
+                                   uint64_t *used)
+{
+    *used = qi_atomic_load_u64(&account->used);
+    do {
+        if (*used > most || amount > most - *used)
+            return false;
+    } while (!qi_atomic_exchange_if_u64(&account->used, used, *used + amount));
+    return true;
+}
 
 /*
  * The pages of a heap. A backend tells how much of the heap is in use, quire's pages among it; what

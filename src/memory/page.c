@@ -43,6 +43,17 @@ qi_page *qi_page_acquire(quire_memory *memory, uint32_t number)
 
 /* ---- leaving ------------------------------------------------------------------------------ */
 
+/* With the lock of the pages, before the phase changes. */
+static void count_moving(qi_pages *pages, const qi_page *page, bool will_move)
+{
+    if (page->phase == QI_PAGE_MOVING) {
+        pages->moving--;
+        pages->changes++;
+        qi_lock_wake_all(&pages->lock);
+    }
+    pages->moving += will_move;
+}
+
 /* Out of the figures, for a page that is no region any more or whose space ends too. */
 static qi_page *take_out(qi_page *page, qi_page *list)
 {
@@ -53,6 +64,7 @@ static qi_page *take_out(qi_page *page, qi_page *list)
     stats->page_count--;
     stats->reserved_bytes -= page->native.native.size;
     pages->leaving++;
+    count_moving(pages, page, false);
     page->phase = QI_PAGE_LEAVING;
     qi_lock_release(&pages->lock);
     page->next = list;
@@ -92,6 +104,7 @@ static void set_phase(qi_page *page, qi_shard *shard, qi_page_phase phase)
 {
     qi_pages *pages = &shard->memory->pages;
     qi_lock_acquire(&pages->lock);
+    count_moving(pages, page, phase == QI_PAGE_MOVING);
     page->shard = shard;
     page->phase = phase;
     qi_lock_release(&pages->lock);
@@ -119,6 +132,7 @@ bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving)
 static void give_number(qi_pages *pages, qi_page *page)
 {
     page->phase = QI_PAGE_NONE;
+    pages->changes++;
     pages->in_use--;
     pages->leaving--;
     if (page->number < pages->free_hint)

@@ -58,6 +58,8 @@ typedef struct qi_pages {
     uint32_t free_hint; /* no number below is free */
     uint32_t in_use;    /* numbers not free */
     uint32_t leaving;   /* numbers in phase LEAVING */
+    uint32_t moving;    /* numbers in phase MOVING */
+    uint64_t changes;   /* pages that came to a shard or were given back, ever */
     qi_page *being_made;
     uint64_t turns;           /* pages begun so far */
     uint64_t last_size;       /* policy_size of the shared page made last; 0: none yet */
@@ -151,14 +153,22 @@ QUIRE_MUST_USE quire_result qi_page_needed_size(const qi_shard *shard, uint64_t 
  */
 bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined);
 
+/* What a thread that needs a page remembers while it waits for those of others. */
+typedef struct qi_patience {
+    uint64_t changes; /* seen before the page was asked for */
+    uint64_t turn;    /* pages begun up to this one are waited for; 0: not refused yet */
+    uint64_t as_of;   /* the changes there had been then */
+} qi_patience;
+
 /*
- * After a page could not be had: the same while pages are on their way that can change this. They
- * are leaving, or the memory has as many pages as it may and some of them are being made; or a
- * budget is used up while pages are being made that were begun before the refusal, which *turn, 0
- * at first, remembers: what is begun later may be refused for the same reason, and would be waited
- * for in turn.
+ * After a page could not be had: waits while pages are on their way that can change this. They are
+ * leaving, or go from shard to shard; or the memory has as many pages as it may and some of them
+ * are being made; or some are that were begun before the refusal: what is begun later, and nothing
+ * has changed since, may be refused for the same reason, and would be waited for in turn. True: it
+ * waited, or there were changes, and the caller should look again.
  */
-bool qi_page_await_change(qi_shard *shard, quire_result refusal, uint64_t *turn);
+bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *patience);
+uint64_t qi_pages_changes(const qi_shard *shard);
 
 /* With the shard's lock: what the policy says for the next page, within the device's limit. */
 uint64_t qi_page_policy_size(const qi_shard *shard);

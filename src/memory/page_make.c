@@ -265,6 +265,7 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
     qi_empties_add(page);
     qi_lock_acquire(&pages->lock);
     page->phase = QI_PAGE_LIVE;
+    pages->changes++;
     count_in(pages, page);
     qi_lock_release(&pages->lock);
     return QUIRE_SUCCESS;
@@ -384,6 +385,15 @@ bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined)
     return page != NULL;
 }
 
+uint64_t qi_pages_changes(const qi_shard *shard)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    uint64_t changes = pages->changes;
+    qi_lock_release(&pages->lock);
+    return changes;
+}
+
 /* Whether a page is still being made that was begun up to this turn. */
 static bool is_making(const qi_pages *pages, uint64_t turn)
 {
@@ -393,7 +403,7 @@ static bool is_making(const qi_pages *pages, uint64_t turn)
     return page != NULL;
 }
 
-bool qi_page_await_change(qi_shard *shard, quire_result refusal, uint64_t *turn)
+bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *patience)
 {
     if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && !qi_is_want_of_memory(refusal))
         return false;
@@ -402,12 +412,13 @@ bool qi_page_await_change(qi_shard *shard, quire_result refusal, uint64_t *turn)
     qi_lock_acquire(&pages->lock);
     bool is_full = (most && pages->in_use >= most) || /* or the fit waits for its only page */
                    shard->shared < shard->space->fit->most_regions;
-    if (!*turn)
-        *turn = pages->turns;
-    bool is_over = refusal == QUIRE_ERROR_OVER_BUDGET && is_making(pages, *turn);
-    bool waits = pages->leaving || is_over || (is_full && pages->being_made);
-    if (waits)
+    bool has_changed = pages->changes != patience->changes;
+    if (!patience->turn || patience->as_of != pages->changes)
+        *patience = (qi_patience){patience->changes, pages->turns, pages->changes};
+    bool waits = pages->leaving || pages->moving || (is_full && pages->being_made) ||
+                 is_making(pages, patience->turn);
+    if (waits && !has_changed)
         qi_lock_wait(&pages->lock, &shard->lock);
     qi_lock_release(&pages->lock);
-    return waits;
+    return waits || has_changed;
 }

@@ -13,6 +13,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/memory/access.h"
+#include "src/memory/event.h"
 #include "src/memory/policy.h"
 #include "src/memory/put.h"
 #include "src/memory/refusal.h"
@@ -59,7 +60,7 @@ typedef struct placing {
     unsigned tried;
     qi_error *before; /* the thread's last error when it began, kept once something failed */
     bool has_before;
-    uint64_t turn; /* of the first refusal over budget: see qi_page_await_change */
+    qi_patience patience;
 } placing;
 
 /* With the lock: takes a slot and a range of the shared pages. */
@@ -142,8 +143,7 @@ static void go_to(placing *p, qi_shard *shard)
     qi_lock_release(&p->shard->lock);
     p->shard = shard;
     qi_lock_acquire(&shard->lock);
-    if (qi_shard_drain(shard))
-        p->leaving = qi_empties_apply(shard, p->leaving);
+    p->leaving = qi_shard_catch_up(shard, p->leaving);
 }
 
 /* With the lock, given up meanwhile: an empty page of another shard becomes this one's. */
@@ -198,6 +198,21 @@ static quire_result place_in_other_page(placing *p, uint32_t *slot)
     return place_in_new_page(p, false, slot);
 }
 
+/* With the lock, given up meanwhile: what there is, looked through whole. On failure, from the
+   caller's own shard again, and with the sentence of before. */
+static bool is_placed_anywhere(placing *p, uint32_t *slot)
+{
+    qi_shard *mine = p->shard;
+    qi_error error = qi_error_save();
+    if (!place_anywhere(p, slot))
+        return true;
+    qi_error_restore(&error);
+    if (p->shard != mine)
+        go_to(p, mine);
+    give_back(p);
+    return false;
+}
+
 /* With the lock, given up meanwhile: no range fits, so that a page is needed. */
 static quire_result find_with_page(placing *p, uint32_t *slot)
 {
@@ -205,21 +220,23 @@ static quire_result find_with_page(placing *p, uint32_t *slot)
     if (qi_add_overflows(p->load.size, p->load.alignment, &room))
         room = UINT64_MAX;
     const qi_page *joined = NULL;
-    quire_result result;
-    do {
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    give_back(p);
+    while (result == QUIRE_ERROR_NO_SPACE) {
+        p->patience.changes = qi_pages_changes(p->shard);
         if (!qi_page_join(p->shard, room, &joined)) {
             result = place_in_other_page(p, slot);
-            if (!qi_page_await_change(p->shard, result, &p->turn))
-                break;
+            if (!is_want_of_pages(result))
+                return result;
+            if (!qi_page_await_change(p->shard, result, &p->patience)) {
+                if (is_placed_anywhere(p, slot))
+                    return QUIRE_SUCCESS;
+                if (!qi_page_await_change(p->shard, result, &p->patience))
+                    return result;
+            }
         }
         result = place_shared(p, QI_TRY, slot);
-    } while (result == QUIRE_ERROR_NO_SPACE);
-    if (!is_want_of_pages(result))
-        return result;
-    qi_error error = qi_error_save();
-    if (!place_anywhere(p, slot))
-        return QUIRE_SUCCESS;
-    qi_error_restore(&error);
+    }
     return result;
 }
 
@@ -241,11 +258,13 @@ static quire_result place_in_kept_page(const placing *p, uint32_t *slot)
 static quire_result find_dedicated(placing *p, uint32_t *slot)
 {
     quire_result result;
+    give_back(p);
     do {
+        p->patience.changes = qi_pages_changes(p->shard);
         result = place_in_kept_page(p, slot);
         if (result == QUIRE_ERROR_NO_SPACE)
             result = place_in_new_page(p, true, slot);
-    } while (qi_page_await_change(p->shard, result, &p->turn));
+    } while (qi_page_await_change(p->shard, result, &p->patience));
     return result;
 }
 
@@ -305,12 +324,13 @@ static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, ui
     p->leaving = NULL;
     p->made = (made){0};
     qi_lock_acquire(&p->shard->lock);
-    if (qi_shard_drain(p->shard))
-        p->leaving = qi_empties_apply(p->shard, NULL);
+    p->leaving = qi_shard_catch_up(p->shard, NULL);
     quire_result result = find_by_name(p, dedicated, slot);
     qi_lock_release(&p->shard->lock);
     if (p->leaving) /* before the log: a sink that allocates must not wait for them */
         qi_pages_destroy(memory, p->leaving);
+    if (p->made.size)
+        qi_event_page(memory, QUIRE_EVENT_PAGE_MADE, p->made.number, p->made.size);
     if (p->made.size)
         qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
                memory->name, p->made.number, qi_bytes(p->made.size).text,
@@ -431,7 +451,7 @@ static quire_result place_at_once(quire_memory *memory, const qi_wish *wish, uin
     const qi_load load = qi_load_of(wish);
     qi_lock_acquire(&shard->lock);
     quire_result result = QUIRE_ERROR_NO_SPACE;
-    if (qi_inbox_is_empty(&shard->inbox))
+    if (!qi_shard_is_behind(shard))
         result = qi_put(shard, &load, QI_TRY, slot);
     qi_lock_release(&shard->lock);
     return result;

@@ -30,10 +30,10 @@ static void release_extra(quire_memory *memory, qi_shard *shard, qi_slot *record
     qi_extra_release(memory, extra);
 }
 
-/* Gives pages back that the policy does not keep. */
-static void apply_policy(qi_shard *shard)
+/* With the lock, given up for good: what others left to do, and what the policy says then. */
+static void catch_up(qi_shard *shard)
 {
-    qi_page *leaving = qi_empties_apply(shard, NULL);
+    qi_page *leaving = qi_shard_catch_up(shard, NULL);
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(shard->memory, leaving);
@@ -49,8 +49,10 @@ void qi_place_give_back(quire_memory *memory, uint32_t slot)
     if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MOST_WAITING)
         return;
     qi_lock_acquire(&shard->lock);
-    if (is_mine ? qi_put_back(shard, slot) : qi_shard_drain(shard))
-        apply_policy(shard);
+    if (is_mine && qi_put_back(shard, slot))
+        shard->emptied = true;
+    if (qi_shard_is_behind(shard))
+        catch_up(shard);
     else
         qi_lock_release(&shard->lock);
 }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "src/memory/event.h"
 #include "src/memory/memory.h"
 
 void qi_refusal_count(quire_memory *memory)
@@ -65,6 +66,7 @@ quire_result qi_refuse(quire_memory *memory, uint64_t size, uint64_t alignment, 
         qi_bytes(stats.largest_free).text, qi_bytes(stats.free_bytes).text, why,
         tried_text(tried, words, sizeof words));
     remember(memory, size, alignment, result);
+    qi_event_refusal(memory, size, result);
     return result;
 }
 

@@ -3,6 +3,7 @@
  * and quire_memory_reserve.
  */
 #include "src/base/result.h"
+#include "src/memory/event.h"
 #include "src/memory/memory.h"
 
 /* ---- trimming ----------------------------------------------------------------------------- */
@@ -100,21 +101,24 @@ static quire_result make_page(qi_shard *shard)
     qi_page *page = NULL;
     qi_page made = {.number = 0};
     unsigned tried = 0;
-    uint64_t turn = 0;
+    qi_patience patience = {0};
     quire_result result;
     qi_lock_acquire(&shard->lock);
-    do
+    do {
+        patience.changes = qi_pages_changes(shard);
         result = qi_page_make(shard, 1, 1, false, &page, &tried);
-    while (qi_page_await_change(shard, result, &turn));
+    } while (qi_page_await_change(shard, result, &patience));
     if (!result) {
         qi_page_keep(page);
         made = *page;
     }
     qi_lock_release(&shard->lock);
-    if (!result)
-        qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s, reserved",
-               memory->name, made.number, qi_bytes(made.native.native.size).text);
-    return result;
+    if (result)
+        return result;
+    qi_event_page(memory, QUIRE_EVENT_PAGE_MADE, made.number, made.native.native.size);
+    qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s, reserved",
+           memory->name, made.number, qi_bytes(made.native.native.size).text);
+    return QUIRE_SUCCESS;
 }
 
 static bool has_reserved(quire_memory *memory, uint64_t bytes)

@@ -39,19 +39,27 @@ void qi_shards_release(quire_memory *memory)
         qi_lock_release(&memory->shards[i].lock);
 }
 
-static bool drain(qi_shard *shard)
+static void drain(qi_shard *shard)
 {
     const qi_slots *slots = &shard->memory->slots;
     uint32_t slot = 0, next = 0;
-    bool emptied = false;
     for (uint32_t left = qi_inbox_take(&shard->inbox, &slot); left; left--, slot = next) {
         next = qi_slot_next(slots, slot);
-        emptied |= qi_put_back(shard, slot);
+        shard->emptied |= qi_put_back(shard, slot);
     }
-    return emptied;
 }
 
-bool qi_shard_drain(qi_shard *shard)
+void qi_shard_drain(qi_shard *shard)
 {
-    return !qi_inbox_is_empty(&shard->inbox) && drain(shard);
+    if (!qi_inbox_is_empty(&shard->inbox))
+        drain(shard);
+}
+
+qi_page *qi_shard_catch_up(qi_shard *shard, qi_page *leaving)
+{
+    qi_shard_drain(shard);
+    if (!shard->emptied)
+        return leaving;
+    shard->emptied = false;
+    return qi_empties_apply(shard, leaving);
 }

@@ -21,6 +21,7 @@ typedef struct qi_shard {
     qi_lock lock;
     uint32_t index;
     uint32_t shared; /* live pages that are regions of the space */
+    bool emptied;    /* a page became empty since the policy was applied */
     quire_memory *memory;
     quire_space *space; /* the shared pages are its regions; a range's user value is its slot */
     qi_table by_region; /* qi_page *: the page of each region of the space */
@@ -40,8 +41,19 @@ void qi_shard_finish(qi_shard *shard);
 void qi_shards_acquire(quire_memory *memory);
 void qi_shards_release(quire_memory *memory);
 
-/* With the shard's lock: frees what lies in its inbox. True: a page became empty by it. */
-bool qi_shard_drain(qi_shard *shard);
+/* With the shard's lock: frees what lies in its inbox. */
+void qi_shard_drain(qi_shard *shard);
+
+/*
+ * With the shard's lock: whether others left something to do, and does it. The pages that the
+ * policy keeps no longer are put in front of the list, to be destroyed without the lock.
+ */
+static inline bool qi_shard_is_behind(const qi_shard *shard)
+{
+    return shard->emptied || !qi_inbox_is_empty(&shard->inbox);
+}
+
+qi_page *qi_shard_catch_up(qi_shard *shard, qi_page *leaving);
 
 /* The page behind a region of the space. */
 static inline qi_page *qi_shard_page_of_region(const qi_shard *shard, uint32_t region)

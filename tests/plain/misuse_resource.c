@@ -207,6 +207,8 @@ static void figures(void)
     REFUSED_OUT(&b, INVALID, device, quire_device_get_stats(NULL, &device));
     REFUSED(&b, INVALID, quire_device_get_stats(b.device, NULL));
     REFUSED(&b, INVALID, quire_memory_check(NULL));
+    REFUSED(&b, INVALID, quire_memory_set_hook(NULL, NULL));
+    REFUSED(&b, INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x20}));
 }
 
 static void owners(void)

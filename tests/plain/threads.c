@@ -308,10 +308,12 @@ static void empty_shared(void)
     }
 }
 
-static void random_work(bool on_fake, quire_fit fit)
+static void random_work(bool on_fake, quire_fit fit, uint32_t shards)
 {
-    begin(on_fake, &(quire_memory_options){
-                       .flags = QUIRE_HOST_VISIBLE, .fit = fit, .pages.page_size = 64 * KIB});
+    begin(on_fake, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                           .fit = fit,
+                                           .shards = shards,
+                                           .pages.page_size = 64 * KIB});
     run_threads(thread_count, work);
     (void)bench_fingerprint(&b);
     empty_shared();
@@ -320,16 +322,18 @@ static void random_work(bool on_fake, quire_fit fit)
 
 static void work_on_host(void)
 {
-    random_work(false, QUIRE_FIT_SEGREGATED);
-    random_work(false, QUIRE_FIT_FIRST);
-    random_work(false, QUIRE_FIT_BUDDY);
+    random_work(false, QUIRE_FIT_SEGREGATED, 1);
+    random_work(false, QUIRE_FIT_SEGREGATED, 3);
+    random_work(false, QUIRE_FIT_FIRST, 2);
+    random_work(false, QUIRE_FIT_BUDDY, 7);
 }
 
 static void work_on_fake(void)
 {
-    random_work(true, QUIRE_FIT_SEGREGATED);
-    random_work(true, QUIRE_FIT_FIRST);
-    random_work(true, QUIRE_FIT_BUDDY);
+    random_work(true, QUIRE_FIT_SEGREGATED, 1);
+    random_work(true, QUIRE_FIT_SEGREGATED, 3);
+    random_work(true, QUIRE_FIT_FIRST, 2);
+    random_work(true, QUIRE_FIT_BUDDY, 7);
 }
 
 /* ---- racing frees --------------------------------------------------------------------------- */

@@ -1,0 +1,145 @@
+/*
+ * lock.c - locks in every interleaving: one thread at a time holds one and sees what the holder
+ * before it wrote, nobody sleeps for ever, and of those who wait none misses its sign.
+ */
+#include "src/base/lock.h"
+
+#include "tests/model/model.h"
+#include "tests/support/plain.h"
+
+static qi_lock shard, pages;
+static uint64_t counted; /* under the lock of the pages */
+static uint64_t sign;
+static uint64_t seen;
+
+static void begin(void)
+{
+    qi_lock_init(&shard, "shard", QI_RANK_SHARD);
+    qi_lock_init(&pages, "pages", QI_RANK_PAGES);
+    counted = sign = seen = 0;
+}
+
+static void count(void)
+{
+    qi_lock_acquire(&pages);
+    model_write(&counted, model_read(&counted) + 1);
+    qi_lock_release(&pages);
+}
+
+static void count_twice(void)
+{
+    count();
+    count();
+}
+
+static void three_counted(void)
+{
+    MODEL_CHECK(counted == 3 && pages.state == QI_LOCK_FREE);
+}
+
+/* ---- waiting for a sign --------------------------------------------------------------------- */
+
+static void await_sign(void)
+{
+    qi_lock_acquire(&pages);
+    while (!model_read(&sign))
+        qi_lock_wait(&pages, NULL);
+    qi_lock_release(&pages);
+}
+
+static void give_sign(void)
+{
+    qi_lock_acquire(&pages);
+    model_write(&sign, 1);
+    qi_lock_wake_all(&pages);
+    qi_lock_release(&pages);
+}
+
+/* As a thread that needs a page waits: with its shard's lock, which the maker of the page takes. */
+static void await_with_shard(void)
+{
+    qi_lock_acquire(&shard);
+    qi_lock_acquire(&pages);
+    while (!model_read(&sign))
+        qi_lock_wait(&pages, &shard);
+    qi_lock_release(&pages);
+    model_write(&seen, model_read(&seen) + 1);
+    qi_lock_release(&shard);
+}
+
+static void give_with_shard(void)
+{
+    qi_lock_acquire(&shard);
+    qi_lock_acquire(&pages);
+    model_write(&sign, 1);
+    qi_lock_wake_all(&pages);
+    qi_lock_release(&pages);
+    qi_lock_release(&shard);
+}
+
+static void one_saw(void)
+{
+    MODEL_CHECK(seen == 1 && pages.state == QI_LOCK_FREE && shard.state == QI_LOCK_FREE);
+}
+
+static void all_are_out(void)
+{
+    MODEL_CHECK(sign == 1 && pages.state == QI_LOCK_FREE);
+}
+
+static const model_scenario three = {.name = "three threads count",
+                                     .spins = 1,
+                                     .begin = begin,
+                                     .threads = {count, count, count},
+                                     .judge = three_counted};
+static const model_scenario two = {.name = "two threads count, one of them twice",
+                                   .spins = 1,
+                                   .begin = begin,
+                                   .threads = {count_twice, count},
+                                   .judge = three_counted};
+static const model_scenario waiting = {.name = "one waits, one gives the sign",
+                                       .begin = begin,
+                                       .threads = {await_sign, give_sign},
+                                       .judge = all_are_out};
+static const model_scenario both = {.name = "two wait, one gives the sign",
+                                    .preemptions = 4,
+                                    .is_strong = true,
+                                    .begin = begin,
+                                    .threads = {await_sign, await_sign, give_sign},
+                                    .judge = all_are_out};
+static const model_scenario nested = {.name = "one waits with two locks, one gives the sign",
+                                      .begin = begin,
+                                      .threads = {await_with_shard, give_with_shard},
+                                      .judge = one_saw};
+
+static void one_at_a_time(void)
+{
+    model_holds(&two);
+    model_holds(&three);
+}
+
+static void no_sign_is_missed(void)
+{
+    model_holds(&waiting);
+    model_holds(&nested);
+    model_holds(&both);
+}
+
+static void broken_ones_are_found(void)
+{
+    model_finds(&three, MODEL_TORN_EXCHANGE, "");
+    model_finds(&three, MODEL_NO_RELEASE, "race");
+    model_finds(&three, MODEL_NO_ACQUIRE, "race");
+    model_finds(&three, MODEL_NO_WAKE, "nobody wakes");
+    model_finds(&three, MODEL_BLIND_SLEEP, "nobody wakes");
+    model_finds(&waiting, MODEL_NO_WAKE, "nobody wakes");
+    model_finds(&waiting, MODEL_BLIND_SLEEP, "nobody wakes");
+}
+
+int main(void)
+{
+    model_case("one thread at a time", one_at_a_time);
+    model_case("no sign is missed", no_sign_is_missed);
+    model_case("locks that are broken are found out", broken_ones_are_found);
+    return plain_end();
+}

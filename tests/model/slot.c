@@ -1,0 +1,193 @@
+/*
+ * slot.c - the state word of a slot in every interleaving: of frees, commits and aborts one wins,
+ * none comes between a pin and its unpin, and a handle of old meets nobody else's allocation.
+ */
+#include "src/memory/slot.h"
+
+#include "tests/model/model.h"
+#include "tests/support/plain.h"
+
+static qi_host host;
+static qi_slots slots;
+static qi_slot_queue queue;
+static quire_allocation allocation;
+static uint64_t contents; /* of the page's bytes: read when pinned, written by who has freed */
+static uint32_t freed, busy, stale, committed, aborted, pinned;
+
+static void begin_in(qi_phase phase)
+{
+    uint32_t slot = 0;
+    CHECK_OK(qi_host_init(&host, NULL));
+    qi_slots_init(&slots, 1);
+    qi_slot_queue_init(&queue);
+    CHECK_OK(qi_slot_take(&slots, &queue, &host, &slot));
+    allocation = qi_slot_hand_out(&slots, slot, phase);
+    contents = 1;
+    freed = busy = stale = committed = aborted = pinned = 0;
+}
+
+static void begin_live(void)
+{
+    begin_in(QI_PHASE_LIVE);
+}
+
+static void begin_reserved(void)
+{
+    begin_in(QI_PHASE_RESERVED);
+}
+
+static void end(void)
+{
+    qi_slots_finish(&slots, &host);
+}
+
+/* ---- what threads do ------------------------------------------------------------------------ */
+
+static bool leave(int accept, uint32_t *slot)
+{
+    quire_result result = qi_slot_leave(&slots, allocation, accept, slot);
+    busy += result == QUIRE_ERROR_BUSY;
+    stale += result == QUIRE_ERROR_STALE_HANDLE;
+    return !result;
+}
+
+static void free_it(void)
+{
+    uint32_t slot = 0;
+    if (!leave(QI_ACCEPT_LIVE, &slot))
+        return;
+    freed++;
+    model_write(&contents, 2);
+}
+
+/* The slot is somebody else's at once. */
+static void free_and_take_again(void)
+{
+    uint32_t slot = 0, again = 1;
+    if (!leave(QI_ACCEPT_LIVE, &slot))
+        return;
+    freed++;
+    model_write(&contents, 2);
+    qi_slot_give(&slots, &queue, slot);
+    if (qi_slot_take(&slots, &queue, &host, &again) || again != slot)
+        model_violated("the slot was not taken again");
+    model_write(&contents, 3);
+    (void)qi_slot_hand_out(&slots, slot, QI_PHASE_LIVE);
+}
+
+static void look(void)
+{
+    uint32_t slot = 0;
+    if (qi_slot_pin(&slots, allocation, QI_ACCEPT_LIVE, &slot))
+        return;
+    pinned++;
+    MODEL_CHECK(model_read(&contents) == 1);
+    MODEL_CHECK(qi_slot_phase(&slots, slot) == QI_PHASE_LIVE);
+    qi_slot_unpin(&slots, slot);
+}
+
+static void map_and_unmap(void)
+{
+    uint32_t slot = 0;
+    if (qi_slot_pin(&slots, allocation, QI_ACCEPT_LIVE, &slot))
+        return;
+    MODEL_CHECK(!qi_slot_add_map(&slots, slot));
+    qi_slot_unpin(&slots, slot);
+    MODEL_CHECK(model_read(&contents) == 1); /* a map alone keeps it from being freed */
+    MODEL_CHECK(!qi_slot_pin(&slots, allocation, QI_ACCEPT_LIVE, &slot));
+    MODEL_CHECK(!qi_slot_remove_map(&slots, slot));
+    qi_slot_unpin(&slots, slot);
+}
+
+static void commit(void)
+{
+    committed += !qi_slot_commit(&slots, allocation);
+}
+
+static void abort_it(void)
+{
+    uint32_t slot = 0;
+    aborted += leave(QI_ACCEPT_RESERVED, &slot);
+}
+
+/* ---- what must hold at the end -------------------------------------------------------------- */
+
+static void one_freed(void)
+{
+    MODEL_CHECK(freed == 1 && stale == 2);
+}
+
+static void freed_or_busy(void)
+{
+    MODEL_CHECK(freed <= 1 && freed + busy + stale == 2);
+    MODEL_CHECK(freed || busy == 2);
+    if (freed)
+        return;
+    uint32_t slot = 0; /* whoever was refused can do it now */
+    MODEL_CHECK(leave(QI_ACCEPT_LIVE, &slot));
+}
+
+static void old_handle_is_stale(void)
+{
+    uint32_t slot = 0;
+    MODEL_CHECK(!freed ||
+                qi_slot_pin(&slots, allocation, QI_ACCEPT_LIVE, &slot) == QUIRE_ERROR_STALE_HANDLE);
+    MODEL_CHECK(!freed || qi_slot_phase(&slots, 0) == QI_PHASE_LIVE);
+    MODEL_CHECK(freed || busy == 1);
+}
+
+static void one_decided(void)
+{
+    MODEL_CHECK(committed + aborted == 1);
+    MODEL_CHECK(freed <= committed);
+}
+
+#define SCENARIO(what, start, a, b, c, after)                                                      \
+    {                                                                                              \
+        .name = (what), .begin = (start), .threads = {a, b, c}, .judge = (after), .end = end       \
+    }
+
+static const model_scenario frees = SCENARIO("three frees", begin_live, free_it, free_it, free_it,
+                                             one_freed),
+                            pins = SCENARIO("two frees beside a pin", begin_live, look, free_it,
+                                            free_it, freed_or_busy),
+                            two_pins = SCENARIO("a free beside two pins", begin_live, look, look,
+                                                free_it, NULL),
+                            maps = SCENARIO("two frees beside a map", begin_live, map_and_unmap,
+                                            free_it, free_it, freed_or_busy),
+                            again = SCENARIO("a slot taken again beside a pin", begin_live, look,
+                                             free_and_take_again, NULL, old_handle_is_stale),
+                            decisions = SCENARIO("a commit, an abort and a free", begin_reserved,
+                                                 commit, abort_it, free_it, one_decided);
+
+static void one_wins(void)
+{
+    model_holds(&frees);
+    model_holds(&decisions);
+}
+
+static void no_free_comes_between(void)
+{
+    model_holds(&pins);
+    model_holds(&two_pins);
+    model_holds(&maps);
+    model_holds(&again);
+}
+
+static void broken_ones_are_found(void)
+{
+    model_finds(&frees, MODEL_TORN_EXCHANGE, "race");
+    model_finds(&decisions, MODEL_TORN_EXCHANGE, "committed + aborted == 1");
+    model_finds(&pins, MODEL_TORN_EXCHANGE, "");
+    model_finds(&pins, MODEL_NO_RELEASE, "race");
+    model_finds(&two_pins, MODEL_NO_ACQUIRE, "race");
+    model_finds(&again, MODEL_TORN_EXCHANGE, "");
+}
+
+int main(void)
+{
+    model_case("of frees, and of a commit and an abort, one wins", one_wins);
+    model_case("no free comes between a pin and its unpin", no_free_comes_between);
+    model_case("state words that are broken are found out", broken_ones_are_found);
+    return plain_end();
+}

@@ -1,0 +1,104 @@
+/*
+ * thread.c - the numbers of threads in every interleaving: never two live threads with one number.
+ * The source is included: what a thread has of its own is one variable there.
+ */
+#include "src/base/thread.c"
+
+#include "tests/model/model.h"
+#include "tests/support/plain.h"
+
+static uint64_t owners[WORDS * 64]; /* plus 1; written while a thread has the number */
+static uint32_t highest;
+
+static void begin(void)
+{
+    for (int i = 0; i < WORDS; i++)
+        in_use[i] = 0;
+    memset(owners, 0, sizeof owners);
+    highest = 0;
+}
+
+/* All but the last number are taken. */
+static void begin_full(void)
+{
+    begin();
+    for (int i = 0; i < WORDS; i++)
+        in_use[i] = UINT64_MAX;
+    in_use[WORDS - 1] ^= UINT64_C(1) << 63;
+}
+
+/* A thread from its first question to its end. */
+static void live(void)
+{
+    uint32_t number = qi_thread_number();
+    MODEL_CHECK(qi_thread_number() == number);
+    model_write(&owners[number], model_self() + 1);
+    MODEL_CHECK(model_read(&owners[number]) == model_self() + 1);
+    highest = number > highest ? number : highest;
+    give_back((void *)(uintptr_t)(number + 1));
+}
+
+static void live_twice(void)
+{
+    live();
+    live();
+}
+
+/* Beyond the last number, 0 is shared, and does not go back with those who share it. */
+static void live_or_share(void)
+{
+    uint32_t number = qi_thread_number();
+    if (!number)
+        return;
+    MODEL_CHECK(number == QI_MOST_THREADS - 1);
+    model_write(&owners[number], model_self() + 1);
+    MODEL_CHECK(model_read(&owners[number]) == model_self() + 1);
+    give_back((void *)(uintptr_t)(number + 1));
+}
+
+static void all_are_back(void)
+{
+    MODEL_CHECK(!in_use[0] && highest < MODEL_MOST_THREADS); /* dense */
+}
+
+static void only_the_last_is_free(void)
+{
+    MODEL_CHECK(in_use[0] == UINT64_MAX && in_use[WORDS - 1] == UINT64_MAX >> 1);
+}
+
+static model_scenario three = {.name = "three threads",
+                               .is_strong = true,
+                               .begin = begin,
+                               .threads = {live, live, live},
+                               .judge = all_are_back};
+static model_scenario again = {.name = "two threads, one after the other, beside a third",
+                               .begin = begin,
+                               .threads = {live_twice, live},
+                               .judge = all_are_back};
+static model_scenario full = {.name = "two threads and one number",
+                              .begin = begin_full,
+                              .threads = {live_or_share, live_or_share},
+                              .judge = only_the_last_is_free};
+
+static void no_number_is_given_twice(void)
+{
+    model_holds(&again);
+    model_holds(&full);
+    model_holds(&three);
+}
+
+static void broken_ones_are_found(void)
+{
+    model_finds(&three, MODEL_TORN_EXCHANGE, "");
+    model_finds(&again, MODEL_NO_RELEASE, "race");
+    model_finds(&again, MODEL_NO_ACQUIRE, "race");
+}
+
+int main(void)
+{
+    three.local = again.local = full.local = &own;
+    three.local_size = again.local_size = full.local_size = sizeof own;
+    model_case("no number is given to two live threads", no_number_is_given_twice);
+    model_case("numbers that are broken are found out", broken_ones_are_found);
+    return plain_end();
+}

@@ -1,0 +1,340 @@
+/*
+ * shards.c - memories of 1, 2 and 7 shards under 2 to 24 threads that free what others allocated,
+ * while pages come and go, are short, and threads end and begin. Meant for the thread sanitizer and
+ * for the release build.
+ *
+ *     shards [--threads N] [--steps N] [--seed N]
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "tests/support/random.h"
+#include "tests/support/state.h"
+
+#define KIB UINT64_C(1024)
+
+enum { MOST_THREADS = 32, TABLE = 192, ROUNDS = 3, MOST_BATCH = 24 };
+
+static bench b;
+static uint64_t thread_count, steps, seed;
+static bool is_short; /* pages are: requests may be refused */
+static uint64_t page_size;
+static _Atomic uint64_t made, refused;
+
+/*
+ * What lives, by handle; who takes one out owns it. What it contains follows from its user data,
+ * which is what its maker counted.
+ */
+static _Atomic uint64_t table[TABLE];
+static _Atomic uint64_t next_user;
+
+static void run_threads(uint64_t count, void *(*body)(void *))
+{
+    pthread_t threads[MOST_THREADS];
+    for (uint64_t i = 0; i < count; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, body, (void *)(uintptr_t)i), 0);
+    for (uint64_t i = 0; i < count; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+}
+
+/* ---- what threads do ------------------------------------------------------------------------ */
+
+static uint64_t last_word_at(uint64_t size)
+{
+    return size - sizeof(uint64_t);
+}
+
+static void fill(quire_allocation allocation, uint64_t size, uint64_t user)
+{
+    CHECK_OK(quire_write(b.memory, allocation, 0, &user, sizeof user));
+    CHECK_OK(quire_write(b.memory, allocation, last_word_at(size), &user, sizeof user));
+}
+
+/* The caller owns it: it is there, and as its maker left it. */
+static void verify(quire_allocation allocation)
+{
+    quire_allocation_info info;
+    uint64_t first = 0, last = 0;
+    CHECK_OK(quire_allocation_get_info(b.memory, allocation, &info));
+    CHECK_OK(quire_read(b.memory, allocation, 0, &first, sizeof first));
+    CHECK_OK(quire_read(b.memory, allocation, last_word_at(info.requested), &last, sizeof last));
+    CHECK_EQ(first, info.user_data);
+    CHECK_EQ(last, info.user_data);
+}
+
+static void verify_and_free(quire_allocation allocation)
+{
+    verify(allocation);
+    CHECK_OK(quire_free(b.memory, allocation));
+}
+
+/* Puts one where others find it; what was there is freed. */
+static void exchange(test_random *r, quire_allocation allocation)
+{
+    uint64_t old = atomic_exchange(&table[random_below(r, TABLE)], allocation.id);
+    if (old)
+        verify_and_free((quire_allocation){old});
+}
+
+static bool is_made(quire_result result)
+{
+    if (result) {
+        CHECK(is_short);
+        CHECK(result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_TOO_MANY_PAGES);
+        refused++;
+        return false;
+    }
+    made++;
+    return true;
+}
+
+static quire_allocation_options wish(test_random *r)
+{
+    static const char *const names[] = {NULL, NULL, NULL, "named"};
+    return (quire_allocation_options){
+        .size = 16 + random_size(r, random_below(r, 32) ? page_size / 8 : page_size * 2),
+        .alignment = UINT64_C(1) << random_below(r, 9),
+        .name = names[random_below(r, 4)],
+        .user_data = ++next_user,
+        .dedicated = random_below(r, 24) == 0,
+        .zero = random_below(r, 16) == 0,
+    };
+}
+
+static void make_one(test_random *r)
+{
+    quire_allocation allocation;
+    quire_allocation_options options = wish(r);
+    if (!is_made(quire_allocate(b.memory, &options, &allocation)))
+        return;
+    fill(allocation, options.size, options.user_data);
+    exchange(r, allocation);
+}
+
+static void make_batch(test_random *r)
+{
+    quire_allocation allocations[MOST_BATCH];
+    quire_allocation_options options = {.size = 16 + random_below(r, 500),
+                                        .user_data = ++next_user};
+    uint64_t count = 1 + random_below(r, MOST_BATCH);
+    if (!is_made(quire_allocate_batch(b.memory, &options, allocations, count)))
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        fill(allocations[i], options.size, options.user_data);
+        exchange(r, allocations[i]);
+    }
+}
+
+static void free_batch(test_random *r)
+{
+    quire_allocation allocations[MOST_BATCH];
+    uint64_t count = 0;
+    for (uint64_t tries = 1 + random_below(r, MOST_BATCH); tries; tries--) {
+        uint64_t id = atomic_exchange(&table[random_below(r, TABLE)], 0);
+        if (!id)
+            continue;
+        allocations[count].id = id;
+        verify(allocations[count++]);
+    }
+    CHECK_OK(quire_free_batch(b.memory, allocations, count));
+}
+
+static bool count_item(void *user, const quire_item *item)
+{
+    uint64_t *end = user; /* of the item before in the same page */
+    if (item->offset == item->left_padding)
+        *end = 0;
+    CHECK_EQ(item->offset - item->left_padding, *end);
+    *end = item->offset + item->size;
+    return true;
+}
+
+static void look(test_random *r)
+{
+    quire_memory_stats stats;
+    uint64_t end = 0;
+    switch (random_below(r, 5)) {
+    case 0:
+        CHECK_OK(quire_memory_check(b.memory));
+        break;
+    case 1:
+        CHECK_OK(quire_memory_walk(b.memory, count_item, &end));
+        break;
+    case 2:
+        CHECK_OK(quire_memory_trim(b.memory, random_below(r, 3) * page_size, NULL));
+        break;
+    case 3:
+        CHECK(quire_memory_reserve(b.memory, random_below(r, 3) * page_size) == QUIRE_SUCCESS ||
+              is_short);
+        break;
+    default:
+        CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+        CHECK(stats.live_bytes <= stats.reserved_bytes);
+        CHECK(stats.empty_bytes <= stats.free_bytes);
+        CHECK(stats.frees + stats.allocation_count == stats.allocations);
+    }
+}
+
+static void *work(void *number)
+{
+    test_random r = {.state = seed + (uintptr_t)number * UINT64_C(7919)};
+    for (uint64_t i = 0; i < steps; i++) {
+        uint64_t choice = random_below(&r, 128);
+        if (choice < 90)
+            make_one(&r);
+        else if (choice < 96)
+            make_batch(&r);
+        else if (choice < 116)
+            exchange(&r, (quire_allocation){0});
+        else if (choice < 126)
+            free_batch(&r);
+        else
+            look(&r);
+    }
+    return NULL;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+static void free_all(void)
+{
+    for (int i = 0; i < TABLE; i++) {
+        uint64_t id = atomic_exchange(&table[i], 0);
+        if (id)
+            verify_and_free((quire_allocation){id});
+    }
+}
+
+/* Nothing is lost and nothing is left, whoever freed it. */
+static void check_the_end(void)
+{
+    quire_memory_stats stats;
+    free_all();
+    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_EQ(stats.allocation_count, 0);
+    CHECK_EQ(stats.live_bytes, 0);
+    CHECK_EQ(stats.requested_bytes, 0);
+    CHECK_EQ(stats.allocations, stats.frees);
+    CHECK_EQ(stats.empty_bytes, stats.reserved_bytes);
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    CHECK_OK(quire_memory_check(b.memory));
+    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_EQ(stats.page_count, 0);
+}
+
+/* Rounds of new threads on one memory: what the last ones left is freed by the next ones. */
+static void run(bool on_fake, uint64_t budget, const quire_memory_options *options)
+{
+    static const uint64_t counts[ROUNDS] = {2, 5, 0};
+    b.fail_at = 0;
+    bench_begin(&b, on_fake);
+    b.fake.page_budget = budget;
+    is_short = budget || options->pages.most_pages;
+    page_size = options->pages.page_size;
+    CHECK(bench_open(&b) && bench_memory(&b, options));
+    for (int round = 0; round < ROUNDS; round++) {
+        run_threads(counts[round] ? counts[round] : thread_count, work);
+        CHECK_OK(quire_memory_check(b.memory));
+        seed++;
+    }
+    check_the_end();
+    bench_end(&b);
+}
+
+static const uint32_t shard_counts[] = {1, 2, 7};
+enum { SHARD_COUNTS = sizeof shard_counts / sizeof *shard_counts };
+
+static void run_each(bool on_fake, uint64_t budget, quire_memory_options options)
+{
+    options.flags = QUIRE_HOST_VISIBLE;
+    for (int i = 0; i < SHARD_COUNTS; i++) {
+        options.shards = shard_counts[i];
+        run(on_fake, budget, &options);
+    }
+}
+
+static void on_the_host(void)
+{
+    run_each(false, 0, (quire_memory_options){.pages.page_size = 64 * KIB});
+    run_each(false, 0, (quire_memory_options){.pages.page_size = 64 * KIB, .fit = QUIRE_FIT_FIRST});
+}
+
+static void on_the_fake(void)
+{
+    run_each(true, 0, (quire_memory_options){.pages.page_size = 64 * KIB});
+    run_each(true, 0, (quire_memory_options){.pages.page_size = 64 * KIB, .fit = QUIRE_FIT_BUDDY});
+}
+
+static void empty_pages_go_at_once(void)
+{
+    quire_memory_options options = {.pages = {.page_size = 32 * KIB, .retained_empty_bytes = 1}};
+    run_each(true, 0, options);
+    options.pages.retained_empty_bytes = 0;
+    options.pages.retention_nanoseconds = 100000;
+    run_each(true, 0, options);
+}
+
+static void pages_are_short(void)
+{
+    refused = 0;
+    run_each(true, 20 * 64 * KIB, (quire_memory_options){.pages.page_size = 64 * KIB});
+    run_each(true, 0,
+             (quire_memory_options){
+                 .pages = {.page_size = 64 * KIB, .most_pages = 12, .retained_empty_bytes = 1}});
+    CHECK(refused > 0);
+}
+
+/* ---- no refusal while there is room --------------------------------------------------------- */
+
+/* There is one page, which goes from shard to shard, and always room in it for all threads. */
+static void *hold_one(void *unused)
+{
+    for (uint64_t i = 0; i < steps; i++) {
+        quire_allocation allocation;
+        CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = KIB}, &allocation));
+        CHECK_OK(quire_free(b.memory, allocation));
+    }
+    return unused;
+}
+
+static void run_for_one_page(uint32_t most_pages, uint64_t budget, uint64_t retained)
+{
+    static const uint64_t counts[ROUNDS] = {2, 3, 0};
+    for (int i = 0; i < SHARD_COUNTS; i++)
+        for (int round = 0; round < ROUNDS; round++) {
+            quire_memory_options options = {.shards = shard_counts[i],
+                                            .pages = {.page_size = 64 * KIB,
+                                                      .most_pages = most_pages,
+                                                      .retained_empty_bytes = retained}};
+            b.fail_at = 0;
+            bench_begin(&b, true);
+            b.fake.page_budget = budget;
+            CHECK(bench_open(&b) && bench_memory(&b, &options));
+            run_threads(counts[round] ? counts[round] : thread_count, hold_one);
+            bench_end(&b);
+        }
+}
+
+static void nobody_is_refused_while_there_is_room(void)
+{
+    run_for_one_page(1, 0, 0);
+    run_for_one_page(1, 0, 1);
+    run_for_one_page(0, 64 * KIB, 0);
+    run_for_one_page(0, 64 * KIB, 1);
+}
+
+int main(int argc, char **argv)
+{
+    thread_count = plain_option(argc, argv, "threads", 8);
+    steps = plain_option(argc, argv, "steps", 8000) / 32;
+    seed = plain_option(argc, argv, "seed", 1);
+    CHECK(thread_count >= 1 && thread_count <= MOST_THREADS);
+    printf("# threads %" PRIu64 " seed %" PRIu64 "\n", thread_count, seed);
+    plain_case("frees by others on the host backend", on_the_host);
+    plain_case("frees by others on the fake backend", on_the_fake);
+    plain_case("frees by others where empty pages go at once", empty_pages_go_at_once);
+    plain_case("frees by others where pages are short", pages_are_short);
+    plain_case("nobody is refused while there is room", nobody_is_refused_while_there_is_room);
+    printf("# made %" PRIu64 " refused %" PRIu64 "\n", made, refused);
+    return plain_end();
+}

@@ -1,0 +1,161 @@
+/*
+ * event.c - the hook of a memory: each sort of event at its moment, with its figures, without a
+ * lock; only those wanted; and a hook that uses the memory itself.
+ */
+#include "tests/support/fixture.h"
+
+enum { KIB = 1024, MOST = 64 };
+
+typedef struct record {
+    fixture b;
+    quire_event events[MOST];
+    uint32_t count;
+    bool meddles; /* allocates and frees in the memory, from within the hook */
+} record;
+
+static void note(void *user, quire_memory *memory, const quire_event *event)
+{
+    record *r = user;
+    CHECK(memory == r->b.memory);
+    CHECK(r->count < MOST);
+    r->events[r->count++] = *event;
+    if (!r->meddles)
+        return;
+    r->meddles = false;
+    quire_allocation made;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 10}, &made));
+    CHECK_OK(quire_free(memory, made));
+    CHECK_FAILS(quire_free(memory, made), QUIRE_ERROR_STALE_HANDLE);
+}
+
+static void begin(record *r, quire_event_kinds kinds)
+{
+    memset(r, 0, sizeof *r);
+    fixture_make(&r->b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                                .pages = {.page_size = 64 * KIB, .most_pages = 2}});
+    CHECK_OK(quire_memory_set_hook(r->b.memory, &(quire_hook){note, r, kinds}));
+}
+
+static void end(record *r)
+{
+    CHECK_OK(quire_memory_set_hook(r->b.memory, NULL));
+    fixture_end(&r->b);
+}
+
+static void expect(const record *r, uint32_t at, quire_event_kinds kind, uint64_t size)
+{
+    CHECK(at < r->count);
+    CHECK_EQ(r->events[at].kind, kind);
+    CHECK_EQ(r->events[at].size, size);
+}
+
+UNIT(event, the_life_of_an_allocation_and_its_page)
+{
+    static record r;
+    begin(&r, 0);
+    quire_allocation first = ALLOCATE(&r.b, .size = 100), second = ALLOCATE(&r.b, .size = 300);
+    CHECK_EQ(r.count, 3);
+    expect(&r, 0, QUIRE_EVENT_PAGE_MADE, 64 * KIB);
+    expect(&r, 1, QUIRE_EVENT_ALLOCATED, 256);
+    expect(&r, 2, QUIRE_EVENT_ALLOCATED, 512);
+    CHECK_EQ(r.events[1].allocation.id, first.id);
+    CHECK_EQ(r.events[2].allocation.id, second.id);
+    CHECK_EQ(r.events[2].offset, 256);
+    CHECK_EQ(r.events[2].requested, 300);
+    CHECK_OK(quire_free(r.b.memory, second));
+    expect(&r, 3, QUIRE_EVENT_FREED, 512);
+    CHECK_EQ(r.events[3].allocation.id, second.id);
+    CHECK_OK(quire_free(r.b.memory, first));
+    CHECK_OK(quire_memory_trim(r.b.memory, 0, NULL));
+    CHECK_EQ(r.count, 6);
+    expect(&r, 5, QUIRE_EVENT_PAGE_GONE, 64 * KIB);
+    end(&r);
+}
+
+UNIT(event, every_way_to_allocate_and_to_free_is_told)
+{
+    static record r;
+    begin(&r, QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED);
+    quire_allocation reserved, batch[3];
+    quire_buffer buffer;
+    CHECK_OK(quire_reserve(r.b.memory, &(quire_allocation_options){.size = 1}, &reserved));
+    CHECK_OK(quire_buffer_create(r.b.memory, &(quire_buffer_options){.size = 1}, &buffer));
+    CHECK_OK(quire_allocate_batch(r.b.memory, &(quire_allocation_options){.size = 1}, batch, 3));
+    CHECK_EQ(r.count, 5);
+    CHECK_OK(quire_abort(r.b.memory, reserved));
+    CHECK_OK(quire_free(r.b.memory, buffer.allocation));
+    CHECK_OK(quire_free_batch(r.b.memory, batch, 3));
+    CHECK_EQ(r.count, 10);
+    for (uint32_t i = 0; i < 10; i++)
+        expect(&r, i, i < 5 ? QUIRE_EVENT_ALLOCATED : QUIRE_EVENT_FREED, 256);
+    end(&r);
+}
+
+UNIT(event, a_refusal_says_what_was_asked_and_why)
+{
+    static record r;
+    begin(&r, QUIRE_EVENT_REFUSED);
+    quire_allocation none;
+    ALLOCATE(&r.b, .size = 60 * KIB);
+    ALLOCATE(&r.b, .size = 60 * KIB);
+    CHECK_FAILS(quire_allocate(r.b.memory, &(quire_allocation_options){.size = 50 * KIB}, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(r.count, 1);
+    expect(&r, 0, QUIRE_EVENT_REFUSED, 50 * KIB);
+    CHECK_EQ(r.events[0].reason, QUIRE_ERROR_TOO_MANY_PAGES);
+    end(&r);
+}
+
+UNIT(event, only_what_is_wanted_is_told)
+{
+    const quire_event_kinds kinds[] = {QUIRE_EVENT_ALLOCATED, QUIRE_EVENT_FREED,
+                                       QUIRE_EVENT_PAGE_MADE, QUIRE_EVENT_PAGE_GONE};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        static record r;
+        begin(&r, kinds[i]);
+        CHECK_OK(quire_free(r.b.memory, ALLOCATE(&r.b, .size = 100)));
+        CHECK_OK(quire_memory_trim(r.b.memory, 0, NULL));
+        CHECK_EQ(r.count, 1);
+        CHECK_EQ(r.events[0].kind, kinds[i]);
+        end(&r);
+    }
+}
+
+UNIT(event, a_hook_may_use_the_memory)
+{
+    static record r;
+    for (int at = 0; at < 4; at++) {
+        begin(&r, 0);
+        r.meddles = at == 0;
+        quire_allocation made = ALLOCATE(&r.b, .size = 100);
+        r.meddles = at == 1;
+        CHECK_OK(quire_free(r.b.memory, made));
+        r.meddles = at == 2;
+        CHECK_OK(quire_memory_trim(r.b.memory, 0, NULL));
+        CHECK_OK(quire_memory_check(r.b.memory));
+        end(&r);
+    }
+}
+
+UNIT(event, a_hook_that_is_gone_is_not_called)
+{
+    static record r;
+    begin(&r, 0);
+    CHECK_OK(quire_memory_set_hook(r.b.memory, &(quire_hook){0}));
+    ALLOCATE(&r.b, .size = 100);
+    CHECK_EQ(r.count, 0);
+    end(&r);
+}
+
+UNIT(event, hooks_that_are_wrong_are_refused)
+{
+    static record r;
+    begin(&r, 0);
+    CHECK_FAILS(quire_memory_set_hook(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_memory_set_hook(r.b.memory, &(quire_hook){note, &r, 0x20}),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    ALLOCATE(&r.b, .size = 100); /* the hook set before stays */
+    CHECK_EQ(r.count, 2);
+    end(&r);
+}

@@ -1,0 +1,78 @@
+/*
+ * inbox.c - slots on their way: how many there are, in which order they come. Every interleaving
+ * of threads is tests/model/inbox.c.
+ */
+#include "src/memory/inbox.h"
+
+#include "tests/support/unit.h"
+
+enum { SLOTS = 40 };
+
+typedef struct bench {
+    qi_host host;
+    qi_slots slots;
+    qi_slot_queue queue;
+    qi_inbox inbox;
+} bench;
+
+static void make(bench *b)
+{
+    CHECK_OK(qi_host_init(&b->host, unit_memory()));
+    qi_slots_init(&b->slots, 1);
+    qi_slot_queue_init(&b->queue);
+    qi_inbox_init(&b->inbox);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        uint32_t slot = 0;
+        CHECK_OK(qi_slot_take(&b->slots, &b->queue, &b->host, &slot));
+        CHECK_EQ(slot, i);
+    }
+}
+
+static void end(bench *b)
+{
+    qi_slots_finish(&b->slots, &b->host);
+}
+
+UNIT(inbox, a_new_one_is_empty)
+{
+    bench b;
+    uint32_t slot = 7;
+    make(&b);
+    CHECK(qi_inbox_is_empty(&b.inbox));
+    CHECK_EQ(qi_inbox_take(&b.inbox, &slot), 0);
+    end(&b);
+}
+
+UNIT(inbox, what_is_put_in_comes_out_at_once_the_newest_first)
+{
+    bench b;
+    make(&b);
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < SLOTS; i++) {
+            CHECK_EQ(qi_inbox_put(&b.inbox, &b.slots, i), i + 1);
+            CHECK(!qi_inbox_is_empty(&b.inbox)); /* slot 0 too */
+        }
+        uint32_t slot = 0;
+        CHECK_EQ(qi_inbox_take(&b.inbox, &slot), SLOTS);
+        CHECK(qi_inbox_is_empty(&b.inbox));
+        for (uint32_t i = SLOTS; i-- > 0; slot = qi_slot_next(&b.slots, slot))
+            CHECK_EQ(slot, i);
+    }
+    end(&b);
+}
+
+UNIT(inbox, a_slot_on_its_way_is_nobodys)
+{
+    bench b;
+    make(&b);
+    uint32_t slot = 0;
+    quire_allocation handle = qi_slot_hand_out(&b.slots, 3, QI_PHASE_LIVE);
+    CHECK_OK(qi_slot_leave(&b.slots, handle, QI_ACCEPT_LIVE, &slot));
+    qi_inbox_put(&b.inbox, &b.slots, 5);
+    qi_inbox_put(&b.inbox, &b.slots, slot); /* linked to 5 */
+    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
+    CHECK_EQ(qi_slot_public_handle(&b.slots, slot).id, 0);
+    CHECK_FAILS(qi_slot_pin(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_leave(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
+    end(&b);
+}

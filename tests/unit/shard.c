@@ -1,0 +1,433 @@
+/*
+ * shard.c - the parts of a memory: where threads allocate, how frees by others travel, how pages
+ * and requests go from one shard to another, and what the figures say about all of them. Here the
+ * test has shard 0 and the members of its crew the others.
+ */
+#include "src/memory/shard.h"
+
+#include "src/memory/memory.h"
+#include "tests/support/crew.h"
+#include "tests/support/fixture.h"
+
+enum { PAGE = 65536, MOST_WAITING = 1024 };
+
+typedef struct bench {
+    fixture f;
+    crew crew;
+} bench;
+
+static void make(bench *b, const quire_memory_options *options, uint32_t threads)
+{
+    fixture_make(&b->f, options);
+    crew_start(&b->crew, threads);
+}
+
+static void make_with(bench *b, uint32_t shards, quire_page_policy pages)
+{
+    make(b, &(quire_memory_options){.shards = shards, .pages = pages}, shards - 1);
+}
+
+static void end(bench *b)
+{
+    crew_end(&b->crew);
+    fixture_end(&b->f);
+}
+
+/* ---- calls by others ------------------------------------------------------------------------ */
+
+typedef struct request {
+    quire_memory *memory;
+    quire_allocation_options options;
+    quire_allocation allocation;
+    quire_result result;
+} request;
+
+static void do_allocate(void *user)
+{
+    request *r = user;
+    r->result = quire_allocate(r->memory, &r->options, &r->allocation);
+}
+
+static void do_free(void *user)
+{
+    request *r = user;
+    r->result = quire_free(r->memory, r->allocation);
+}
+
+/* As member `by` of the crew; 0: as the test itself. */
+static request allocate(bench *b, uint32_t by, quire_allocation_options options)
+{
+    request r = {.memory = b->f.memory, .options = options};
+    if (by)
+        crew_do(&b->crew, by, do_allocate, &r);
+    else
+        do_allocate(&r);
+    return r;
+}
+
+static quire_allocation placed(bench *b, uint32_t by, quire_allocation_options options)
+{
+    request r = allocate(b, by, options);
+    CHECK_EQ(r.result, QUIRE_SUCCESS);
+    return r.allocation;
+}
+
+static quire_allocation placed_of(bench *b, uint32_t by, uint64_t size)
+{
+    return placed(b, by, (quire_allocation_options){.size = size});
+}
+
+static void free_by(bench *b, uint32_t by, quire_allocation allocation)
+{
+    request r = {.memory = b->f.memory, .allocation = allocation};
+    if (by)
+        crew_do(&b->crew, by, do_free, &r);
+    else
+        do_free(&r);
+    CHECK_EQ(r.result, QUIRE_SUCCESS);
+}
+
+static uint32_t shard_of(const bench *b, quire_allocation allocation)
+{
+    return qi_shard_of_slot(b->f.memory, qi_handle_slot(allocation.id))->index;
+}
+
+static uint64_t waiting_in(const bench *b, uint32_t shard)
+{
+    return b->f.memory->shards[shard].inbox.word >> 32;
+}
+
+static quire_memory_stats stats_of(bench *b)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(b->f.memory, &stats));
+    return stats;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+UNIT(shard, a_memory_has_up_to_64_and_tells_how_many)
+{
+    static const uint32_t wishes[] = {0, 1, 2, 63, 64};
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+        fixture f;
+        quire_memory_info info;
+        fixture_make(&f, &(quire_memory_options){.shards = wishes[i]});
+        CHECK_OK(quire_memory_get_info(f.memory, &info));
+        CHECK_EQ(info.shards, wishes[i] ? wishes[i] : 1);
+        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 100)));
+        fixture_end(&f);
+    }
+    fixture f;
+    quire_memory *none = NULL;
+    fixture_make(&f, NULL);
+    CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.shards = 65}, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "65 shards: most 64");
+    CHECK_FAILS(quire_memory_create(
+                    f.device, &(quire_memory_options){.shards = 2, .fit = QUIRE_FIT_LINEAR}, &none),
+                QUIRE_ERROR_UNSUPPORTED);
+    fixture_end(&f);
+}
+
+/* ---- where allocations lie, and how frees travel -------------------------------------------- */
+
+UNIT(shard, threads_allocate_in_theirs)
+{
+    bench b;
+    make(&b, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE}, 4);
+    for (uint32_t by = 0; by <= 4; by++) { /* 3 and 4 share with 0 and 1 */
+        quire_allocation allocation = placed_of(&b, by, 1000);
+        CHECK_EQ(shard_of(&b, allocation), by % 3);
+        CHECK_EQ(fixture_info(&b.f, allocation).page, by % 3);
+    }
+    CHECK_EQ(stats_of(&b).page_count, 3);
+    end(&b);
+}
+
+UNIT(shard, a_free_by_another_thread_waits_for_the_next_call_of_the_shards_own)
+{
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    for (int own_free = 0; own_free < 2; own_free++) {
+        quire_allocation kept = placed_of(&b, 1, 1000), given = placed_of(&b, 1, 1000);
+        uint64_t frees = b.f.memory->shards[1].stats.frees;
+        free_by(&b, 0, given);
+        CHECK_EQ(waiting_in(&b, 1), 1);
+        CHECK_EQ(b.f.memory->shards[1].stats.frees, frees);
+        CHECK_FAILS(quire_free(b.f.memory, given), QUIRE_ERROR_STALE_HANDLE);
+        if (own_free) {
+            free_by(&b, 1, kept);
+            CHECK_EQ(b.f.memory->shards[1].stats.frees, frees + 2);
+        } else {
+            placed_of(&b, 1, 1000);
+            CHECK_EQ(b.f.memory->shards[1].stats.frees, frees + 1);
+        }
+        CHECK_EQ(waiting_in(&b, 1), 0);
+    }
+    end(&b);
+}
+
+UNIT(shard, whoever_looks_at_the_whole_memory_finds_them_done)
+{
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    for (int look = 0; look < 3; look++) {
+        free_by(&b, 0, placed_of(&b, 1, 1000));
+        CHECK_EQ(waiting_in(&b, 1), 1);
+        if (look == 0)
+            CHECK_EQ(stats_of(&b).allocation_count, 0);
+        else if (look == 1)
+            CHECK_OK(quire_memory_check(b.f.memory));
+        else
+            CHECK_OK(quire_memory_trim(b.f.memory, 0, NULL));
+        CHECK_EQ(waiting_in(&b, 1), 0);
+    }
+    CHECK_EQ(b.f.fake.pages, 0); /* by the trim */
+    end(&b);
+}
+
+UNIT(shard, one_with_a_name_leaves_it_before_it_waits)
+{
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    quire_allocation given =
+        placed(&b, 1, (quire_allocation_options){.size = 1000, .name = "weights"});
+    uint32_t slot = qi_handle_slot(given.id);
+    free_by(&b, 0, given);
+    CHECK_EQ(waiting_in(&b, 1), 1);
+    CHECK(!qi_memory_slot(b.f.memory, slot)->extra);
+    end(&b);
+}
+
+UNIT(shard, no_more_than_1024_wait)
+{
+    static quire_allocation allocations[MOST_WAITING];
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE * 16});
+    for (int i = 0; i < MOST_WAITING; i++)
+        allocations[i] = placed_of(&b, 1, 100);
+    for (uint64_t i = 0; i < MOST_WAITING - 1; i++) {
+        CHECK_OK(quire_free(b.f.memory, allocations[i]));
+        CHECK_EQ(waiting_in(&b, 1), i + 1);
+    }
+    CHECK_OK(quire_free(b.f.memory, allocations[MOST_WAITING - 1]));
+    CHECK_EQ(waiting_in(&b, 1), 0);
+    CHECK_EQ(b.f.memory->shards[1].stats.frees, MOST_WAITING);
+    end(&b);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+UNIT(shard, a_memory_ends_with_frees_on_their_way)
+{
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    for (int i = 0; i < 3; i++)
+        free_by(&b, 0, placed_of(&b, 1, 1000));
+    CHECK_EQ(waiting_in(&b, 1), 1);
+    quire_memory *memory = b.f.memory;
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_EQ(b.f.fake.pages, 0);
+    CHECK_OK(quire_memory_create(b.f.device, NULL, &b.f.memory));
+    end(&b);
+}
+
+UNIT(shard, a_memory_ends_with_allocations_in_each)
+{
+    bench b;
+    make_with(&b, 4, (quire_page_policy){.page_size = PAGE * 16});
+    for (uint32_t by = 0; by < 4; by++)
+        for (int i = 0; i < 500; i++)
+            placed(&b, by,
+                   (quire_allocation_options){
+                       .size = 100, .name = i % 2 ? "named" : NULL, .dedicated = i % 100 == 0});
+    free_by(&b, 2, placed_of(&b, 3, 100));
+    quire_memory *memory = b.f.memory;
+    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "(2000)");
+    end(&b); /* the fixture checks, destroys all and finds nothing left */
+}
+
+/* ---- pages and requests that go to another shard -------------------------------------------- */
+
+UNIT(shard, an_empty_page_moves_instead_of_a_new_one_being_made)
+{
+    bench b;
+    make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
+    free_by(&b, 1, placed_of(&b, 1, 1000));
+    quire_allocation mine = placed_of(&b, 0, 1000);
+    CHECK_EQ(shard_of(&b, mine), 0);
+    free_by(&b, 1, mine); /* waits, and is done by whoever looks for an empty page */
+    quire_allocation third = placed_of(&b, 2, 1000);
+    CHECK_EQ(shard_of(&b, third), 2);
+    quire_memory_stats stats = stats_of(&b);
+    CHECK_EQ(stats.pages_created, 1);
+    CHECK_EQ(stats.page_count, 1);
+    CHECK_EQ(stats.empty_bytes, 0);
+    CHECK_EQ(b.f.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_OK(quire_memory_check(b.f.memory));
+    end(&b);
+}
+
+UNIT(shard, a_page_in_use_or_too_small_stays)
+{
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    placed_of(&b, 1, 1000);
+    CHECK_EQ(shard_of(&b, placed_of(&b, 0, 1000)), 0);
+    CHECK_EQ(stats_of(&b).page_count, 2);
+    free_by(&b, 1, placed_of(&b, 1, PAGE)); /* an empty page of one size */
+    placed_of(&b, 0, 3 * PAGE);
+    CHECK_EQ(stats_of(&b).pages_created, 4);
+    end(&b);
+}
+
+UNIT(shard, a_request_that_fits_only_in_another_one_is_placed_there)
+{
+    bench b;
+    make_with(&b, 3, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    placed_of(&b, 1, 1000);
+    for (uint32_t by = 0; by < 3; by++)
+        CHECK_EQ(shard_of(&b, placed_of(&b, by, 1000)), 1);
+    request refused = allocate(&b, 0, (quire_allocation_options){.size = PAGE});
+    CHECK_EQ(refused.result, QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "other shards");
+    end(&b);
+}
+
+/* What has been freed must not stand in the way, wherever it lies and whoever freed it. */
+UNIT(shard, empty_pages_of_all_are_given_back_before_a_refusal)
+{
+    static const quire_page_policy limits[] = {{.page_size = PAGE, .most_pages = 1},
+                                               {.page_size = PAGE}};
+    for (int i = 0; i < 6; i++) {
+        bool by_policy = i % 2 == 0, freed_by_other = i >= 2, kept_dedicated = i < 4;
+        bench b;
+        fixture_prepare(&b.f);
+        b.f.fake.info.limits.most_pages = by_policy ? 0 : 1;
+        fixture_open(&b.f,
+                     &(quire_memory_options){.shards = 2, .pages = limits[by_policy ? 0 : 1]});
+        crew_start(&b.crew, 1);
+        quire_allocation_options options = {.size = 1000, .dedicated = kept_dedicated};
+        free_by(&b, freed_by_other ? 0 : 1, placed(&b, 1, options));
+        options = (quire_allocation_options){.size = 3 * PAGE};
+        CHECK_EQ(shard_of(&b, placed(&b, 0, options)), 0);
+        CHECK_EQ(b.f.fake.pages, 1);
+        end(&b);
+    }
+}
+
+UNIT(shard, a_dedicated_page_freed_by_another_thread_makes_room)
+{
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    b.f.fake.page_budget = 4 * PAGE;
+    quire_allocation_options options = {.size = 3 * PAGE, .dedicated = true};
+    free_by(&b, 0, placed(&b, 1, options));
+    CHECK_EQ(waiting_in(&b, 1), 1);
+    CHECK_EQ(shard_of(&b, placed(&b, 0, options)), 0);
+    end(&b);
+}
+
+/* ---- the caller's word before a refusal ------------------------------------------------------ */
+
+typedef struct giver {
+    quire_allocation allocations[2];
+    quire_shortage last;
+    uint32_t left, asked;
+} giver;
+
+static bool give_one(void *user, quire_memory *memory, const quire_shortage *shortage)
+{
+    giver *g = user;
+    g->asked++;
+    g->last = *shortage;
+    return g->left && !quire_free(memory, g->allocations[--g->left]);
+}
+
+UNIT(shard, the_caller_may_free_what_lies_in_another_one_before_a_refusal)
+{
+    bench b;
+    giver g = {.left = 0};
+    make(&b,
+         &(quire_memory_options){.shards = 2,
+                                 .pages = {.page_size = PAGE, .most_pages = 1},
+                                 .on_shortage = {give_one, &g}},
+         1);
+    for (int i = 0; i < 2; i++)
+        g.allocations[i] = placed_of(&b, 1, PAGE / 2);
+    g.left = 2;
+    placed_of(&b, 0, PAGE / 2);
+    CHECK_EQ(g.asked, 1);
+    CHECK_EQ(g.last.size, PAGE / 2);
+    CHECK_EQ(g.last.times, 1);
+    CHECK_EQ(g.last.reason, QUIRE_ERROR_TOO_MANY_PAGES);
+    placed_of(&b, 0, PAGE / 2);
+    CHECK_EQ(g.asked, 2);
+    request refused = allocate(&b, 0, (quire_allocation_options){.size = 1000});
+    CHECK_EQ(refused.result, QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(g.asked, 3); /* it had nothing left to free */
+    CHECK_HAS(quire_last_error(), "the caller's callback");
+    CHECK_EQ(stats_of(&b).failures, 1);
+    end(&b);
+}
+
+/* ---- the policy on empty pages -------------------------------------------------------------- */
+
+/* A thread that finds frees in its inbox and gives their pages back must not wait for itself. */
+UNIT(shard, pages_emptied_by_others_are_gone_before_a_new_one_is_asked_for)
+{
+    bench b;
+    make_with(&b, 2,
+              (quire_page_policy){.page_size = PAGE, .most_pages = 2, .retained_empty_bytes = 1});
+    for (int i = 0; i < 2; i++) {
+        quire_allocation_options options = {.size = 1000, .dedicated = i == 0};
+        quire_allocation first = placed(&b, 1, options), second = placed_of(&b, 1, PAGE);
+        free_by(&b, 0, first);
+        quire_allocation third = placed_of(&b, 1, 2 * PAGE);
+        free_by(&b, 1, second);
+        free_by(&b, 1, third);
+    }
+    CHECK_EQ(stats_of(&b).page_count, 0);
+    end(&b);
+}
+
+UNIT(shard, what_a_look_at_the_whole_memory_emptied_goes_with_the_next_call)
+{
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
+    placed_of(&b, 1, 1000);
+    free_by(&b, 0, placed(&b, 1, (quire_allocation_options){.size = 1000, .dedicated = true}));
+    CHECK_EQ(stats_of(&b).allocation_count, 1);
+    placed_of(&b, 1, 1000);
+    CHECK_EQ(stats_of(&b).page_count, 1);
+    end(&b);
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+UNIT(shard, figures_are_sums_over_all_and_so_are_peaks_of_allocations)
+{
+    bench b;
+    make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
+    for (uint32_t by = 0; by < 3; by++)
+        free_by(&b, by, placed_of(&b, by, 1024));
+    quire_memory_stats stats = stats_of(&b);
+    CHECK_EQ(stats.allocations, 3);
+    CHECK_EQ(stats.frees, 3);
+    CHECK_EQ(stats.peak_live_bytes, 3 * 1024); /* one at a time: each shard has its own peak */
+    CHECK_EQ(stats.peak_requested_bytes, 3 * 1024);
+    CHECK_EQ(stats.peak_allocation_count, 3);
+    CHECK_EQ(stats.peak_page_count, 1); /* pages are the memory's */
+    CHECK_EQ(stats.peak_reserved_bytes, PAGE);
+    for (uint32_t by = 0; by < 3; by++)
+        placed_of(&b, by, 2048);
+    stats = stats_of(&b);
+    CHECK_EQ(stats.live_bytes, 3 * 2048);
+    CHECK_EQ(stats.allocation_count, 3);
+    CHECK_EQ(stats.page_count, 3);
+    CHECK_EQ(stats.free_bytes, 3 * (PAGE - 2048));
+    CHECK_EQ(stats.largest_free, PAGE - 2048);
+    end(&b);
+}
