@@ -276,11 +276,20 @@ static void keep_error(placing *p)
     p->has_before = true;
 }
 
+/* With the lock, given up meanwhile: whether anything waited in quarantine, which is empty now. */
+static bool has_made_room(placing *p)
+{
+    if (!QI_IS_CHECKED)
+        return false;
+    give_back(p); /* who gives ranges back may be waiting for these pages */
+    return qi_checked_make_room(p->shard);
+}
+
 /* With the lock, given up meanwhile. */
 static quire_result find(placing *p, bool dedicated, uint32_t *slot)
 {
     quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(p, QI_TRY, slot);
-    if (result == QUIRE_ERROR_NO_SPACE && qi_checked_make_room(p->shard) && !dedicated)
+    if (result == QUIRE_ERROR_NO_SPACE && has_made_room(p) && !dedicated)
         result = place_shared(p, QI_TRY, slot);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;

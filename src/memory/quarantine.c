@@ -104,10 +104,8 @@ static bool evict(quire_memory *memory)
 /* What other threads' frees left in it; the policy has its say on pages that become empty. */
 static void drain_inbox(qi_shard *shard)
 {
-    qi_page *leaving = NULL;
     qi_lock_acquire(&shard->lock);
-    if (qi_shard_drain(shard))
-        leaving = qi_empties_apply(shard, NULL);
+    qi_page *leaving = qi_shard_catch_up(shard, NULL);
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(shard->memory, leaving);

@@ -209,13 +209,16 @@ static void free_all(void)
 static void check_the_end(void)
 {
     quire_memory_stats stats;
+    quire_memory_info info;
     free_all();
+    CHECK_OK(quire_memory_get_info(b.memory, &info));
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.allocation_count, 0);
     CHECK_EQ(stats.live_bytes, 0);
     CHECK_EQ(stats.requested_bytes, 0);
     CHECK_EQ(stats.allocations, stats.frees);
-    CHECK_EQ(stats.empty_bytes, stats.reserved_bytes);
+    if (!info.checked) /* there some ranges wait */
+        CHECK_EQ(stats.empty_bytes, stats.reserved_bytes);
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     CHECK_OK(quire_memory_check(b.memory));
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
@@ -311,6 +314,8 @@ static void run_for_one_page(uint32_t most_pages, uint64_t budget, uint64_t reta
             b.fake.page_budget = budget;
             CHECK(bench_open(&b) && bench_memory(&b, &options));
             run_threads(counts[round] ? counts[round] : thread_count, hold_one);
+            /* in checked builds ranges wait till then, and their frees may ask for host memory */
+            CHECK_OK(quire_memory_trim(b.memory, 64 * KIB, NULL));
             bench_end(&b);
         }
 }

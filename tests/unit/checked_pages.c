@@ -1,5 +1,5 @@
 /*
- * checked_pages.c - checked builds beside what a memory does with its pages: keeps empty ones, hands
+ * checked_pages.c - checked builds beside what a memory does with pages: keeps empty ones, hands
  * them from shard to shard, serves batches and keeps to budgets. What waits in quarantine is never
  * missed by an allocation, whatever shard it belongs to.
  */
