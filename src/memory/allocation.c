@@ -11,6 +11,43 @@
 
 /* ---- public calls ------------------------------------------------------------------------- */
 
+/* Whether the policy adds nothing to a request, and a page there is may serve it. */
+static inline bool is_usual(const quire_memory *memory, const quire_allocation_options *options)
+{
+    uint64_t mask = options->alignment ? options->alignment - 1 : 0;
+    return !options->name && !options->zero && !options->dedicated && !options->host_read &&
+           !options->host_write && options->size && options->size <= memory->largest_at_once &&
+           mask < memory->largest_alignment && !(options->alignment & mask) &&
+           !(options->reserved[0] | options->reserved[1] | options->reserved[2] |
+             options->reserved[3]);
+}
+
+/* All others, and what is left to say when a usual one failed. */
+static quire_result place_as_wished(quire_memory *memory, const quire_allocation_options *options,
+                                    quire_result failed, uint32_t *slot)
+{
+    qi_wish wish;
+    quire_result result = qi_wish_from(memory, options, &wish);
+    return result ? result : qi_place(memory, &wish, failed, slot);
+}
+
+static inline quire_result place(quire_memory *memory, const quire_allocation_options *options,
+                                 uint32_t *slot)
+{
+    quire_result failed = QUIRE_SUCCESS;
+    if (is_usual(memory, options)) {
+        const qi_load load = {.size = options->size,
+                              .alignment = options->alignment + !options->alignment,
+                              .requested = options->size,
+                              .user_data = options->user_data};
+        failed = qi_place_at_once(memory, &load, slot);
+        if (!failed)
+            return QUIRE_SUCCESS;
+        failed = failed == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : failed;
+    }
+    return place_as_wished(memory, options, failed, slot);
+}
+
 static quire_result reserve(quire_memory *memory, const quire_allocation_options *options,
                             bool commit, quire_allocation *allocation)
 {
@@ -19,11 +56,8 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
     if (!memory || !options || !allocation)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_allocate: memory, options or allocation is null");
-    qi_wish wish;
     uint32_t slot = 0;
-    quire_result result = qi_wish_from(memory, options, &wish);
-    if (!result)
-        result = qi_place(memory, &wish, &slot);
+    quire_result result = place(memory, options, &slot);
     if (result)
         return result;
     qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);

@@ -78,7 +78,7 @@ static quire_result place_each(quire_memory *memory, const qi_wish *wish,
 {
     for (*done = 0; *done < count; ++*done) {
         uint32_t slot = 0;
-        quire_result result = qi_place(memory, wish, &slot);
+        quire_result result = qi_place(memory, wish, QUIRE_SUCCESS, &slot);
         if (result)
             return result;
         allocations[*done] = hand_out(memory, slot);

@@ -453,22 +453,8 @@ uint64_t qi_place_largest_at_once(const quire_memory *memory)
     return is_one_page ? policy->page_size : UINT64_MAX;
 }
 
-/* The usual case, whole: a raw range that fits into a page there is. NO_SPACE: it is another. */
-static quire_result place_at_once(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
-{
-    qi_shard *shard = qi_shard_mine(memory);
-    const qi_load load = qi_load_of(wish);
-    qi_lock_acquire(&shard->lock);
-    quire_result result = QUIRE_ERROR_NO_SPACE;
-    if (!qi_shard_is_behind(shard))
-        result = qi_put(shard, &load, QI_TRY, slot);
-    qi_lock_release(&shard->lock);
-    return result;
-}
-
-/* The general case, or what is left to say when the usual one failed. */
-static quire_result place_with_all_means(quire_memory *memory, const qi_wish *wish,
-                                         quire_result failed, uint32_t *slot)
+quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result failed,
+                      uint32_t *slot)
 {
     placing p;
     bool dedicated = wants_dedicated(memory, wish);
@@ -491,16 +477,4 @@ static quire_result place_with_all_means(quire_memory *memory, const qi_wish *wi
         qi_refusal_count(memory);
     }
     return result;
-}
-
-quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot)
-{
-    quire_result result = QUIRE_ERROR_NO_SPACE;
-    if (qi_wish_is_usual(memory, wish))
-        result = place_at_once(memory, wish, slot);
-    if (!result)
-        return QUIRE_SUCCESS;
-    if (result == QUIRE_ERROR_NO_SPACE)
-        result = QUIRE_SUCCESS;
-    return place_with_all_means(memory, wish, result, slot);
 }

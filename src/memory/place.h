@@ -71,9 +71,24 @@ static inline qi_load qi_load_of(const qi_wish *wish)
 
 /*
  * Places a range; its slot is PRIVATE. With an object or a name the slot has a qi_extra.
- * On failure nothing changed.
+ * On failure nothing changed. Where something else than a lack of room has `failed` already, the
+ * refusal is only told.
  */
-QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, uint32_t *slot);
+QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result failed,
+                                     uint32_t *slot);
+
+/* The usual case, whole: a raw range that fits into a page there is. NO_SPACE: it is another. */
+QUIRE_MUST_USE static inline quire_result qi_place_at_once(quire_memory *memory,
+                                                           const qi_load *load, uint32_t *slot)
+{
+    qi_shard *shard = qi_shard_mine(memory);
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    qi_lock_acquire(&shard->lock);
+    if (!qi_shard_is_behind(shard))
+        result = qi_put(shard, load, QI_TRY, slot);
+    qi_lock_release(&shard->lock);
+    return result;
+}
 
 /* Requests up to this size need nothing that the policy adds and no page of their own. */
 uint64_t qi_place_largest_at_once(const quire_memory *memory);

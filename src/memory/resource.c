@@ -98,7 +98,7 @@ static quire_result place_and_bind(making *m, bool optimal, uint32_t *slot)
     if (!result)
         result = qi_wish_check(m->memory, &m->wish);
     if (!result)
-        result = qi_place(m->memory, &m->wish, slot);
+        result = qi_place(m->memory, &m->wish, QUIRE_SUCCESS, slot);
     if (result)
         return result;
     result = bind(m, *slot);
