@@ -135,7 +135,7 @@ UNIT(stats_check, allocations_that_are_not_where_they_say)
         DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 1), "a page that is not there");
         DAMAGE(&b, slot->page, NULL, "a page that is not there");
         DAMAGE(&b, slot->page, slot->page + 77, "a page that is not there");
-        DAMAGE(&b, slot->page, (qi_page *)((char *)slot->page + 8), "a page that is not there");
+        DAMAGE(&b, slot->page, (void *)((char *)slot->page + 8), "a page that is not there");
         DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
         DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
         DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
