@@ -19,7 +19,7 @@
 #include "src/memory/refusal.h"
 #include "src/space/fit.h"
 
-quire_result qi_wish_check_all(const quire_memory *memory, const qi_wish *wish)
+quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
 {
     if (!wish->size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an allocation of size 0 is asked for");
@@ -40,6 +40,24 @@ quire_result qi_wish_check_all(const quire_memory *memory, const qi_wish *wish)
                             "host-visible (%s)",
                             memory->name, memory->kind, qi_flags(memory->flags).text);
     return QUIRE_SUCCESS;
+}
+
+quire_result qi_wish_from(const quire_memory *memory, const quire_allocation_options *options,
+                          qi_wish *wish)
+{
+    quire_result result = qi_check_reserved(options, "quire_allocation_options");
+    if (result)
+        return result;
+    *wish = (qi_wish){
+        .size = options->size,
+        .alignment = options->alignment ? options->alignment : 1,
+        .name = options->name,
+        .user_data = options->user_data,
+        .zero = options->zero,
+        .dedicated = options->dedicated,
+        .host_access = options->host_read || options->host_write,
+    };
+    return qi_wish_check(memory, wish);
 }
 
 /* ---- placing ------------------------------------------------------------------------------ */
@@ -338,12 +356,12 @@ static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, ui
     qi_lock_release(&p->shard->lock);
     if (p->leaving) /* before the log: a sink that allocates must not wait for them */
         qi_pages_destroy(memory, p->leaving);
-    if (p->made.size)
+    if (p->made.size) {
         qi_event_page(memory, QUIRE_EVENT_PAGE_MADE, p->made.number, p->made.size);
-    if (p->made.size)
         qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
                memory->name, p->made.number, qi_bytes(p->made.size).text,
                dedicated ? ", dedicated" : "");
+    }
     return result;
 }
 

@@ -22,36 +22,11 @@ typedef struct qi_wish {
 } qi_wish;
 
 /* The checks that all options share: size, alignment, name, access. */
-QUIRE_MUST_USE quire_result qi_wish_check_all(const quire_memory *memory, const qi_wish *wish);
-
-QUIRE_MUST_USE static inline quire_result qi_wish_check(const quire_memory *memory,
-                                                        const qi_wish *wish)
-{
-    uint64_t mask = wish->alignment - 1; /* of 0 it is above any limit */
-    bool is_plain = wish->size && mask < memory->largest_alignment && !(wish->alignment & mask) &&
-                    !wish->name && !wish->host_access;
-    return is_plain ? QUIRE_SUCCESS : qi_wish_check_all(memory, wish);
-}
+QUIRE_MUST_USE quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish);
 
 /* The wish behind the options of a raw allocation, checked. */
-QUIRE_MUST_USE static inline quire_result qi_wish_from(const quire_memory *memory,
-                                                       const quire_allocation_options *options,
-                                                       qi_wish *wish)
-{
-    quire_result result = qi_check_reserved(options, "quire_allocation_options");
-    if (result)
-        return result;
-    *wish = (qi_wish){
-        .size = options->size,
-        .alignment = options->alignment ? options->alignment : 1,
-        .name = options->name,
-        .user_data = options->user_data,
-        .zero = options->zero,
-        .dedicated = options->dedicated,
-        .host_access = options->host_read || options->host_write,
-    };
-    return qi_wish_check(memory, wish);
-}
+QUIRE_MUST_USE quire_result qi_wish_from(const quire_memory *memory,
+                                         const quire_allocation_options *options, qi_wish *wish);
 
 /* Whether it is a raw range to which the policy adds nothing, in a shared page. */
 static inline bool qi_wish_is_usual(const quire_memory *memory, const qi_wish *wish)
