@@ -58,7 +58,7 @@ qi_page *qi_shard_catch_up(qi_shard *shard, qi_page *leaving);
 /* The page behind a region of the space. */
 static inline qi_page *qi_shard_page_of_region(const qi_shard *shard, uint32_t region)
 {
-    return *(qi_page **)qi_table_get_sized(&shard->by_region, region, sizeof(qi_page *));
+    return *(qi_page **)qi_table_at(&shard->by_region, region, sizeof(qi_page *));
 }
 
 #endif

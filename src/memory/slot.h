@@ -105,16 +105,22 @@ static inline uint32_t qi_slot_generation(uint64_t word)
     return (uint32_t)(word >> QI_GENERATION_SHIFT);
 }
 
-/* NULL where no shard has had the slot. */
+/* The state word of a slot that a shard has or had. */
 static inline qi_atomic_u64 *qi_slot_state(const qi_slots *slots, uint32_t slot)
 {
-    return qi_table_get_sized(&slots->states, slot, sizeof(qi_atomic_u64));
+    return qi_table_at(&slots->states, slot, sizeof(qi_atomic_u64));
+}
+
+/* Of any slot that a handle may name: NULL where no shard ever had it. */
+static inline qi_atomic_u64 *qi_slot_find_state(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_get(&slots->states, slot);
 }
 
 /* The record of a slot that is not free. */
 static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
 {
-    return qi_table_get_sized(&slots->records, slot, sizeof(qi_slot));
+    return qi_table_at(&slots->records, slot, sizeof(qi_slot));
 }
 
 /* ---- taking and giving ---------------------------------------------------------------------- */
@@ -130,7 +136,7 @@ QUIRE_MUST_USE static inline quire_result qi_slot_take(qi_slots *slots, qi_slot_
                                                        qi_host *host, uint32_t *out)
 {
     uint32_t slot = queue->first;
-    if (qi_unlikely(slot == QI_NO_SLOT || !qi_slot_at(slots, slot))) {
+    if (qi_unlikely(slot == QI_NO_SLOT || !qi_table_get(&slots->records, slot))) {
         quire_result result = qi_slot_refill(slots, queue, host);
         if (result)
             return result;
@@ -235,7 +241,7 @@ QUIRE_MUST_USE static inline quire_result qi_slot_leave(const qi_slots *slots,
 {
     uint64_t id = allocation.id;
     uint32_t slot = qi_handle_slot(id), generation = qi_handle_generation(id);
-    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    qi_atomic_u64 *state = qi_slot_find_state(slots, slot);
     uint64_t word =
         qi_slot_word(generation, accept & QI_ACCEPT_LIVE ? QI_PHASE_LIVE : QI_PHASE_RESERVED, 0);
     *out = slot;
