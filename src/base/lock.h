@@ -36,7 +36,7 @@ typedef struct qi_lock {
     qi_atomic_u32 state;
     qi_atomic_u32 is_awaited; /* 1: somebody may be asleep until it is free */
     qi_atomic_u32 changes;    /* counted by qi_lock_wake_all */
-    const char *name;      /* a literal */
+    const char *name;         /* a literal */
     qi_lock_rank rank;
 } qi_lock;
 

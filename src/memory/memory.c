@@ -248,7 +248,7 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
         }
         qi_log(&memory->device->log, QUIRE_LOG_WARNING,
                "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
-               qi_bytes(slot.size).text, slot.page->number, (unsigned long long)slot.offset);
+               qi_bytes(slot.size).text, slot.tally->page->number, (unsigned long long)slot.offset);
     }
 }
 

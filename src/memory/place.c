@@ -102,11 +102,12 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     *record = (qi_slot){
         .offset = padding,
         .size = p->load.size,
-        .left_padding = padding,
         .requested = p->load.requested,
         .user_data = p->load.user_data,
         .extra = p->load.extra,
-        .page = page,
+        .tally = page->tally,
+        .left_padding = (uint32_t)padding,
+        .shard = p->shard->index,
     };
     page->slot = *slot;
     qi_put_count_in(p->shard, record);

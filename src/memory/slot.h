@@ -52,12 +52,13 @@ typedef struct qi_extra {
 typedef struct qi_slot {
     uint64_t offset; /* in the page */
     uint64_t size;
-    uint64_t left_padding;
     uint64_t requested;
-    uint64_t user_data; /* under the memory's lock */
-    quire_range range;  /* in the space; {0} on a dedicated page */
-    qi_extra *extra;    /* or NULL; set under the memory's lock */
-    struct qi_page *page;
+    uint64_t user_data;     /* under the memory's lock */
+    quire_range range;      /* in the space; {0} on a dedicated page */
+    qi_extra *extra;        /* or NULL; set under the memory's lock */
+    struct qi_tally *tally; /* of the page */
+    uint32_t left_padding;  /* below the largest alignment, 1 GiB */
+    uint32_t shard;         /* of the page: to free it elsewhere its busy line is not looked at */
 #ifdef QUIRE_CHECKED
     qi_watch watch;
 #endif
@@ -242,6 +243,8 @@ QUIRE_MUST_USE static inline quire_result qi_slot_leave(const qi_slots *slots,
     uint64_t id = allocation.id;
     uint32_t slot = qi_handle_slot(id), generation = qi_handle_generation(id);
     qi_atomic_u64 *state = qi_slot_find_state(slots, slot);
+    if (state) /* a hint: it is needed as soon as the free is won */
+        __builtin_prefetch(qi_slot_at(slots, slot), 1);
     uint64_t word =
         qi_slot_word(generation, accept & QI_ACCEPT_LIVE ? QI_PHASE_LIVE : QI_PHASE_RESERVED, 0);
     *out = slot;
