@@ -18,6 +18,7 @@ typedef struct qi_wish {
     bool zero; /* filled with zeros before anybody can see it */
     bool dedicated;
     bool host_access;
+    bool is_unaided; /* the caller's on_shortage is not asked */
     quire_object object;
 } qi_wish;
 

@@ -266,6 +266,8 @@ static void refuse_wish(quire_result code, quire_memory *memory,
     REFUSED_OUT(&b, code, made, quire_allocate(memory, options, &made));
     REFUSED_OUT(&b, code, made, quire_reserve(memory, options, &made));
     REFUSED_OUT(&b, code, made, quire_allocate_batch(memory, options, &made, 1));
+    uint32_t chosen = 77;
+    REFUSED_OUT(&b, code, made, quire_allocate_any(&memory, 1, options, &chosen, &made));
 }
 
 static void wishes(void)
