@@ -18,6 +18,7 @@
 #include "src/memory/empties.h"
 #include "src/memory/name.h"
 #include "src/memory/page.h"
+#include "src/memory/section.h"
 #include "src/memory/shard.h"
 #include "src/memory/slot.h"
 
@@ -47,6 +48,7 @@ struct quire_memory {
     uint32_t shard_count;
     qi_shard *shards;
     qi_names names;         /* the limits of names */
+    qi_section *sections;   /* innermost first; under all locks */
     qi_atomic_u64 refusals; /* so far: their numbers */
 #ifdef QUIRE_CHECKED
     qi_checked checked;

@@ -115,6 +115,7 @@ static void creation(void)
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true});
     refuse_memory(INVALID, &(quire_memory_options){.shards = 65});
+    refuse_memory(INVALID, &(quire_memory_options){.limit_percent = 101});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2, .fit = QUIRE_FIT_LINEAR});
     refuse_memory(INVALID, &(quire_memory_options){.fit = (quire_fit)77});
     refuse_memory(INVALID, &(quire_memory_options){.granule = 3});
