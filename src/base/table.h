@@ -45,12 +45,25 @@ static inline void *qi_table_at(const qi_table *table, uint32_t index, size_t el
     return elements + (shifted ^ 1u << bit) * element_size;
 }
 
-/* The element, or NULL when its chunk was never made or was released. Index below 2^26. */
+/* Asks for an element ahead of its use; one that is not there does no harm. */
+static inline void qi_table_fetch(const qi_table *table, uint32_t index, size_t element_size)
+{
+    uint32_t shifted = index + (1u << QI_TABLE_FIRST_BITS), bit = qi_highest_bit(shifted);
+    void *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
+    uintptr_t address = (uintptr_t)elements + (shifted ^ 1u << bit) * element_size;
+    __builtin_prefetch((const void *)address, 1);
+}
+
+/* False where the element's chunk was never made or was released. Index below 2^26. */
+static inline bool qi_table_has(const qi_table *table, uint32_t index)
+{
+    return qi_atomic_load_acquire_pointer(&table->chunks[qi_table_chunk_of(index)]) != NULL;
+}
+
+/* The element, or NULL where there is none. */
 static inline void *qi_table_get(const qi_table *table, uint32_t index)
 {
-    return qi_atomic_load_acquire_pointer(&table->chunks[qi_table_chunk_of(index)])
-               ? qi_table_at(table, index, table->element_size)
-               : NULL;
+    return qi_table_has(table, index) ? qi_table_at(table, index, table->element_size) : NULL;
 }
 
 /* The index of an element; false when the pointer is not to one. */

@@ -54,8 +54,8 @@ QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, 
                                      uint32_t *slot);
 
 /* The usual case, whole: a raw range that fits into a page there is. NO_SPACE: it is another. */
-QUIRE_MUST_USE static inline quire_result qi_place_at_once(quire_memory *memory,
-                                                           const qi_load *load, uint32_t *slot)
+QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_place_at_once(quire_memory *memory,
+                                                              const qi_load *load, uint32_t *slot)
 {
     qi_shard *shard = qi_shard_mine(memory);
     quire_result result = QUIRE_ERROR_NO_SPACE;

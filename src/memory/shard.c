@@ -45,6 +45,7 @@ static void drain(qi_shard *shard)
     uint32_t slot = 0, next = 0;
     for (uint32_t left = qi_inbox_take(&shard->inbox, &slot); left; left--, slot = next) {
         next = qi_slot_next(slots, slot);
+        qi_slot_fetch(slots, next); /* another thread wrote to it last: it is far away */
         shard->emptied |= qi_put_back(shard, qi_slot_at(slots, slot), slot);
     }
 }

@@ -115,7 +115,14 @@ static inline qi_atomic_u64 *qi_slot_state(const qi_slots *slots, uint32_t slot)
 /* Of any slot that a handle may name: NULL where no shard ever had it. */
 static inline qi_atomic_u64 *qi_slot_find_state(const qi_slots *slots, uint32_t slot)
 {
-    return qi_table_get(&slots->states, slot);
+    return qi_table_has(&slots->states, slot) ? qi_slot_state(slots, slot) : NULL;
+}
+
+/* Asks for state and record ahead of their use; any slot may be given. */
+static inline void qi_slot_fetch(const qi_slots *slots, uint32_t slot)
+{
+    qi_table_fetch(&slots->states, slot, sizeof(qi_atomic_u64));
+    qi_table_fetch(&slots->records, slot, sizeof(qi_slot));
 }
 
 /* The record of a slot that is not free. */
@@ -137,7 +144,7 @@ QUIRE_MUST_USE static inline quire_result qi_slot_take(qi_slots *slots, qi_slot_
                                                        qi_host *host, uint32_t *out)
 {
     uint32_t slot = queue->first;
-    if (qi_unlikely(slot == QI_NO_SLOT || !qi_table_get(&slots->records, slot))) {
+    if (qi_unlikely(slot == QI_NO_SLOT || !qi_table_has(&slots->records, slot))) {
         quire_result result = qi_slot_refill(slots, queue, host);
         if (result)
             return result;
@@ -243,8 +250,7 @@ QUIRE_MUST_USE static inline quire_result qi_slot_leave(const qi_slots *slots,
     uint64_t id = allocation.id;
     uint32_t slot = qi_handle_slot(id), generation = qi_handle_generation(id);
     qi_atomic_u64 *state = qi_slot_find_state(slots, slot);
-    if (state) /* a hint: it is needed as soon as the free is won */
-        __builtin_prefetch(qi_slot_at(slots, slot), 1);
+    qi_table_fetch(&slots->records, slot, sizeof(qi_slot)); /* for whoever wins the free */
     uint64_t word =
         qi_slot_word(generation, accept & QI_ACCEPT_LIVE ? QI_PHASE_LIVE : QI_PHASE_RESERVED, 0);
     *out = slot;
