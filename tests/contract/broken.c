@@ -23,12 +23,12 @@ typedef struct broken_backend {
     pthread_mutex_t lock;     /* of what follows */
     quire_native_page shared; /* handed out `uses` times */
     uint32_t uses, shared_kind;
-    uint64_t first_object, objects;
+    uint64_t first_object;
     unsigned char *other;   /* memory that is no page */
     _Atomic uint64_t asked; /* bytes of a page, by whoever came last */
 } broken_backend;
 
-enum { OTHER_SIZE = 1 << 26 };
+enum { OTHER_SIZE = 1 << 20 };
 
 /* ---- what the device is ------------------------------------------------------------------- */
 
@@ -315,10 +315,10 @@ static quire_result broken_image_requirements(void *state, const quire_image_opt
 static uint64_t same_object(broken_backend *b, uint64_t native)
 {
     pthread_mutex_lock(&b->lock);
-    uint64_t told = b->objects++ == 1 ? b->first_object : native;
-    b->first_object = b->objects == 1 ? native : b->first_object;
+    uint64_t first = b->first_object ? b->first_object : native;
+    b->first_object = first;
     pthread_mutex_unlock(&b->lock);
-    return told;
+    return first;
 }
 
 static quire_result broken_object_create(void *state, const quire_object_request *request,
@@ -356,7 +356,7 @@ static quire_result broken_object_bind(void *state, quire_object object, uint64_
 static void broken_object_destroy(void *state, quire_object object, uint64_t native)
 {
     const broken_backend *b = state;
-    if (b->thing != BROKEN_KEPT_OBJECT)
+    if (b->thing != BROKEN_KEPT_OBJECT && b->thing != BROKEN_SAME_OBJECT)
         b->wrap.base->object_destroy(b->wrap.state, object, native);
 }
 

@@ -69,6 +69,7 @@ typedef struct contract_scenario {
     void (*body)(contract_world *w);
     void (*of_kind)(contract_world *w, uint32_t kind);
     bool (*applies)(const contract_world *w); /* NULL: always */
+    bool by_core;                             /* the core refuses a backend that does not hold it */
 } contract_scenario;
 
 /* By chapter, each ends with a scenario without a name. */
