@@ -19,7 +19,10 @@ static quire_budget_info budget_of(const contract_world *w, uint32_t kind)
     return info;
 }
 
-/* Allocations of a page each, of 256 bytes and more, of which the last is refused with `code`; how many were made. */
+/*
+ * Allocations of a page each, of 256 bytes and more, until one is refused with `code`; how many
+ * were made.
+ */
 static uint32_t fill(const contract_world *w, quire_memory *memory, uint64_t size,
                      quire_allocation *made, quire_result code)
 {

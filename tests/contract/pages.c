@@ -146,7 +146,7 @@ static void sync_takes_whole_atoms(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-/* The host has seen all of it; then the device writes an atom, and the host flushes the one before. */
+/* The host has seen all; then the device writes an atom, and the host flushes the one before. */
 static void flush_leaves_the_rest(contract_world *w, uint32_t kind)
 {
     uint64_t atom = w->info.limits.non_coherent_atom;

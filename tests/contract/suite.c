@@ -71,7 +71,7 @@ static verdict run(broken_thing thing, const contract_scenario *only)
     return v;
 }
 
-/* ---- each broken backend -------------------------------------------------------------------------- */
+/* ---- each broken backend ------------------------------------------------------------------ */
 
 static broken_thing current;
 static char title[512];
