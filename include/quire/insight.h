@@ -157,9 +157,10 @@ typedef struct quire_item {
 } quire_item;
 
 /*
- * Calls `visit` for every range, free and live, page by page and by address within a page. Each
- * page is one moment's picture; other threads may change the memory between pages. `visit` may call
- * quire; false ends the walk. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
+ * Calls `visit` for every range, free and live, page by page and by address within a page; not for
+ * less than a granule at a page's edges, which no allocation can have and which counts as free.
+ * Each page is one moment's picture; other threads may change the memory between pages. `visit` may
+ * call quire; false ends the walk. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
     quire_memory *memory, bool (*visit)(void *user, const quire_item *item), void *user);
