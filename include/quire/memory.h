@@ -146,7 +146,10 @@ typedef struct quire_memory_options {
     quire_page_policy pages;
     quire_clock clock;
     quire_on_shortage on_shortage;
-    uint64_t limit;       /* bytes of its pages; 0: none; see quire_memory_set_limit */
+    uint64_t limit; /* bytes of its pages; 0: none; see quire_memory_set_limit */
+    /* how dear its pages are when device memory runs short, up to 1; 0: 0.5. A hint, which backends
+       without priorities have no use for */
+    float priority;
     uint64_t reserved[4]; /* must be zero */
 } quire_memory_options;
 

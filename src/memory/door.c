@@ -230,6 +230,14 @@ quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
                  device->table.copy_from_page(device->state, &page->native, offset, data, size));
 }
 
+quire_result qi_device_fill_page(quire_device *device, qi_calls *calls, const qi_device_page *page,
+                                 uint64_t offset, uint64_t size)
+{
+    passage entered = enter();
+    return leave(device, calls, entered,
+                 device->table.fill_page(device->state, &page->native, offset, size));
+}
+
 /* ---- objects ------------------------------------------------------------------------------ */
 
 /* What a backend asks must be possible at all. */
@@ -274,7 +282,7 @@ quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
     if (!*native)
         return qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend made an object with handle 0");
     result = check_requirements(requirements);
-    if (result)
+    if (result && !request->borrowed)
         qi_device_object_destroy(device, calls, request->object, *native);
     return result;
 }

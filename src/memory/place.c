@@ -133,9 +133,12 @@ static void give_back(placing *p)
 static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot)
 {
     qi_page *page = NULL;
+    const qi_tie tie = {p->wish->object, p->wish->native, p->wish->description};
     give_back(p);
     quire_result result =
-        qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page, &p->tried);
+        p->wish->tied
+            ? qi_page_make_tied(p->shard, p->load.size, &tie, &page, &p->tried)
+            : qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page, &p->tried);
     if (result)
         return result;
     p->made = (made){.size = page->native.native.size, .number = page->number};
@@ -279,7 +282,7 @@ static quire_result find_dedicated(placing *p, uint32_t *slot)
     give_back(p);
     do {
         p->patience.changes = qi_pages_changes(p->shard);
-        result = place_in_kept_page(p, slot);
+        result = p->wish->tied ? QUIRE_ERROR_NO_SPACE : place_in_kept_page(p, slot);
         if (result == QUIRE_ERROR_NO_SPACE)
             result = place_in_new_page(p, true, slot);
     } while (qi_page_await_change(p->shard, result, &p->patience));
@@ -416,6 +419,10 @@ static quire_result prepare(const quire_memory *memory, const qi_wish *wish, pla
                             .user_data = wish->user_data}};
     if (memory->atom > wish->alignment)
         p->load.alignment = memory->atom;
+    if (wish->tied) { /* the page is as large as the object, to the byte */
+        p->load.size = held;
+        return QUIRE_SUCCESS;
+    }
     if (qi_policy_size_overflows(&memory->policy, held, &p->load.size) ||
         qi_align_up_overflows(p->load.size, memory->atom, &p->load.size) ||
         qi_checked_grow_overflows(memory, &p->load.alignment, &p->load.size))
@@ -453,7 +460,7 @@ static bool wants_dedicated(const quire_memory *memory, const qi_wish *wish)
 {
     const quire_page_policy *policy = &memory->policy;
     bool is_one_page = memory->shards->space->fit->most_regions; /* which nothing is to outgrow */
-    return wish->dedicated || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
+    return wish->dedicated || wish->tied || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
            (is_one_page && (wish->size > policy->page_size ||
                             policy->page_size - wish->size < qi_checked_most_added(memory))) ||
            (policy->dedicated_threshold && wish->size >= policy->dedicated_threshold);
@@ -481,13 +488,18 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result fa
         result = failed;
     if (!result)
         result = qi_extra_make(memory, wish->name, wish->object, &p.load.extra);
+    if (!result && wish->native) {
+        p.load.extra->native = wish->native;
+        p.load.extra->borrowed = wish->borrowed;
+    }
     if (!result)
         result = place(memory, &p, dedicated, slot);
     if (result) {
         qi_extra_release(memory, p.load.extra);
         return qi_refuse(memory, wish->size, p.load.alignment, p.tried, result);
     }
-    qi_checked_placed(memory, *slot, wish->zero);
+    if (!wish->tied) /* its object is not bound yet */
+        qi_checked_placed(memory, *slot, wish->zero);
     if (wish->zero)
         result = qi_access_fill_zero(memory, *slot);
     if (result) {

@@ -42,6 +42,7 @@ typedef struct qi_extra {
     char *name; /* under the memory's lock */
     quire_object object;
     uint64_t native; /* the backend's object, or 0 */
+    bool borrowed;   /* which outlives the allocation */
     union {
         quire_buffer_info buffer;
         quire_image_info image;
