@@ -61,7 +61,7 @@ static quire_result describe(const qi_vulkan *vulkan, const quire_page_request *
     }
     if (request->native)
         add_dedicated(c, request);
-    if (request->exportable) {
+    if (request->exportable && !request->description) {
         page->is_exportable = true;
         page->external = vulkan->settings.export_types;
         c->exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;

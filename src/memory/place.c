@@ -97,7 +97,7 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     quire_result result = qi_slot_take(&memory->slots, &p->shard->queue, &memory->host, slot);
     if (result)
         return result;
-    uint64_t padding = qi_padding(page->native.native.address, p->load.alignment);
+    uint64_t padding = page->tied ? 0 : qi_padding(page->native.native.address, p->load.alignment);
     qi_slot *record = qi_memory_slot(memory, *slot);
     *record = (qi_slot){
         .offset = padding,

@@ -433,6 +433,7 @@ static const struct {
     {"space.h", "misuse_space"},
     {"trace.h", "misuse_space"},
     {"quire.h", "nothing but the others"},
+    {"vulkan.h", "misuse_vulkan"},
 };
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };
