@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/host/host.h"
@@ -96,6 +97,18 @@ static char *map_anonymous(uint64_t size, uint64_t alignment)
 }
 
 /*
+ * Threads that look at the same time are shown the same addresses, and can take them from each other
+ * for as long as they keep step: each waits for a time of its own, up to a millisecond or so.
+ */
+static void step_aside(int tries)
+{
+    uint64_t here = (uintptr_t)&tries >> 12; /* differs from thread to thread */
+    uint64_t mixed = (here + (uint64_t)tries) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+    long most = tries < 10 ? 1000L << tries : 1000L << 10; /* nanoseconds */
+    nanosleep(&(struct timespec){.tv_nsec = (long)(mixed % (uint64_t)most)}, NULL);
+}
+
+/*
  * Anything else: first where the system likes, which for huge pages is a multiple of their size;
  * then at addresses that were just seen free. Another thread may take these before us: then others
  * are looked for. Kernels before 4.17 do not know MAP_FIXED_NOREPLACE and take the address as a
@@ -112,6 +125,8 @@ static char *map_where_free(uint64_t size, uint64_t alignment, int flags, int de
             munmap(bytes, size);
         else if (errno != EEXIST)
             return MAP_FAILED;
+        else
+            step_aside(i);
         uint64_t reserved = 0;
         char *base = reserve(size, alignment, PROT_NONE, &reserved, &start);
         if (base == MAP_FAILED)

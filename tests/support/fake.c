@@ -89,7 +89,7 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
         return result;
     uint32_t heap = fake->info.kinds[request->kind].heap;
     uint64_t address = 0, size = request->size, rounding = fake->page_rounding;
-    if (rounding)
+    if (rounding && size <= UINT64_MAX - rounding)
         size = (size + rounding - 1) / rounding * rounding;
     pthread_mutex_lock(&fake->lock);
     fake->last_page = *request;

@@ -26,6 +26,11 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
     exit(1);
 }
 
+void plain_begin(const char *name)
+{
+    running = name;
+}
+
 void plain_case(const char *name, void (*body)(void))
 {
     running = name;

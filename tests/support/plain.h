@@ -12,6 +12,9 @@
 /* Runs one case and prints its line. */
 void plain_case(const char *name, void (*body)(void));
 
+/* What runs now, outside of cases: named where a check fails. */
+void plain_begin(const char *name);
+
 /* A case that cannot run here; the reason is printed. */
 void plain_skip(const char *name, const char *reason);
 

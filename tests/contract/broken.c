@@ -1,0 +1,461 @@
+/*
+ * broken.c - see broken.h.
+ */
+#include "tests/contract/broken.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/contract/kit.h"
+#include "tests/contract/subjects.h"
+#include "tests/contract/wrap.h"
+
+typedef struct broken_options {
+    const contract_subject *inner;
+    broken_thing thing;
+} broken_options;
+
+typedef struct broken_backend {
+    contract_wrap wrap;
+    broken_thing thing;
+    uint64_t atom;
+
+    pthread_mutex_t lock;     /* of what follows */
+    quire_native_page shared; /* handed out `uses` times */
+    uint32_t uses, shared_kind;
+    uint64_t first_object, objects;
+    unsigned char *other;   /* memory that is no page */
+    _Atomic uint64_t asked; /* bytes of a page, by whoever came last */
+} broken_backend;
+
+enum { OTHER_SIZE = 1 << 26 };
+
+/* ---- what the device is ------------------------------------------------------------------- */
+
+static quire_result broken_describe(void *state, quire_device_info *info)
+{
+    static uint32_t devices;
+    const broken_backend *b = state;
+    *info = b->wrap.info;
+    devices++;
+    switch (b->thing) {
+    case BROKEN_HEAP_SIZE:
+        info->heaps[0].size += devices * MIB;
+        break;
+    case BROKEN_FEWER_KINDS:
+        info->kind_count -= devices % 2;
+        break;
+    case BROKEN_EXPORTABLE:
+        info->exportable = devices % 2;
+        break;
+    case BROKEN_NO_EXPORT:
+        info->exportable = true;
+        break;
+    case BROKEN_ATOM:
+        info->limits.non_coherent_atom = 96;
+        break;
+    case BROKEN_LARGER_HEAP:
+        info->heaps[0].size /= 16;
+        info->heaps[1].size /= 16;
+        break;
+    default:
+        break;
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* ---- pages -------------------------------------------------------------------------------- */
+
+static quire_result base_create(broken_backend *b, const quire_page_request *request,
+                                quire_native_page *page)
+{
+    return b->wrap.base->page_create(b->wrap.state, request, page);
+}
+
+/* The page that was handed out before, where it serves. */
+static bool share(broken_backend *b, const quire_page_request *request, quire_native_page *page)
+{
+    pthread_mutex_lock(&b->lock);
+    bool shares =
+        b->uses == 1 && request->kind == b->shared_kind && b->shared.size >= request->size;
+    b->uses += shares;
+    *page = shares ? b->shared : *page;
+    pthread_mutex_unlock(&b->lock);
+    return shares;
+}
+
+static void remember(broken_backend *b, const quire_page_request *request,
+                     const quire_native_page *page)
+{
+    pthread_mutex_lock(&b->lock);
+    if (!b->uses) {
+        b->shared = *page;
+        b->shared_kind = request->kind;
+        b->uses = 1;
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* A page in the place of what each thread asks for. */
+static quire_result create_in_a_race(broken_backend *b, quire_page_request *request,
+                                     quire_native_page *page)
+{
+    b->asked = request->size;
+    nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+    request->size = b->asked;
+    return base_create(b, request, page);
+}
+
+static quire_result refuse(const broken_backend *b, quire_result result)
+{
+    if (b->thing == BROKEN_WRONG_CODE && result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
+        return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0, "the heap is full");
+    return result;
+}
+
+static quire_result spoil_request(broken_backend *b, quire_page_request *request,
+                                  quire_native_page *page)
+{
+    uint64_t granularity = b->wrap.info.limits.page_granularity;
+    uint64_t heap = b->wrap.info.heaps[b->wrap.info.kinds[request->kind].heap].size;
+    switch (b->thing) {
+    case BROKEN_SHORT_PAGE:
+        request->size -= request->size > granularity ? granularity : 0;
+        return base_create(b, request, page);
+    case BROKEN_LOW_ALIGNMENT:
+        request->size += 4096;
+        request->alignment = 1;
+        return base_create(b, request, page);
+    case BROKEN_NO_EXPORT:
+        return request->exportable ? quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "no export")
+                                   : base_create(b, request, page);
+    case BROKEN_NO_REASON:
+        return request->size > heap / 3 ? QUIRE_ERROR_OUT_OF_DEVICE_MEMORY
+                                        : base_create(b, request, page);
+    case BROKEN_PAGE_RACE:
+        return create_in_a_race(b, request, page);
+    default:
+        return base_create(b, request, page);
+    }
+}
+
+static quire_result broken_page_create(void *state, const quire_page_request *asked,
+                                       quire_native_page *page)
+{
+    broken_backend *b = state;
+    quire_page_request request = *asked;
+    bool shares = b->thing == BROKEN_SAME_PAGE || b->thing == BROKEN_SAME_HIDDEN_PAGE;
+    if (shares && share(b, asked, page))
+        return QUIRE_SUCCESS;
+    quire_result result = spoil_request(b, &request, page);
+    if (result)
+        return refuse(b, result);
+    if (shares && (b->thing == BROKEN_SAME_PAGE || !page->address))
+        remember(b, asked, page);
+    if (b->thing == BROKEN_ODD_ADDRESS)
+        page->address += page->address ? 24 : 0;
+    if (b->thing == BROKEN_LOW_ALIGNMENT)
+        page->address += page->address ? 4096 : 0;
+    return QUIRE_SUCCESS;
+}
+
+static void broken_page_destroy(void *state, const quire_native_page *page)
+{
+    broken_backend *b = state;
+    pthread_mutex_lock(&b->lock);
+    bool is_shared = b->uses && b->shared.handle == page->handle;
+    b->uses -= is_shared;
+    bool stays = is_shared && b->uses;
+    pthread_mutex_unlock(&b->lock);
+    if (b->thing == BROKEN_KEPT_PAGE || stays)
+        return;
+    b->wrap.base->page_destroy(b->wrap.state, page);
+    quire_page_request rest = {
+        .kind = 0, .size = b->wrap.info.limits.page_granularity, .alignment = 1, .label = "kept"};
+    quire_native_page kept = {0};
+    if (b->thing == BROKEN_KEPT_LARGE_PAGE && page->size > 100 * KIB)
+        (void)base_create(b, &rest, &kept);
+}
+
+/* ---- mappings ----------------------------------------------------------------------------- */
+
+static quire_result broken_map(void *state, const quire_native_page *page, void **pointer)
+{
+    broken_backend *b = state;
+    quire_result result = b->wrap.base->map(b->wrap.state, page, pointer);
+    if (result)
+        return result;
+    if (b->thing == BROKEN_SHIFTED_MAP)
+        *pointer = (char *)*pointer + 64;
+    if (b->thing == BROKEN_OTHER_MAP && page->size <= OTHER_SIZE)
+        *pointer = b->other;
+    if (b->thing == BROKEN_NULL_MAP)
+        *pointer = NULL;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result broken_flush(void *state, const quire_native_page *page, uint64_t offset,
+                                 uint64_t size)
+{
+    broken_backend *b = state;
+    const quire_backend *base = b->wrap.base;
+    bool at_end = offset + size == page->size;
+    switch (b->thing) {
+    case BROKEN_LOST_FLUSH:
+        return QUIRE_SUCCESS;
+    case BROKEN_SHORT_FLUSH:
+        return size > b->atom
+                   ? base->flush(b->wrap.state, page, offset, (size - 1) / b->atom * b->atom)
+                   : QUIRE_SUCCESS;
+    case BROKEN_WIDE_FLUSH:
+        return base->flush(b->wrap.state, page, offset,
+                           page->size - offset < size + b->atom ? size : size + b->atom);
+    case BROKEN_FLUSH_REFUSED:
+        return at_end ? quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "the page's end")
+                      : base->flush(b->wrap.state, page, offset, size);
+    default:
+        return base->flush(b->wrap.state, page, offset, size);
+    }
+}
+
+static quire_result broken_invalidate(void *state, const quire_native_page *page, uint64_t offset,
+                                      uint64_t size)
+{
+    const broken_backend *b = state;
+    if (b->thing == BROKEN_LOST_INVALIDATE)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_LATE_INVALIDATE) {
+        offset += b->atom;
+        if (size <= b->atom)
+            return QUIRE_SUCCESS;
+        size -= b->atom;
+    }
+    return b->wrap.base->invalidate(b->wrap.state, page, offset, size);
+}
+
+/* ---- copies ------------------------------------------------------------------------------- */
+
+static quire_result refuse_copy(void)
+{
+    return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "there is no copy");
+}
+
+static quire_result copy_in_a_race(const broken_backend *b, const quire_native_page *page,
+                                   uint64_t offset, const void *data, uint64_t size)
+{
+    memcpy(b->other, data, size);
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    return b->wrap.base->copy_to_page(b->wrap.state, page, offset, b->other, size);
+}
+
+static quire_result broken_copy_to(void *state, const quire_native_page *page, uint64_t offset,
+                                   const void *data, uint64_t size)
+{
+    const broken_backend *b = state;
+    const quire_backend *base = b->wrap.base;
+    const char more = 'x';
+    bool has_room = offset + size < page->size;
+    if (b->thing == BROKEN_COPY_UNSUPPORTED)
+        return refuse_copy();
+    if (b->thing == BROKEN_COPY_RACE && size <= 4096)
+        return copy_in_a_race(b, page, offset, data, size);
+    if (b->thing == BROKEN_NO_LARGE_COPY && size > 4096)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_COPY_TO_SHORT && !--size)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_COPY_TO_LATE)
+        offset += has_room;
+    if (b->thing == BROKEN_COPY_TO_LONG && has_room)
+        (void)base->copy_to_page(b->wrap.state, page, offset + size, &more, 1);
+    return base->copy_to_page(b->wrap.state, page, offset, data, size);
+}
+
+static quire_result broken_copy_from(void *state, const quire_native_page *page, uint64_t offset,
+                                     void *data, uint64_t size)
+{
+    const broken_backend *b = state;
+    bool has_room = offset + size < page->size;
+    if (b->thing == BROKEN_COPY_UNSUPPORTED)
+        return refuse_copy();
+    if (b->thing == BROKEN_COPY_FROM_SHORT && !--size)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_COPY_FROM_EARLY)
+        offset -= offset > 0;
+    if (b->thing == BROKEN_COPY_FROM_LONG && size < 4096) /* where the tests leave room for it */
+        size += has_room;
+    return b->wrap.base->copy_from_page(b->wrap.state, page, offset, data, size);
+}
+
+/* ---- images and objects ------------------------------------------------------------------- */
+
+static quire_result broken_image_requirements(void *state, const quire_image_options *options,
+                                              quire_requirements *needs)
+{
+    static uint64_t times;
+    const broken_backend *b = state;
+    bool is_wide = quire_channel_size(options->channel_type) == 8;
+    if (b->thing == BROKEN_IMAGE_CODE && is_wide)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "too wide");
+    if (b->thing == BROKEN_OBJECT_UNTOLD && is_wide)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "too wide");
+    quire_result result = b->wrap.base->image_requirements(b->wrap.state, options, needs);
+    if (b->thing == BROKEN_SMALL_IMAGE)
+        needs->size = (needs->size + 1) / 2;
+    if (b->thing == BROKEN_WRAPPED_IMAGE)
+        needs->size = needs->size & UINT32_MAX ? needs->size & UINT32_MAX : 64;
+    if (b->thing == BROKEN_GROWING_IMAGE)
+        needs->size += 64 * ++times;
+    if (b->thing == BROKEN_ODD_ROWS)
+        needs->row_pitch++;
+    if (b->thing == BROKEN_NARROW_ROWS)
+        needs->row_pitch = (needs->row_pitch / 128 + 1) * 64;
+    return result;
+}
+
+static uint64_t same_object(broken_backend *b, uint64_t native)
+{
+    pthread_mutex_lock(&b->lock);
+    uint64_t told = b->objects++ == 1 ? b->first_object : native;
+    b->first_object = b->objects == 1 ? native : b->first_object;
+    pthread_mutex_unlock(&b->lock);
+    return told;
+}
+
+static quire_result broken_object_create(void *state, const quire_object_request *request,
+                                         uint64_t *native, quire_requirements *needs)
+{
+    broken_backend *b = state;
+    quire_result result = b->wrap.base->object_create(b->wrap.state, request, native, needs);
+    if (result)
+        return result;
+    bool is_image = request->object == QUIRE_OBJECT_IMAGE;
+    if (b->thing == BROKEN_OBJECT_NEEDS && is_image)
+        needs->size += 64;
+    if (b->thing == BROKEN_OBJECT_KINDS && is_image)
+        needs->kind_mask = 1;
+    if (b->thing == BROKEN_SMALL_BUFFER && !is_image)
+        needs->size = (needs->size + 1) / 2;
+    if (b->thing == BROKEN_LOW_BUFFER && !is_image)
+        needs->alignment = 4;
+    if (b->thing == BROKEN_SAME_OBJECT)
+        *native = same_object(b, *native);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result broken_object_bind(void *state, quire_object object, uint64_t native,
+                                       const quire_native_page *page, uint64_t offset)
+{
+    const broken_backend *b = state;
+    if (b->thing == BROKEN_SAME_OBJECT)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_NO_BIND)
+        return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0, "nothing can be bound");
+    return b->wrap.base->object_bind(b->wrap.state, object, native, page, offset);
+}
+
+static void broken_object_destroy(void *state, quire_object object, uint64_t native)
+{
+    const broken_backend *b = state;
+    if (b->thing != BROKEN_KEPT_OBJECT)
+        b->wrap.base->object_destroy(b->wrap.state, object, native);
+}
+
+/* ---- budgets and the end ------------------------------------------------------------------ */
+
+static quire_result broken_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
+{
+    const broken_backend *b = state;
+    quire_result result = b->wrap.base->heap_budget(b->wrap.state, heap, budget);
+    if (b->thing == BROKEN_NO_USAGE)
+        budget->usage = 1;
+    if (b->thing == BROKEN_NO_BUDGET)
+        budget->budget = 0;
+    return result;
+}
+
+static void broken_destroy(void *state)
+{
+    broken_backend *b = state;
+    if (b->thing != BROKEN_KEPT_STATE)
+        wrap_destroy(state);
+}
+
+/* ---- the subject -------------------------------------------------------------------------- */
+
+static void replace(quire_backend *table)
+{
+    table->describe = broken_describe;
+    table->page_create = broken_page_create;
+    table->page_destroy = broken_page_destroy;
+    table->destroy = broken_destroy;
+    table->map = broken_map;
+    table->flush = broken_flush;
+    table->invalidate = broken_invalidate;
+    table->copy_to_page = broken_copy_to;
+    table->copy_from_page = broken_copy_from;
+    table->image_requirements = broken_image_requirements;
+    table->heap_budget = broken_heap_budget;
+    if (!table->object_create)
+        return;
+    table->object_create = broken_object_create;
+    table->object_bind = broken_object_bind;
+    table->object_destroy = broken_object_destroy;
+}
+
+static quire_result open_broken(const contract_subject *subject, const quire_host_memory *host,
+                                contract_opened *opened)
+{
+    const broken_options *options = subject->options;
+    broken_backend *b = calloc(1, sizeof *b);
+    CHECK(b);
+    CHECK_OK(wrap_begin(&b->wrap, options->inner, host));
+    b->thing = options->thing;
+    b->atom = b->wrap.info.limits.non_coherent_atom;
+    b->other = calloc(1, OTHER_SIZE);
+    CHECK(b->other);
+    pthread_mutex_init(&b->lock, NULL);
+    replace(&b->wrap.table);
+    return wrap_finish(&b->wrap, host, opened);
+}
+
+static void close_broken(void *own)
+{
+    broken_backend *b = own;
+    wrap_close(&b->wrap);
+    pthread_mutex_destroy(&b->lock);
+    free(b->other);
+    free(b);
+}
+
+static quire_result set_budget(void *own, uint32_t heap, uint64_t bytes)
+{
+    const broken_backend *b = own;
+    return b->wrap.inner->set_budget(b->wrap.opened.own, heap, bytes);
+}
+
+static const struct {
+    broken_options options;
+    contract_subject subject;
+    const char *sentence;
+} things[] = {
+#define BROKEN_ROW(id, inner, text)                                                                \
+    {{&subject_##inner, BROKEN_##id},                                                              \
+     {.name = "broken",                                                                            \
+      .options = &things[BROKEN_##id].options,                                                     \
+      .open = open_broken,                                                                         \
+      .close = close_broken,                                                                       \
+      .set_budget = set_budget},                                                                   \
+     text},
+    BROKEN_THINGS(BROKEN_ROW)
+#undef BROKEN_ROW
+};
+
+const contract_subject *broken_subject(broken_thing thing)
+{
+    return &things[thing].subject;
+}
+
+const char *broken_sentence(broken_thing thing)
+{
+    return things[thing].sentence;
+}

@@ -1,0 +1,80 @@
+/*
+ * broken.h - a subject that is broken on purpose: another one with one thing spoiled by a switch.
+ * The suite must fail with each of them, and pass with the first ones, which spoil nothing
+ * (suite.c).
+ */
+#ifndef QUIRE_TESTS_CONTRACT_BROKEN_H
+#define QUIRE_TESTS_CONTRACT_BROKEN_H
+
+#include "tests/contract/contract.h"
+
+/* X(name, subject that is spoiled, sentence) */
+#define BROKEN_THINGS(X)                                                                           \
+    X(NOTHING, host, "nothing on the host backend")                                                \
+    X(NOTHING_STRICT, strict, "nothing behind a cache")                                            \
+    X(NOTHING_FAKE, fake, "nothing on the fake backend")                                           \
+    X(HEAP_SIZE, host, "each device tells another heap size")                                      \
+    X(FEWER_KINDS, host, "the second device has a kind less")                                      \
+    X(EXPORTABLE, host, "each device changes its mind about export")                               \
+    X(ATOM, host, "an atom that is no power of two")                                               \
+    X(SHORT_PAGE, host, "pages are smaller than asked")                                            \
+    X(ODD_ADDRESS, host, "pages at odd addresses")                                                 \
+    X(LOW_ALIGNMENT, host, "pages are less aligned than asked")                                    \
+    X(SAME_PAGE, host, "two pages are one")                                                        \
+    X(SAME_HIDDEN_PAGE, host, "two pages without an address are one")                              \
+    X(KEPT_PAGE, small, "pages are not given back")                                                \
+    X(KEPT_LARGE_PAGE, small, "the heap keeps a part of each page")                                \
+    X(NO_EXPORT, host, "export is told and refused")                                               \
+    X(LARGER_HEAP, host, "a page beyond the heap is made")                                         \
+    X(WRONG_CODE, small, "a full heap answers BACKEND_FAILURE")                                    \
+    X(NO_REASON, small, "a full heap gives no reason")                                             \
+    X(SHIFTED_MAP, host, "a mapping begins 64 bytes late")                                         \
+    X(OTHER_MAP, host, "a mapping is of other memory")                                             \
+    X(NULL_MAP, host, "a mapping is NULL")                                                         \
+    X(LOST_FLUSH, strict, "a flush does nothing")                                                  \
+    X(LOST_INVALIDATE, strict, "an invalidate does nothing")                                       \
+    X(SHORT_FLUSH, strict, "a flush leaves the last atom out")                                     \
+    X(LATE_INVALIDATE, strict, "an invalidate leaves the first atom out")                          \
+    X(WIDE_FLUSH, strict, "a flush takes an atom too many")                                        \
+    X(FLUSH_REFUSED, strict, "a flush of the page's end is refused")                               \
+    X(COPY_TO_LATE, host, "copies to a page land a byte late")                                     \
+    X(COPY_TO_SHORT, host, "copies to a page leave the last byte out")                             \
+    X(COPY_TO_LONG, host, "copies to a page take a byte too many")                                 \
+    X(COPY_FROM_EARLY, host, "copies from a page begin a byte early")                              \
+    X(COPY_FROM_SHORT, host, "copies from a page leave the last byte out")                         \
+    X(COPY_FROM_LONG, host, "copies from a page take a byte too many")                             \
+    X(NO_LARGE_COPY, host, "copies above 4 KiB do nothing")                                        \
+    X(COPY_UNSUPPORTED, host, "copies are announced and UNSUPPORTED")                              \
+    X(SMALL_IMAGE, host, "images need less than their texels")                                     \
+    X(GROWING_IMAGE, host, "images need more each time they are asked")                            \
+    X(ODD_ROWS, host, "rows of images are a byte longer")                                          \
+    X(NARROW_ROWS, host, "rows of images are half as long")                                        \
+    X(WRAPPED_IMAGE, host, "sizes of images are counted in 32 bits")                               \
+    X(IMAGE_CODE, host, "images of 8 bytes a channel are INVALID_ARGUMENT")                        \
+    X(OBJECT_NEEDS, fake, "an image object needs more than was told")                              \
+    X(OBJECT_KINDS, fake, "an image object lies in other kinds than was told")                     \
+    X(OBJECT_UNTOLD, fake, "an image is UNSUPPORTED when it is asked and not when it is made")     \
+    X(SMALL_BUFFER, fake, "a buffer object needs less than its bytes")                             \
+    X(LOW_BUFFER, fake, "buffer objects are less aligned than the limits say")                     \
+    X(SAME_OBJECT, fake, "two objects have one handle")                                            \
+    X(KEPT_OBJECT, fake, "objects are not destroyed")                                              \
+    X(NO_BIND, fake, "nothing can be bound")                                                       \
+    X(NO_USAGE, host, "pages are not in use as the budget tells")                                  \
+    X(NO_BUDGET, host, "the budget is never told")                                                 \
+    X(KEPT_STATE, host, "the state is not ended")                                                  \
+    X(PAGE_RACE, host, "what one thread asks another one gets")                                    \
+    X(COPY_RACE, host, "copies of several threads go through one buffer")
+
+typedef enum broken_thing {
+#define BROKEN_ENUM(name, subject, sentence) BROKEN_##name,
+    BROKEN_THINGS(BROKEN_ENUM)
+#undef BROKEN_ENUM
+        BROKEN_COUNT,
+    BROKEN_FIRST = BROKEN_HEAP_SIZE /* those before it spoil nothing */
+} broken_thing;
+
+/* A subject with the thing spoiled, and what that is. */
+const contract_subject *broken_subject(broken_thing thing);
+const char *broken_sentence(broken_thing thing);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * buffers.c - the contract: buffers of every usage, and the neighbours that must keep apart.
+ */
+#include "tests/contract/kit.h"
+
+enum { USAGES = 0x3f, LIVE = 24 };
+
+/* Places that no granule aligns by itself. */
+static const quire_memory_options byte_exact = {.fit = QUIRE_FIT_FIRST};
+
+/* Whether the backend's own object of these options can lie in a kind. */
+static bool backend_can_hold(const contract_world *w, uint32_t kind,
+                             const quire_buffer_options *options)
+{
+    uint64_t native = 0;
+    quire_requirements needs = {0};
+    quire_buffer_options resolved = *options;
+    quire_object_request request = {.object = QUIRE_OBJECT_BUFFER, .buffer = &resolved};
+    resolved.alignment += !resolved.alignment;
+    quire_result result = w->table->object_create(w->state, &request, &native, &needs);
+    if (result) {
+        CHECK_EQ(result, QUIRE_ERROR_UNSUPPORTED);
+        return false;
+    }
+    CHECK(native);
+    CHECK(needs.size >= options->size);
+    CHECK(needs.alignment >= w->info.limits.buffer_alignment);
+    w->table->object_destroy(w->state, QUIRE_OBJECT_BUFFER, native);
+    return needs.kind_mask >> kind & 1;
+}
+
+static void check_buffer(const contract_world *w, quire_memory *memory, quire_buffer buffer,
+                         const quire_buffer_options *options)
+{
+    quire_buffer_info info;
+    quire_native native = kit_native(memory, buffer.allocation);
+    CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
+    CHECK_EQ(info.size, options->size);
+    CHECK_EQ(info.usage, options->usage);
+    CHECK(info.place.size >= options->size);
+    CHECK_EQ(info.place.object, QUIRE_OBJECT_BUFFER);
+    CHECK_EQ(native.object, QUIRE_OBJECT_BUFFER);
+    CHECK_EQ(native.handle, info.place.native);
+    CHECK_EQ(native.handle != 0, kit_offers(w, QUIRE_BACKEND_OBJECTS));
+    CHECK(kit_is_aligned(&native, w->info.limits.buffer_alignment));
+    CHECK(!options->alignment || kit_is_aligned(&native, options->alignment));
+}
+
+static void buffers_of_all_usages(contract_world *w, uint32_t kind)
+{
+    quire_memory *memory = kit_memory(w, kind, &byte_exact);
+    quire_buffer made[USAGES + 1] = {0};
+    for (quire_usage usage = 1; usage <= USAGES; usage++) {
+        quire_buffer_options options = {.size = 1 + usage * 37,
+                                        .usage = usage,
+                                        .alignment = usage % 4 == 0 ? 1024 : 0,
+                                        .dedicated = usage % 16 == 0};
+        quire_result result = quire_buffer_create(memory, &options, &made[usage]);
+        if (kit_offers(w, QUIRE_BACKEND_OBJECTS) && !backend_can_hold(w, kind, &options)) {
+            CHECK_FAILS(result, QUIRE_ERROR_UNSUPPORTED);
+            continue;
+        }
+        CHECK_OK(result);
+        check_buffer(w, memory, made[usage], &options);
+        for (quire_usage i = 1; i < usage; i++)
+            CHECK(!made[i].allocation.id || !kit_offers(w, QUIRE_BACKEND_OBJECTS) ||
+                  kit_native(memory, made[i].allocation).handle !=
+                      kit_native(memory, made[usage].allocation).handle);
+        if (kit_can_both(w, kind))
+            kit_write(memory, made[usage].allocation, options.size, usage);
+    }
+    for (quire_usage usage = 1; usage <= USAGES; usage++) {
+        if (!made[usage].allocation.id)
+            continue;
+        if (kit_can_both(w, kind))
+            kit_read(memory, made[usage].allocation, 1 + usage * 37, usage);
+        CHECK_OK(quire_free(memory, made[usage].allocation));
+    }
+    kit_end(&memory);
+}
+
+/* ---- the granularity of buffers and images ------------------------------------------------ */
+
+typedef struct neighbour {
+    quire_allocation_info info;
+    quire_allocation allocation;
+    bool optimal;
+} neighbour;
+
+static bool make_neighbour(quire_memory *memory, test_random *r, neighbour *n)
+{
+    quire_buffer buffer;
+    quire_image image;
+    quire_image_options options = {.width = 1 + (uint32_t)random_below(r, 30),
+                                   .height = 1 + (uint32_t)random_below(r, 3)};
+    n->optimal = random_below(r, 2);
+    quire_result result =
+        n->optimal
+            ? quire_image_create(memory, &options, &image)
+            : quire_buffer_create(memory, &(quire_buffer_options){.size = options.width}, &buffer);
+    if (result) {
+        CHECK_EQ(result, QUIRE_ERROR_UNSUPPORTED);
+        return false;
+    }
+    n->allocation = n->optimal ? image.allocation : buffer.allocation;
+    n->info = kit_info(memory, n->allocation);
+    return true;
+}
+
+/* Numbers of stretches, by native address where pages have one. */
+static uint64_t first_stretch(const quire_allocation_info *a, uint64_t stretch)
+{
+    return (a->address ? a->address : a->offset) / stretch;
+}
+
+static uint64_t last_stretch(const quire_allocation_info *a, uint64_t stretch)
+{
+    return ((a->address ? a->address : a->offset) + a->size - 1) / stretch;
+}
+
+static void granularity_is_kept(contract_world *w, uint32_t kind)
+{
+    uint64_t stretch = w->info.limits.buffer_image_granularity;
+    quire_memory *memory = kit_memory(w, kind, NULL);
+    test_random r = {5};
+    neighbour all[LIVE];
+    int count = 0;
+    for (int step = 0; step < 4 * LIVE; step++) {
+        if (count == LIVE || (count && random_below(&r, 3) == 0)) {
+            neighbour *gone = &all[random_below(&r, (uint64_t)count)];
+            CHECK_OK(quire_free(memory, gone->allocation));
+            *gone = all[--count];
+            continue;
+        }
+        if (!make_neighbour(memory, &r, &all[count]))
+            continue;
+        const quire_allocation_info *a = &all[count].info;
+        for (int i = 0; i < count; i++) {
+            const quire_allocation_info *b = &all[i].info;
+            if (a->page == b->page && all[i].optimal != all[count].optimal)
+                CHECK(last_stretch(a, stretch) < first_stretch(b, stretch) ||
+                      last_stretch(b, stretch) < first_stretch(a, stretch));
+        }
+        count++;
+    }
+    while (count)
+        CHECK_OK(quire_free(memory, all[--count].allocation));
+    kit_end(&memory);
+}
+
+const contract_scenario contract_buffers[] = {
+    {.name = "buffers of every usage, or UNSUPPORTED where the backend's own object says so",
+     .of_kind = buffers_of_all_usages},
+    {.name = "linear and optimal resources share no stretch of the buffer-image granularity",
+     .of_kind = granularity_is_kept},
+    {0},
+};

@@ -1,0 +1,26 @@
+/*
+ * main.c - the contract with every subject of one backend: see contract.h.
+ *
+ *     contract-NAME [SUBJECT...]     the subjects whose names begin so; none: all
+ */
+#include <stdio.h>
+
+#include "tests/contract/contract.h"
+
+extern const contract_subject *const CONTRACT_SUBJECTS[]; /* the build says which */
+
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strncmp(name, argv[i], strlen(argv[i])))
+            return true;
+    return argc < 2;
+}
+
+int main(int argc, char **argv)
+{
+    for (const contract_subject *const *s = CONTRACT_SUBJECTS; *s; s++)
+        if (is_wanted((*s)->name, argc, argv))
+            contract_run(*s, NULL);
+    return plain_end();
+}

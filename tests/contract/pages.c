@@ -1,0 +1,196 @@
+/*
+ * pages.c - the contract: pages as the table's functions make them, without the core in between.
+ */
+#include "tests/contract/kit.h"
+
+enum { PAGES = 12, PART = 4096 };
+
+/* ---- size, alignment, place --------------------------------------------------------------- */
+
+static void page_is_as_asked(contract_world *w, uint32_t kind)
+{
+    static const uint64_t sizes[] = {1, 3 * KIB, 64 * KIB, MIB + 1};
+    const quire_limits *limits = &w->info.limits;
+    for (int i = 0; i < 4; i++) {
+        for (uint64_t alignment = 1; alignment <= kit_largest_alignment(w, kind); alignment *= 8) {
+            kit_page page;
+            quire_page_request request = {
+                .kind = kind,
+                .dedicated = i % 2 == 1,
+                .size = kit_round_up(sizes[i], limits->page_granularity),
+                .alignment = alignment,
+                .label = "contract",
+            };
+            CHECK_OK(kit_page_try(w, &request, &page));
+            CHECK(page.native.size >= request.size);
+            uint64_t promised = limits->page_alignment ? limits->page_alignment : alignment;
+            CHECK_EQ(page.native.address % promised, 0);
+            kit_page_end(w, &page);
+        }
+    }
+}
+
+static bool are_apart(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
+{
+    return !a || !b || a + a_size <= b || b + b_size <= a;
+}
+
+static void pages_are_apart(contract_world *w, uint32_t kind)
+{
+    kit_page pages[PAGES];
+    unsigned char bytes[PART];
+    for (uint64_t i = 0; i < PAGES; i++) {
+        pages[i] = kit_page_make(w, kind, 2 * PART * (1 + i % 3));
+        const quire_native_page *native = &pages[i].native;
+        for (uint64_t j = 0; j < i; j++) {
+            const quire_native_page *other = &pages[j].native;
+            CHECK(are_apart(native->address, native->size, other->address, other->size));
+            CHECK(are_apart((uintptr_t)pages[i].pointer, native->size, (uintptr_t)pages[j].pointer,
+                            other->size));
+        }
+    }
+    bool reached = true;
+    for (uint64_t i = 0; i < PAGES && reached; i++) {
+        kit_fill(i, 0, bytes, PART);
+        reached = kit_page_write(w, &pages[i], 0, bytes, PART);
+    }
+    for (uint64_t i = 0; i < PAGES; i++) {
+        if (reached && kit_page_read(w, &pages[i], 0, bytes, PART))
+            kit_expect(i, 0, bytes, PART);
+        kit_page_end(w, &pages[i]);
+    }
+}
+
+/* ---- contents ----------------------------------------------------------------------------- */
+
+/* Odd places of a page and its end: offset and size. */
+static uint32_t odd_ranges(uint64_t size, uint64_t ranges[][2])
+{
+    const uint64_t all[][2] = {{0, 1},         {1, 2},
+                               {7, 13},        {63, 66},
+                               {255, 258},     {size / 2 - 1, 3},
+                               {size - 1, 1},  {size - 101, 101},
+                               {513, size / 2}};
+    memcpy(ranges, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+/* One range after the other gets a pattern of its own: nothing else of the page changes. */
+static void copies_are_exact(contract_world *w, uint32_t kind)
+{
+    kit_page page = kit_page_make(w, kind, 2 * PART);
+    unsigned char mine[2 * PART], found[2 * PART];
+    uint64_t ranges[16][2], size = 2 * PART;
+    uint32_t count = odd_ranges(size, ranges);
+    kit_fill(1, 0, mine, size);
+    bool copied = kit_put(w, &page.native, 0, mine, size);
+    for (uint32_t i = 0; copied && i < count; i++) {
+        kit_fill(2 + i, 0, mine + ranges[i][0], ranges[i][1]);
+        CHECK(kit_put(w, &page.native, ranges[i][0], mine + ranges[i][0], ranges[i][1]));
+        memset(found, 0x5a, size);
+        if (!kit_look(w, &page.native, 0, found, size))
+            break;
+        CHECK(!memcmp(found, mine, size));
+    }
+    for (uint32_t i = 0; copied && i < count; i++) {
+        memset(found, 0x5a, size);
+        if (!kit_look(w, &page.native, ranges[i][0], found + 1, ranges[i][1]))
+            break;
+        CHECK(!memcmp(found + 1, mine + ranges[i][0], ranges[i][1]));
+        CHECK(found[0] == 0x5a && found[1 + ranges[i][1]] == 0x5a);
+    }
+    kit_page_end(w, &page);
+}
+
+static void mapping_and_device_agree(contract_world *w, uint32_t kind)
+{
+    if (!kit_is_visible(w, kind))
+        return;
+    kit_page page = kit_page_make(w, kind, 2 * PART);
+    unsigned char bytes[2 * PART];
+    uint64_t ranges[16][2], size = 2 * PART;
+    uint32_t count = odd_ranges(size, ranges);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t offset = ranges[i][0], length = ranges[i][1];
+        kit_fill(i, 0, page.pointer + offset, length);
+        kit_page_flush(w, &page, offset, length);
+        if (kit_look(w, &page.native, offset, bytes, length))
+            kit_expect(i, 0, bytes, length);
+        kit_fill(100 + i, 0, bytes, length);
+        if (!kit_put(w, &page.native, offset, bytes, length))
+            continue;
+        kit_page_invalidate(w, &page, offset, length);
+        kit_expect(100 + i, 0, page.pointer + offset, length);
+    }
+    kit_page_end(w, &page);
+}
+
+/* Flushed and invalidated, or invalidated after a flush, in any grain: nothing is lost. */
+static void sync_takes_whole_atoms(contract_world *w, uint32_t kind)
+{
+    if (!kit_is_visible(w, kind) || kit_is_coherent(w, kind))
+        return;
+    uint64_t atom = w->info.limits.non_coherent_atom;
+    kit_page page = kit_page_make(w, kind, 8 * atom > PART ? 8 * atom : PART);
+    uint64_t size = page.native.size, filled = size < KIT_LONGEST ? size : KIT_LONGEST;
+    kit_fill(9, 0, page.pointer, filled);
+    CHECK_OK(w->table->flush(w->state, &page.native, 0, size));
+    CHECK_OK(w->table->invalidate(w->state, &page.native, 0, size));
+    kit_expect(9, 0, page.pointer, filled);
+    for (uint64_t at = 0; at < size && at < 16 * atom; at += atom) {
+        uint64_t left = size - at, one = left < atom ? left : atom;
+        CHECK_OK(w->table->flush(w->state, &page.native, at, one));
+        CHECK_OK(w->table->invalidate(w->state, &page.native, at, left));
+    }
+    kit_expect(9, 0, page.pointer, filled);
+    kit_page_end(w, &page);
+}
+
+/* ---- refusals and the way back ------------------------------------------------------------ */
+
+static void too_large_is_refused(contract_world *w, uint32_t kind)
+{
+    uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;
+    uint64_t granularity = w->info.limits.page_granularity;
+    const uint64_t sizes[] = {kit_round_up(heap + 1, granularity),
+                              UINT64_MAX / granularity * granularity};
+    for (int i = 0; i < 2; i++) {
+        kit_page page;
+        quire_page_request request = {
+            .kind = kind, .size = sizes[i], .alignment = 1, .label = "contract"};
+        CHECK_FAILS(kit_page_try(w, &request, &page), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    }
+    kit_page page = kit_page_make(w, kind, PART);
+    kit_page_end(w, &page);
+}
+
+/* Twice the heap, or many pages, one after the other: what is given back can be had again. */
+static void pages_come_back(contract_world *w, uint32_t kind)
+{
+    uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;
+    uint64_t largest = w->info.limits.largest_page, size = heap / 4;
+    size = size > 64 * MIB ? 64 * MIB : size;
+    size = largest && size > largest ? largest : size;
+    size = size / w->info.limits.page_granularity * w->info.limits.page_granularity;
+    quire_budget_info before, after;
+    CHECK_OK(quire_device_get_budget(w->device, w->info.kinds[kind].heap, &before));
+    for (int i = 0; i < 24; i++) {
+        kit_page page = kit_page_make(w, kind, size);
+        kit_page_end(w, &page);
+    }
+    CHECK_OK(quire_device_get_budget(w->device, w->info.kinds[kind].heap, &after));
+    CHECK(w->subject->is_shared || after.usage == before.usage);
+}
+
+const contract_scenario contract_pages[] = {
+    {.name = "a page is as large and as aligned as it is asked to be", .of_kind = page_is_as_asked},
+    {.name = "pages that live share no byte", .of_kind = pages_are_apart},
+    {.name = "copies reach exactly the bytes they name", .of_kind = copies_are_exact},
+    {.name = "mapping and device see the same bytes", .of_kind = mapping_and_device_agree},
+    {.name = "flush and invalidate take every range of whole atoms",
+     .of_kind = sync_takes_whole_atoms},
+    {.name = "a page larger than its heap is out of device memory",
+     .of_kind = too_large_is_refused},
+    {.name = "a page that was given back can be had again", .of_kind = pages_come_back},
+    {0},
+};

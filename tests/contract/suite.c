@@ -1,0 +1,138 @@
+/*
+ * suite.c - the test of the contract itself: with a backend that is broken in one way (broken.h)
+ * some scenario fails, with one that is not none does. Each runs in a process of its own.
+ *
+ *     contract-suite              the test
+ *     contract-suite NUMBER       one thing in this process, to see what it says; counted from 0
+ *     contract-suite --matrix     for each scenario the numbers of the things that it fails with
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/contract/broken.h"
+
+/* ---- one run ------------------------------------------------------------------------------ */
+
+/* What a run of the suite came to. */
+typedef struct verdict {
+    FILE *output;
+    int status;         /* of its process */
+    char scenario[256]; /* that failed, or "" */
+} verdict;
+
+static const char SETTING_OUT[] = "a device is opened and ended"; /* before the first scenario */
+
+/* Nothing that is left is of interest: not to the leak sanitizer either. */
+static void leave_at_once(void)
+{
+    fflush(stdout);
+    _exit(1);
+}
+
+static _Noreturn void run_child(FILE *output, broken_thing thing, const contract_scenario *only)
+{
+    atexit(leave_at_once);
+    dup2(fileno(output), STDOUT_FILENO);
+    dup2(fileno(output), STDERR_FILENO);
+    contract_run(broken_subject(thing), only);
+    fflush(stdout);
+    _exit(0);
+}
+
+static void find_failure(verdict *v)
+{
+    char line[512];
+    rewind(v->output);
+    while (!*v->scenario && fgets(line, sizeof line, v->output)) {
+        const char *begin = strstr(line, "broken: ");
+        line[strcspn(line, "\n")] = '\0';
+        if (!strncmp(line, "not ok", 6))
+            snprintf(v->scenario, sizeof v->scenario, "%s",
+                     begin ? begin + strlen("broken: ") : SETTING_OUT);
+    }
+}
+
+/* Runs the scenarios, or only one, in a process of its own. */
+static verdict run(broken_thing thing, const contract_scenario *only)
+{
+    verdict v = {.output = tmpfile()};
+    CHECK(v.output);
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child)
+        run_child(v.output, thing, only);
+    CHECK_EQ(waitpid(child, &v.status, 0), child);
+    find_failure(&v);
+    return v;
+}
+
+/* ---- the test ----------------------------------------------------------------------------- */
+
+static broken_thing current;
+static char title[512];
+
+static void print_output(FILE *output)
+{
+    char line[512];
+    rewind(output);
+    while (fgets(line, sizeof line, output))
+        if (strncmp(line, "ok", 2))
+            fprintf(stderr, "# %s", line);
+}
+
+static void suite_knows(void)
+{
+    verdict v = run(current, NULL);
+    bool is_sound = current < BROKEN_FIRST, has_failed = *v.scenario;
+    if (!WIFEXITED(v.status) || is_sound == has_failed)
+        print_output(v.output);
+    fclose(v.output);
+    if (!WIFEXITED(v.status))
+        check_failed(__FILE__, __LINE__, "the suite ended by signal %d", WTERMSIG(v.status));
+    const char *outcome = has_failed ? v.scenario : "every scenario passes";
+    if (is_sound == has_failed)
+        check_failed(__FILE__, __LINE__, "%s", outcome);
+    size_t length = strlen(title);
+    snprintf(title + length, sizeof title - length, ": %s", outcome);
+}
+
+/* ---- for who writes scenarios ------------------------------------------------------------- */
+
+static void print_matrix(void)
+{
+    const contract_scenario *scenario;
+    for (uint32_t i = 0; (scenario = contract_scenario_at(i)); i++) {
+        printf("%s:", scenario->name);
+        for (uint32_t thing = BROKEN_FIRST; thing < BROKEN_COUNT; thing++) {
+            verdict v = run((broken_thing)thing, scenario);
+            if (*v.scenario && strcmp(v.scenario, SETTING_OUT) != 0)
+                printf(" %" PRIu32, thing);
+            fclose(v.output);
+        }
+        printf("\n");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && isdigit((unsigned char)*argv[1])) {
+        unsigned long number = strtoul(argv[1], NULL, 10);
+        CHECK(number < BROKEN_COUNT);
+        contract_run(broken_subject((broken_thing)number), NULL);
+        return plain_end();
+    }
+    if (argc > 1) {
+        print_matrix();
+        return 0;
+    }
+    for (uint32_t i = 0; i < BROKEN_COUNT; i++) {
+        current = (broken_thing)i;
+        snprintf(title, sizeof title, "%s", broken_sentence(current));
+        plain_case(title, suite_knows);
+    }
+    return plain_end();
+}

@@ -1,0 +1,123 @@
+/*
+ * threads.c - the contract: four threads at once, on one memory and on one each, and on pages that
+ * come and go.
+ */
+#include "tests/contract/kit.h"
+
+enum { THREADS = 4, OWN = 12, STEPS = 150, PAGES = 50 };
+
+static const contract_world *world;
+static uint32_t of_kind;
+static quire_memory *memories[THREADS]; /* of each thread; the same ones, or each its own */
+static pthread_barrier_t start;
+
+static bool takes_threads(const contract_world *w)
+{
+    return !w->subject->one_thread;
+}
+
+typedef struct owned {
+    quire_allocation allocation;
+    uint64_t size, key;
+} owned;
+
+static void make_or_free(quire_memory *memory, test_random *r, owned *o)
+{
+    bool has_contents = kit_can_both(world, of_kind);
+    if (!o->allocation.id) {
+        *o = (owned){.size = random_size(r, 12 * KIB), .key = random_next(r)};
+        o->allocation =
+            ALLOCATE(memory, .size = o->size, .alignment = UINT64_C(1) << random_below(r, 9),
+                     .dedicated = random_below(r, 12) == 0);
+        if (has_contents)
+            kit_write(memory, o->allocation, o->size, o->key);
+        return;
+    }
+    if (has_contents)
+        kit_read(memory, o->allocation, o->size, o->key);
+    CHECK_OK(quire_free(memory, o->allocation));
+    o->allocation.id = 0;
+}
+
+static void *churn(void *number)
+{
+    quire_memory *memory = memories[(uintptr_t)number];
+    test_random r = {(uintptr_t)number + 1};
+    owned own[OWN] = {0};
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < STEPS; i++) {
+        make_or_free(memory, &r, &own[random_below(&r, OWN)]);
+        if (random_below(&r, 20) == 0)
+            CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    }
+    for (int i = 0; i < OWN; i++)
+        if (own[i].allocation.id)
+            make_or_free(memory, &r, &own[i]);
+    return NULL;
+}
+
+/* Pages made and given back by the table alone, each of another size and pattern. */
+static void *turn_pages(void *number)
+{
+    uint64_t me = (uintptr_t)number;
+    unsigned char bytes[256];
+    pthread_barrier_wait(&start);
+    for (uint64_t i = 0; i < PAGES; i++) {
+        kit_page page = kit_page_make(world, of_kind, (1 + (me + i) % THREADS) * 8 * KIB);
+        uint64_t last = page.native.size - sizeof bytes;
+        kit_fill(me * 1000 + i, 0, bytes, sizeof bytes);
+        bool reached = kit_page_write(world, &page, last, bytes, sizeof bytes);
+        memset(bytes, 0, sizeof bytes);
+        if (reached && kit_page_read(world, &page, last, bytes, sizeof bytes))
+            kit_expect(me * 1000 + i, 0, bytes, sizeof bytes);
+        kit_page_end(world, &page);
+    }
+    return NULL;
+}
+
+static void run_threads(const contract_world *w, uint32_t kind, void *(*body)(void *))
+{
+    pthread_t threads[THREADS];
+    world = w;
+    of_kind = kind;
+    CHECK_EQ(pthread_barrier_init(&start, NULL, THREADS), 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, body, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    pthread_barrier_destroy(&start);
+}
+
+static void on_one_memory(contract_world *w, uint32_t kind)
+{
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        quire_memory *memory = kit_memory(w, kind, &(quire_memory_options){.shards = shards});
+        for (int i = 0; i < THREADS; i++)
+            memories[i] = memory;
+        run_threads(w, kind, churn);
+        kit_end(&memory);
+    }
+}
+
+static void on_one_each(contract_world *w, uint32_t kind)
+{
+    for (int i = 0; i < THREADS; i++)
+        memories[i] = kit_memory(w, kind, NULL);
+    run_threads(w, kind, churn);
+    for (int i = 0; i < THREADS; i++)
+        kit_end(&memories[i]);
+}
+
+static void on_pages(contract_world *w, uint32_t kind)
+{
+    run_threads(w, kind, turn_pages);
+}
+
+const contract_scenario contract_threads[] = {
+    {.name = "four threads make and give back pages",
+     .of_kind = on_pages,
+     .applies = takes_threads},
+    {.name = "four threads on one memory", .of_kind = on_one_memory, .applies = takes_threads},
+    {.name = "four threads on a memory each", .of_kind = on_one_each, .applies = takes_threads},
+    {0},
+};

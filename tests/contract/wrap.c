@@ -1,0 +1,160 @@
+/*
+ * wrap.c - see wrap.h.
+ */
+#include "tests/contract/wrap.h"
+
+quire_result wrap_describe(void *state, quire_device_info *info)
+{
+    const contract_wrap *w = state;
+    *info = w->info;
+    return QUIRE_SUCCESS;
+}
+
+void wrap_destroy(void *state)
+{
+    contract_wrap *w = state;
+    CHECK_OK(quire_device_destroy(&w->opened.device));
+}
+
+static quire_result page_create(void *state, const quire_page_request *request,
+                                quire_native_page *page)
+{
+    const contract_wrap *w = state;
+    return w->base->page_create(w->state, request, page);
+}
+
+static void page_destroy(void *state, const quire_native_page *page)
+{
+    const contract_wrap *w = state;
+    w->base->page_destroy(w->state, page);
+}
+
+static quire_result map(void *state, const quire_native_page *page, void **pointer)
+{
+    const contract_wrap *w = state;
+    return w->base->map(w->state, page, pointer);
+}
+
+static void unmap(void *state, const quire_native_page *page)
+{
+    const contract_wrap *w = state;
+    w->base->unmap(w->state, page);
+}
+
+static quire_result flush(void *state, const quire_native_page *page, uint64_t offset,
+                          uint64_t size)
+{
+    const contract_wrap *w = state;
+    return w->base->flush(w->state, page, offset, size);
+}
+
+static quire_result invalidate(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size)
+{
+    const contract_wrap *w = state;
+    return w->base->invalidate(w->state, page, offset, size);
+}
+
+static quire_result copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
+                                 const void *data, uint64_t size)
+{
+    const contract_wrap *w = state;
+    return w->base->copy_to_page(w->state, page, offset, data, size);
+}
+
+static quire_result copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
+                                   void *data, uint64_t size)
+{
+    const contract_wrap *w = state;
+    return w->base->copy_from_page(w->state, page, offset, data, size);
+}
+
+static quire_result image_requirements(void *state, const quire_image_options *options,
+                                       quire_requirements *needs)
+{
+    const contract_wrap *w = state;
+    return w->base->image_requirements(w->state, options, needs);
+}
+
+static quire_result object_create(void *state, const quire_object_request *request,
+                                  uint64_t *native, quire_requirements *needs)
+{
+    const contract_wrap *w = state;
+    return w->base->object_create(w->state, request, native, needs);
+}
+
+static quire_result object_bind(void *state, quire_object object, uint64_t native,
+                                const quire_native_page *page, uint64_t offset)
+{
+    const contract_wrap *w = state;
+    return w->base->object_bind(w->state, object, native, page, offset);
+}
+
+static void object_destroy(void *state, quire_object object, uint64_t native)
+{
+    const contract_wrap *w = state;
+    w->base->object_destroy(w->state, object, native);
+}
+
+static quire_result heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
+{
+    const contract_wrap *w = state;
+    return w->base->heap_budget(w->state, heap, budget);
+}
+
+/* The groups that the inner backend has, and no others. */
+static quire_backend table_for(const quire_backend *base)
+{
+    return (quire_backend){
+        .size = sizeof(quire_backend),
+        .name = base->name,
+        .features = base->features,
+        .describe = wrap_describe,
+        .page_create = page_create,
+        .page_destroy = page_destroy,
+        .destroy = wrap_destroy,
+        .map = base->map ? map : NULL,
+        .unmap = base->unmap ? unmap : NULL,
+        .flush = base->flush ? flush : NULL,
+        .invalidate = base->invalidate ? invalidate : NULL,
+        .copy_to_page = base->copy_to_page ? copy_to_page : NULL,
+        .copy_from_page = base->copy_from_page ? copy_from_page : NULL,
+        .image_requirements = base->image_requirements ? image_requirements : NULL,
+        .object_create = base->object_create ? object_create : NULL,
+        .object_bind = base->object_bind ? object_bind : NULL,
+        .object_destroy = base->object_destroy ? object_destroy : NULL,
+        .heap_budget = base->heap_budget ? heap_budget : NULL,
+    };
+}
+
+quire_result wrap_begin(contract_wrap *w, const contract_subject *inner,
+                        const quire_host_memory *host)
+{
+    w->inner = inner;
+    quire_result result = inner->open(inner, host, &w->opened);
+    if (result)
+        return result;
+    CHECK_OK(quire_device_get_info(w->opened.device, &w->info));
+    w->base = quire_device_backend(w->opened.device);
+    w->state = quire_device_state(w->opened.device);
+    w->table = table_for(w->base);
+    return QUIRE_SUCCESS;
+}
+
+quire_result wrap_finish(contract_wrap *w, const quire_host_memory *host, contract_opened *opened)
+{
+    opened->own = w;
+    quire_result result = quire_device_create(
+        &w->table, w, &(quire_device_options){.host_memory = host}, &opened->device);
+    if (!result)
+        return result;
+    wrap_destroy(w);
+    wrap_close(w);
+    return result;
+}
+
+void wrap_close(contract_wrap *w)
+{
+    if (w->inner->close)
+        w->inner->close(w->opened.own);
+}
