@@ -78,9 +78,15 @@ static quire_result describe(const qi_vulkan *vulkan, const quire_page_request *
     return result;
 }
 
-/* Kinds of features that are not enabled are there, and must not be used. */
-static quire_result check_kind(const qi_vulkan *vulkan, uint32_t kind)
+/* Kinds of features that are not enabled are there, and must not be used; nor may more be asked for
+   than a heap has, which some drivers grant all the same. */
+static quire_result check_kind(const qi_vulkan *vulkan, uint32_t kind, uint64_t size)
 {
+    uint64_t most = vulkan->memory.memoryHeaps[vulkan->memory.memoryTypes[kind].heapIndex].size;
+    if (size > most)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "%s asked: the heap of memory kind %u has %s in all",
+                                  qi_bytes(size).text, kind, qi_bytes(most).text);
     VkMemoryPropertyFlags flags = vulkan->memory.memoryTypes[kind].propertyFlags;
     if (flags & VK_MEMORY_PROPERTY_PROTECTED_BIT && !vulkan->enabled.protected_memory)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
@@ -99,7 +105,7 @@ static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *reques
                              qi_vulkan_page *page)
 {
     chain c = {.info = {.pNext = NULL}};
-    quire_result result = check_kind(vulkan, request->kind);
+    quire_result result = check_kind(vulkan, request->kind, request->size);
     if (!result)
         result = describe(vulkan, request, page, &c);
     if (result)
