@@ -30,8 +30,8 @@ typedef struct answer {
 static void prepare(answer *a)
 {
     /* some drivers (lavapipe 22.3) leave it as it is where no object exists yet */
-    a->dedicated = (VkMemoryDedicatedRequirements){
-        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
+    a->dedicated =
+        (VkMemoryDedicatedRequirements){.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
     a->needs.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2;
     a->needs.pNext = &a->dedicated;
 }

@@ -45,8 +45,8 @@ typedef struct quire_vulkan_queue {
 typedef struct quire_vulkan_settings {
     quire_device_options device;
     const VkAllocationCallbacks *callbacks; /* copied; NULL: the driver's own */
-    /* bytes of host memory through which copies go, taken when the first one is made; 4 KiB to 1 GiB;
-       0: 4 MiB */
+    /* bytes of host memory through which copies go, taken when the first one is made; from 4 KiB to
+       1 GiB; 0: 4 MiB */
     uint64_t staging_size;
     /* of the buffers that quire_vulkan_page_buffer tells; 0: everything that core Vulkan has for
        buffers, with device address where that is enabled */

@@ -180,6 +180,14 @@ static quire_result buffer_needs(making *m)
     return QUIRE_SUCCESS;
 }
 
+/* What quire_buffer_get_info is to tell, of a slot that is not handed out yet. */
+static void keep_buffer(quire_memory *memory, uint32_t slot, uint64_t size, quire_usage usage)
+{
+    qi_extra *extra = qi_memory_slot(memory, slot)->extra;
+    extra->info.buffer.size = size;
+    extra->info.buffer.usage = usage;
+}
+
 quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_options *asked,
                                  quire_buffer *buffer)
 {
@@ -213,8 +221,7 @@ quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_option
     uint32_t slot = 0;
     result = place_and_bind(&m, false, &slot);
     if (!result)
-        qi_memory_slot(memory, slot)->extra->info.buffer =
-            (quire_buffer_info){.size = options.size, .usage = options.usage};
+        keep_buffer(memory, slot, options.size, options.usage);
     return finish(&m, result, slot, &buffer->allocation);
 }
 
@@ -427,7 +434,7 @@ quire_result quire_object_create(quire_memory *memory, const quire_object_option
     uint32_t slot = 0;
     result = place_and_bind(&m, options->optimal, &slot);
     if (!result && is_buffer)
-        qi_memory_slot(memory, slot)->extra->info.buffer = options->info.buffer;
+        keep_buffer(memory, slot, options->info.buffer.size, options->info.buffer.usage);
     else if (!result)
         qi_memory_slot(memory, slot)->extra->info.image = options->info.image;
     return finish(&m, result, slot, allocation);
@@ -470,7 +477,9 @@ quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
     quire_result result = pin_object(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &slot);
     if (result)
         return result;
-    *info = qi_memory_slot(memory, slot)->extra->info.buffer;
+    const qi_extra *extra = qi_memory_slot(memory, slot)->extra;
+    info->size = extra->info.buffer.size;
+    info->usage = extra->info.buffer.usage;
     qi_allocation_describe(memory, slot, &info->place);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;

@@ -2,8 +2,8 @@
  * real_vulkan.h - a Vulkan driver of this machine under the validation layer, wrapped as a quire
  * device. Any message of the layer fails the test.
  *
- * Which driver that is, the loader's environment says (VK_ICD_FILENAMES); tests/meson.build sets it.
- * Without a loader, a driver or the layer there is nothing to test: real_begin says why.
+ * Which driver that is, the loader's environment says (VK_ICD_FILENAMES); tests/meson.build sets
+ * it. Without a loader, a driver or the layer there is nothing to test: real_begin says why.
  */
 #ifndef QUIRE_TESTS_SUPPORT_REAL_VULKAN_H
 #define QUIRE_TESTS_SUPPORT_REAL_VULKAN_H

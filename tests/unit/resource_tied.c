@@ -1,6 +1,6 @@
 /*
- * resource_tied.c - pages that are tied to one object, objects from a backend's own description, and
- * pages of memory that exists.
+ * resource_tied.c - pages that are tied to one object, objects from a backend's own description,
+ * and pages of memory that exists.
  */
 #include "tests/support/fixture.h"
 
@@ -131,7 +131,7 @@ UNIT(resource_tied, zeros_are_written_once_the_object_is_bound)
     fixture_end(&f);
 }
 
-/* ---- a page that is rather had than not ------------------------------------------------------- */
+/* ---- a page that is rather had than not------------------------------------------------------ */
 
 UNIT(resource_tied, an_object_that_prefers_a_page_does_without_where_there_is_none)
 {
@@ -154,7 +154,7 @@ UNIT(resource_tied, an_object_that_prefers_a_page_does_without_where_there_is_no
     fixture_end(&f);
 }
 
-/* ---- fills ------------------------------------------------------------------------------------ */
+/* ---- fills----------------------------------------------------------------------------------- */
 
 UNIT(resource_tied, a_backend_that_fills_is_asked_once)
 {
@@ -173,7 +173,7 @@ UNIT(resource_tied, a_backend_that_fills_is_asked_once)
     fixture_end(&f);
 }
 
-/* ---- the backend's own descriptions ----------------------------------------------------------- */
+/* ---- the backend's own descriptions---------------------------------------------------------- */
 
 UNIT(resource_tied, an_object_is_made_from_a_description)
 {
@@ -229,7 +229,7 @@ UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
     fixture_end(&f);
 }
 
-/* ---- memory that exists ----------------------------------------------------------------------- */
+/* ---- memory that exists---------------------------------------------------------------------- */
 
 UNIT(resource_tied, memory_that_exists_becomes_a_page)
 {

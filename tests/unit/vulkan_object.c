@@ -192,7 +192,7 @@ UNIT(vulkan_object, wrong_texels_layouts_and_views_are_refused)
     real_end(&r);
 }
 
-/* ---- the caller's own descriptions ------------------------------------------------------------ */
+/* ---- the caller's own descriptions----------------------------------------------------------- */
 
 UNIT(vulkan_object, buffers_and_images_from_vulkans_descriptions)
 {
@@ -338,7 +338,7 @@ UNIT(vulkan_object, a_caller_who_binds_gets_memory_and_offset)
     real_end(&r);
 }
 
-/* Device addresses tell the ranges apart; on lavapipe they are host addresses and can be checked. */
+/* Device addresses tell the ranges apart. */
 UNIT(vulkan_object, many_ranges_share_one_buffer)
 {
     enum { COUNT = 200 };
