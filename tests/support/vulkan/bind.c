@@ -238,3 +238,32 @@ VkResult fv_vkBindBufferMemory2(VkDevice handle, uint32_t count,
     fv_leave(fv_driver_of(device));
     return result;
 }
+
+VkResult fv_vkBindImageMemory(VkDevice handle, VkImage image, VkDeviceMemory memory,
+                              VkDeviceSize offset)
+{
+    fv_device *device = (fv_device *)handle;
+    fv_driver *driver = fv_driver_of(device);
+    fv_claim_handle(driver, FV_CALL_vkBindImageMemory, (uint64_t)image);
+    VkResult result = fv_enter(driver, FV_CALL_vkBindImageMemory);
+    if (!result)
+        find_and_bind(device, FV_CALL_vkBindImageMemory, FV_IMAGE, (uint64_t)image,
+                      (uint64_t)memory, offset);
+    fv_leave(driver);
+    fv_release_handle(driver, (uint64_t)image);
+    return result;
+}
+
+VkResult fv_vkBindImageMemory2(VkDevice handle, uint32_t count, const VkBindImageMemoryInfo *infos)
+{
+    fv_device *device = (fv_device *)handle;
+    VkResult result = fv_enter(fv_driver_of(device), FV_CALL_vkBindImageMemory2);
+    for (uint32_t i = 0; !result && i < count; i++) {
+        FV_CHECK_CHAIN(fv_driver_of(device), vkBindImageMemory2, infos[i].pNext,
+                       VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_DEVICE_GROUP_INFO);
+        find_and_bind(device, FV_CALL_vkBindImageMemory2, FV_IMAGE, (uint64_t)infos[i].image,
+                      (uint64_t)infos[i].memory, infos[i].memoryOffset);
+    }
+    fv_leave(fv_driver_of(device));
+    return result;
+}

@@ -5,6 +5,7 @@
 
 #include "tests/support/vulkan/device.h"
 #include "tests/support/vulkan/leak.h"
+#include "tests/support/vulkan/queue.h"
 #include "tests/support/vulkan/table.h"
 
 /* ---- creation -------------------------------------------------------------------------------------- */
@@ -143,6 +144,10 @@ void fv_vkDestroyDevice(VkDevice handle, const VkAllocationCallbacks *callbacks)
     fv_driver *driver = fv_driver_of(device);
     (void)fv_enter(driver, FV_CALL_vkDestroyDevice);
     if (fv_object_check(&device->object, FV_CALL_vkDestroyDevice, FV_DEVICE)) {
+        if (fv_has_work(device) && !driver->lost)
+            FV_WRONG(driver, "fv-destroy-pending", vkDestroyDevice,
+                     "there is work that is not done");
+        fv_drop_work(device);
         end_leaks(device);
         fv_object_end(&device->object);
     }

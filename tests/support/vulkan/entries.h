@@ -57,7 +57,9 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     FV_PHYSICAL_DEVICE_ENTRIES(X)                                                                  \
     FV_DEVICE_ENTRIES(X)                                                                           \
     FV_MEMORY_ENTRIES(X)                                                                           \
-    FV_RESOURCE_ENTRIES(X)
+    FV_RESOURCE_ENTRIES(X)                                                                         \
+    FV_COMMAND_ENTRIES(X)                                                                          \
+    FV_QUEUE_ENTRIES(X)
 
 /* instance.c, debug.c, table.c */
 #define FV_INSTANCE_ENTRIES(X)                                                                     \
@@ -131,7 +133,7 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkGetMemoryHostPointerPropertiesEXT, FV_OF_DEVICE, 0, HOST_POINTER,                          \
       FV_HOST_CODE | FV_EXTERNAL_CODE)
 
-/* buffer.c, bind.c */
+/* buffer.c, image.c, view.c, bind.c */
 #define FV_RESOURCE_ENTRIES(X)                                                                     \
     X(vkCreateBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)                \
     X(vkDestroyBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                    \
@@ -141,7 +143,59 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkGetBufferDeviceAddress, FV_OF_DEVICE, FV_1_2, ADDRESS, FV_NO_CODES)                        \
     X(vkGetBufferOpaqueCaptureAddress, FV_OF_DEVICE, FV_1_2, ADDRESS, FV_NO_CODES)                 \
     X(vkBindBufferMemory, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)            \
-    X(vkBindBufferMemory2, FV_OF_DEVICE, FV_1_1, BIND2, FV_MEMORY_CODES | FV_OPAQUE_CODE)
+    X(vkBindBufferMemory2, FV_OF_DEVICE, FV_1_1, BIND2, FV_MEMORY_CODES | FV_OPAQUE_CODE)          \
+    X(vkCreateImage, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)                 \
+    X(vkDestroyImage, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                     \
+    X(vkGetImageMemoryRequirements, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                       \
+    X(vkGetImageMemoryRequirements2, FV_OF_DEVICE, FV_1_1, REQUIREMENTS2, FV_NO_CODES)             \
+    X(vkGetDeviceImageMemoryRequirements, FV_OF_DEVICE, FV_1_3, MAINTENANCE4, FV_NO_CODES)         \
+    X(vkGetImageSparseMemoryRequirements, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                 \
+    X(vkGetImageSparseMemoryRequirements2, FV_OF_DEVICE, FV_1_1, REQUIREMENTS2, FV_NO_CODES)       \
+    X(vkGetImageSubresourceLayout, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                        \
+    X(vkBindImageMemory, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                              \
+    X(vkBindImageMemory2, FV_OF_DEVICE, FV_1_1, BIND2, FV_MEMORY_CODES)                            \
+    X(vkCreateImageView, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)             \
+    X(vkDestroyImageView, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                 \
+    X(vkCreateSampler, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)               \
+    X(vkDestroySampler, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)
+
+/* command.c, record.c */
+#define FV_COMMAND_ENTRIES(X)                                                                      \
+    X(vkCreateCommandPool, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                            \
+    X(vkDestroyCommandPool, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
+    X(vkResetCommandPool, FV_OF_DEVICE, FV_1_0, NONE, FV_DEVICE_CODE)                              \
+    X(vkTrimCommandPool, FV_OF_DEVICE, FV_1_1, MAINTENANCE1, FV_NO_CODES)                          \
+    X(vkAllocateCommandBuffers, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                       \
+    X(vkFreeCommandBuffers, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
+    X(vkBeginCommandBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                           \
+    X(vkEndCommandBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                             \
+    X(vkResetCommandBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_DEVICE_CODE)                            \
+    X(vkCmdCopyBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                    \
+    X(vkCmdFillBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                    \
+    X(vkCmdUpdateBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                  \
+    X(vkCmdCopyBufferToImage, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                             \
+    X(vkCmdCopyImageToBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                             \
+    X(vkCmdClearColorImage, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
+    X(vkCmdPipelineBarrier, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
+    X(vkCmdPipelineBarrier2, FV_OF_DEVICE, FV_1_3, SYNC2, FV_NO_CODES)
+
+/* queue.c, sync.c */
+#define FV_QUEUE_ENTRIES(X)                                                                        \
+    X(vkQueueSubmit, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                   \
+    X(vkQueueSubmit2, FV_OF_DEVICE, FV_1_3, SYNC2, FV_QUEUE_CODES)                                 \
+    X(vkQueueBindSparse, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                               \
+    X(vkQueueWaitIdle, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                 \
+    X(vkDeviceWaitIdle, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                \
+    X(vkCreateFence, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                                  \
+    X(vkDestroyFence, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                     \
+    X(vkResetFences, FV_OF_DEVICE, FV_1_0, NONE, FV_DEVICE_CODE)                                   \
+    X(vkGetFenceStatus, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                \
+    X(vkWaitForFences, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                 \
+    X(vkCreateSemaphore, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                              \
+    X(vkDestroySemaphore, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                 \
+    X(vkGetSemaphoreCounterValue, FV_OF_DEVICE, FV_1_2, TIMELINE, FV_QUEUE_CODES)                  \
+    X(vkWaitSemaphores, FV_OF_DEVICE, FV_1_2, TIMELINE, FV_QUEUE_CODES)                            \
+    X(vkSignalSemaphore, FV_OF_DEVICE, FV_1_2, TIMELINE, FV_MEMORY_CODES)
 
 /* Y(name of the extension, function it stands for) */
 #define FV_ALIASES(Y)                                                                              \
@@ -160,7 +214,17 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     Y(vkGetDeviceBufferMemoryRequirementsKHR, vkGetDeviceBufferMemoryRequirements)                 \
     Y(vkGetBufferDeviceAddressKHR, vkGetBufferDeviceAddress)                                       \
     Y(vkGetBufferOpaqueCaptureAddressKHR, vkGetBufferOpaqueCaptureAddress)                         \
-    Y(vkBindBufferMemory2KHR, vkBindBufferMemory2)
+    Y(vkBindBufferMemory2KHR, vkBindBufferMemory2)                                                 \
+    Y(vkGetImageMemoryRequirements2KHR, vkGetImageMemoryRequirements2)                             \
+    Y(vkGetDeviceImageMemoryRequirementsKHR, vkGetDeviceImageMemoryRequirements)                   \
+    Y(vkGetImageSparseMemoryRequirements2KHR, vkGetImageSparseMemoryRequirements2)                 \
+    Y(vkBindImageMemory2KHR, vkBindImageMemory2)                                                   \
+    Y(vkTrimCommandPoolKHR, vkTrimCommandPool)                                                     \
+    Y(vkCmdPipelineBarrier2KHR, vkCmdPipelineBarrier2)                                             \
+    Y(vkQueueSubmit2KHR, vkQueueSubmit2)                                                           \
+    Y(vkGetSemaphoreCounterValueKHR, vkGetSemaphoreCounterValue)                                   \
+    Y(vkWaitSemaphoresKHR, vkWaitSemaphores)                                                       \
+    Y(vkSignalSemaphoreKHR, vkSignalSemaphore)
 
 typedef enum fv_call {
 #define X(function, scope, version, extension, codes) FV_CALL_##function,

@@ -76,6 +76,7 @@ static VkResult create(fv_driver *driver, const VkInstanceCreateInfo *info, VkIn
         instance->version = driver->options.instance_version;
     FV_CHECK_CHAIN(driver, vkCreateInstance, info->pNext,
                    VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+                   VK_STRUCTURE_TYPE_DEBUG_REPORT_CALLBACK_CREATE_INFO_EXT,
                    VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT);
     VkResult result =
         info->enabledLayerCount ? VK_ERROR_LAYER_NOT_PRESENT : take_extensions(instance, info);

@@ -60,6 +60,8 @@ static void fill_limits(const fv_layout *layout, VkPhysicalDeviceLimits *limits)
     limits->maxImageDimension3D = 2048;
     limits->maxImageDimensionCube = 16384;
     limits->maxImageArrayLayers = 2048;
+    limits->maxFramebufferWidth = limits->maxFramebufferHeight = 16384;
+    limits->maxFramebufferLayers = 2048;
     limits->maxMemoryAllocationCount = layout->most_allocations;
     limits->bufferImageGranularity = layout->granularity;
     limits->sparseAddressSpaceSize = layout->sparse_space;

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "tests/support/vulkan/resource.h"
+#include "tests/support/vulkan/image.h"
 
 uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded)
 {
@@ -70,6 +70,8 @@ void fv_resource_end(fv_resource *resource, fv_call call)
                call, "'%s' is used by work that is not done", resource->object.name);
     fv_unbind(resource);
     free(resource->pieces);
+    if (resource->object.kind == FV_IMAGE)
+        free(((fv_image *)resource)->layouts);
     fv_object_end(&resource->object);
 }
 
