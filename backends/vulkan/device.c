@@ -39,10 +39,8 @@ static const VkExternalMemoryHandleTypeFlags EXPORT_TYPES =
 static quire_result vulkan_describe(void *state, quire_device_info *info)
 {
     const qi_vulkan *vulkan = state;
-    VkPhysicalDeviceMaintenance3Properties maintenance = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
-    VkPhysicalDeviceProperties2 properties = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &maintenance};
+    VkPhysicalDeviceProperties2 properties = {.sType =
+                                                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     vulkan->f.GetPhysicalDeviceProperties2(vulkan->physical_device, &properties);
     snprintf(info->name, sizeof info->name, "%s", properties.properties.deviceName);
     const VkPhysicalDeviceMemoryProperties *memory = &vulkan->memory;
@@ -63,7 +61,7 @@ static quire_result vulkan_describe(void *state, quire_device_info *info)
     const VkPhysicalDeviceLimits *limits = &vulkan->limits;
     info->limits = (quire_limits){
         .page_granularity = PAGE_GRANULARITY,
-        .largest_page = maintenance.maxMemoryAllocationSize,
+        .largest_page = vulkan->largest_page,
         .most_pages = limits->maxMemoryAllocationCount > OWN_ALLOCATIONS
                           ? limits->maxMemoryAllocationCount - OWN_ALLOCATIONS
                           : limits->maxMemoryAllocationCount,
@@ -146,18 +144,21 @@ static quire_result look(qi_vulkan *vulkan, const quire_vulkan_wrap_options *opt
 {
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
-    VkPhysicalDeviceProperties2 properties = {.sType =
-                                                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    VkPhysicalDeviceMaintenance3Properties maintenance = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &maintenance};
     VkPhysicalDeviceMemoryProperties2 memory = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
     uint32_t version = version_of(options);
     vulkan->enabled = qi_vulkan_find_enabled(version, options->instance_info, options->device_info);
     if (vulkan->enabled.host_pointer)
-        properties.pNext = &host;
+        maintenance.pNext = &host;
     vulkan->f.GetPhysicalDeviceProperties2(vulkan->physical_device, &properties);
     vulkan->f.GetPhysicalDeviceMemoryProperties2(vulkan->physical_device, &memory);
     vulkan->memory = memory.memoryProperties;
     vulkan->limits = properties.properties.limits;
+    vulkan->largest_page = maintenance.maxMemoryAllocationSize;
     vulkan->most_host_alignment = host.minImportedHostPointerAlignment;
     vulkan->api_version =
         version < properties.properties.apiVersion ? version : properties.properties.apiVersion;

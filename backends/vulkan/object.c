@@ -229,8 +229,8 @@ static quire_result check_buffer_info(const VkBufferCreateInfo *info)
     return QUIRE_SUCCESS;
 }
 
-static quire_result buffer_needs(const qi_vulkan *vulkan, const VkBufferCreateInfo *info,
-                                 quire_requirements *out)
+quire_result qi_vulkan_buffer_needs(const qi_vulkan *vulkan, const VkBufferCreateInfo *info,
+                                    quire_requirements *out)
 {
     if (vulkan->enabled.maintenance4) {
         const VkDeviceBufferMemoryRequirements asked = {
@@ -295,7 +295,7 @@ quire_result quire_vulkan_buffer_requirements(quire_device *device, const VkBuff
     if (!vulkan)
         return QUIRE_ERROR_INVALID_ARGUMENT;
     quire_result result = check_buffer_info(info);
-    return result ? result : buffer_needs(vulkan, info, requirements);
+    return result ? result : qi_vulkan_buffer_needs(vulkan, info, requirements);
 }
 
 quire_result quire_vulkan_image_requirements(quire_device *device, const VkImageCreateInfo *info,

@@ -161,9 +161,13 @@ static quire_result create_instance(opening *o, names *n)
         .enabledExtensionCount = n->taken_count,
         .ppEnabledExtensionNames = o->instance_extensions,
     };
-    VkResult code = ((PFN_vkCreateInstance)create)(&o->instance_info, o->vulkan->callbacks,
-                                                   &o->vulkan->own_instance);
-    return code ? qi_vulkan_fail(code, "vkCreateInstance") : QUIRE_SUCCESS;
+    VkInstance instance = NULL; /* not to be looked at after a failure */
+    VkResult code =
+        ((PFN_vkCreateInstance)create)(&o->instance_info, o->vulkan->callbacks, &instance);
+    if (code)
+        return qi_vulkan_fail(code, "vkCreateInstance");
+    o->vulkan->own_instance = instance;
+    return QUIRE_SUCCESS;
 }
 
 static quire_result make_instance(opening *o)
@@ -308,10 +312,12 @@ static quire_result create_device(opening *o, names *n)
         .enabledExtensionCount = n->taken_count,
         .ppEnabledExtensionNames = o->device_extensions,
     };
-    VkResult code = o->create_device(o->physical_device, &o->device_info, o->vulkan->callbacks,
-                                     &o->vulkan->own_device);
+    VkDevice device = NULL;
+    VkResult code =
+        o->create_device(o->physical_device, &o->device_info, o->vulkan->callbacks, &device);
     if (code)
         return qi_vulkan_fail(code, "vkCreateDevice on '%s'", properties.deviceName);
+    o->vulkan->own_device = device;
     o->vulkan->destroy_device = o->destroy_device;
     return QUIRE_SUCCESS;
 }

@@ -101,6 +101,49 @@ static quire_result check_kind(const qi_vulkan *vulkan, uint32_t kind, uint64_t 
     return QUIRE_SUCCESS;
 }
 
+/* The buffer that covers a page. */
+typedef struct cover {
+    VkBufferCreateInfo info;
+    VkExternalMemoryBufferCreateInfo external;
+} cover;
+
+static void describe_cover(const qi_vulkan *vulkan, const qi_vulkan_page *page, cover *c)
+{
+    c->external = (VkExternalMemoryBufferCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = page->external,
+    };
+    c->info = (VkBufferCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .pNext = page->external ? &c->external : NULL,
+        .size = page->size,
+        .usage = vulkan->settings.page_usage,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+}
+
+/*
+ * What is allocated for a page: as many bytes as the buffer over it will take, which with some
+ * drivers is a little more. Where that cannot be known, or is too much, the page is as asked.
+ */
+static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_request *request,
+                                const qi_vulkan_page *page)
+{
+    cover c;
+    quire_requirements needs = {.size = 0};
+    if (request->native || request->description)
+        return request->size;
+    describe_cover(vulkan, page, &c);
+    qi_error before = qi_error_save();
+    quire_result result = qi_vulkan_buffer_needs(vulkan, &c.info, &needs);
+    qi_error_restore(&before);
+    bool is_wanted = !result && needs.kind_mask >> request->kind & 1 && needs.size > request->size;
+    return is_wanted && needs.size <= vulkan->largest_page &&
+                   !check_kind(vulkan, request->kind, needs.size)
+               ? needs.size
+               : request->size;
+}
+
 static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *request,
                              qi_vulkan_page *page)
 {
@@ -110,6 +153,8 @@ static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *reques
         result = describe(vulkan, request, page, &c);
     if (result)
         return result;
+    page->allocated = size_with_cover(vulkan, request, page);
+    c.info.allocationSize = page->allocated;
     VkResult code =
         vulkan->f.AllocateMemory(vulkan->device, &c.info, vulkan->callbacks, &page->memory);
     return code ? qi_vulkan_fail(code, "vkAllocateMemory of %s of memory kind %u",
@@ -213,28 +258,19 @@ static quire_result check_page_buffer(const qi_vulkan *vulkan, const qi_vulkan_p
     if (!(needs.memoryRequirements.memoryTypeBits >> page->kind & 1))
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "no buffer can lie in memory kind %u",
                                   page->kind);
-    if (needs.memoryRequirements.size > page->size)
+    if (needs.memoryRequirements.size > page->allocated)
         return quire_backend_fail(
             QUIRE_ERROR_UNSUPPORTED, 0, "a buffer over a page of %s would take %s",
-            qi_bytes(page->size).text, qi_bytes(needs.memoryRequirements.size).text);
+            qi_bytes(page->allocated).text, qi_bytes(needs.memoryRequirements.size).text);
     return QUIRE_SUCCESS;
 }
 
 static quire_result make_page_buffer(const qi_vulkan *vulkan, const qi_vulkan_page *page,
                                      VkBuffer *buffer)
 {
-    const VkExternalMemoryBufferCreateInfo external = {
-        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-        .handleTypes = page->external,
-    };
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .pNext = page->external ? &external : NULL,
-        .size = page->size,
-        .usage = vulkan->settings.page_usage,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-    };
-    VkResult code = vulkan->f.CreateBuffer(vulkan->device, &info, vulkan->callbacks, buffer);
+    cover c;
+    describe_cover(vulkan, page, &c);
+    VkResult code = vulkan->f.CreateBuffer(vulkan->device, &c.info, vulkan->callbacks, buffer);
     if (code)
         return qi_vulkan_fail(code, "vkCreateBuffer over a page of %s", qi_bytes(page->size).text);
     quire_result result = check_page_buffer(vulkan, page, *buffer);

@@ -14,6 +14,9 @@ static const uint64_t HALF_ALIGNMENT = 256;
 /* vkCmdFillBuffer works on whole words. */
 enum { FILL_WORD = 4 };
 
+/* Times that a failed wait is tried. */
+enum { MOST_WAITS = 8 };
+
 /* ---- making ------------------------------------------------------------------------------- */
 
 quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
@@ -27,13 +30,25 @@ quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
     return QUIRE_SUCCESS;
 }
 
+/*
+ * A wait may fail for want of memory while the work goes on, and whoever hears of it may free what
+ * the device still writes to. So it is tried again, unless the device is lost.
+ */
+static VkResult wait_for(const qi_vulkan *vulkan, VkFence fence)
+{
+    VkResult code = VK_ERROR_UNKNOWN;
+    for (int i = 0; i < MOST_WAITS && code && code != VK_ERROR_DEVICE_LOST; i++)
+        code = vulkan->f.WaitForFences(vulkan->device, 1, &fence, VK_TRUE, UINT64_MAX);
+    return code;
+}
+
 /* Destroys what there is, in any state of the making. */
 static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
 {
     const qi_vulkan_functions *f = &vulkan->f;
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->is_running[i]) /* nobody is left to be told that it failed */
-            f->WaitForFences(vulkan->device, 1, &s->fences[i], VK_TRUE, UINT64_MAX);
+            wait_for(vulkan, s->fences[i]);
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->fences[i])
             f->DestroyFence(vulkan->device, s->fences[i], vulkan->callbacks);
@@ -97,9 +112,11 @@ static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
         .memoryTypeIndex = kind,
     };
     VkResult code = vulkan->f.AllocateMemory(vulkan->device, &info, vulkan->callbacks, &s->memory);
-    if (code)
+    if (code) {
+        s->memory = VK_NULL_HANDLE; /* what a failure leaves there means nothing */
         return qi_vulkan_fail(code, "vkAllocateMemory of %s for staging",
                               qi_bytes(info.allocationSize).text);
+    }
     code = vulkan->f.BindBufferMemory(vulkan->device, s->buffer, s->memory, 0);
     if (code)
         return qi_vulkan_fail(code, "vkBindBufferMemory for staging");
@@ -119,8 +136,10 @@ static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s)
         .queueFamilyIndex = vulkan->queue.family,
     };
     VkResult code = vulkan->f.CreateCommandPool(vulkan->device, &pool, vulkan->callbacks, &s->pool);
-    if (code)
+    if (code) {
+        s->pool = VK_NULL_HANDLE;
         return qi_vulkan_fail(code, "vkCreateCommandPool");
+    }
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = s->pool,
@@ -133,8 +152,10 @@ static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     for (int i = 0; i < QI_VULKAN_HALVES; i++) {
         const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
         code = vulkan->f.CreateFence(vulkan->device, &fence, vulkan->callbacks, &s->fences[i]);
-        if (code)
+        if (code) {
+            s->fences[i] = VK_NULL_HANDLE;
             return qi_vulkan_fail(code, "vkCreateFence");
+        }
     }
     return QUIRE_SUCCESS;
 }
@@ -148,8 +169,10 @@ static quire_result make(const qi_vulkan *vulkan, qi_vulkan_staging *s)
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     VkResult code = vulkan->f.CreateBuffer(vulkan->device, &info, vulkan->callbacks, &s->buffer);
-    if (code)
+    if (code) {
+        s->buffer = VK_NULL_HANDLE;
         return qi_vulkan_fail(code, "vkCreateBuffer of %s for staging", qi_bytes(info.size).text);
+    }
     quire_result result = make_memory(vulkan, s);
     if (!result)
         result = make_commands(vulkan, s);
@@ -191,8 +214,7 @@ quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half)
     qi_vulkan_staging *s = vulkan->staging;
     if (!s->is_running[half])
         return QUIRE_SUCCESS;
-    VkResult code =
-        vulkan->f.WaitForFences(vulkan->device, 1, &s->fences[half], VK_TRUE, UINT64_MAX);
+    VkResult code = wait_for(vulkan, s->fences[half]);
     /* what could not be waited for runs on, and is waited for again before it is used */
     s->is_running[half] = code && code != VK_ERROR_DEVICE_LOST;
     s->is_signaled[half] = !s->is_running[half];

@@ -40,6 +40,7 @@ typedef struct qi_vulkan {
     qi_vulkan_enabled enabled;
     VkPhysicalDeviceMemoryProperties memory;
     VkPhysicalDeviceLimits limits;
+    uint64_t largest_page;          /* maxMemoryAllocationSize */
     uint64_t most_host_alignment;   /* minImportedHostPointerAlignment */
     quire_vulkan_settings settings; /* defaults resolved */
     quire_vulkan_queue queue;
@@ -58,7 +59,8 @@ typedef struct qi_vulkan {
 /* A page beyond the core's record: quire_native_page.data. */
 typedef struct qi_vulkan_page {
     VkDeviceMemory memory;
-    uint64_t size;
+    uint64_t size;      /* of the page */
+    uint64_t allocated; /* of its memory */
     uint32_t kind;
     VkExternalMemoryHandleTypeFlags external; /* it can be exported as, or was imported as */
     bool is_exportable;
@@ -150,6 +152,11 @@ quire_result qi_vulkan_object_bind(void *state, quire_object object, uint64_t na
 void qi_vulkan_object_destroy(void *state, quire_object object, uint64_t native);
 quire_result qi_vulkan_image_needs(void *state, const quire_image_options *options,
                                    quire_requirements *requirements);
+
+/* What a buffer would need, which is not kept. */
+QUIRE_MUST_USE quire_result qi_vulkan_buffer_needs(const qi_vulkan *vulkan,
+                                                   const VkBufferCreateInfo *info,
+                                                   quire_requirements *out);
 
 /* Names a native object where VK_EXT_debug_utils is enabled and there is a name. */
 void qi_vulkan_name(const qi_vulkan *vulkan, VkObjectType type, uint64_t native, const char *name);

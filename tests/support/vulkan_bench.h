@@ -14,9 +14,9 @@ typedef struct vulkan_bench {
     fv_driver *driver;
     test_memory host_memory;
     quire_device *device;
-    quire_result result;      /* of the step that failed; 0: none did */
-    quire_vulkan_view view;   /* to be destroyed at the end */
-    int descriptor;           /* likewise to be closed; -1: none */
+    quire_result result;    /* of the step that failed; 0: none did */
+    quire_vulkan_view view; /* to be destroyed at the end */
+    int descriptor;         /* likewise to be closed; -1: none */
     quire_memory *memories[4];
     uint32_t memory_count;
 } vulkan_bench;
