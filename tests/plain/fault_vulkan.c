@@ -1,8 +1,8 @@
 /*
  * fault_vulkan.c - every call of Vulkan fails, at every index and with each code that it may fail
- * with, and every allocation of host memory, in scenarios that between them make every call of the backend: nothing is left behind in the
- * driver, no host memory is lost, the library's records stay whole, and the driver, which checks
- * what it is asked, has nothing to say.
+ * with, and every allocation of host memory, in scenarios that between them make every call of the
+ * backend: nothing is left behind in the driver, no host memory is lost, the library's records stay
+ * whole, and the driver, which checks what it is asked, has nothing to say.
  *
  *     fault_vulkan [--scenario NUMBER]
  */
