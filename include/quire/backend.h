@@ -49,6 +49,11 @@ typedef uint64_t quire_backend_features;
  */
 #define QUIRE_BACKEND_OBJECTS (UINT64_C(1) << 5)
 /*
+ * fill_page. Without it zeros are written: by the host through the mapping, else by copy_to_page.
+ * Used for pages that are not host-visible.
+ */
+#define QUIRE_BACKEND_FILL (UINT64_C(1) << 7)
+/*
  * heap_budget. Without it nobody but quire is taken into account: the caller's limits hold
  * (quire_device_set_heap_limit), what a heap has beyond them is for page_create to refuse, and a
  * heap's budget is told as its size.
@@ -64,6 +69,12 @@ typedef struct quire_page_request {
         alignment; /* wanted for the page's native address, a power of two; a backend whose pages
                            are less aligned says so by limits.page_alignment */
     const char *label; /* the memory's name, for native debug names */
+    /* the object for which requirements.dedicated was answered: the page is for it alone, exactly
+       `size` bytes large, and goes with it; NONE and 0: any page */
+    quire_object object;
+    uint64_t native;
+    const void *description; /* of memory that exists, from quire_page_adopt; NULL: make some */
+    float priority;          /* quire_memory_options.priority */
 } quire_page_request;
 
 /* A page as its backend knows it; the core keeps it and hands it back. */
@@ -84,11 +95,17 @@ typedef struct quire_heap_budget {
     uint64_t reserved[2];
 } quire_heap_budget;
 
-/* One buffer or image to make: the one of the two options that fits `object` is set. */
+/*
+ * One buffer or image to make: the one of the two options that fits `object` is set, or, where the
+ * backend calls quire_object_create, its own description.
+ */
 typedef struct quire_object_request {
     quire_object object;
     const quire_buffer_options *buffer; /* defaults resolved */
     const quire_image_options *image;
+    const void *description;
+    bool borrowed;   /* it exists, and is not destroyed whatever happens */
+    bool exportable; /* the pages of its memory are */
 } quire_object_request;
 
 typedef struct quire_backend {
@@ -157,6 +174,10 @@ typedef struct quire_backend {
      * and what else is in use stay within the budget; a page is refused when this fails.
      */
     quire_result (*heap_budget)(void *state, uint32_t heap, quire_heap_budget *budget);
+
+    /* ---- QUIRE_BACKEND_FILL: zeros, complete on return ---- */
+    quire_result (*fill_page)(void *state, const quire_native_page *page, uint64_t offset,
+                              uint64_t size);
 } quire_backend;
 
 /* ---- what the core offers to backends ------------------------------------------------------- */
@@ -196,6 +217,44 @@ typedef struct quire_native {
 QUIRE_API QUIRE_MUST_USE quire_result quire_get_native(quire_memory *memory,
                                                        quire_allocation allocation,
                                                        quire_native *native);
+
+/* An object that a backend makes from a description of its own; {0} is a raw range's default. */
+typedef struct quire_object_options {
+    quire_object object;
+    const void *description; /* handed to object_create as it is */
+    bool optimal; /* in the backend's own tiling: keeps buffer_image_granularity to neighbours */
+    bool
+        borrowed; /* object_create hands out an object that exists, which is never destroyed here */
+    uint64_t alignment; /* at least; 0: what the backend asks */
+    const char *name;
+    uint64_t user_data;
+    bool zero;
+    bool dedicated;
+    bool host_read;
+    bool host_write;
+    union { /* told by quire_buffer_get_info and quire_image_get_info, `place` apart */
+        quire_buffer_info buffer;
+        quire_image_info image;
+    } info;
+} quire_object_options;
+
+/*
+ * Makes such an object in a memory, as quire_buffer_create and quire_image_create do theirs; its
+ * size is what object_create answers. Errors as theirs; UNSUPPORTED where the backend has no
+ * objects.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_object_create(quire_memory *memory,
+                                                          const quire_object_options *options,
+                                                          quire_allocation *allocation);
+
+/*
+ * Makes an allocation in a dedicated page that page_create is to make from a description of memory
+ * that exists: exactly options->size bytes, which go with the allocation. Errors as quire_allocate.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_page_adopt(quire_memory *memory,
+                                                       const void *description,
+                                                       const quire_allocation_options *options,
+                                                       quire_allocation *allocation);
 
 /*
  * Sets the thread's last error with the native code kept, and returns `result`: how every function

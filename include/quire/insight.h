@@ -49,7 +49,7 @@ typedef struct quire_memory_stats {
     uint64_t pages_created;
     uint64_t pages_destroyed;
     uint64_t backend_calls;       /* calls into the backend for this memory, all kinds */
-    uint64_t backend_nanoseconds; /* spent in them */
+    uint64_t backend_nanoseconds; /* spent in them, those for objects apart */
     uint64_t metadata_bytes;      /* host memory of the memory's own records, now */
     uint64_t metadata_peak;
     uint64_t full_passes;    /* exhaustive searches before an allocation was refused */

@@ -149,6 +149,9 @@ typedef struct quire_memory_options {
     uint64_t limit; /* bytes of its pages; 0: none; see quire_memory_set_limit */
     /* the same in hundredths of its heap's size, up to 100; 0: none. The lower of the two holds. */
     uint32_t limit_percent;
+    /* how dear its pages are when device memory runs short, up to 1; 0: 0.5. A hint, which backends
+       without priorities have no use for */
+    float priority;
     uint64_t reserved[4]; /* must be zero */
 } quire_memory_options;
 

@@ -97,6 +97,8 @@ typedef struct quire_image_info {
     uint64_t minimum_size;       /* bytes of the texels alone */
     uint64_t row_pitch;          /* bytes from row to row; 0 where the order is the backend's own */
     uint64_t slice_pitch;        /* bytes from slice to slice of a 3D image; likewise */
+    uint32_t native_format;      /* of the backend (VkFormat), where the image was made from its own
+                                    description: then channels and usage are 0 */
     quire_allocation_info place; /* place.size is the actual size */
     uint64_t reserved[4];
 } quire_image_info;
@@ -106,7 +108,8 @@ typedef struct quire_requirements {
     uint64_t size;
     uint64_t alignment;
     uint32_t kind_mask; /* bit i: kind i can hold it */
-    bool dedicated;     /* the driver wants a page of its own for it */
+    bool dedicated; /* the driver wants a page of its own for it: see quire_page_request.object */
+    bool prefers_dedicated; /* it would rather have one, and does without where none can be had */
     uint64_t row_pitch;
     uint64_t slice_pitch;
     uint64_t reserved[4];

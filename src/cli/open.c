@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quire/vulkan.h"
 #include "src/cli/cli.h"
 
-int open_device(const command *self, const device_choice *choice, quire_device **device)
+static int open_host(const device_choice *choice, quire_device **device)
 {
-    if (choice->backend && strcmp(choice->backend, "host"))
-        return bad_usage(self, "there is no backend '%s' in this build: host", choice->backend);
     quire_host_profile profile = {0};
     quire_host_options options = {0};
     char *name = NULL;
@@ -27,6 +26,22 @@ int open_device(const command *self, const device_choice *choice, quire_device *
     else
         fail_with_last_error();
     return EXIT_FAILED;
+}
+
+static int open_vulkan(const command *self, const device_choice *choice, quire_device **device)
+{
+    if (choice->profile)
+        return bad_usage(self, "--profile is for the host backend, which can pose as a device");
+    return quire_vulkan_open(NULL, device) ? fail_with_last_error() : -1;
+}
+
+int open_device(const command *self, const device_choice *choice, quire_device **device)
+{
+    if (!choice->backend || !strcmp(choice->backend, "host"))
+        return open_host(choice, device);
+    if (!strcmp(choice->backend, "vulkan"))
+        return open_vulkan(self, choice, device);
+    return bad_usage(self, "there is no backend '%s': host, vulkan", choice->backend);
 }
 
 static uint32_t kind_for(const quire_device *device, quire_intent intent)

@@ -141,6 +141,29 @@ quire_result quire_allocate_any(quire_memory *const *memories, uint32_t count,
     return result ? quire_last_result() : QUIRE_SUCCESS;
 }
 
+quire_result quire_page_adopt(quire_memory *memory, const void *description,
+                              const quire_allocation_options *options, quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !description || !options || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_page_adopt: memory, description, options or allocation is null");
+    qi_wish wish;
+    uint32_t slot = 0;
+    quire_result result = qi_wish_from(memory, options, &wish);
+    if (result)
+        return result;
+    wish.tied = true;
+    wish.description = description;
+    result = qi_place(memory, &wish, QUIRE_SUCCESS, &slot);
+    if (result)
+        return result;
+    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
+    *allocation = qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
+    return QUIRE_SUCCESS;
+}
+
 quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
 {
     return memory ? qi_slot_commit(&memory->slots, allocation) : qi_refuse_null_memory();

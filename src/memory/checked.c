@@ -86,7 +86,8 @@ static uint64_t held_of(const qi_wish *wish)
 
 uint64_t qi_checked_size_without(const quire_memory *memory, const qi_wish *wish, uint64_t size)
 {
-    return qi_checked_is_on(memory) ? size_without(memory, held_of(wish), true) : size;
+    return qi_checked_is_on(memory) && !wish->tied ? size_without(memory, held_of(wish), true)
+                                                   : size;
 }
 
 void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_wish *wish,
@@ -95,7 +96,7 @@ void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_wish *w
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_watch *watch = &record->watch;
     *watch = (qi_watch){.tail = record->size, .end = record->size};
-    if (!qi_checked_is_on(memory))
+    if (!qi_checked_is_on(memory) || wish->tied) /* a page as large as its object has no room */
         return;
     uint64_t held = held_of(wish), front = front_of(alignment);
     watch->front = (uint32_t)front;

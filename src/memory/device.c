@@ -32,7 +32,7 @@ static quire_result check_table(const quire_backend *t)
     if (!t->describe || !t->page_create || !t->page_destroy)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_BUDGET << 1) - 1;
+    const quire_backend_features known = (QUIRE_BACKEND_FILL << 1) - 1;
     if (t->features & ~known)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' announces features this version does not know", t->name);
@@ -51,6 +51,7 @@ static quire_result check_table(const quire_backend *t)
          t->object_create && t->object_bind && t->object_destroy,
          t->object_create || t->object_bind || t->object_destroy},
         {QUIRE_BACKEND_BUDGET, "heap_budget", t->heap_budget, t->heap_budget},
+        {QUIRE_BACKEND_FILL, "fill_page", t->fill_page, t->fill_page},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         quire_result result =

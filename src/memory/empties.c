@@ -37,7 +37,8 @@ void qi_empties_add(qi_page *page)
     empties->bytes += page->native.native.size;
     if (page->shard->memory->policy.retention_nanoseconds)
         page->emptied_at = now(page->shard->memory);
-    if (!page->dedicated)
+    empties->tied += page->tied;
+    if (!page->dedicated || page->tied)
         return;
     qi_page **list = list_of(empties, page);
     page->previous_alike = NULL;
@@ -53,7 +54,8 @@ void qi_empties_remove(qi_page *page)
     *(page->older ? &page->older->newer : &empties->oldest) = page->newer;
     *(page->newer ? &page->newer->older : &empties->newest) = page->older;
     empties->bytes -= page->native.native.size;
-    if (!page->dedicated)
+    empties->tied -= page->tied;
+    if (!page->dedicated || page->tied)
         return;
     *(page->previous_alike ? &page->previous_alike->next_alike : list_of(empties, page)) =
         page->next_alike;
@@ -96,6 +98,8 @@ qi_page *qi_empties_find_shared(const qi_shard *shard, uint64_t size)
 static bool may_leave(const qi_page *page)
 {
     qi_pages *pages = &page->shard->memory->pages;
+    if (page->tied)
+        return true;
     qi_lock_acquire(&pages->lock);
     bool may = pages->stats.reserved_bytes - page->native.native.size >= pages->floor;
     qi_lock_release(&pages->lock);
@@ -108,6 +112,17 @@ qi_page *qi_empties_give(qi_shard *shard, uint64_t keep, qi_page *leaving)
          page = newer) {
         newer = page->newer;
         if (may_leave(page))
+            leaving = qi_page_take(page, leaving);
+    }
+    return leaving;
+}
+
+/* The newest first, for that is where they are found. */
+static qi_page *give_tied(const qi_shard *shard, qi_page *leaving)
+{
+    for (qi_page *page = shard->empties.newest, *older; page && shard->empties.tied; page = older) {
+        older = page->older;
+        if (page->tied)
             leaving = qi_page_take(page, leaving);
     }
     return leaving;
@@ -129,6 +144,7 @@ static qi_page *give_old(qi_shard *shard, uint64_t longest, qi_page *leaving)
 qi_page *qi_empties_apply(qi_shard *shard, qi_page *leaving)
 {
     const quire_page_policy *policy = &shard->memory->policy;
+    leaving = give_tied(shard, leaving);
     if (policy->retained_empty_bytes)
         leaving = qi_empties_give(shard, policy->retained_empty_bytes / shard->memory->shard_count,
                                   leaving);

@@ -15,6 +15,7 @@ enum { QI_EMPTY_SIZES = 64 };
 typedef struct qi_empties {
     qi_page *oldest, *newest;
     uint64_t bytes;
+    uint32_t tied; /* of them, tied to an object that is gone: nothing keeps these */
     qi_page *dedicated[QI_EMPTY_SIZES]; /* by the highest bit of their size */
 } qi_empties;
 
@@ -33,7 +34,7 @@ qi_page *qi_empties_find_shared(const qi_shard *shard, uint64_t size);
  * Take pages out and put them in front of the list, to be destroyed without the lock:
  *  - apply: those that the policy keeps no longer
  *  - give: the oldest, until at most `keep` bytes are left
- * Neither goes below what quire_memory_reserve asked for.
+ * Neither goes below what quire_memory_reserve asked for, tied pages apart.
  */
 qi_page *qi_empties_apply(qi_shard *shard, qi_page *leaving);
 qi_page *qi_empties_give(qi_shard *shard, uint64_t keep, qi_page *leaving);

@@ -38,6 +38,9 @@ static quire_result check_options(const quire_memory_options *options)
     if (options->name && strlen(options->name) > QUIRE_LONGEST_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(options->name), QUIRE_LONGEST_NAME);
+    if (!(options->priority >= 0 && options->priority <= 1))
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "priority %g is not from 0 to 1",
+                            (double)options->priority);
     return qi_check_reserved(options, "quire_memory_options");
 }
 
@@ -98,6 +101,7 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
         return result;
     memory->device = device;
     memory->flags = device->info.kinds[memory->kind].flags;
+    memory->priority = options->priority;
     memory->exportable = options->intent && options->intent->exportable;
     memory->atom = atom_of(device, memory->flags);
     memory->fit = options->fit;

@@ -29,6 +29,7 @@ struct quire_memory {
     uint32_t kind;
     quire_memory_flags flags;
     bool exportable;
+    float priority;           /* of its pages */
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_shortage on_shortage;

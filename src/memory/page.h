@@ -26,6 +26,16 @@ typedef enum qi_page_phase {
     QI_PAGE_LEAVING
 } qi_page_phase;
 
+/*
+ * The one object that a dedicated page is made for, where the backend wants that. Such a page is
+ * exactly as large as the object and goes with it.
+ */
+typedef struct qi_tie {
+    quire_object object; /* NONE: memory that exists, by its description */
+    uint64_t native;
+    const void *description;
+} qi_tie;
+
 typedef struct qi_page qi_page;
 
 /*
@@ -48,6 +58,7 @@ struct qi_page {
     uint32_t slot;   /* the allocation of a dedicated page */
     uint32_t number;
     bool dedicated;
+    bool tied; /* to its object: see qi_tie */
     qi_page_phase phase;
 
     qi_device_page native; /* set before LIVE, constant until the page is gone */
@@ -145,6 +156,10 @@ bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving);
  */
 QUIRE_MUST_USE quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment,
                                          bool dedicated, qi_page **page, unsigned *tried);
+
+/* The same for a dedicated page of exactly `size` bytes that is tied to an object. */
+QUIRE_MUST_USE quire_result qi_page_make_tied(qi_shard *shard, uint64_t size, const qi_tie *tie,
+                                              qi_page **page, unsigned *tried);
 
 /* The request was placed in the page made for it: growth goes on from its size. */
 void qi_page_keep(const qi_page *page);

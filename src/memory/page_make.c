@@ -39,14 +39,12 @@ static bool page_overflows(const qi_shard *shard, uint64_t size, uint64_t alignm
            qi_add_overflows(*total, wanted > base ? wanted - base : 0, total);
 }
 
-quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t alignment,
-                                 bool dedicated, uint64_t *needed)
+/* Whether the heap and the device can have a page for `size` bytes at all. */
+static quire_result check_total(const quire_memory *memory, uint64_t size, uint64_t total)
 {
-    const quire_memory *memory = shard->memory;
     const quire_device_info *info = &memory->device->info;
-    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size, total = 0;
-    if (page_overflows(shard, size, alignment, dedicated, &total) ||
-        qi_align_up_overflows(total, page_unit(memory), &total) || total > heap)
+    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
+    if (total > heap)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                             "%b (%u bytes) asked: the heap of memory kind %u has %b in all", size,
                             size, memory->kind, heap);
@@ -54,8 +52,20 @@ quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t 
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                             "%b asked: the device makes no page above %b", size,
                             info->limits.largest_page);
-    *needed = total;
     return QUIRE_SUCCESS;
+}
+
+quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t alignment,
+                                 bool dedicated, uint64_t *needed)
+{
+    uint64_t total = 0;
+    if (page_overflows(shard, size, alignment, dedicated, &total) ||
+        qi_align_up_overflows(total, page_unit(shard->memory), &total))
+        total = UINT64_MAX;
+    quire_result result = check_total(shard->memory, size, total);
+    if (!result)
+        *needed = total;
+    return result;
 }
 
 /* No more than the device and the line of the space allow. */
@@ -81,6 +91,8 @@ static uint64_t wanted_size(const qi_shard *shard, const qi_page *page, uint64_t
                             uint64_t needed)
 {
     const quire_page_policy *policy = &shard->memory->policy;
+    if (page->tied)
+        return needed;
     uint64_t wanted = qi_policy_round(policy, needed);
     if (!page->dedicated)
         qi_raise(&wanted,
@@ -132,30 +144,38 @@ static bool has_all_shared(const qi_shard *shard)
     return most && count >= most;
 }
 
+/* A page to be made. */
+typedef struct plan {
+    uint64_t size;
+    uint64_t needed;
+    bool dedicated;
+    const qi_tie *tie; /* NULL: it is not tied */
+} plan;
+
 /* With both locks: a numbered record for a page to make, and what others may wait for in it. */
-static quire_result begin(qi_shard *shard, uint64_t size, uint64_t needed, bool dedicated,
-                          qi_page **out)
+static quire_result begin(qi_shard *shard, const plan *p, qi_page **out)
 {
     quire_memory *memory = shard->memory;
     uint64_t place = qi_space_line_most(shard->space);
-    if (!dedicated && has_all_shared(shard))
+    if (!p->dedicated && has_all_shared(shard))
         return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
                             "memory '%s' has %u shared page, as many as its fit works in",
                             memory->name, shard->space->fit->most_regions);
-    if (!dedicated && needed > place)
+    if (!p->dedicated && p->needed > place)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
                             "a page of %b has no place: the pages of a memory with granule %u "
                             "reach no further; %b are left",
-                            needed, memory->granule, place);
+                            p->needed, memory->granule, place);
     quire_result result = take_number(memory, out);
     if (result)
         return result;
     qi_page *page = *out;
     page->shard = shard;
-    page->dedicated = dedicated;
-    page->policy_size = dedicated ? 0 : policy_size(shard);
-    page->wanted = wanted_size(shard, page, size, needed);
-    page->to_join = dedicated ? 0 : page->wanted - needed;
+    page->dedicated = p->dedicated;
+    page->tied = p->tie != NULL;
+    page->policy_size = p->dedicated ? 0 : policy_size(shard);
+    page->wanted = wanted_size(shard, page, p->size, p->needed);
+    page->to_join = p->dedicated ? 0 : page->wanted - p->needed;
     page->turn = ++memory->pages.turns;
     page->next = memory->pages.being_made;
     memory->pages.being_made = page;
@@ -206,9 +226,10 @@ static quire_result ask(quire_memory *memory, const quire_page_request *request,
 }
 
 /* Without a lock: asks the backend, for less and less while the request still fits. */
-static quire_result create(quire_memory *memory, const qi_page *page, uint64_t needed,
+static quire_result create(quire_memory *memory, const qi_page *page, const plan *p,
                            qi_device_page *native, unsigned *tried)
 {
+    const qi_tie tie = p->tie ? *p->tie : (qi_tie){.native = 0};
     quire_page_request request = {
         .kind = memory->kind,
         .dedicated = page->dedicated,
@@ -216,13 +237,17 @@ static quire_result create(quire_memory *memory, const qi_page *page, uint64_t n
         .size = page->wanted,
         .alignment = coarsest(memory, memory->largest_alignment),
         .label = memory->name,
+        .object = tie.object,
+        .native = tie.native,
+        .description = tie.description,
+        .priority = memory->priority,
     };
     for (;;) {
         quire_result result = ask(memory, &request, native);
-        if (!qi_is_want_of_memory(result) || request.size == needed)
+        if (!qi_is_want_of_memory(result) || request.size == p->needed)
             return result;
         uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
-        request.size = half > needed ? half : needed;
+        request.size = half > p->needed ? half : p->needed;
         *tried |= QI_TRIED_SMALLER;
     }
 }
@@ -275,11 +300,11 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
 }
 
 /* Without a lock on entry, with the shard's on return: makes a numbered page and publishes it. */
-static quire_result make_numbered(qi_shard *shard, qi_page *page, uint64_t needed, unsigned *tried)
+static quire_result make_numbered(qi_shard *shard, qi_page *page, const plan *p, unsigned *tried)
 {
     quire_memory *memory = shard->memory;
     qi_device_page native = {0};
-    quire_result result = create(memory, page, needed, &native, tried);
+    quire_result result = create(memory, page, p, &native, tried);
     qi_lock_acquire(&shard->lock);
     if (result)
         return result;
@@ -308,50 +333,59 @@ static void give_before_making(qi_shard *shard)
 }
 
 /* With the shard's lock: `begin` under the lock of the pages. */
-static quire_result number(qi_shard *shard, uint64_t size, uint64_t needed, bool dedicated,
-                           qi_page **page)
+static quire_result number(qi_shard *shard, const plan *p, qi_page **page)
 {
     qi_pages *pages = &shard->memory->pages;
     qi_lock_acquire(&pages->lock);
-    quire_result result = begin(shard, size, needed, dedicated, page);
+    quire_result result = begin(shard, p, page);
     qi_lock_release(&pages->lock);
     return result;
 }
 
 /* The same, given up where the memory has as many pages as it may, and empty ones in some shard. */
-static quire_result number_or_give(qi_shard *shard, uint64_t size, uint64_t needed, bool dedicated,
-                                   qi_page **page)
+static quire_result number_or_give(qi_shard *shard, const plan *p, qi_page **page)
 {
-    quire_result result = number(shard, size, needed, dedicated, page);
+    quire_result result = number(shard, p, page);
     if (result != QUIRE_ERROR_TOO_MANY_PAGES || shard->memory->shard_count == 1)
         return result;
     qi_lock_release(&shard->lock);
     bool any = qi_pages_give_empties(shard->memory);
     qi_lock_acquire(&shard->lock);
-    return any ? number(shard, size, needed, dedicated, page) : result;
+    return any ? number(shard, p, page) : result;
 }
 
-quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
-                          qi_page **out, unsigned *tried)
+static quire_result make_planned(qi_shard *shard, const plan *p, qi_page **out, unsigned *tried)
 {
     quire_memory *memory = shard->memory;
-    uint64_t needed = 0;
     qi_page *page = NULL;
-    quire_result result = qi_page_needed_size(shard, size, alignment, dedicated, &needed);
-    if (result)
-        return result;
     *tried |= QI_TRIED_EMPTIES;
     give_before_making(shard);
-    result = number_or_give(shard, size, needed, dedicated, &page);
+    quire_result result = number_or_give(shard, p, &page);
     if (result)
         return result;
     qi_lock_release(&shard->lock);
-    result = make_numbered(shard, page, needed, tried);
+    result = make_numbered(shard, page, p, tried);
     qi_lock_acquire(&memory->pages.lock);
     end(&memory->pages, page, result);
     qi_lock_release(&memory->pages.lock);
     *out = page;
     return result;
+}
+
+quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
+                          qi_page **page, unsigned *tried)
+{
+    plan p = {.size = size, .dedicated = dedicated};
+    quire_result result = qi_page_needed_size(shard, size, alignment, dedicated, &p.needed);
+    return result ? result : make_planned(shard, &p, page, tried);
+}
+
+quire_result qi_page_make_tied(qi_shard *shard, uint64_t size, const qi_tie *tie, qi_page **page,
+                               unsigned *tried)
+{
+    const plan p = {.size = size, .needed = size, .dedicated = true, .tie = tie};
+    quire_result result = check_total(shard->memory, size, size);
+    return result ? result : make_planned(shard, &p, page, tried);
 }
 
 void qi_page_keep(const qi_page *page)

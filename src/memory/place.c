@@ -97,7 +97,7 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     quire_result result = qi_slot_take(&memory->slots, &p->shard->queue, &memory->host, slot);
     if (result)
         return result;
-    uint64_t padding = qi_padding(page->native.native.address, p->load.alignment);
+    uint64_t padding = page->tied ? 0 : qi_padding(page->native.native.address, p->load.alignment);
     qi_slot *record = qi_memory_slot(memory, *slot);
     *record = (qi_slot){
         .offset = padding,
@@ -134,9 +134,12 @@ static void give_back(placing *p)
 static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot)
 {
     qi_page *page = NULL;
+    const qi_tie tie = {p->wish->object, p->wish->native, p->wish->description};
     give_back(p);
     quire_result result =
-        qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page, &p->tried);
+        p->wish->tied
+            ? qi_page_make_tied(p->shard, p->load.size, &tie, &page, &p->tried)
+            : qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page, &p->tried);
     if (result)
         return result;
     p->made = (made){.size = page->native.native.size, .number = page->number};
@@ -273,7 +276,7 @@ static quire_result find_dedicated(placing *p, uint32_t *slot)
     give_back(p);
     do {
         p->patience.changes = qi_pages_changes(p->shard);
-        result = place_in_kept_page(p, slot);
+        result = p->wish->tied ? QUIRE_ERROR_NO_SPACE : place_in_kept_page(p, slot);
         if (result == QUIRE_ERROR_NO_SPACE)
             result = place_in_new_page(p, true, slot);
     } while (qi_page_await_change(p->shard, result, &p->patience));
@@ -411,6 +414,10 @@ static quire_result prepare(const quire_memory *memory, const qi_wish *wish, pla
                             .user_data = wish->user_data}};
     if (memory->atom > wish->alignment)
         p->load.alignment = memory->atom;
+    if (wish->tied) { /* the page is as large as the object, to the byte */
+        p->load.size = held;
+        return QUIRE_SUCCESS;
+    }
     if (qi_policy_size_overflows(&memory->policy, held, &p->load.size) ||
         qi_align_up_overflows(p->load.size, memory->atom, &p->load.size) ||
         qi_checked_grow_overflows(memory, &p->load.alignment, &p->load.size))
@@ -419,11 +426,24 @@ static quire_result prepare(const quire_memory *memory, const qi_wish *wish, pla
     return QUIRE_SUCCESS;
 }
 
+static size_t extra_size(quire_object object)
+{
+    const qi_extra *extra = NULL;
+    switch (object) {
+    case QUIRE_OBJECT_BUFFER:
+        return offsetof(qi_extra, info) + sizeof extra->info.buffer;
+    case QUIRE_OBJECT_IMAGE:
+        return sizeof *extra;
+    default:
+        return offsetof(qi_extra, info);
+    }
+}
+
 void qi_extra_release(quire_memory *memory, qi_extra *extra)
 {
     if (extra)
         qi_host_release_text(&memory->host, extra->name);
-    qi_host_release(&memory->host, extra, 1, sizeof *extra);
+    qi_host_release(&memory->host, extra, 1, extra ? extra_size(extra->object) : 0);
 }
 
 quire_result qi_extra_make(quire_memory *memory, const char *name, quire_object object,
@@ -432,13 +452,13 @@ quire_result qi_extra_make(quire_memory *memory, const char *name, quire_object 
     *extra = NULL;
     if (!name && object == QUIRE_OBJECT_NONE)
         return QUIRE_SUCCESS;
-    *extra = qi_host_allocate(&memory->host, 1, sizeof **extra);
+    *extra = qi_host_allocate(&memory->host, 1, extra_size(object));
+    if (*extra)
+        (*extra)->object = object;
     if (*extra && name)
         (*extra)->name = qi_host_copy_text(&memory->host, name);
-    if (*extra && (!name || (*extra)->name)) {
-        (*extra)->object = object;
+    if (*extra && (!name || (*extra)->name))
         return QUIRE_SUCCESS;
-    }
     qi_extra_release(memory, *extra);
     *extra = NULL;
     return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for an allocation's name");
@@ -448,7 +468,7 @@ static bool wants_dedicated(const quire_memory *memory, const qi_wish *wish)
 {
     const quire_page_policy *policy = &memory->policy;
     bool is_one_page = memory->shards->space->fit->most_regions; /* which nothing is to outgrow */
-    return wish->dedicated || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
+    return wish->dedicated || wish->tied || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
            (is_one_page && (wish->size > policy->page_size ||
                             policy->page_size - wish->size < qi_checked_most_added(memory))) ||
            (policy->dedicated_threshold && wish->size >= policy->dedicated_threshold);
@@ -476,13 +496,18 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result fa
         result = failed;
     if (!result)
         result = qi_extra_make(memory, wish->name, wish->object, &p.load.extra);
+    if (!result && wish->native) {
+        p.load.extra->native = wish->native;
+        p.load.extra->borrowed = wish->borrowed;
+    }
     if (!result)
         result = place(memory, &p, dedicated, slot);
     if (result) {
         qi_extra_release(memory, p.load.extra);
         return qi_refuse(memory, wish->size, p.load.alignment, p.tried, result);
     }
-    qi_checked_placed(memory, *slot, wish->zero);
+    if (!wish->tied) /* its object is not bound yet */
+        qi_checked_placed(memory, *slot, wish->zero);
     if (wish->zero)
         result = qi_access_fill_zero(memory, *slot);
     if (result) {

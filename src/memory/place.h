@@ -19,7 +19,11 @@ typedef struct qi_wish {
     bool dedicated;
     bool host_access;
     bool is_unaided; /* the caller's on_shortage is not asked */
+    bool tied;               /* the backend wants a page for this object alone */
+    const void *description; /* of memory that exists, which is tied too; or NULL */
     quire_object object;
+    uint64_t native; /* to be bound: freed with the allocation once that is handed out */
+    bool borrowed;   /* the object is its maker's: it is not destroyed */
 } qi_wish;
 
 /* The checks that all options share: size, alignment, name, access. */
@@ -84,7 +88,10 @@ static inline quire_result qi_place_release(quire_memory *memory, uint32_t slot)
     return is_harmed ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS;
 }
 
-/* The same for one that was never handed out: it is not counted as an allocation and a free. */
+/*
+ * The same for one that was never handed out: it is not counted as an allocation and a free, and
+ * its object stays its maker's.
+ */
 void qi_place_undo(quire_memory *memory, uint32_t slot);
 
 /* The part of a slot that only names and objects need; *extra is NULL when there is neither. */

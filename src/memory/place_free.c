@@ -25,7 +25,7 @@ enum { MOST_WAITING = 1024 };
 static void release_extra(quire_memory *memory, qi_shard *shard, qi_slot *record)
 {
     qi_extra *extra = detach_extra(shard, record);
-    if (extra->native)
+    if (extra->native && !extra->borrowed)
         qi_device_object_destroy(memory->device, &memory->calls, extra->object, extra->native);
     qi_extra_release(memory, extra);
 }
@@ -60,6 +60,12 @@ void qi_place_give_back(quire_memory *memory, uint32_t slot)
 void qi_place_undo(quire_memory *memory, uint32_t slot)
 {
     qi_shard *shard = qi_shard_of_slot(memory, slot);
+    qi_extra *extra = qi_memory_slot(memory, slot)->extra;
+    if (extra && extra->native) {
+        qi_lock_acquire(&shard->lock);
+        extra->native = 0;
+        qi_lock_release(&shard->lock);
+    }
     qi_place_give_back(memory, slot);
     qi_lock_acquire(&shard->lock);
     shard->stats.allocations--;

@@ -186,7 +186,7 @@ static void end_extra(quire_memory *memory, qi_slot *record)
     qi_ignore(qi_names_replace(&memory->names, extra->name, NULL, record)); /* takes nothing */
     extra->name = NULL;
     qi_lock_release(lock);
-    if (native)
+    if (native && !extra->borrowed)
         qi_device_object_destroy(memory->device, &memory->calls, extra->object, native);
 }
 

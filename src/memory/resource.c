@@ -7,8 +7,10 @@
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/access.h"
 #include "src/memory/event.h"
 #include "src/memory/place.h"
+#include "src/memory/refusal.h"
 
 static const quire_usage BUFFER_USAGES = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
                                          QUIRE_USAGE_STORAGE | QUIRE_USAGE_UNIFORM |
@@ -25,9 +27,7 @@ typedef struct making {
     quire_memory *memory;
     quire_object_request request;
     quire_requirements needs;
-    uint64_t native;
-    bool has_native;
-    qi_wish wish;
+    qi_wish wish; /* with the native object, once there is one */
 } making;
 
 static bool has_objects(const quire_memory *memory)
@@ -44,15 +44,6 @@ static quire_result check_kind(const making *m)
                         m->memory->name, m->memory->kind, m->needs.kind_mask);
 }
 
-static void apply_needs(making *m)
-{
-    qi_wish *wish = &m->wish;
-    wish->held = m->needs.size;
-    if (m->needs.alignment > wish->alignment)
-        wish->alignment = m->needs.alignment;
-    wish->dedicated = wish->dedicated || m->needs.dedicated;
-}
-
 /*
  * Resources in the backend's own tiling keep the buffer-image granularity on both sides, so that no
  * linear neighbour shares a granule with them.
@@ -60,7 +51,7 @@ static void apply_needs(making *m)
 static quire_result apply_granularity(making *m, bool optimal)
 {
     uint64_t granularity = m->memory->device->info.limits.buffer_image_granularity;
-    if (!optimal || granularity == 1)
+    if (!optimal || granularity <= 1)
         return QUIRE_SUCCESS;
     if (m->wish.alignment < granularity)
         m->wish.alignment = granularity;
@@ -72,36 +63,60 @@ static quire_result apply_granularity(making *m, bool optimal)
 
 static quire_result bind(const making *m, uint32_t slot)
 {
-    qi_extra *extra = qi_memory_slot(m->memory, slot)->extra;
-    if (m->has_native) {
-        const qi_page *page = qi_memory_page(m->memory, slot);
-        quire_result result = qi_device_object_bind(m->memory->device, &m->memory->calls,
-                                                    m->request.object, m->native, &page->native,
-                                                    qi_memory_slot(m->memory, slot)->offset);
-        if (result)
-            return result;
-    }
-    qi_lock_acquire(&qi_shard_of_slot(m->memory, slot)->lock);
-    extra->native = m->native;
-    qi_lock_release(&qi_shard_of_slot(m->memory, slot)->lock);
-    return QUIRE_SUCCESS;
+    const qi_page *page = qi_memory_page(m->memory, slot);
+    return m->wish.native ? qi_device_object_bind(m->memory->device, &m->memory->calls,
+                                                  m->request.object, m->wish.native, &page->native,
+                                                  qi_memory_slot(m->memory, slot)->offset)
+                          : QUIRE_SUCCESS;
 }
 
-/* Places and binds; the slot stays PRIVATE so that the caller can complete its record. */
+/* One attempt: in a page of the object's own, or beside others. */
+static quire_result try_place(making *m, bool tied, bool optimal, uint32_t *slot)
+{
+    qi_wish *wish = &m->wish;
+    wish->tied = tied;
+    wish->held = m->needs.size;
+    if (m->needs.alignment > wish->alignment)
+        wish->alignment = m->needs.alignment;
+    quire_result result = apply_granularity(m, optimal && !tied);
+    if (!result)
+        result = qi_wish_check(m->memory, wish);
+    return result ? result : qi_place(m->memory, wish, QUIRE_SUCCESS, slot);
+}
+
+/* In a page of its own where the backend needs that, or would rather have it and it can be had. */
+static quire_result find_place(making *m, bool optimal, uint32_t *slot)
+{
+    bool prefers = m->needs.prefers_dedicated && !m->needs.dedicated;
+    if (prefers) {
+        qi_error before = qi_error_save();
+        quire_result result = try_place(m, true, optimal, slot);
+        if (!qi_is_want_of_memory(result) && result != QUIRE_ERROR_TOO_MANY_PAGES)
+            return result;
+        qi_error_restore(&before);
+    }
+    return try_place(m, m->needs.dedicated, optimal, slot);
+}
+
+/*
+ * Places and binds; the slot stays PRIVATE so that the caller can complete its record. Zeros come
+ * last: a page that is tied to the object can be filled only through it.
+ */
 static quire_result place_and_bind(making *m, bool optimal, uint32_t *slot)
 {
+    bool zero = m->wish.zero;
+    m->wish.zero = false;
     quire_result result = check_kind(m);
-    if (!result) {
-        apply_needs(m);
-        result = apply_granularity(m, optimal);
-    }
     if (!result)
-        result = qi_wish_check(m->memory, &m->wish);
-    if (!result)
-        result = qi_place(m->memory, &m->wish, QUIRE_SUCCESS, slot);
+        result = find_place(m, optimal, slot);
     if (result)
         return result;
     result = bind(m, *slot);
+    if (!result && zero) {
+        result = qi_access_fill_zero(m->memory, *slot);
+        if (result)
+            qi_refusal_count(m->memory);
+    }
     if (result)
         qi_place_undo(m->memory, *slot);
     return result;
@@ -112,9 +127,9 @@ static quire_result finish(making *m, quire_result result, uint32_t slot,
                            quire_allocation *allocation)
 {
     if (result) {
-        if (m->has_native)
+        if (m->wish.native && !m->wish.borrowed)
             qi_device_object_destroy(m->memory->device, &m->memory->calls, m->request.object,
-                                     m->native);
+                                     m->wish.native);
         return result;
     }
     qi_event_slot(m->memory, QUIRE_EVENT_ALLOCATED, slot);
@@ -124,10 +139,8 @@ static quire_result finish(making *m, quire_result result, uint32_t slot,
 
 static quire_result create_object(making *m)
 {
-    quire_result result = qi_device_object_create(m->memory->device, &m->memory->calls, &m->request,
-                                                  &m->native, &m->needs);
-    m->has_native = !result;
-    return result;
+    return qi_device_object_create(m->memory->device, &m->memory->calls, &m->request,
+                                   &m->wish.native, &m->needs);
 }
 
 /* ---- buffers ------------------------------------------------------------------------------ */
@@ -167,6 +180,14 @@ static quire_result buffer_needs(making *m)
     return QUIRE_SUCCESS;
 }
 
+/* What quire_buffer_get_info is to tell, of a slot that is not handed out yet. */
+static void keep_buffer(quire_memory *memory, uint32_t slot, uint64_t size, quire_usage usage)
+{
+    qi_extra *extra = qi_memory_slot(memory, slot)->extra;
+    extra->info.buffer.size = size;
+    extra->info.buffer.usage = usage;
+}
+
 quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_options *asked,
                                  quire_buffer *buffer)
 {
@@ -178,7 +199,9 @@ quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_option
     quire_buffer_options options = resolve_buffer(asked);
     making m = {
         .memory = memory,
-        .request = {.object = QUIRE_OBJECT_BUFFER, .buffer = &options},
+        .request = {.object = QUIRE_OBJECT_BUFFER,
+                    .buffer = &options,
+                    .exportable = memory->exportable},
         .wish = {.size = options.size,
                  .alignment = options.alignment,
                  .name = options.name,
@@ -198,8 +221,7 @@ quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_option
     uint32_t slot = 0;
     result = place_and_bind(&m, false, &slot);
     if (!result)
-        qi_memory_slot(memory, slot)->extra->info.buffer =
-            (quire_buffer_info){.size = options.size, .usage = options.usage};
+        keep_buffer(memory, slot, options.size, options.usage);
     return finish(&m, result, slot, &buffer->allocation);
 }
 
@@ -333,7 +355,9 @@ quire_result quire_image_create(quire_memory *memory, const quire_image_options 
     quire_result result = check_image(&options, &minimum);
     making m = {
         .memory = memory,
-        .request = {.object = QUIRE_OBJECT_IMAGE, .image = &options},
+        .request = {.object = QUIRE_OBJECT_IMAGE,
+                    .image = &options,
+                    .exportable = memory->exportable},
         .wish = {.size = minimum,
                  .alignment = 1,
                  .name = options.name,
@@ -356,6 +380,64 @@ quire_result quire_image_create(quire_memory *memory, const quire_image_options 
         qi_memory_slot(memory, slot)->extra->info.image =
             describe_image(&options, &m.needs, minimum);
     return finish(&m, result, slot, &image->allocation);
+}
+
+/* ---- from a backend's own description ----------------------------------------------------- */
+
+static quire_result check_object(const quire_memory *memory, const quire_object_options *options)
+{
+    if (options->object != QUIRE_OBJECT_BUFFER && options->object != QUIRE_OBJECT_IMAGE)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no object %u to be made",
+                            (uint64_t)options->object);
+    if (!options->description)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an object without a description");
+    if (!has_objects(memory))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no objects",
+                            memory->device->info.backend);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_object_create(quire_memory *memory, const quire_object_options *options,
+                                 quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !options || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_object_create: memory, options or allocation is null");
+    making m = {
+        .memory = memory,
+        .request = {.object = options->object,
+                    .description = options->description,
+                    .borrowed = options->borrowed,
+                    .exportable = memory->exportable},
+        .wish = {.size = 1, /* until the backend has said */
+                 .alignment = options->alignment + !options->alignment,
+                 .name = options->name,
+                 .user_data = options->user_data,
+                 .zero = options->zero,
+                 .dedicated = options->dedicated,
+                 .host_access = options->host_read || options->host_write,
+                 .object = options->object,
+                 .borrowed = options->borrowed},
+    };
+    quire_result result = check_object(memory, options);
+    if (!result)
+        result = qi_wish_check(memory, &m.wish);
+    if (!result)
+        result = create_object(&m);
+    if (result)
+        return result;
+    bool is_buffer = options->object == QUIRE_OBJECT_BUFFER;
+    bool is_sized = is_buffer && options->info.buffer.size;
+    m.wish.size = is_sized ? options->info.buffer.size : m.needs.size;
+    uint32_t slot = 0;
+    result = place_and_bind(&m, options->optimal, &slot);
+    if (!result && is_buffer)
+        keep_buffer(memory, slot, options->info.buffer.size, options->info.buffer.usage);
+    else if (!result)
+        qi_memory_slot(memory, slot)->extra->info.image = options->info.image;
+    return finish(&m, result, slot, allocation);
 }
 
 /* ---- asking ------------------------------------------------------------------------------- */
@@ -395,7 +477,9 @@ quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
     quire_result result = pin_object(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &slot);
     if (result)
         return result;
-    *info = qi_memory_slot(memory, slot)->extra->info.buffer;
+    const qi_extra *extra = qi_memory_slot(memory, slot)->extra;
+    info->size = extra->info.buffer.size;
+    info->usage = extra->info.buffer.usage;
     qi_allocation_describe(memory, slot, &info->place);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;

@@ -37,15 +37,22 @@ typedef enum qi_phase {
     QI_PHASE_PRIVATE /* being made, or won by a free or an abort: one thread owns it */
 } qi_phase;
 
-/* What only named allocations and buffers and images have; made when first needed. */
+/*
+ * What only named allocations and buffers and images have; made when first needed, with as much of
+ * `info` as the object needs: a buffer's fits into a cache line with the rest.
+ */
 typedef struct qi_extra {
-    char *name; /* under the memory's lock */
-    quire_object object;
+    char *name;      /* under the memory's lock */
     uint64_t native; /* the backend's object, or 0 */
+    quire_object object;
+    bool borrowed; /* which outlives the allocation */
     union {
-        quire_buffer_info buffer;
-        quire_image_info image;
-    } info; /* `place` unused */
+        struct {
+            uint64_t size;
+            quire_usage usage;
+        } buffer;
+        quire_image_info image; /* `place` unused */
+    } info;
 } qi_extra;
 
 /* 64 bytes: one cache line; more in checked builds. */

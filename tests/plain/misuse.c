@@ -278,6 +278,29 @@ static void native_sides(void)
     REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, native, quire_get_native(visible, remote, &native));
 }
 
+/* Objects and pages by the backend's own words: what is wrong before the backend is asked. */
+static void described(void)
+{
+    const uint64_t bytes = 100;
+    const quire_object_options good = {.object = QUIRE_OBJECT_BUFFER, .description = &bytes};
+    quire_object_options bad[] = {good, good, good, good};
+    const quire_allocation_options options = {.size = 100};
+    quire_allocation made;
+    bad[0].object = QUIRE_OBJECT_NONE;
+    bad[1].object = (quire_object)3;
+    bad[2].description = NULL;
+    bad[3].alignment = 3;
+    for (int i = 0; i < 4; i++)
+        REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, &bad[i], &made));
+    REFUSED_OUT(&b, INVALID, made, quire_object_create(NULL, &good, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, NULL, &made));
+    REFUSED(&b, INVALID, quire_object_create(visible, &good, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_page_adopt(NULL, &bytes, &options, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, NULL, &options, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, &bytes, NULL, &made));
+    REFUSED(&b, INVALID, quire_page_adopt(visible, &bytes, &options, NULL));
+}
+
 static void backends(void)
 {
     begin(true);
@@ -286,6 +309,7 @@ static void backends(void)
     descriptions();
     device_options();
     native_sides();
+    described();
     bench_end(&b);
 }
 
@@ -433,6 +457,7 @@ static const struct {
     {"space.h", "misuse_space"},
     {"trace.h", "misuse_space"},
     {"quire.h", "nothing but the others"},
+    {"vulkan.h", "misuse_vulkan"},
 };
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };

@@ -216,6 +216,7 @@ static void fill_needs(const fake_backend *fake, quire_requirements *needs)
     needs->alignment = fake->object_needs.alignment;
     needs->kind_mask = fake->object_needs.kind_mask;
     needs->dedicated = fake->object_needs.dedicated;
+    needs->prefers_dedicated = fake->object_needs.prefers_dedicated;
 }
 
 static quire_result fake_image_requirements(void *state, const quire_image_options *options,
@@ -242,7 +243,9 @@ static quire_result fake_object_create(void *state, const quire_object_request *
     quire_result result = enter(fake, FAKE_OBJECT_CREATE);
     if (result)
         return result;
-    if (request->object == QUIRE_OBJECT_BUFFER)
+    if (request->description)
+        needs->size = *(const uint64_t *)request->description; /* so these describe themselves */
+    else if (request->object == QUIRE_OBJECT_BUFFER)
         needs->size = request->buffer->size;
     else
         image_needs(request->image, needs);
@@ -278,6 +281,16 @@ static void fake_object_destroy(void *state, quire_object kind, uint64_t native)
     add(fake, &fake->objects, UINT64_MAX);
 }
 
+static quire_result fake_fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                                   uint64_t size)
+{
+    fake_backend *fake = state;
+    quire_result result = enter(fake, FAKE_FILL_PAGE);
+    if (!result)
+        memset(page_of(page)->bytes + offset, 0, size);
+    return result;
+}
+
 static quire_result fake_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
 {
     fake_backend *fake = state;
@@ -291,6 +304,12 @@ static quire_result fake_heap_budget(void *state, uint32_t heap, quire_heap_budg
     budget->usage = fake->heap_bytes[heap] + fake->others[heap];
     pthread_mutex_unlock(&fake->lock);
     return QUIRE_SUCCESS;
+}
+
+void fake_offer_fill(fake_backend *fake)
+{
+    fake->table.features |= QUIRE_BACKEND_FILL;
+    fake->table.fill_page = fake_fill_page;
 }
 
 void fake_offer_budget(fake_backend *fake)

@@ -22,6 +22,7 @@ typedef enum fake_call {
     FAKE_OBJECT_CREATE,
     FAKE_OBJECT_BIND,
     FAKE_HEAP_BUDGET,
+    FAKE_FILL_PAGE,
     FAKE_CALLS
 } fake_call;
 
@@ -62,12 +63,16 @@ typedef struct fake_backend {
 
 /*
  * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached
- * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets.
+ * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets and
+ * fills. An object described by a uint64_t needs that many bytes.
  */
 void fake_init(fake_backend *fake);
 
 /* The group QUIRE_BACKEND_BUDGET, which fake_init leaves out. Before fake_open. */
 void fake_offer_budget(fake_backend *fake);
+
+/* The group QUIRE_BACKEND_FILL, likewise. */
+void fake_offer_fill(fake_backend *fake);
 
 /* From now on tells this budget (0: none) of a heap, and bytes in use beside the pages. */
 void fake_set_budget(fake_backend *fake, uint32_t heap, uint64_t budget, uint64_t others);

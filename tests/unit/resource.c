@@ -225,7 +225,9 @@ UNIT(resource, a_driver_that_wants_a_page_of_its_own_gets_it)
     quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
     CHECK(info.place.dedicated);
     CHECK(b.fake.last_page.dedicated);
-    CHECK_EQ(b.fake.last_page.size, 256);
+    CHECK_EQ(b.fake.last_page.size, 100); /* as large as the object, to the byte */
+    CHECK_EQ(b.fake.last_page.object, QUIRE_OBJECT_BUFFER);
+    CHECK_EQ(b.fake.last_page.native, info.place.native);
     end(&b);
 }
 

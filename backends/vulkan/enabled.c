@@ -1,0 +1,91 @@
+/*
+ * enabled.c - what a device was made with: versions, extensions and the features of its chain.
+ */
+#include <string.h>
+
+#include "backends/vulkan/vulkan.h"
+
+static bool has_name(const char *const *names, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+static bool has_extension(const VkDeviceCreateInfo *device, const char *name)
+{
+    return has_name(device->ppEnabledExtensionNames, device->enabledExtensionCount, name);
+}
+
+/* One struct of the chain. The type tells which it is; others are passed over. */
+static void look_at(const VkBaseInStructure *link, qi_vulkan_enabled *out)
+{
+    switch ((int)link->sType) {
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
+        out->protected_memory |=
+            ((const VkPhysicalDeviceVulkan11Features *)link)->protectedMemory != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROTECTED_MEMORY_FEATURES:
+        out->protected_memory |=
+            ((const VkPhysicalDeviceProtectedMemoryFeatures *)link)->protectedMemory != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
+        out->device_address |=
+            ((const VkPhysicalDeviceVulkan12Features *)link)->bufferDeviceAddress != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
+        out->device_address |=
+            ((const VkPhysicalDeviceBufferDeviceAddressFeatures *)link)->bufferDeviceAddress != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES:
+        out->maintenance4 |= ((const VkPhysicalDeviceVulkan13Features *)link)->maintenance4 != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES:
+        out->maintenance4 |=
+            ((const VkPhysicalDeviceMaintenance4Features *)link)->maintenance4 != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PRIORITY_FEATURES_EXT:
+        out->memory_priority |=
+            ((const VkPhysicalDeviceMemoryPriorityFeaturesEXT *)link)->memoryPriority != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COHERENT_MEMORY_FEATURES_AMD:
+        out->device_coherent |=
+            ((const VkPhysicalDeviceCoherentMemoryFeaturesAMD *)link)->deviceCoherentMemory != 0;
+        break;
+    default:
+        break;
+    }
+}
+
+static void look_at_device(uint32_t api_version, const VkDeviceCreateInfo *device,
+                           qi_vulkan_enabled *out)
+{
+    for (const VkBaseInStructure *link = device->pNext; link; link = link->pNext)
+        look_at(link, out);
+    out->device_address &= api_version >= VK_API_VERSION_1_2 ||
+                           has_extension(device, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+    out->maintenance4 &= api_version >= VK_API_VERSION_1_3 ||
+                         has_extension(device, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+    out->memory_priority &= has_extension(device, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME);
+    out->device_coherent &= has_extension(device, VK_AMD_DEVICE_COHERENT_MEMORY_EXTENSION_NAME);
+    out->memory_budget = has_extension(device, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    out->external_fd = has_extension(device, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    out->dma_buf =
+        out->external_fd && has_extension(device, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME);
+    out->host_pointer = has_extension(device, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+    out->win32 = has_extension(device, "VK_KHR_external_memory_win32");
+}
+
+qi_vulkan_enabled qi_vulkan_find_enabled(uint32_t api_version, const VkInstanceCreateInfo *instance,
+                                         const VkDeviceCreateInfo *device)
+{
+    qi_vulkan_enabled out = {0};
+    if (instance)
+        out.debug_utils =
+            has_name(instance->ppEnabledExtensionNames, instance->enabledExtensionCount,
+                     VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    if (device)
+        look_at_device(api_version, device, &out);
+    return out;
+}

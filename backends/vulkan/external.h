@@ -1,0 +1,28 @@
+/*
+ * external.h - memory that another API or process made: what is chained to VkMemoryAllocateInfo.
+ */
+#ifndef QUIRE_BACKENDS_VULKAN_EXTERNAL_H
+#define QUIRE_BACKENDS_VULKAN_EXTERNAL_H
+
+#include "backends/vulkan/vulkan.h"
+
+#ifdef _WIN32
+#include <windows.h>
+
+#include <vulkan/vulkan_win32.h>
+#endif
+
+/* The one that fits the type of handle. */
+typedef union qi_vulkan_import_link {
+    VkImportMemoryFdInfoKHR descriptor;
+    VkImportMemoryHostPointerInfoEXT host;
+#ifdef _WIN32
+    VkImportMemoryWin32HandleInfoKHR win32;
+#endif
+} qi_vulkan_import_link;
+
+/* Fills in the link, but for what is chained to it. UNSUPPORTED: no such handles here. */
+QUIRE_MUST_USE quire_result qi_vulkan_describe_import(const quire_vulkan_import *import,
+                                                      qi_vulkan_import_link *link);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * functions.h - the functions of Vulkan that the backend calls, in a table of its own.
+ *
+ * Each device has one, filled from the get_instance_proc_addr it was opened with, so that two
+ * devices of different loaders, layers or fakes live side by side. What is missing and required is
+ * told by name; what is optional is NULL.
+ */
+#ifndef QUIRE_BACKENDS_VULKAN_FUNCTIONS_H
+#define QUIRE_BACKENDS_VULKAN_FUNCTIONS_H
+
+#include <vulkan/vulkan_core.h>
+
+#include "quire/base.h"
+
+#define QI_VULKAN_INSTANCE_FUNCTIONS(X)                                                            \
+    X(GetPhysicalDeviceProperties2)                                                                \
+    X(GetPhysicalDeviceMemoryProperties2)                                                          \
+    X(GetPhysicalDeviceImageFormatProperties2)
+
+#define QI_VULKAN_DEVICE_FUNCTIONS(X)                                                              \
+    X(AllocateMemory)                                                                              \
+    X(FreeMemory)                                                                                  \
+    X(MapMemory)                                                                                   \
+    X(UnmapMemory)                                                                                 \
+    X(FlushMappedMemoryRanges)                                                                     \
+    X(InvalidateMappedMemoryRanges)                                                                \
+    X(CreateBuffer)                                                                                \
+    X(DestroyBuffer)                                                                               \
+    X(GetBufferMemoryRequirements2)                                                                \
+    X(BindBufferMemory)                                                                            \
+    X(CreateImage)                                                                                 \
+    X(DestroyImage)                                                                                \
+    X(GetImageMemoryRequirements2)                                                                 \
+    X(GetImageSubresourceLayout)                                                                   \
+    X(BindImageMemory)                                                                             \
+    X(CreateImageView)                                                                             \
+    X(DestroyImageView)                                                                            \
+    X(CreateSampler)                                                                               \
+    X(DestroySampler)                                                                              \
+    X(CreateCommandPool)                                                                           \
+    X(DestroyCommandPool)                                                                          \
+    X(AllocateCommandBuffers)                                                                      \
+    X(BeginCommandBuffer)                                                                          \
+    X(EndCommandBuffer)                                                                            \
+    X(CmdCopyBuffer)                                                                               \
+    X(CmdFillBuffer)                                                                               \
+    X(CmdCopyBufferToImage)                                                                        \
+    X(CmdCopyImageToBuffer)                                                                        \
+    X(CmdPipelineBarrier)                                                                          \
+    X(CreateFence)                                                                                 \
+    X(DestroyFence)                                                                                \
+    X(ResetFences)                                                                                 \
+    X(WaitForFences)                                                                               \
+    X(QueueSubmit)                                                                                 \
+    X(GetDeviceQueue)                                                                              \
+    X(DeviceWaitIdle)                                                                              \
+    X(DestroyDevice)
+
+/* Called where their version or extension is enabled. */
+#define QI_VULKAN_OPTIONAL_FUNCTIONS(X)                                                            \
+    X(GetBufferDeviceAddress)                                                                      \
+    X(GetDeviceBufferMemoryRequirements)                                                           \
+    X(GetDeviceImageMemoryRequirements)                                                            \
+    X(SetDebugUtilsObjectNameEXT)                                                                  \
+    X(GetMemoryFdKHR)                                                                              \
+    X(GetMemoryFdPropertiesKHR)                                                                    \
+    X(GetMemoryHostPointerPropertiesEXT)
+
+typedef struct qi_vulkan_functions {
+    PFN_vkGetDeviceProcAddr GetDeviceProcAddr;
+#define QI_VULKAN_MEMBER(name) PFN_vk##name name;
+    QI_VULKAN_INSTANCE_FUNCTIONS(QI_VULKAN_MEMBER)
+    QI_VULKAN_DEVICE_FUNCTIONS(QI_VULKAN_MEMBER)
+    QI_VULKAN_OPTIONAL_FUNCTIONS(QI_VULKAN_MEMBER)
+#undef QI_VULKAN_MEMBER
+} qi_vulkan_functions;
+
+/* `get_device` may be NULL. INVALID_ARGUMENT names the first function that is missing. */
+QUIRE_MUST_USE quire_result qi_vulkan_load(qi_vulkan_functions *functions, VkInstance instance,
+                                           VkDevice device, PFN_vkGetInstanceProcAddr get_instance,
+                                           PFN_vkGetDeviceProcAddr get_device);
+
+#endif

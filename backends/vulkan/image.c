@@ -1,0 +1,132 @@
+/*
+ * image.c - quire's image options in Vulkan's words, and whether the device supports them.
+ */
+#include "backends/vulkan/vulkan.h"
+#include "src/base/result.h"
+
+/* In the order of quire_channel_type, for one to four channels. */
+#define FORMATS(bits, suffix)                                                                      \
+    {                                                                                              \
+        VK_FORMAT_R##bits##suffix, VK_FORMAT_R##bits##G##bits##suffix,                             \
+            VK_FORMAT_R##bits##G##bits##B##bits##suffix,                                           \
+            VK_FORMAT_R##bits##G##bits##B##bits##A##bits##suffix                                   \
+    }
+
+enum { MOST_CHANNELS = 4 };
+
+static const VkFormat FORMAT_TABLE[][MOST_CHANNELS] = {
+    FORMATS(8, _UINT),    FORMATS(8, _SINT),  FORMATS(16, _UINT),   FORMATS(16, _SINT),
+    FORMATS(16, _SFLOAT), FORMATS(32, _UINT), FORMATS(32, _SINT),   FORMATS(32, _SFLOAT),
+    FORMATS(64, _UINT),   FORMATS(64, _SINT), FORMATS(64, _SFLOAT),
+};
+
+VkFormat quire_vulkan_format(quire_channel_type type, uint32_t channel_count)
+{
+    bool is_known = (size_t)type < sizeof FORMAT_TABLE / sizeof *FORMAT_TABLE && channel_count &&
+                    channel_count <= MOST_CHANNELS;
+    return is_known ? FORMAT_TABLE[type][channel_count - 1] : VK_FORMAT_UNDEFINED;
+}
+
+static VkImageUsageFlags usage_of(quire_usage usage)
+{
+    static const struct {
+        quire_usage ours;
+        VkImageUsageFlags theirs;
+    } table[] = {
+        {QUIRE_USAGE_TRANSFER_SOURCE, VK_IMAGE_USAGE_TRANSFER_SRC_BIT},
+        {QUIRE_USAGE_TRANSFER_TARGET, VK_IMAGE_USAGE_TRANSFER_DST_BIT},
+        {QUIRE_USAGE_STORAGE, VK_IMAGE_USAGE_STORAGE_BIT},
+        {QUIRE_USAGE_SAMPLED, VK_IMAGE_USAGE_SAMPLED_BIT},
+    };
+    VkImageUsageFlags flags = 0;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (usage & table[i].ours)
+            flags |= table[i].theirs;
+    return flags;
+}
+
+VkImageCreateInfo qi_vulkan_image_info(const quire_image_options *options)
+{
+    return (VkImageCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+        .imageType = options->depth > 1    ? VK_IMAGE_TYPE_3D
+                     : options->height > 1 ? VK_IMAGE_TYPE_2D
+                                           : VK_IMAGE_TYPE_1D,
+        .format = quire_vulkan_format(options->channel_type, options->channel_count),
+        .extent = {options->width, options->height, options->depth},
+        .mipLevels = 1,
+        .arrayLayers = 1,
+        .samples = VK_SAMPLE_COUNT_1_BIT,
+        .tiling = options->tiling == QUIRE_TILING_LINEAR ? VK_IMAGE_TILING_LINEAR
+                                                         : VK_IMAGE_TILING_OPTIMAL,
+        .usage = usage_of(options->usage),
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+        .initialLayout = VK_IMAGE_LAYOUT_UNDEFINED,
+    };
+}
+
+/* What is asked and answered about an image before it is made. */
+static VkResult ask(const qi_vulkan *vulkan, const VkImageCreateInfo *info,
+                    VkImageFormatProperties *properties)
+{
+    const VkPhysicalDeviceImageFormatInfo2 asked = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_IMAGE_FORMAT_INFO_2,
+        .format = info->format,
+        .type = info->imageType,
+        .tiling = info->tiling,
+        .usage = info->usage,
+        .flags = info->flags,
+    };
+    VkImageFormatProperties2 told = {.sType = VK_STRUCTURE_TYPE_IMAGE_FORMAT_PROPERTIES_2};
+    VkResult code =
+        vulkan->f.GetPhysicalDeviceImageFormatProperties2(vulkan->physical_device, &asked, &told);
+    *properties = told.imageFormatProperties;
+    return code;
+}
+
+static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperties *most)
+{
+    return info->extent.width <= most->maxExtent.width &&
+           info->extent.height <= most->maxExtent.height &&
+           info->extent.depth <= most->maxExtent.depth && info->mipLevels <= most->maxMipLevels &&
+           info->arrayLayers <= most->maxArrayLayers && info->samples & most->sampleCounts;
+}
+
+static quire_result check_flags(const VkImageCreateInfo *info)
+{
+    if (!info->extent.width || !info->extent.height || !info->extent.depth)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "an image of %u x %u x %u texels",
+                            info->extent.width, info->extent.height, info->extent.depth);
+    if (info->flags & (VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT |
+                       VK_IMAGE_CREATE_SPARSE_ALIASED_BIT))
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "a sparse image is bound by the caller, to raw ranges: see docs/vulkan.md");
+    if (info->flags & VK_IMAGE_CREATE_DISJOINT_BIT)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "the planes of a disjoint image are bound by the caller, to raw ranges");
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_vulkan_check_image(const qi_vulkan *vulkan, const VkImageCreateInfo *info)
+{
+    quire_result result = check_flags(info);
+    /* modifiers and external formats are told by chains that only their user knows */
+    if (result || info->format == VK_FORMAT_UNDEFINED ||
+        info->tiling == VK_IMAGE_TILING_DRM_FORMAT_MODIFIER_EXT)
+        return result;
+    VkImageFormatProperties most;
+    VkResult code = ask(vulkan, info, &most);
+    if (code)
+        return qi_vulkan_fail(
+            code, "an image of format %d, %s tiling, usage 0x%x", (int)info->format,
+            info->tiling == VK_IMAGE_TILING_LINEAR ? "linear" : "optimal", info->usage);
+    if (!is_within(info, &most))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "an image of %u x %u x %u texels, %u levels, %u layers: the device "
+                            "offers %u x %u x %u, %u, %u",
+                            info->extent.width, info->extent.height, info->extent.depth,
+                            info->mipLevels, info->arrayLayers, most.maxExtent.width,
+                            most.maxExtent.height, most.maxExtent.depth, most.maxMipLevels,
+                            most.maxArrayLayers);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,150 @@
+/*
+ * range.c - ranges in Vulkan's words: for callers who bind, and for those who use the one buffer
+ * that covers a page.
+ */
+#include "backends/vulkan/vulkan.h"
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static const VkMemoryDedicatedRequirements *dedicated_of(const VkMemoryRequirements2 *needs)
+{
+    const VkBaseInStructure *link = needs->pNext;
+    while (link && link->sType != VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS)
+        link = link->pNext;
+    return (const VkMemoryDedicatedRequirements *)link;
+}
+
+static quire_result apply(const quire_memory_info *info, uint64_t granularity,
+                          const VkMemoryRequirements2 *needs, quire_allocation_options *options)
+{
+    const VkMemoryRequirements *asked = &needs->memoryRequirements;
+    const VkMemoryDedicatedRequirements *dedicated = dedicated_of(needs);
+    if (!asked->size || !qi_is_power_of_two(asked->alignment))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "memory requirements of %u bytes, alignment %u", asked->size,
+                            asked->alignment);
+    if (!(asked->memoryTypeBits >> info->kind & 1))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "memory '%s' is of kind %u, and the object can lie in kinds 0x%x",
+                            info->name, info->kind, asked->memoryTypeBits);
+    if (dedicated && dedicated->requiresDedicatedAllocation)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "the object requires memory of its own: see quire_vulkan_buffer_place and "
+                       "quire_vulkan_image_place");
+    uint64_t size = 0;
+    if (qi_align_up_overflows(asked->size, granularity, &size))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an object of %u bytes", asked->size);
+    options->size = size;
+    options->alignment = asked->alignment > granularity ? asked->alignment : granularity;
+    options->dedicated |= dedicated && dedicated->prefersDedicatedAllocation;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_vulkan_range_options(quire_memory *memory,
+                                        const VkMemoryRequirements2 *requirements, bool optimal,
+                                        quire_allocation_options *options)
+{
+    if (!memory || !requirements || !options)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_range_options: memory, requirements or options is null");
+    quire_memory_info info;
+    qi_vulkan *vulkan = NULL;
+    quire_result result = qi_vulkan_of_memory(memory, &info, &vulkan);
+    if (result)
+        return result;
+    uint64_t granularity = optimal ? vulkan->limits.bufferImageGranularity : 1;
+    return apply(&info, granularity ? granularity : 1, requirements, options);
+}
+
+/* ---- where an allocation lies ------------------------------------------------------------- */
+
+static void describe(const quire_native *native, quire_vulkan_range *range)
+{
+    *range = (quire_vulkan_range){
+        .memory = QI_VULKAN_HANDLE(VkDeviceMemory, native->page.handle),
+        .memory_offset = native->offset,
+        .size = native->size,
+    };
+}
+
+quire_result quire_vulkan_get_range(quire_memory *memory, quire_allocation allocation,
+                                    quire_vulkan_range *range)
+{
+    if (range)
+        *range = (quire_vulkan_range){.size = 0};
+    if (!memory || !range)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_get_range: memory or range is null");
+    quire_native native;
+    qi_vulkan *vulkan = NULL;
+    quire_result result = qi_vulkan_native(memory, allocation, &native, &vulkan);
+    if (!result)
+        describe(&native, range);
+    return result;
+}
+
+static VkDeviceAddress address_of(const qi_vulkan *vulkan, VkBuffer buffer)
+{
+    const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                            .buffer = buffer};
+    if (!vulkan->enabled.device_address ||
+        !(vulkan->settings.page_usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT))
+        return 0;
+    return vulkan->f.GetBufferDeviceAddress(vulkan->device, &info);
+}
+
+quire_result quire_vulkan_page_buffer(quire_memory *memory, quire_allocation allocation,
+                                      quire_vulkan_range *range)
+{
+    if (range)
+        *range = (quire_vulkan_range){.size = 0};
+    if (!memory || !range)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_page_buffer: memory or range is null");
+    quire_native native;
+    qi_vulkan *vulkan = NULL;
+    VkBuffer buffer = VK_NULL_HANDLE;
+    quire_result result = qi_vulkan_native(memory, allocation, &native, &vulkan);
+    if (!result)
+        result = qi_vulkan_page_buffer(vulkan, &native.page, &buffer);
+    if (result)
+        return result;
+    describe(&native, range);
+    range->buffer = buffer;
+    range->buffer_offset = native.offset;
+    VkDeviceAddress page = address_of(vulkan, buffer);
+    range->address = page ? page + native.offset : 0;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- native objects ----------------------------------------------------------------------- */
+
+static uint64_t object_of(quire_memory *memory, quire_allocation allocation, quire_object object)
+{
+    quire_native native;
+    qi_vulkan *vulkan = NULL;
+    if (!memory) {
+        qi_ignore(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null"));
+        return 0;
+    }
+    if (qi_vulkan_native(memory, allocation, &native, &vulkan))
+        return 0;
+    if (native.object == object)
+        return native.handle;
+    qi_ignore(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, object == QUIRE_OBJECT_BUFFER
+                                                        ? "the handle is not of a buffer"
+                                                        : "the handle is not of an image"));
+    return 0;
+}
+
+VkBuffer quire_vulkan_buffer(quire_memory *memory, quire_buffer buffer)
+{
+    return QI_VULKAN_HANDLE(VkBuffer, object_of(memory, buffer.allocation, QUIRE_OBJECT_BUFFER));
+}
+
+VkImage quire_vulkan_image(quire_memory *memory, quire_image image)
+{
+    return QI_VULKAN_HANDLE(VkImage, object_of(memory, image.allocation, QUIRE_OBJECT_IMAGE));
+}

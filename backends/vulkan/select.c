@@ -1,0 +1,111 @@
+/*
+ * select.c - which of the physical devices is opened.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/vulkan/open.h"
+#include "src/base/result.h"
+
+enum { MOST_DEVICES = 64, NONE = -1 };
+
+/* The kinds of device, the best first; others come last. */
+static int rank_of(VkPhysicalDeviceType type)
+{
+    switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+        return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+        return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+        return 2;
+    default:
+        return 3;
+    }
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Whether a name has a part, whatever the case. */
+static bool has_part(const char *name, const char *part)
+{
+    for (; *name; name++) {
+        size_t i = 0;
+        while (part[i] && lower(name[i]) == lower(part[i]))
+            i++;
+        if (!part[i])
+            return true;
+    }
+    return false;
+}
+
+static bool is_number(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+static bool is_wanted(const opening *o, uint32_t index, const VkPhysicalDeviceProperties *p)
+{
+    if (!o->wanted || !*o->wanted)
+        return true;
+    return is_number(o->wanted) ? strtoul(o->wanted, NULL, 10) == index
+                                : has_part(p->deviceName, o->wanted);
+}
+
+static quire_result refuse(const opening *o, const VkPhysicalDevice *devices, uint32_t count)
+{
+    char list[512] = "none";
+    size_t length = 0;
+    for (uint32_t i = 0; i < count && length < sizeof list; i++) {
+        VkPhysicalDeviceProperties p;
+        o->get_properties(devices[i], &p);
+        int more = snprintf(list + length, sizeof list - length, "%s%u '%s' (Vulkan %u.%u)",
+                            length ? ", " : "", i, p.deviceName, VK_API_VERSION_MAJOR(p.apiVersion),
+                            VK_API_VERSION_MINOR(p.apiVersion));
+        length += more > 0 ? (size_t)more : 0;
+    }
+    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                        "no device of Vulkan 1.1 and with memory fits '%s'; there is: %s",
+                        o->wanted ? o->wanted : "", list);
+}
+
+/* Drivers of absent hardware have none. */
+static bool has_memory(const opening *o, VkPhysicalDevice device)
+{
+    PFN_vkGetPhysicalDeviceMemoryProperties ask =
+        (PFN_vkGetPhysicalDeviceMemoryProperties)o->get_instance(
+            o->vulkan->own_instance, "vkGetPhysicalDeviceMemoryProperties");
+    VkPhysicalDeviceMemoryProperties memory = {.memoryTypeCount = 0};
+    if (ask)
+        ask(device, &memory);
+    return memory.memoryTypeCount && memory.memoryHeapCount;
+}
+
+quire_result qi_vulkan_select(opening *o)
+{
+    VkPhysicalDevice devices[MOST_DEVICES];
+    uint32_t count = MOST_DEVICES;
+    VkResult code = o->list_devices(o->vulkan->own_instance, &count, devices);
+    if (code && code != VK_INCOMPLETE)
+        return qi_vulkan_fail(code, "vkEnumeratePhysicalDevices");
+    int best = NONE, best_rank = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        VkPhysicalDeviceProperties p;
+        o->get_properties(devices[i], &p);
+        int rank = rank_of(p.deviceType);
+        bool is_better = best == NONE || rank < best_rank;
+        if (p.apiVersion < VK_API_VERSION_1_1 || !is_wanted(o, i, &p) || !is_better ||
+            !has_memory(o, devices[i]))
+            continue;
+        best = (int)i;
+        best_rank = rank;
+    }
+    if (best == NONE)
+        return refuse(o, devices, count);
+    o->physical_device = devices[best];
+    return QUIRE_SUCCESS;
+}

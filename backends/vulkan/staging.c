@@ -1,0 +1,426 @@
+/*
+ * staging.c - see staging.h.
+ */
+#include "backends/vulkan/staging.h"
+
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+/* Offsets of copies between buffers and images are multiples of this, whatever the format. */
+static const uint64_t HALF_ALIGNMENT = 256;
+
+/* vkCmdFillBuffer works on whole words. */
+enum { FILL_WORD = 4 };
+
+/* Times that a failed wait is tried. */
+enum { MOST_WAITS = 8 };
+
+/* ---- making ------------------------------------------------------------------------------- */
+
+quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
+{
+    qi_vulkan_staging *staging = qi_host_allocate(&vulkan->host, 1, sizeof *staging);
+    if (!staging)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a staging record");
+    pthread_mutex_init(&staging->mutex, NULL);
+    staging->half = qi_align_down(vulkan->settings.staging_size / QI_VULKAN_HALVES, HALF_ALIGNMENT);
+    vulkan->staging = staging;
+    return QUIRE_SUCCESS;
+}
+
+/*
+ * A wait may fail for want of memory while the work goes on, and whoever hears of it may free what
+ * the device still writes to. So it is tried again, unless the device is lost.
+ */
+static VkResult wait_for(const qi_vulkan *vulkan, VkFence fence)
+{
+    VkResult code = VK_ERROR_UNKNOWN;
+    for (int i = 0; i < MOST_WAITS && code && code != VK_ERROR_DEVICE_LOST; i++)
+        code = vulkan->f.WaitForFences(vulkan->device, 1, &fence, VK_TRUE, UINT64_MAX);
+    return code;
+}
+
+/* Destroys what there is, in any state of the making. */
+static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
+{
+    const qi_vulkan_functions *f = &vulkan->f;
+    for (int i = 0; i < QI_VULKAN_HALVES; i++)
+        if (s->is_running[i]) /* nobody is left to be told that it failed */
+            wait_for(vulkan, s->fences[i]);
+    for (int i = 0; i < QI_VULKAN_HALVES; i++)
+        if (s->fences[i])
+            f->DestroyFence(vulkan->device, s->fences[i], vulkan->callbacks);
+    if (s->pool)
+        f->DestroyCommandPool(vulkan->device, s->pool, vulkan->callbacks);
+    if (s->buffer)
+        f->DestroyBuffer(vulkan->device, s->buffer, vulkan->callbacks);
+    if (s->memory) /* its mapping goes with it */
+        f->FreeMemory(vulkan->device, s->memory, vulkan->callbacks);
+    memset(s->fences, 0, sizeof s->fences);
+    s->pool = VK_NULL_HANDLE;
+    s->buffer = VK_NULL_HANDLE;
+    s->memory = VK_NULL_HANDLE;
+    s->is_made = false;
+}
+
+void qi_vulkan_staging_finish(qi_vulkan *vulkan)
+{
+    qi_vulkan_staging *staging = vulkan->staging;
+    if (!staging)
+        return;
+    destroy(vulkan, staging);
+    pthread_mutex_destroy(&staging->mutex);
+    qi_host_release(&vulkan->host, staging, 1, sizeof *staging);
+    vulkan->staging = NULL;
+}
+
+/* A kind that host and buffer share without flushes, which Vulkan promises; cached where it can. */
+static uint32_t find_kind(const qi_vulkan *vulkan, uint32_t mask)
+{
+    const VkMemoryPropertyFlags needed =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkMemoryPropertyFlags never =
+        VK_MEMORY_PROPERTY_PROTECTED_BIT | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+    uint32_t found = UINT32_MAX;
+    for (uint32_t i = 0; i < vulkan->memory.memoryTypeCount; i++) {
+        VkMemoryPropertyFlags flags = vulkan->memory.memoryTypes[i].propertyFlags;
+        if (!(mask >> i & 1) || (flags & needed) != needed || flags & never)
+            continue;
+        if (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT)
+            return i;
+        found = found == UINT32_MAX ? i : found;
+    }
+    return found;
+}
+
+static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
+{
+    const VkBufferMemoryRequirementsInfo2 asked = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = s->buffer};
+    VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
+    vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &asked, &needs);
+    uint32_t kind = find_kind(vulkan, needs.memoryRequirements.memoryTypeBits);
+    if (kind == UINT32_MAX)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "no memory kind is host-visible and coherent: nothing can be "
+                                  "staged");
+    const VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .allocationSize = needs.memoryRequirements.size,
+        .memoryTypeIndex = kind,
+    };
+    VkResult code = vulkan->f.AllocateMemory(vulkan->device, &info, vulkan->callbacks, &s->memory);
+    if (code) {
+        s->memory = VK_NULL_HANDLE; /* what a failure leaves there means nothing */
+        return qi_vulkan_fail(code, "vkAllocateMemory of %s for staging",
+                              qi_bytes(info.allocationSize).text);
+    }
+    code = vulkan->f.BindBufferMemory(vulkan->device, s->buffer, s->memory, 0);
+    if (code)
+        return qi_vulkan_fail(code, "vkBindBufferMemory for staging");
+    void *bytes = NULL;
+    code = vulkan->f.MapMemory(vulkan->device, s->memory, 0, VK_WHOLE_SIZE, 0, &bytes);
+    if (code)
+        return qi_vulkan_fail(code, "vkMapMemory for staging");
+    s->bytes = bytes;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s)
+{
+    const VkCommandPoolCreateInfo pool = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        .queueFamilyIndex = vulkan->queue.family,
+    };
+    VkResult code = vulkan->f.CreateCommandPool(vulkan->device, &pool, vulkan->callbacks, &s->pool);
+    if (code) {
+        s->pool = VK_NULL_HANDLE;
+        return qi_vulkan_fail(code, "vkCreateCommandPool");
+    }
+    const VkCommandBufferAllocateInfo commands = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = s->pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = QI_VULKAN_HALVES,
+    };
+    code = vulkan->f.AllocateCommandBuffers(vulkan->device, &commands, s->commands);
+    if (code)
+        return qi_vulkan_fail(code, "vkAllocateCommandBuffers");
+    for (int i = 0; i < QI_VULKAN_HALVES; i++) {
+        const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+        code = vulkan->f.CreateFence(vulkan->device, &fence, vulkan->callbacks, &s->fences[i]);
+        if (code) {
+            s->fences[i] = VK_NULL_HANDLE;
+            return qi_vulkan_fail(code, "vkCreateFence");
+        }
+    }
+    return QUIRE_SUCCESS;
+}
+
+static quire_result make(const qi_vulkan *vulkan, qi_vulkan_staging *s)
+{
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = s->half * QI_VULKAN_HALVES,
+        .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+    VkResult code = vulkan->f.CreateBuffer(vulkan->device, &info, vulkan->callbacks, &s->buffer);
+    if (code) {
+        s->buffer = VK_NULL_HANDLE;
+        return qi_vulkan_fail(code, "vkCreateBuffer of %s for staging", qi_bytes(info.size).text);
+    }
+    quire_result result = make_memory(vulkan, s);
+    if (!result)
+        result = make_commands(vulkan, s);
+    return result;
+}
+
+/* ---- the ring ----------------------------------------------------------------------------- */
+
+quire_result qi_vulkan_staging_enter(qi_vulkan *vulkan)
+{
+    qi_vulkan_staging *s = vulkan->staging;
+    if (!vulkan->queue.queue)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "the device was wrapped without a queue, which this takes");
+    pthread_mutex_lock(&s->mutex);
+    if (s->is_made)
+        return QUIRE_SUCCESS;
+    quire_result result = make(vulkan, s);
+    s->is_made = !result;
+    if (result) {
+        destroy(vulkan, s);
+        pthread_mutex_unlock(&s->mutex);
+    }
+    return result;
+}
+
+quire_result qi_vulkan_staging_leave(qi_vulkan *vulkan, quire_result result)
+{
+    for (int i = 0; i < QI_VULKAN_HALVES; i++) {
+        quire_result awaited = qi_vulkan_staging_await(vulkan, i);
+        result = result ? result : awaited;
+    }
+    pthread_mutex_unlock(&vulkan->staging->mutex);
+    return result;
+}
+
+quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half)
+{
+    qi_vulkan_staging *s = vulkan->staging;
+    if (!s->is_running[half])
+        return QUIRE_SUCCESS;
+    VkResult code = wait_for(vulkan, s->fences[half]);
+    /* what could not be waited for runs on, and is waited for again before it is used */
+    s->is_running[half] = code && code != VK_ERROR_DEVICE_LOST;
+    s->is_signaled[half] = !s->is_running[half];
+    return code ? qi_vulkan_fail(code, "vkWaitForFences") : QUIRE_SUCCESS;
+}
+
+static quire_result reset_fence(const qi_vulkan *vulkan, int half)
+{
+    qi_vulkan_staging *s = vulkan->staging;
+    if (!s->is_signaled[half])
+        return QUIRE_SUCCESS;
+    VkResult code = vulkan->f.ResetFences(vulkan->device, 1, &s->fences[half]);
+    s->is_signaled[half] = code != VK_SUCCESS;
+    return code ? qi_vulkan_fail(code, "vkResetFences") : QUIRE_SUCCESS;
+}
+
+/* Everything before is visible to everything behind. */
+static void add_barrier(const qi_vulkan *vulkan, VkCommandBuffer commands,
+                        VkPipelineStageFlags before, VkPipelineStageFlags behind)
+{
+    const VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+    };
+    vulkan->f.CmdPipelineBarrier(commands, before, behind, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half)
+{
+    VkCommandBuffer commands = vulkan->staging->commands[half];
+    const VkCommandBufferBeginInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+    };
+    VkResult code = vulkan->f.BeginCommandBuffer(commands, &info);
+    if (code)
+        return qi_vulkan_fail(code, "vkBeginCommandBuffer");
+    add_barrier(vulkan, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                VK_PIPELINE_STAGE_TRANSFER_BIT);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
+{
+    qi_vulkan_staging *s = vulkan->staging;
+    const quire_vulkan_queue *queue = &vulkan->queue;
+    add_barrier(vulkan, s->commands[half], VK_PIPELINE_STAGE_TRANSFER_BIT,
+                VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT);
+    VkResult code = vulkan->f.EndCommandBuffer(s->commands[half]);
+    if (code)
+        return qi_vulkan_fail(code, "vkEndCommandBuffer");
+    quire_result result = reset_fence(vulkan, half);
+    if (result)
+        return result;
+    const VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .commandBufferCount = 1,
+        .pCommandBuffers = &s->commands[half],
+    };
+    if (queue->lock)
+        queue->lock(queue->user);
+    code = vulkan->f.QueueSubmit(queue->queue, 1, &info, s->fences[half]);
+    if (queue->unlock)
+        queue->unlock(queue->user);
+    if (code)
+        return qi_vulkan_fail(code, "vkQueueSubmit");
+    s->is_running[half] = true;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- copies ------------------------------------------------------------------------------- */
+
+/* A copy between the host and a buffer, piece by piece. */
+typedef struct copy {
+    VkBuffer buffer;
+    uint64_t offset; /* in the buffer */
+    uint64_t size;
+    const char *from; /* to the page, or NULL */
+    char *to;         /* from the page, or NULL */
+} copy;
+
+static uint64_t piece_size(const qi_vulkan *vulkan, const copy *c, uint64_t done)
+{
+    uint64_t left = c->size - done;
+    return left < vulkan->staging->half ? left : vulkan->staging->half;
+}
+
+static quire_result submit_piece(qi_vulkan *vulkan, const copy *c, uint64_t done, int half)
+{
+    qi_vulkan_staging *s = vulkan->staging;
+    uint64_t in_ring = s->half * (uint64_t)half, in_buffer = c->offset + done;
+    const VkBufferCopy region = {
+        .srcOffset = c->from ? in_ring : in_buffer,
+        .dstOffset = c->from ? in_buffer : in_ring,
+        .size = piece_size(vulkan, c, done),
+    };
+    quire_result result = qi_vulkan_staging_begin(vulkan, half);
+    if (result)
+        return result;
+    vulkan->f.CmdCopyBuffer(s->commands[half], c->from ? s->buffer : c->buffer,
+                            c->from ? c->buffer : s->buffer, 1, &region);
+    return qi_vulkan_staging_submit(vulkan, half);
+}
+
+static quire_result write_pieces(qi_vulkan *vulkan, const copy *c)
+{
+    qi_vulkan_staging *s = vulkan->staging;
+    int half = 0;
+    for (uint64_t done = 0; done < c->size; done += s->half, half = !half) {
+        quire_result result = qi_vulkan_staging_await(vulkan, half);
+        if (result)
+            return result;
+        memcpy(s->bytes + s->half * (uint64_t)half, c->from + done, piece_size(vulkan, c, done));
+        result = submit_piece(vulkan, c, done, half);
+        if (result)
+            return result;
+    }
+    return QUIRE_SUCCESS;
+}
+
+static bool is_more(const qi_vulkan *vulkan, const copy *c, uint64_t done)
+{
+    return c->size - done > vulkan->staging->half;
+}
+
+/* Each piece is fetched while the host empties the one before. */
+static quire_result read_pieces(qi_vulkan *vulkan, const copy *c)
+{
+    qi_vulkan_staging *s = vulkan->staging;
+    int half = 0;
+    quire_result result = qi_vulkan_staging_await(vulkan, half);
+    if (!result)
+        result = submit_piece(vulkan, c, 0, half);
+    for (uint64_t done = 0; done < c->size && !result; done += s->half, half = !half) {
+        if (is_more(vulkan, c, done))
+            result = qi_vulkan_staging_await(vulkan, !half);
+        if (is_more(vulkan, c, done) && !result)
+            result = submit_piece(vulkan, c, done + s->half, !half);
+        quire_result awaited = qi_vulkan_staging_await(vulkan, half);
+        result = result ? result : awaited;
+        if (!result)
+            memcpy(c->to + done, s->bytes + s->half * (uint64_t)half, piece_size(vulkan, c, done));
+    }
+    return result;
+}
+
+static quire_result run_copy(qi_vulkan *vulkan, const quire_native_page *page, copy *c)
+{
+    quire_result result = qi_vulkan_page_buffer(vulkan, page, &c->buffer);
+    if (!result)
+        result = qi_vulkan_staging_enter(vulkan);
+    if (result)
+        return result;
+    result = c->from ? write_pieces(vulkan, c) : read_pieces(vulkan, c);
+    return qi_vulkan_staging_leave(vulkan, result);
+}
+
+quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
+                                    const void *data, uint64_t size)
+{
+    copy c = {.offset = offset, .size = size, .from = data};
+    return run_copy(state, page, &c);
+}
+
+quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
+                                      void *data, uint64_t size)
+{
+    copy c = {.offset = offset, .size = size, .to = data};
+    return run_copy(state, page, &c);
+}
+
+/* ---- fills -------------------------------------------------------------------------------- */
+
+static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offset, uint64_t size)
+{
+    quire_result result = qi_vulkan_staging_enter(vulkan);
+    if (result)
+        return result;
+    result = qi_vulkan_staging_await(vulkan, 0);
+    if (!result)
+        result = qi_vulkan_staging_begin(vulkan, 0);
+    if (!result) {
+        vulkan->f.CmdFillBuffer(vulkan->staging->commands[0], buffer, offset, size, 0);
+        result = qi_vulkan_staging_submit(vulkan, 0);
+    }
+    return qi_vulkan_staging_leave(vulkan, result);
+}
+
+/* What is no whole word at either end is copied. */
+quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                                 uint64_t size)
+{
+    static const char zeros[FILL_WORD];
+    VkBuffer buffer = VK_NULL_HANDLE;
+    uint64_t end = offset + size, begin = offset + qi_padding(offset, FILL_WORD);
+    uint64_t stop = qi_align_down(end, FILL_WORD);
+    quire_result result = qi_vulkan_page_buffer(state, page, &buffer);
+    if (begin >= stop)
+        begin = stop = end; /* a few bytes within two words */
+    for (uint64_t at = offset; at < begin && !result; at += FILL_WORD)
+        result = qi_vulkan_copy_to_page(state, page, at, zeros,
+                                        begin - at < FILL_WORD ? begin - at : FILL_WORD);
+    if (!result && begin < stop)
+        result = fill_words(state, buffer, begin, stop - begin);
+    if (!result && stop < end)
+        result = qi_vulkan_copy_to_page(state, page, stop, zeros, end - stop);
+    return result;
+}

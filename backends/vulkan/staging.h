@@ -1,0 +1,55 @@
+/*
+ * staging.h - work on the queue that a call waits for: copies through a ring of host memory, fills,
+ * layout changes.
+ *
+ * The ring is one buffer in two halves, made when it is first needed: while the device works on one
+ * half the host fills or empties the other. One call uses it at a time; others wait at its mutex,
+ * under which there is no lock of quire. The queue is held only while something is submitted.
+ */
+#ifndef QUIRE_BACKENDS_VULKAN_STAGING_H
+#define QUIRE_BACKENDS_VULKAN_STAGING_H
+
+#include <pthread.h>
+
+#include "backends/vulkan/vulkan.h"
+
+enum { QI_VULKAN_HALVES = 2 };
+
+struct qi_vulkan_staging {
+    pthread_mutex_t mutex;
+    bool is_made;
+    VkDeviceMemory memory;
+    VkBuffer buffer;
+    char *bytes;   /* mapped for good */
+    uint64_t half; /* bytes of each half */
+    VkCommandPool pool;
+    VkCommandBuffer commands[QI_VULKAN_HALVES];
+    VkFence fences[QI_VULKAN_HALVES];
+    bool is_running[QI_VULKAN_HALVES];  /* submitted, and not known to be done */
+    bool is_signaled[QI_VULKAN_HALVES]; /* the fence, which is reset before it is used again */
+};
+
+/* The record and its mutex; nothing of Vulkan is made before it is needed. */
+QUIRE_MUST_USE quire_result qi_vulkan_staging_init(qi_vulkan *vulkan);
+
+/* Destroys what was made; accepts a state without staging. Nothing is running. */
+void qi_vulkan_staging_finish(qi_vulkan *vulkan);
+
+/*
+ * Takes the ring for the calling thread, which ends with `leave` whatever happens in between; leave
+ * waits for what runs and returns the first failure. UNSUPPORTED without a queue.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_staging_enter(qi_vulkan *vulkan);
+quire_result qi_vulkan_staging_leave(qi_vulkan *vulkan, quire_result result);
+
+/*
+ * Waits until a half is idle; then begins its commands, with a barrier behind which everything
+ * submitted before is visible to transfers.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half);
+QUIRE_MUST_USE quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half);
+
+/* Ends them, with a barrier that makes what they did visible to everything, and submits them. */
+QUIRE_MUST_USE quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * vulkan_core.h - stands in for Khronos's header of this name where a machine has none: the types
+ * that quire/vulkan.h names, so that stubs.c compiles. Structs are incomplete but those that the
+ * header holds by value.
+ */
+#ifndef QUIRE_BACKENDS_VULKAN_STAND_IN_H
+#define QUIRE_BACKENDS_VULKAN_STAND_IN_H
+
+#include <stdint.h>
+
+#define VK_NULL_HANDLE 0
+
+typedef struct VkInstance_T *VkInstance;
+typedef struct VkPhysicalDevice_T *VkPhysicalDevice;
+typedef struct VkDevice_T *VkDevice;
+typedef struct VkQueue_T *VkQueue;
+
+/* 64 bits, whether Vulkan makes them pointers or numbers on this machine. */
+typedef uint64_t VkDeviceMemory, VkBuffer, VkImage, VkImageView, VkSampler;
+typedef uint64_t VkDeviceSize, VkDeviceAddress;
+
+typedef uint32_t VkBufferUsageFlags, VkExternalMemoryHandleTypeFlags;
+typedef enum VkFormat { VK_FORMAT_UNDEFINED = 0, VK_FORMAT_MOST = 0x7fffffff } VkFormat;
+typedef enum VkImageLayout { VK_IMAGE_LAYOUT_MOST = 0x7fffffff } VkImageLayout;
+typedef enum VkSamplerAddressMode {
+    VK_SAMPLER_ADDRESS_MODE_MOST = 0x7fffffff
+} VkSamplerAddressMode;
+typedef enum VkExternalMemoryHandleTypeFlagBits {
+    VK_EXTERNAL_MEMORY_HANDLE_TYPE_MOST = 0x7fffffff
+} VkExternalMemoryHandleTypeFlagBits;
+
+typedef struct VkAllocationCallbacks VkAllocationCallbacks;
+typedef struct VkInstanceCreateInfo VkInstanceCreateInfo;
+typedef struct VkDeviceCreateInfo VkDeviceCreateInfo;
+typedef struct VkBufferCreateInfo VkBufferCreateInfo;
+typedef struct VkImageCreateInfo VkImageCreateInfo;
+typedef struct VkMemoryRequirements2 VkMemoryRequirements2;
+
+typedef void (*PFN_vkVoidFunction)(void);
+typedef PFN_vkVoidFunction (*PFN_vkGetInstanceProcAddr)(VkInstance, const char *);
+typedef PFN_vkVoidFunction (*PFN_vkGetDeviceProcAddr)(VkDevice, const char *);
+
+#endif

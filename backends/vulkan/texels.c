@@ -1,0 +1,264 @@
+/*
+ * texels.c - layouts of images, and their texels to and from the host through the staging ring.
+ */
+#include <string.h>
+
+#include "backends/vulkan/staging.h"
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+/* Offsets in the ring are multiples of a texel and of four bytes. */
+enum { OFFSET_WORD = 4 };
+
+/* An image and what is done with it. */
+typedef struct work {
+    qi_vulkan *vulkan;
+    VkImage image;
+    VkExtent3D extent;
+    uint64_t texel;         /* bytes */
+    VkImageLayout before;   /* when the work begins */
+    VkImageLayout while_on; /* while it goes on */
+    VkImageLayout after;
+    const char *from; /* the host's texels, or NULL */
+    char *to;
+} work;
+
+/* A part of the image that fits into half of the ring: whole slices, rows, or a part of a row. */
+typedef struct piece {
+    VkOffset3D at;
+    VkExtent3D size;
+    uint64_t first; /* texel */
+    uint64_t count; /* texels */
+} piece;
+
+/* ---- layouts ------------------------------------------------------------------------------ */
+
+static void add_transition(const work *w, int half, VkImageLayout from, VkImageLayout to)
+{
+    const VkImageMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+        .oldLayout = from,
+        .newLayout = to,
+        .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+        .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+        .image = w->image,
+        .subresourceRange = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT,
+                             .levelCount = VK_REMAINING_MIP_LEVELS,
+                             .layerCount = VK_REMAINING_ARRAY_LAYERS},
+    };
+    w->vulkan->f.CmdPipelineBarrier(
+        w->vulkan->staging->commands[half], VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+        VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
+}
+
+static bool is_reachable(VkImageLayout layout)
+{
+    return layout != VK_IMAGE_LAYOUT_UNDEFINED && layout != VK_IMAGE_LAYOUT_PREINITIALIZED;
+}
+
+static quire_result refuse_layout(VkImageLayout layout)
+{
+    return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "no image can be brought into layout %u",
+                        (uint64_t)layout);
+}
+
+static quire_result change_layout(const work *w)
+{
+    quire_result result = qi_vulkan_staging_await(w->vulkan, 0);
+    if (!result)
+        result = qi_vulkan_staging_begin(w->vulkan, 0);
+    if (result)
+        return result;
+    add_transition(w, 0, w->before, w->after);
+    return qi_vulkan_staging_submit(w->vulkan, 0);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------- */
+
+static uint32_t least(uint64_t a, uint32_t b)
+{
+    return a < b ? (uint32_t)a : b;
+}
+
+/* The piece that begins with a texel; `room` texels fit into a half. */
+static piece piece_at(const work *w, uint64_t first, uint64_t room)
+{
+    const VkExtent3D *e = &w->extent;
+    uint64_t slice = (uint64_t)e->width * e->height, in_slice = first % slice;
+    uint32_t x = (uint32_t)(in_slice % e->width), y = (uint32_t)(in_slice / e->width);
+    uint32_t z = (uint32_t)(first / slice);
+    piece p = {.at = {(int32_t)x, (int32_t)y, (int32_t)z}, .first = first};
+    if (!in_slice && room >= slice)
+        p.size = (VkExtent3D){e->width, e->height, least(room / slice, e->depth - z)};
+    else if (!x && room >= e->width)
+        p.size = (VkExtent3D){e->width, least(room / e->width, e->height - y), 1};
+    else
+        p.size = (VkExtent3D){least(room, e->width - x), 1, 1};
+    p.count = (uint64_t)p.size.width * p.size.height * p.size.depth;
+    return p;
+}
+
+/* Where a half's texels begin in the ring, and how many fit. */
+static uint64_t ring_offset(const work *w, int half)
+{
+    uint64_t unit = w->texel * OFFSET_WORD, begin = w->vulkan->staging->half * (uint64_t)half;
+    return (begin + unit - 1) / unit * unit;
+}
+
+static uint64_t ring_room(const work *w)
+{
+    uint64_t half = w->vulkan->staging->half;
+    return (half - w->texel * OFFSET_WORD) / w->texel;
+}
+
+static uint64_t texel_count(const work *w)
+{
+    return (uint64_t)w->extent.width * w->extent.height * w->extent.depth;
+}
+
+static quire_result submit_piece(const work *w, const piece *p, int half)
+{
+    qi_vulkan_staging *s = w->vulkan->staging;
+    const VkBufferImageCopy region = {
+        .bufferOffset = ring_offset(w, half),
+        .imageSubresource = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT, .layerCount = 1},
+        .imageOffset = p->at,
+        .imageExtent = p->size,
+    };
+    quire_result result = qi_vulkan_staging_begin(w->vulkan, half);
+    if (result)
+        return result;
+    if (!p->first)
+        add_transition(w, half, w->before, w->while_on);
+    if (w->from)
+        w->vulkan->f.CmdCopyBufferToImage(s->commands[half], s->buffer, w->image, w->while_on, 1,
+                                          &region);
+    else
+        w->vulkan->f.CmdCopyImageToBuffer(s->commands[half], w->image, w->while_on, s->buffer, 1,
+                                          &region);
+    if (p->first + p->count == texel_count(w))
+        add_transition(w, half, w->while_on, w->after);
+    return qi_vulkan_staging_submit(w->vulkan, half);
+}
+
+static quire_result write_texels(const work *w)
+{
+    qi_vulkan_staging *s = w->vulkan->staging;
+    int half = 0;
+    for (uint64_t done = 0; done < texel_count(w); half = !half) {
+        piece p = piece_at(w, done, ring_room(w));
+        quire_result result = qi_vulkan_staging_await(w->vulkan, half);
+        if (result)
+            return result;
+        memcpy(s->bytes + ring_offset(w, half), w->from + done * w->texel, p.count * w->texel);
+        result = submit_piece(w, &p, half);
+        if (result)
+            return result;
+        done += p.count;
+    }
+    return QUIRE_SUCCESS;
+}
+
+static quire_result read_texels(const work *w)
+{
+    const qi_vulkan_staging *s = w->vulkan->staging;
+    quire_result result = qi_vulkan_staging_await(w->vulkan, 0);
+    for (uint64_t done = 0; done < texel_count(w) && !result;) {
+        piece p = piece_at(w, done, ring_room(w));
+        result = submit_piece(w, &p, 0);
+        if (!result)
+            result = qi_vulkan_staging_await(w->vulkan, 0);
+        if (!result)
+            memcpy(w->to + done * w->texel, s->bytes + ring_offset(w, 0), p.count * w->texel);
+        done += p.count;
+    }
+    return result;
+}
+
+/* ---- public calls ------------------------------------------------------------------------- */
+
+static quire_result prepare(quire_memory *memory, quire_image image, work *w,
+                            quire_image_info *info)
+{
+    quire_memory_info of_memory;
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
+    quire_result result = qi_vulkan_of_memory(memory, &of_memory, &w->vulkan);
+    if (!result)
+        result = quire_image_get_info(memory, image, info);
+    if (result)
+        return result;
+    w->image = QI_VULKAN_HANDLE(VkImage, info->place.native);
+    w->extent = (VkExtent3D){info->width, info->height, info->depth};
+    return QUIRE_SUCCESS;
+}
+
+static quire_result run(const work *w, quire_result (*body)(const work *))
+{
+    quire_result result = qi_vulkan_staging_enter(w->vulkan);
+    return result ? result : qi_vulkan_staging_leave(w->vulkan, body(w));
+}
+
+quire_result quire_vulkan_image_set_layout(quire_memory *memory, quire_image image,
+                                           VkImageLayout before, VkImageLayout after)
+{
+    quire_image_info info;
+    work w = {.before = before, .after = after};
+    quire_result result = prepare(memory, image, &w, &info);
+    if (result)
+        return result;
+    return is_reachable(after) ? run(&w, change_layout) : refuse_layout(after);
+}
+
+/* For a copy of all texels. */
+static quire_result prepare_copy(quire_memory *memory, quire_image image, const void *data,
+                                 uint64_t size, quire_usage needed, work *w)
+{
+    quire_image_info info;
+    quire_result result = prepare(memory, image, w, &info);
+    if (result)
+        return result;
+    if (!data)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_image_write or quire_vulkan_image_read: data is null");
+    if (!info.channel_count)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "the texels of an image that was not made by quire_image_create are not "
+                       "known");
+    if (!(info.usage & needed))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "the image has usage %x, and the copy needs %x", info.usage, needed);
+    if (size != info.minimum_size)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "%u bytes for an image whose texels take %u",
+                            size, info.minimum_size);
+    w->texel = (uint64_t)info.channel_count * quire_channel_size(info.channel_type);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_vulkan_image_write(quire_memory *memory, quire_image image, VkImageLayout before,
+                                      VkImageLayout after, const void *data, uint64_t size)
+{
+    work w = {.before = before,
+              .while_on = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+              .after = after,
+              .from = data};
+    quire_result result = prepare_copy(memory, image, data, size, QUIRE_USAGE_TRANSFER_TARGET, &w);
+    if (result)
+        return result;
+    return is_reachable(after) ? run(&w, write_texels) : refuse_layout(after);
+}
+
+quire_result quire_vulkan_image_read(quire_memory *memory, quire_image image, VkImageLayout layout,
+                                     void *data, uint64_t size)
+{
+    work w = {.before = layout,
+              .while_on = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL,
+              .after = layout,
+              .to = data};
+    quire_result result = prepare_copy(memory, image, data, size, QUIRE_USAGE_TRANSFER_SOURCE, &w);
+    if (result)
+        return result;
+    return is_reachable(layout) ? run(&w, read_texels) : refuse_layout(layout);
+}

@@ -1,0 +1,575 @@
+/*
+ * fault_vulkan.c - every call of Vulkan fails, at every index and with each code that it may fail
+ * with, and every allocation of host memory, in scenarios that between them make every call of the
+ * backend: nothing is left behind in the driver, no host memory is lost, the library's records stay
+ * whole, and the driver, which checks what it is asked, has nothing to say.
+ *
+ *     fault_vulkan [--scenario NUMBER]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/plain.h"
+#include "tests/support/vulkan_bench.h"
+
+#define KIB UINT64_C(1024)
+
+typedef struct scenario {
+    const char *name;
+    const char *layout; /* NULL: "amd-bar" */
+    uint32_t flags;     /* FV_ */
+    void (*body)(vulkan_bench *b);
+} scenario;
+
+static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+                                           .pages = {.page_size = 256 * KIB}};
+static const quire_memory_options VISIBLE = {
+    .flags = QUIRE_HOST_VISIBLE, .name = "visible", .pages = {.page_size = 256 * KIB}};
+
+static const VkBufferCreateInfo BUFFER = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                          .size = 1000,
+                                          .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                                   VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                                   VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+
+static const VkImageCreateInfo IMAGE = {
+    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+    .imageType = VK_IMAGE_TYPE_2D,
+    .format = VK_FORMAT_R8G8B8A8_UNORM,
+    .extent = {16, 16, 1},
+    .mipLevels = 1,
+    .arrayLayers = 1,
+    .samples = VK_SAMPLE_COUNT_1_BIT,
+    .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
+};
+
+static unsigned char data[64 * 1024], back[64 * 1024];
+
+/* A device and a memory; NULL: one of them failed. */
+static quire_memory *start(vulkan_bench *b, const quire_memory_options *options)
+{
+    const quire_vulkan_settings settings = {.staging_size = 8 * KIB};
+    return vulkan_bench_open(b, &settings) ? vulkan_bench_memory(b, options) : NULL;
+}
+
+/* ---- raw ranges ------------------------------------------------------------------------------- */
+
+static void open_alone(vulkan_bench *b)
+{
+    vulkan_bench_open(b, NULL);
+}
+
+static void range(vulkan_bench *b)
+{
+    quire_allocation a;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    STEP(b, quire_free(m, a));
+}
+
+static void mapped_range(vulkan_bench *b)
+{
+    quire_allocation a;
+    void *p;
+    quire_memory *m = start(b, &VISIBLE);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000, .zero = true}, &a));
+    STEP(b, quire_map(m, a, &p));
+    STEP(b, quire_flush(m, a, 0, 0));
+    STEP(b, quire_invalidate(m, a, 100, 200));
+    STEP(b, quire_unmap(m, a));
+    STEP(b, quire_free(m, a));
+}
+
+static void written_and_read(vulkan_bench *b, const quire_memory_options *options, uint64_t size)
+{
+    quire_allocation a;
+    quire_memory *m = start(b, options);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = size}, &a));
+    STEP(b, quire_write(m, a, 0, data, size));
+    memset(back, 0, size);
+    STEP(b, quire_read(m, a, 0, back, size));
+    CHECK(!memcmp(data, back, size));
+    STEP(b, quire_free(m, a));
+}
+
+static void staged(vulkan_bench *b)
+{
+    written_and_read(b, &LOCAL, 1000);
+}
+
+static void staged_in_pieces(vulkan_bench *b)
+{
+    written_and_read(b, &LOCAL, sizeof data);
+}
+
+static void copied_by_mapping(vulkan_bench *b)
+{
+    written_and_read(b, &VISIBLE, 1000);
+}
+
+static void zeroed_of(vulkan_bench *b, uint64_t size)
+{
+    quire_allocation a;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = size, .zero = true}, &a));
+    STEP(b, quire_free(m, a));
+}
+
+static void zeroed(vulkan_bench *b)
+{
+    zeroed_of(b, 4096);
+}
+
+static void zeroed_odd(vulkan_bench *b)
+{
+    zeroed_of(b, 1003);
+}
+
+static void many_pages(vulkan_bench *b)
+{
+    quire_allocation a[6];
+    quire_memory *m = start(b, &LOCAL);
+    for (int i = 0; m && i < 6; i++)
+        STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 100 * KIB}, &a[i]));
+    for (int i = 0; m && i < 6; i++)
+        STEP(b, quire_free(m, a[i]));
+    if (m)
+        STEP(b, quire_memory_trim(m, 0, NULL));
+}
+
+static void batch(vulkan_bench *b)
+{
+    quire_allocation a[20];
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_allocate_batch(m, &(quire_allocation_options){.size = 50 * KIB}, a, 20));
+    STEP(b, quire_free_batch(m, a, 20));
+}
+
+static void dedicated_range(vulkan_bench *b)
+{
+    quire_allocation a;
+    quire_memory *m = start(b, &VISIBLE);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000, .dedicated = true}, &a));
+    STEP(b, quire_free(m, a));
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000, .dedicated = true}, &a));
+}
+
+static void reserved_ahead(vulkan_bench *b)
+{
+    quire_memory *m = start(b, &VISIBLE);
+    if (!m)
+        return;
+    STEP(b, quire_memory_reserve(m, 1024 * KIB));
+    STEP(b, quire_memory_reserve(m, 0));
+}
+
+static void shards(vulkan_bench *b)
+{
+    quire_allocation a;
+    quire_memory *m = start(b, &(quire_memory_options){.shards = 4, .pages = LOCAL.pages});
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    STEP(b, quire_free(m, a));
+}
+
+static void linear_fit(vulkan_bench *b)
+{
+    quire_allocation a[3];
+    quire_memory *m =
+        start(b, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .pages = LOCAL.pages});
+    for (int i = 0; m && i < 3; i++)
+        STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a[i]));
+}
+
+static void budget(vulkan_bench *b)
+{
+    quire_budget_info info;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_device_get_budget(b->device, 0, &info));
+    CHECK(info.budget > 0);
+}
+
+static void page_buffer(vulkan_bench *b)
+{
+    quire_allocation a, c;
+    quire_vulkan_range r;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &c));
+    STEP(b, quire_vulkan_page_buffer(m, a, &r));
+    STEP(b, quire_vulkan_page_buffer(m, c, &r));
+    CHECK(r.buffer != VK_NULL_HANDLE && r.address);
+    STEP(b, quire_free(m, a));
+}
+
+/* ---- buffers ---------------------------------------------------------------------------------- */
+
+static void buffer_of(vulkan_bench *b, const quire_memory_options *options,
+                      const quire_buffer_options *asked)
+{
+    quire_buffer buffer;
+    quire_memory *m = start(b, options);
+    if (!m)
+        return;
+    STEP(b, quire_buffer_create(m, asked, &buffer));
+    CHECK(quire_vulkan_buffer(m, buffer) != VK_NULL_HANDLE);
+    STEP(b, quire_write(m, buffer.allocation, 0, data, asked->size));
+    STEP(b, quire_free(m, buffer.allocation));
+}
+
+static void buffer(vulkan_bench *b)
+{
+    buffer_of(b, &LOCAL, &(quire_buffer_options){.size = 1000, .name = "named"});
+}
+
+static void visible_buffer(vulkan_bench *b)
+{
+    buffer_of(b, &VISIBLE, &(quire_buffer_options){.size = 1000, .host_write = true});
+}
+
+static void zeroed_buffer(vulkan_bench *b)
+{
+    buffer_of(b, &LOCAL, &(quire_buffer_options){.size = 1000, .zero = true});
+}
+
+static void dedicated_buffer(vulkan_bench *b)
+{
+    buffer_of(b, &LOCAL, &(quire_buffer_options){.size = 1000, .dedicated = true});
+}
+
+static void exportable_buffer(vulkan_bench *b)
+{
+    const quire_intent intent = {.exportable = true};
+    buffer_of(b, &(quire_memory_options){.intent = &intent, .pages = LOCAL.pages},
+              &(quire_buffer_options){.size = 1000});
+}
+
+static void own_buffer(vulkan_bench *b)
+{
+    quire_buffer made;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_vulkan_buffer_create(
+                m, &BUFFER, &(quire_vulkan_object_options){.zero = true, .name = "mine"}, &made));
+    STEP(b, quire_free(m, made.allocation));
+}
+
+static void buffer_needs(vulkan_bench *b)
+{
+    quire_requirements needs;
+    if (vulkan_bench_open(b, NULL))
+        STEP(b, quire_vulkan_buffer_requirements(b->device, &BUFFER, &needs));
+}
+
+/* The buffer is the caller's, whatever happens. */
+static void placed_buffer(vulkan_bench *b)
+{
+    quire_vulkan_handles h;
+    quire_buffer made;
+    VkBuffer native;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_vulkan_get_handles(b->device, &h));
+    PFN_vkCreateBuffer create =
+        (PFN_vkCreateBuffer)h.get_instance_proc_addr(h.instance, "vkCreateBuffer");
+    PFN_vkDestroyBuffer destroy =
+        (PFN_vkDestroyBuffer)h.get_instance_proc_addr(h.instance, "vkDestroyBuffer");
+    if (create(h.device, &BUFFER, NULL, &native))
+        return;
+    if (vulkan_bench_step(b, quire_vulkan_buffer_place(m, native, NULL, &made)))
+        vulkan_bench_step(b, quire_free(m, made.allocation));
+    destroy(h.device, native, NULL);
+}
+
+/* ---- images ----------------------------------------------------------------------------------- */
+
+static void image_of(vulkan_bench *b, const quire_image_options *asked)
+{
+    quire_image made;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_image_create(m, asked, &made));
+    CHECK(quire_vulkan_image(m, made) != VK_NULL_HANDLE);
+    STEP(b, quire_free(m, made.allocation));
+}
+
+static void image(vulkan_bench *b)
+{
+    image_of(b, &(quire_image_options){.width = 16, .height = 16, .name = "picture"});
+}
+
+static void image_of_depth(vulkan_bench *b)
+{
+    image_of(b, &(quire_image_options){.width = 8, .height = 8, .depth = 8});
+}
+
+static void linear_image(vulkan_bench *b)
+{
+    image_of(b, &(quire_image_options){.width = 16,
+                                       .height = 16,
+                                       .tiling = QUIRE_TILING_LINEAR,
+                                       .usage = QUIRE_USAGE_TRANSFER_SOURCE |
+                                                QUIRE_USAGE_TRANSFER_TARGET});
+}
+
+static void image_needs_of(vulkan_bench *b, quire_tiling tiling)
+{
+    quire_requirements needs;
+    const quire_image_options options = {
+        .width = 16, .height = 16, .tiling = tiling, .usage = QUIRE_USAGE_TRANSFER_TARGET};
+    if (vulkan_bench_open(b, NULL))
+        STEP(b, quire_image_get_requirements(b->device, &options, &needs));
+}
+
+static void image_needs(vulkan_bench *b)
+{
+    image_needs_of(b, QUIRE_TILING_OPTIMAL);
+}
+
+static void linear_image_needs(vulkan_bench *b)
+{
+    image_needs_of(b, QUIRE_TILING_LINEAR);
+}
+
+static void own_image(vulkan_bench *b)
+{
+    quire_image made;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_vulkan_image_create(m, &IMAGE, NULL, &made));
+    STEP(b, quire_free(m, made.allocation));
+}
+
+static void texels(vulkan_bench *b, uint32_t width, uint32_t height)
+{
+    const VkImageLayout before = VK_IMAGE_LAYOUT_UNDEFINED, general = VK_IMAGE_LAYOUT_GENERAL;
+    quire_image made;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    uint64_t size = (uint64_t)width * height;
+    STEP(b, quire_image_create(m, &(quire_image_options){.width = width, .height = height}, &made));
+    STEP(b, quire_vulkan_image_write(m, made, before, general, data, size));
+    memset(back, 0, size);
+    STEP(b, quire_vulkan_image_read(m, made, general, back, size));
+    CHECK(!memcmp(data, back, size));
+    STEP(b, quire_free(m, made.allocation));
+}
+
+static void image_contents(vulkan_bench *b)
+{
+    texels(b, 16, 16);
+}
+
+static void image_contents_in_pieces(vulkan_bench *b)
+{
+    texels(b, 100, 100);
+}
+
+static void layout(vulkan_bench *b)
+{
+    quire_image made;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_image_create(m, &(quire_image_options){.width = 16}, &made));
+    STEP(b, quire_vulkan_image_set_layout(m, made, VK_IMAGE_LAYOUT_UNDEFINED,
+                                          VK_IMAGE_LAYOUT_GENERAL));
+}
+
+static void view(vulkan_bench *b)
+{
+    quire_image made;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_image_create(m, &(quire_image_options){.width = 16, .height = 4}, &made));
+    STEP(b,
+         quire_vulkan_view_create(
+             m, made, &(quire_vulkan_view_options){.sampled = true, .normalized = true}, &b->view));
+}
+
+/* ---- other APIs ------------------------------------------------------------------------------- */
+
+static void exported(vulkan_bench *b)
+{
+    const VkExternalMemoryHandleTypeFlagBits type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    const quire_intent intent = {.exportable = true};
+    quire_allocation a, imported;
+    quire_memory *m = start(b, &(quire_memory_options){.intent = &intent, .pages = LOCAL.pages});
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    STEP(b, quire_vulkan_export_fd(m, a, type, &b->descriptor));
+    const quire_vulkan_import import = {
+        .type = type, .descriptor = b->descriptor, .size = 256 * KIB};
+    STEP(b, quire_vulkan_import_range(m, &import, &imported));
+    b->descriptor = -1; /* taken over */
+    STEP(b, quire_free(m, imported));
+}
+
+static void imported_pointer(vulkan_bench *b)
+{
+    static _Alignas(4096) char bytes[8192];
+    quire_allocation a;
+    uint32_t mask;
+    const quire_vulkan_import import = {.type =
+                                            VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+                                        .pointer = bytes,
+                                        .size = sizeof bytes};
+    if (!vulkan_bench_open(b, NULL))
+        return;
+    STEP(b, quire_vulkan_import_kinds(b->device, &import, &mask));
+    quire_memory *m = vulkan_bench_memory(
+        b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .kind_mask = mask});
+    if (!m)
+        return;
+    STEP(b, quire_vulkan_import_range(m, &import, &a));
+    STEP(b, quire_free(m, a));
+}
+
+/* ---- the sweep -------------------------------------------------------------------------------- */
+
+static const scenario scenarios[] = {
+    {"a device", NULL, 0, open_alone},
+    {"a device of many heaps", "amd-apu", 0, open_alone},
+    {"a device of little", "mobile-lazy", 0, open_alone},
+    {"a range", NULL, 0, range},
+    {"a range, one kind for all", "lavapipe", 0, range},
+    {"a mapped range", NULL, 0, mapped_range},
+    {"a mapped range that is not coherent", "incoherent", 0, mapped_range},
+    {"the same with stale bytes", "incoherent", FV_STALE, mapped_range},
+    {"copies through the mapping", NULL, 0, copied_by_mapping},
+    {"copies that must be flushed", "incoherent", FV_STALE, copied_by_mapping},
+    {"staged copies", NULL, 0, staged},
+    {"staged copies, done late", NULL, FV_LATE, staged},
+    {"staged copies in pieces", NULL, FV_LATE, staged_in_pieces},
+    {"zeros", NULL, FV_DIRTY, zeroed},
+    {"zeros with odd ends", NULL, FV_DIRTY, zeroed_odd},
+    {"pages that come and go", NULL, 0, many_pages},
+    {"a batch over several pages", NULL, 0, batch},
+    {"a dedicated range", NULL, 0, dedicated_range},
+    {"pages made ahead", NULL, 0, reserved_ahead},
+    {"shards", NULL, 0, shards},
+    {"the linear fit", NULL, 0, linear_fit},
+    {"a budget", NULL, 0, budget},
+    {"the buffer over a page", NULL, 0, page_buffer},
+    {"the buffer over a page, odd sizes", NULL, FV_ODD_SIZES, page_buffer},
+    {"a buffer", NULL, 0, buffer},
+    {"a buffer, large alignments", NULL, FV_LARGE_ALIGNMENTS, buffer},
+    {"a buffer that prefers a page", NULL, FV_PREFER_DEDICATED, buffer},
+    {"a buffer that requires a page", NULL, FV_REQUIRE_DEDICATED, buffer},
+    {"a visible buffer", NULL, 0, visible_buffer},
+    {"a visible buffer, stale bytes", "incoherent", FV_STALE, visible_buffer},
+    {"a zeroed buffer", NULL, FV_DIRTY, zeroed_buffer},
+    {"a zeroed buffer that requires a page", NULL, FV_DIRTY | FV_REQUIRE_DEDICATED, zeroed_buffer},
+    {"a dedicated buffer", NULL, 0, dedicated_buffer},
+    {"an exportable buffer", NULL, 0, exportable_buffer},
+    {"an exportable buffer that prefers a page", NULL, FV_PREFER_DEDICATED, exportable_buffer},
+    {"the caller's description of a buffer", NULL, 0, own_buffer},
+    {"what a buffer needs", NULL, 0, buffer_needs},
+    {"what a buffer needs, of an old driver", "intel-2017", 0, buffer_needs},
+    {"the caller's buffer", NULL, 0, placed_buffer},
+    {"the caller's buffer that requires a page", NULL, FV_REQUIRE_DEDICATED, placed_buffer},
+    {"an image", NULL, 0, image},
+    {"an image that prefers a page", NULL, FV_PREFER_DEDICATED, image},
+    {"an image that requires a page", NULL, FV_REQUIRE_DEDICATED, image},
+    {"an image of three dimensions", "nvidia-11", 0, image_of_depth},
+    {"a linear image", NULL, 0, linear_image},
+    {"what an image needs", NULL, 0, image_needs},
+    {"what an image needs, of an old driver", "intel-2017", 0, image_needs},
+    {"what a linear image needs", NULL, 0, linear_image_needs},
+    {"the caller's description of an image", NULL, 0, own_image},
+    {"an image's contents", NULL, 0, image_contents},
+    {"an image's contents in pieces, done late", NULL, FV_LATE, image_contents_in_pieces},
+    {"a layout", NULL, 0, layout},
+    {"a view with a sampler", NULL, 0, view},
+    {"a page exported and imported", NULL, 0, exported},
+    {"a host pointer imported", NULL, 0, imported_pointer},
+};
+
+enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
+
+static uint64_t failures; /* made, all scenarios together */
+static uint64_t fallible; /* calls of the scenario when nothing fails */
+
+static uint64_t allocations; /* of host memory, likewise */
+
+/* Runs a scenario, with a call of Vulkan or an allocation of host memory failing (0: none); whether
+   it came to that of Vulkan. */
+static bool run_once(const scenario *s, uint64_t call, uint32_t code, uint64_t allocation)
+{
+    vulkan_bench b;
+    vulkan_bench_begin(&b, s->layout, s->flags);
+    const fv_fault fault = {.call = call, .code_index = code};
+    if (call)
+        CHECK(fv_fail(b.driver, &fault));
+    test_memory_fail(&b.host_memory, allocation, false);
+    s->body(&b);
+    fv_failure failed = fv_failed(b.driver);
+    if (!call && !allocation)
+        allocations = b.host_memory.calls;
+    test_memory_fail(&b.host_memory, 0, false);
+    if (!call && !allocation && b.result)
+        check_failed(__FILE__, __LINE__, "%s: %s", s->name, quire_last_error());
+    if (b.result)
+        CHECK(*quire_last_error());
+    if (!call && !allocation)
+        fallible = fv_fallible_calls(b.driver);
+    failures += failed.times > 0;
+    if (failed.result == VK_ERROR_DEVICE_LOST) /* of a lost device nothing is waited for */
+        fv_allow(b.driver, "not done");
+    vulkan_bench_end(&b);
+    return failed.times > 0;
+}
+
+static int chosen = -1;
+static int running;
+
+static void sweep(void)
+{
+    const scenario *s = &scenarios[running];
+    bool any = true;
+    run_once(s, 0, 0, 0);
+    CHECK(fallible > 0 && allocations > 0);
+    for (uint32_t code = 0; any; code++) {
+        any = false;
+        for (uint64_t call = 1; call <= fallible; call++)
+            any |= run_once(s, call, code, 0);
+    }
+    for (uint64_t allocation = 1; allocation <= allocations; allocation++)
+        run_once(s, 0, 0, allocation);
+}
+
+int main(int argc, char **argv)
+{
+    chosen = (int)plain_option(argc, argv, "scenario", SCENARIOS);
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i * 7 + i / 256);
+    for (running = 0; running < SCENARIOS; running++)
+        if (chosen == SCENARIOS || chosen == running)
+            plain_case(scenarios[running].name, sweep);
+    printf("# %d scenarios, %" PRIu64 " calls failed\n", SCENARIOS, failures);
+    return plain_end();
+}

@@ -1,0 +1,204 @@
+/*
+ * misuse_vulkan.c - every function of quire/vulkan.h with nulls, unknown values and memories of
+ * another backend: the documented code, a sentence, zeroed outputs, nothing changed. What is wrong
+ * within a Vulkan memory is in tests/unit/vulkan_object.c.
+ *
+ *     misuse_vulkan [--root SOURCE_FOLDER]
+ */
+#include <stdio.h>
+
+#include "quire/vulkan.h"
+#include "tests/support/state.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+
+static bench b;
+static quire_memory *memory; /* of the fake backend */
+static quire_buffer buffer;
+static quire_image image;
+static const char *root;
+
+static const VkBufferCreateInfo BUFFER = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 1};
+static const VkImageCreateInfo IMAGE = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                                        .extent = {1, 1, 1}};
+
+static bool build(void)
+{
+    bench_begin(&b, true);
+    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+           bench_buffer(&b, 1, &(quire_buffer_options){.size = 100}) &&
+           bench_image(&b, 1, &(quire_image_options){.width = 10});
+}
+
+static void begin(void)
+{
+    CHECK(build());
+    memory = b.memories[0];
+    buffer.allocation = b.held[0].allocation;
+    image.allocation = b.held[1].allocation;
+    refusal_begin(&b);
+}
+
+static PFN_vkVoidFunction VKAPI_CALL no_function(VkInstance instance, const char *name)
+{
+    (void)instance;
+    (void)name;
+    return NULL;
+}
+
+static void opening(void)
+{
+    quire_device *device;
+    quire_vulkan_handles handles;
+    begin();
+    REFUSED(&b, INVALID, quire_vulkan_open(NULL, NULL));
+    for (int i = 0; i < 4; i++) {
+        quire_vulkan_options own = {.device = NULL}, inner = {.device = NULL};
+        quire_vulkan_wrap_options wrap = {.instance = NULL};
+        own.reserved[i] = inner.settings.reserved[i] = wrap.reserved[i] = 1;
+        REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&own, &device));
+        REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&inner, &device));
+        REFUSED_OUT(&b, INVALID, device, quire_vulkan_wrap(&wrap, &device));
+    }
+    const uint64_t sizes[] = {1, 4095, (UINT64_C(1) << 30) + 1, UINT64_MAX};
+    for (int i = 0; i < 4; i++) {
+        const quire_vulkan_options options = {.settings = {.staging_size = sizes[i]}};
+        REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&options, &device));
+    }
+    /* a loader that has nothing */
+    const quire_vulkan_options empty = {.get_instance_proc_addr = no_function};
+    REFUSED_OUT(&b, UNSUPPORTED, device, quire_vulkan_open(&empty, &device));
+    REFUSED_OUT(&b, INVALID, device, quire_vulkan_wrap(NULL, &device));
+    REFUSED(&b, INVALID, quire_vulkan_wrap(&(quire_vulkan_wrap_options){.instance = NULL}, NULL));
+    REFUSED_OUT(&b, INVALID, handles, quire_vulkan_get_handles(NULL, &handles));
+    REFUSED_OUT(&b, INVALID, handles, quire_vulkan_get_handles(b.device, &handles));
+    REFUSED(&b, INVALID, quire_vulkan_get_handles(b.device, NULL));
+    bench_end(&b);
+}
+
+static void needs(void)
+{
+    quire_requirements out;
+    quire_allocation_options options = {.size = 7};
+    const VkMemoryRequirements2 asked = {.memoryRequirements = {1, 1, 1}};
+    begin();
+    REFUSED_OUT(&b, INVALID, out, quire_vulkan_buffer_requirements(b.device, &BUFFER, &out));
+    REFUSED_OUT(&b, INVALID, out, quire_vulkan_buffer_requirements(NULL, &BUFFER, &out));
+    REFUSED(&b, INVALID, quire_vulkan_buffer_requirements(b.device, &BUFFER, NULL));
+    REFUSED_OUT(&b, INVALID, out, quire_vulkan_image_requirements(b.device, &IMAGE, &out));
+    REFUSED_OUT(&b, INVALID, out, quire_vulkan_image_requirements(NULL, &IMAGE, &out));
+    REFUSED(&b, INVALID, quire_vulkan_image_requirements(b.device, &IMAGE, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, &asked, false, &options));
+    REFUSED(&b, INVALID, quire_vulkan_range_options(NULL, &asked, false, &options));
+    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, NULL, false, &options));
+    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, &asked, false, NULL));
+    CHECK_EQ(options.size, 7);
+    bench_end(&b);
+}
+
+static void objects(void)
+{
+    quire_buffer made;
+    quire_image picture;
+    begin();
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(memory, &BUFFER, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(NULL, &BUFFER, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(memory, NULL, NULL, &made));
+    REFUSED(&b, INVALID, quire_vulkan_buffer_create(memory, &BUFFER, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, picture, quire_vulkan_image_create(memory, &IMAGE, NULL, &picture));
+    REFUSED_OUT(&b, INVALID, picture, quire_vulkan_image_create(NULL, &IMAGE, NULL, &picture));
+    REFUSED(&b, INVALID, quire_vulkan_image_create(memory, &IMAGE, NULL, NULL));
+    VkBuffer native = (VkBuffer)(uintptr_t)64;
+    VkImage texels = (VkImage)(uintptr_t)64;
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_place(memory, native, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_place(memory, VK_NULL_HANDLE, NULL, &made));
+    REFUSED(&b, INVALID, quire_vulkan_buffer_place(memory, native, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_image_place(memory, texels, true, NULL, &picture));
+    REFUSED(&b, INVALID, quire_vulkan_image_place(memory, texels, true, NULL, NULL));
+    HARMLESS(&b, CHECK(quire_vulkan_buffer(memory, buffer) == VK_NULL_HANDLE));
+    HARMLESS(&b, CHECK(quire_vulkan_buffer(NULL, buffer) == VK_NULL_HANDLE));
+    HARMLESS(&b, CHECK(quire_vulkan_image(memory, image) == VK_NULL_HANDLE));
+    HARMLESS(&b, CHECK(quire_vulkan_format((quire_channel_type)11, 1) == VK_FORMAT_UNDEFINED));
+    HARMLESS(&b, CHECK(quire_vulkan_format(QUIRE_UINT8, 0) == VK_FORMAT_UNDEFINED));
+    HARMLESS(&b, CHECK(quire_vulkan_format(QUIRE_UINT8, 5) == VK_FORMAT_UNDEFINED));
+    bench_end(&b);
+}
+
+static void ranges(void)
+{
+    quire_vulkan_range range;
+    begin();
+    REFUSED_OUT(&b, INVALID, range, quire_vulkan_get_range(memory, buffer.allocation, &range));
+    REFUSED_OUT(&b, INVALID, range, quire_vulkan_get_range(NULL, buffer.allocation, &range));
+    REFUSED_OUT(&b, INVALID, range, quire_vulkan_get_range(memory, (quire_allocation){0}, &range));
+    REFUSED(&b, INVALID, quire_vulkan_get_range(memory, buffer.allocation, NULL));
+    REFUSED_OUT(&b, INVALID, range, quire_vulkan_page_buffer(memory, buffer.allocation, &range));
+    REFUSED_OUT(&b, INVALID, range, quire_vulkan_page_buffer(NULL, buffer.allocation, &range));
+    REFUSED(&b, INVALID, quire_vulkan_page_buffer(memory, buffer.allocation, NULL));
+    bench_end(&b);
+}
+
+static void images(void)
+{
+    quire_vulkan_view view;
+    char texels[10];
+    const VkImageLayout any = VK_IMAGE_LAYOUT_UNDEFINED, general = VK_IMAGE_LAYOUT_GENERAL;
+    begin();
+    REFUSED_OUT(&b, INVALID, view, quire_vulkan_view_create(memory, image, NULL, &view));
+    REFUSED_OUT(&b, INVALID, view, quire_vulkan_view_create(NULL, image, NULL, &view));
+    REFUSED(&b, INVALID, quire_vulkan_view_create(memory, image, NULL, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_view_destroy(b.device, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_view_destroy(b.device, &view));
+    REFUSED(&b, INVALID, quire_vulkan_view_destroy(NULL, &view));
+    REFUSED(&b, INVALID, quire_vulkan_image_set_layout(memory, image, any, general));
+    REFUSED(&b, INVALID, quire_vulkan_image_set_layout(NULL, image, any, general));
+    REFUSED(&b, INVALID, quire_vulkan_image_write(memory, image, any, general, texels, 10));
+    REFUSED(&b, INVALID, quire_vulkan_image_write(NULL, image, any, general, texels, 10));
+    REFUSED(&b, INVALID, quire_vulkan_image_read(memory, image, general, texels, 10));
+    REFUSED(&b, INVALID, quire_vulkan_image_read(NULL, image, general, texels, 10));
+    bench_end(&b);
+}
+
+static void other_apis(void)
+{
+    const VkExternalMemoryHandleTypeFlagBits type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    const quire_vulkan_import import = {.type = type, .size = 4096};
+    quire_allocation made;
+    uint32_t mask;
+    int descriptor = 5;
+    begin();
+    REFUSED(&b, INVALID, quire_vulkan_export_fd(memory, buffer.allocation, type, &descriptor));
+    CHECK_EQ(descriptor, -1);
+    REFUSED(&b, INVALID, quire_vulkan_export_fd(memory, buffer.allocation, type, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_export_fd(NULL, buffer.allocation, type, &descriptor));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_import_range(memory, &import, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_import_range(NULL, &import, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_import_range(memory, NULL, &made));
+    REFUSED(&b, INVALID, quire_vulkan_import_range(memory, &import, NULL));
+    REFUSED_OUT(&b, INVALID, mask, quire_vulkan_import_kinds(b.device, &import, &mask));
+    REFUSED_OUT(&b, INVALID, mask, quire_vulkan_import_kinds(NULL, &import, &mask));
+    REFUSED_OUT(&b, INVALID, mask, quire_vulkan_import_kinds(b.device, NULL, &mask));
+    REFUSED(&b, INVALID, quire_vulkan_import_kinds(b.device, &import, NULL));
+    bench_end(&b);
+}
+
+static void nothing_forgotten(void)
+{
+    CHECK(refusal_covers(root, "vulkan.h"));
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    plain_case("opening", opening);
+    plain_case("what objects need", needs);
+    plain_case("objects", objects);
+    plain_case("ranges", ranges);
+    plain_case("images", images);
+    plain_case("other APIs and processes", other_apis);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("no function is forgotten", nothing_forgotten);
+    return plain_end();
+}

@@ -1,0 +1,209 @@
+/*
+ * real_vulkan.c - see real_vulkan.h.
+ */
+#include "tests/support/real_vulkan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backends/vulkan/loader.h"
+
+static const char *const LAYER = "VK_LAYER_KHRONOS_validation";
+
+static const char *const INSTANCE_EXTENSIONS[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
+                                                  VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
+static const char *const DEVICE_EXTENSIONS[] = {VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
+                                                VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME};
+
+PFN_vkVoidFunction real_function(const real_vulkan *r, const char *name)
+{
+    PFN_vkVoidFunction found = r->get(r->instance, name);
+    if (!found)
+        check_failed(__FILE__, __LINE__, "the loader has no %s", name);
+    return found;
+}
+
+static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                           VkDebugUtilsMessageTypeFlagsEXT types,
+                                           const VkDebugUtilsMessengerCallbackDataEXT *data,
+                                           void *user)
+{
+    real_vulkan *r = user;
+    (void)severity;
+    (void)types;
+    if (!r->messages++)
+        snprintf(r->first, sizeof r->first, "%s", data->pMessage);
+    return VK_FALSE;
+}
+
+static void lock_queue(void *user)
+{
+    real_vulkan *r = user;
+    pthread_mutex_lock(&r->queue_mutex);
+    r->locked++;
+}
+
+static void unlock_queue(void *user)
+{
+    real_vulkan *r = user;
+    pthread_mutex_unlock(&r->queue_mutex);
+}
+
+static bool skip(const char *reason)
+{
+    fprintf(stderr, "skipped: %s\n", reason);
+    return false;
+}
+
+static bool has_layer(const real_vulkan *r)
+{
+    VkLayerProperties layers[32];
+    uint32_t count = 32;
+    PFN_vkEnumerateInstanceLayerProperties list =
+        (PFN_vkEnumerateInstanceLayerProperties)r->get(NULL, "vkEnumerateInstanceLayerProperties");
+    if (!list || list(&count, layers) < 0)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(layers[i].layerName, LAYER))
+            return true;
+    return false;
+}
+
+static bool make_instance(real_vulkan *r)
+{
+    static const VkValidationFeatureEnableEXT enables[] = {
+        VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+    const VkValidationFeaturesEXT features = {
+        .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+        .enabledValidationFeatureCount = 1,
+        .pEnabledValidationFeatures = enables,
+    };
+    PFN_vkCreateInstance create = (PFN_vkCreateInstance)r->get(NULL, "vkCreateInstance");
+    r->application = (VkApplicationInfo){.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                         .apiVersion = VK_API_VERSION_1_3};
+    r->instance_info = (VkInstanceCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+        .pNext = &features,
+        .pApplicationInfo = &r->application,
+        .enabledLayerCount = 1,
+        .ppEnabledLayerNames = &LAYER,
+        .enabledExtensionCount = 2,
+        .ppEnabledExtensionNames = INSTANCE_EXTENSIONS,
+    };
+    if (!create || create(&r->instance_info, NULL, &r->instance))
+        return skip("no Vulkan instance can be made");
+    r->instance_info.pNext = NULL;
+    const VkDebugUtilsMessengerCreateInfoEXT info = {
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                           VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT |
+                       VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                       VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
+        .pfnUserCallback = hear,
+        .pUserData = r,
+    };
+    CHECK_EQ(REAL(r, vkCreateDebugUtilsMessengerEXT)(r->instance, &info, NULL, &r->messenger), 0);
+    return true;
+}
+
+static void make_device(real_vulkan *r)
+{
+    static const float priority = 1;
+    static const VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
+    };
+    r->maintenance4 = (VkPhysicalDeviceMaintenance4Features){
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES};
+    r->address = (VkPhysicalDeviceBufferDeviceAddressFeatures){
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
+        .pNext = &r->maintenance4,
+    };
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &r->address};
+    REAL(r, vkGetPhysicalDeviceFeatures2)(r->physical_device, &features);
+    r->address.bufferDeviceAddressCaptureReplay = VK_FALSE;
+    r->device_info = (VkDeviceCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &r->address,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
+        .enabledExtensionCount = 2,
+        .ppEnabledExtensionNames = DEVICE_EXTENSIONS,
+    };
+    CHECK_EQ(REAL(r, vkCreateDevice)(r->physical_device, &r->device_info, NULL, &r->device), 0);
+    REAL(r, vkGetDeviceQueue)(r->device, 0, 0, &r->queue);
+}
+
+bool real_begin(real_vulkan *r)
+{
+    uint32_t count = 1;
+    memset(r, 0, sizeof *r);
+    pthread_mutex_init(&r->queue_mutex, NULL);
+    r->get = qi_vulkan_find_loader();
+    if (!r->get)
+        return skip("there is no Vulkan loader");
+    if (!has_layer(r))
+        return skip("there is no validation layer");
+    if (!make_instance(r))
+        return false;
+    VkResult code = REAL(r, vkEnumeratePhysicalDevices)(r->instance, &count, &r->physical_device);
+    if (code < 0 || !count) {
+        REAL(r, vkDestroyDebugUtilsMessengerEXT)(r->instance, r->messenger, NULL);
+        REAL(r, vkDestroyInstance)(r->instance, NULL);
+        return skip("there is no Vulkan device");
+    }
+    REAL(r, vkGetPhysicalDeviceProperties)(r->physical_device, &r->properties);
+    make_device(r);
+    r->wrap = (quire_vulkan_wrap_options){
+        .instance = r->instance,
+        .physical_device = r->physical_device,
+        .device = r->device,
+        .get_instance_proc_addr = r->get,
+        .instance_info = &r->instance_info,
+        .device_info = &r->device_info,
+        .queue = {.queue = r->queue, .lock = lock_queue, .unlock = unlock_queue, .user = r},
+        .settings = {.device = {.host_memory = unit_memory()}},
+    };
+    return true;
+}
+
+void real_wrap(real_vulkan *r)
+{
+    CHECK_OK(quire_vulkan_wrap(&r->wrap, &r->quire));
+}
+
+bool real_begin_wrapped(real_vulkan *r)
+{
+    bool has_begun = real_begin(r);
+    if (has_begun)
+        real_wrap(r);
+    return has_begun;
+}
+
+void real_end(real_vulkan *r)
+{
+    CHECK_OK(quire_device_destroy(&r->quire));
+    REAL(r, vkDestroyDevice)(r->device, NULL);
+    REAL(r, vkDestroyDebugUtilsMessengerEXT)(r->instance, r->messenger, NULL);
+    REAL(r, vkDestroyInstance)(r->instance, NULL);
+    pthread_mutex_destroy(&r->queue_mutex);
+    if (r->messages)
+        check_failed(__FILE__, __LINE__, "%" PRIu64 " messages, the first: %s", r->messages,
+                     r->first);
+}
+
+quire_memory *real_memory(real_vulkan *r, const quire_memory_options *options)
+{
+    quire_memory *memory = NULL;
+    CHECK_OK(quire_memory_create(r->quire, options, &memory));
+    return memory;
+}
+
+void real_memory_end(quire_memory *memory)
+{
+    CHECK_OK(quire_memory_check(memory));
+    CHECK_OK(quire_memory_destroy(&memory));
+}

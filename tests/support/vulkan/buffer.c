@@ -1,0 +1,217 @@
+/*
+ * buffer.c - buffers of the fake driver.
+ */
+#include "tests/support/vulkan/resource.h"
+#include "tests/support/vulkan/table.h"
+
+#define SPARSE_BLOCK UINT64_C(65536)
+
+static uint64_t round_up(uint64_t value, uint64_t alignment)
+{
+    return (value + alignment - 1) / alignment * alignment;
+}
+
+static uint64_t largest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t alignment_for(const fv_layout *layout, VkBufferUsageFlags usage)
+{
+    uint64_t alignment = 16;
+    if (usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
+        alignment = largest(alignment, layout->storage_alignment);
+    if (usage & VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT)
+        alignment = largest(alignment, layout->uniform_alignment);
+    if (usage &
+        (VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT))
+        alignment = largest(alignment, layout->texel_alignment);
+    return alignment;
+}
+
+static VkExternalMemoryHandleTypeFlags external_of(const VkBufferCreateInfo *info)
+{
+    const VkExternalMemoryBufferCreateInfo *external =
+        fv_chained(info->pNext, VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
+    return external ? external->handleTypes : 0;
+}
+
+VkResult fv_buffer_describe(fv_device *device, const VkBufferCreateInfo *info, fv_buffer *buffer)
+{
+    const fv_layout *layout = fv_layout_of(device);
+    fv_resource *resource = &buffer->resource;
+    uint64_t alignment = alignment_for(layout, info->usage);
+    buffer->size = info->size;
+    buffer->usage = info->usage;
+    resource->linear = true;
+    resource->external = external_of(info);
+    resource->sparse = info->flags & VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
+    resource->guarded = info->flags & VK_BUFFER_CREATE_PROTECTED_BIT;
+    if (info->size > layout->largest_buffer || info->size > UINT64_MAX / 2)
+        return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    alignment = resource->sparse ? SPARSE_BLOCK : alignment;
+    resource->needs =
+        (VkMemoryRequirements){.size = round_up(info->size, alignment),
+                               .alignment = alignment,
+                               .memoryTypeBits = fv_types_for(layout, false, resource->guarded)};
+    if (!resource->sparse)
+        fv_be_awkward(fv_driver_of(device), false, resource->external, resource);
+    return VK_SUCCESS;
+}
+
+static void check(fv_device *device, const VkBufferCreateInfo *info)
+{
+    fv_driver *driver = fv_driver_of(device);
+    uint32_t features = device->features;
+    FV_CHECK_CHAIN(driver, vkCreateBuffer, info->pNext,
+                   VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+                   VK_STRUCTURE_TYPE_BUFFER_OPAQUE_CAPTURE_ADDRESS_CREATE_INFO);
+    if (!info->size)
+        FV_WRONG(driver, "VUID-VkBufferCreateInfo-size-00912", vkCreateBuffer, "0 bytes");
+    if (!info->usage)
+        FV_WRONG(driver, "VUID-VkBufferCreateInfo-usage-requiredbitmask", vkCreateBuffer,
+                 "no usage");
+    if (info->flags & VK_BUFFER_CREATE_SPARSE_BINDING_BIT && !(features & FV_SPARSE_BINDING))
+        FV_WRONG(driver, "VUID-VkBufferCreateInfo-flags-00915", vkCreateBuffer,
+                 "sparse without the feature");
+    if (info->flags & VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT && !(features & FV_SPARSE_BUFFER))
+        FV_WRONG(driver, "VUID-VkBufferCreateInfo-flags-00916", vkCreateBuffer,
+                 "sparse residency without the feature");
+    if (info->flags & VK_BUFFER_CREATE_PROTECTED_BIT && !(features & FV_PROTECTED))
+        FV_WRONG(driver, "VUID-VkBufferCreateInfo-flags-01887", vkCreateBuffer,
+                 "protected without the feature");
+    if (info->usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT && !(features & FV_ADDRESS))
+        FV_WRONG(driver, "fv-feature", vkCreateBuffer, "a device address without the feature");
+    if (info->size > fv_layout_of(device)->largest_buffer && features & FV_MAINTENANCE4)
+        FV_WRONG(driver, "VUID-VkBufferCreateInfo-size-06409", vkCreateBuffer,
+                 "%" PRIu64 " bytes; maxBufferSize is %" PRIu64, info->size,
+                 fv_layout_of(device)->largest_buffer);
+}
+
+VkResult fv_vkCreateBuffer(VkDevice handle, const VkBufferCreateInfo *info,
+                           const VkAllocationCallbacks *callbacks, VkBuffer *out)
+{
+    fv_device *device = (fv_device *)handle;
+    fv_driver *driver = fv_driver_of(device);
+    fv_buffer described = {0};
+    (void)callbacks;
+    VkResult result = fv_enter(driver, FV_CALL_vkCreateBuffer);
+    if (!result) {
+        check(device, info);
+        result = fv_buffer_describe(device, info, &described);
+    }
+    if (!result) {
+        fv_buffer *buffer = fv_object_new(driver, device, FV_BUFFER, sizeof *buffer);
+        described.resource.object = buffer->resource.object;
+        *buffer = described;
+        if (buffer->resource.sparse) {
+            buffer->sparse_address = device->next_address;
+            device->next_address += round_up(buffer->resource.needs.size, SPARSE_BLOCK);
+        }
+        *out = FV_HANDLE(VkBuffer, &buffer->resource.object);
+    } else
+        *out = (VkBuffer)FV_GARBAGE;
+    fv_leave(driver);
+    return result;
+}
+
+void fv_vkDestroyBuffer(VkDevice handle, VkBuffer buffer_handle,
+                        const VkAllocationCallbacks *callbacks)
+{
+    fv_device *device = (fv_device *)handle;
+    fv_driver *driver = fv_driver_of(device);
+    (void)callbacks;
+    fv_claim_handle(driver, FV_CALL_vkDestroyBuffer, (uint64_t)buffer_handle);
+    (void)fv_enter(driver, FV_CALL_vkDestroyBuffer);
+    fv_buffer *buffer =
+        buffer_handle ? FV_FIND(device, vkDestroyBuffer, FV_BUFFER, buffer_handle) : NULL;
+    if (buffer)
+        fv_resource_end(&buffer->resource, FV_CALL_vkDestroyBuffer);
+    fv_leave(driver);
+    fv_release_handle(driver, (uint64_t)buffer_handle);
+}
+
+/* ---- requirements ----------------------------------------------------------------------------------- */
+
+static void requirements_of(VkDevice handle, fv_call call, VkBuffer buffer_handle,
+                            VkMemoryRequirements2 *out)
+{
+    fv_device *device = (fv_device *)handle;
+    (void)fv_enter(fv_driver_of(device), call);
+    fv_buffer *buffer = fv_object_find(device, call, FV_BUFFER, (uint64_t)buffer_handle);
+    if (buffer) {
+        buffer->resource.asked = true;
+        fv_tell_requirements(&buffer->resource, out);
+    }
+    fv_leave(fv_driver_of(device));
+}
+
+void fv_vkGetBufferMemoryRequirements(VkDevice device, VkBuffer buffer, VkMemoryRequirements *out)
+{
+    VkMemoryRequirements2 all = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
+    requirements_of(device, FV_CALL_vkGetBufferMemoryRequirements, buffer, &all);
+    *out = all.memoryRequirements;
+}
+
+void fv_vkGetBufferMemoryRequirements2(VkDevice device, const VkBufferMemoryRequirementsInfo2 *info,
+                                       VkMemoryRequirements2 *out)
+{
+    requirements_of(device, FV_CALL_vkGetBufferMemoryRequirements2, info->buffer, out);
+}
+
+void fv_vkGetDeviceBufferMemoryRequirements(VkDevice handle,
+                                            const VkDeviceBufferMemoryRequirements *info,
+                                            VkMemoryRequirements2 *out)
+{
+    fv_device *device = (fv_device *)handle;
+    fv_buffer described = {0};
+    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceBufferMemoryRequirements);
+    if (!(device->features & FV_MAINTENANCE4))
+        FV_WRONG(fv_driver_of(device), "fv-feature", vkGetDeviceBufferMemoryRequirements,
+                 "without the feature maintenance4");
+    (void)fv_buffer_describe(device, info->pCreateInfo, &described);
+    fv_tell_requirements(&described.resource, out);
+    fv_leave(fv_driver_of(device));
+}
+
+/* ---- device addresses --------------------------------------------------------------------------------- */
+
+static uint64_t address_of(fv_device *device, fv_call call, VkBuffer handle)
+{
+    fv_driver *driver = fv_driver_of(device);
+    const fv_buffer *buffer = fv_object_find(device, call, FV_BUFFER, (uint64_t)handle);
+    if (!buffer)
+        return 0;
+    const fv_resource *resource = &buffer->resource;
+    if (!(device->features & FV_ADDRESS))
+        fv_say(driver, FV_ERROR, "VUID-vkGetBufferDeviceAddress-bufferDeviceAddress-03324", call,
+               "without the feature");
+    if (!(buffer->usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT))
+        fv_say(driver, FV_ERROR, "VUID-VkBufferDeviceAddressInfo-buffer-02601", call,
+               "'%s' was made without SHADER_DEVICE_ADDRESS", resource->object.name);
+    if (resource->sparse)
+        return buffer->sparse_address;
+    if (resource->memory)
+        return resource->memory->address + resource->offset;
+    fv_say(driver, FV_ERROR, "VUID-VkBufferDeviceAddressInfo-buffer-02600", call,
+           "'%s' has no memory", resource->object.name);
+    return 0;
+}
+
+VkDeviceAddress fv_vkGetBufferDeviceAddress(VkDevice handle, const VkBufferDeviceAddressInfo *info)
+{
+    fv_device *device = (fv_device *)handle;
+    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetBufferDeviceAddress);
+    uint64_t address = address_of(device, FV_CALL_vkGetBufferDeviceAddress, info->buffer);
+    fv_leave(fv_driver_of(device));
+    return address;
+}
+
+uint64_t fv_vkGetBufferOpaqueCaptureAddress(VkDevice handle, const VkBufferDeviceAddressInfo *info)
+{
+    fv_device *device = (fv_device *)handle;
+    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetBufferOpaqueCaptureAddress);
+    uint64_t address = address_of(device, FV_CALL_vkGetBufferOpaqueCaptureAddress, info->buffer);
+    fv_leave(fv_driver_of(device));
+    return address;
+}

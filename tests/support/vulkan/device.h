@@ -1,0 +1,48 @@
+/*
+ * device.h - logical devices and queues of the fake driver.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_VULKAN_DEVICE_H
+#define QUIRE_TESTS_SUPPORT_VULKAN_DEVICE_H
+
+#include "tests/support/vulkan/driver.h"
+
+/* Family 0 does everything, family 1 computes and copies, family 2 copies. */
+#define FV_FAMILIES 3
+#define FV_FAMILY_QUEUES 2
+
+typedef struct fv_submission fv_submission;
+
+typedef struct fv_queue {
+    fv_object object;
+    uint32_t family;
+    bool used;                   /* made with the device */
+    fv_submission *first, *last; /* not yet done, in order */
+} fv_queue;
+
+struct fv_device {
+    fv_object object;
+    fv_instance *instance;
+    fv_physical_device *physical;
+    uint32_t version; /* the lower one of the device's and what the application asked for */
+    uint32_t extensions, features; /* enabled ones */
+    uint64_t allocations;          /* memory objects alive */
+    uint64_t next_address;         /* of memory, as the device sees it */
+    uint32_t polls;                /* questions whether work is done */
+    fv_queue queues[FV_FAMILIES][FV_FAMILY_QUEUES];
+};
+
+/* features.c: features that a device creation asks for; false where one of them is not offered. */
+bool fv_features_asked(const fv_physical_device *physical, const VkDeviceCreateInfo *info,
+                       uint32_t *features);
+
+static inline fv_driver *fv_driver_of(const fv_device *device)
+{
+    return device->object.driver;
+}
+
+static inline const fv_layout *fv_layout_of(const fv_device *device)
+{
+    return &device->physical->layout;
+}
+
+#endif

@@ -1,0 +1,238 @@
+/*
+ * execute.c - doing what command buffers say, on the device's view of memory.
+ */
+#include <stdlib.h>
+
+#include "tests/support/vulkan/command.h"
+
+/* Bytes moved at a time. */
+#define CHUNK (UINT64_C(256) << 10)
+
+/* The resource of a command, which may have been destroyed since. */
+static fv_resource *resource_of(fv_device *device, const fv_command *command, fv_kind kind,
+                                uint64_t handle)
+{
+    return handle ? fv_object_find(device, command->call, kind, handle) : NULL;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- buffers ------------------------------------------------------------------------------------------- */
+
+static void *take_chunk(void)
+{
+    void *chunk = malloc(CHUNK);
+    if (!chunk)
+        abort();
+    return chunk;
+}
+
+/* Commands that went beyond their objects were told of when recorded; they do nothing. */
+static bool is_in(const fv_resource *resource, uint64_t offset, uint64_t size)
+{
+    uint64_t whole = resource->object.kind == FV_BUFFER ? ((const fv_buffer *)resource)->size
+                                                        : resource->needs.size;
+    return offset <= whole && size <= whole - offset;
+}
+
+static void copy_buffer(fv_device *device, const fv_command *command)
+{
+    fv_resource *source = resource_of(device, command, FV_BUFFER, command->source);
+    fv_resource *target = resource_of(device, command, FV_BUFFER, command->target);
+    const VkBufferCopy *regions = command->items;
+    void *chunk = take_chunk();
+    for (uint32_t i = 0; source && target && i < command->count; i++) {
+        const VkBufferCopy *region = &regions[i];
+        if (!is_in(source, region->srcOffset, region->size) ||
+            !is_in(target, region->dstOffset, region->size))
+            continue;
+        for (uint64_t done = 0; done < region->size; done += CHUNK) {
+            uint64_t size = least(CHUNK, region->size - done);
+            fv_read(source, command->call, region->srcOffset + done, chunk, size);
+            fv_write(target, command->call, region->dstOffset + done, chunk, size);
+        }
+    }
+    free(chunk);
+}
+
+static void fill_buffer(fv_device *device, const fv_command *command)
+{
+    fv_resource *target = resource_of(device, command, FV_BUFFER, command->target);
+    if (!target || !is_in(target, command->offset, command->size))
+        return;
+    uint32_t *chunk = take_chunk();
+    uint64_t most = least(CHUNK, command->size);
+    for (uint64_t i = 0; i < most / sizeof *chunk; i++)
+        chunk[i] = command->value;
+    for (uint64_t done = 0; done < command->size; done += CHUNK)
+        fv_write(target, command->call, command->offset + done, chunk,
+                 least(CHUNK, command->size - done));
+    free(chunk);
+}
+
+static void update_buffer(fv_device *device, const fv_command *command)
+{
+    fv_resource *target = resource_of(device, command, FV_BUFFER, command->target);
+    if (target && is_in(target, command->offset, command->count))
+        fv_write(target, command->call, command->offset, command->items, command->count);
+}
+
+/* ---- images -------------------------------------------------------------------------------------------- */
+
+/* The part of the image is in the layout that the command says. */
+static void check_layout(const fv_image *image, const fv_command *command, uint32_t level,
+                         uint32_t layer)
+{
+    VkImageLayout is = image->layouts[layer * image->info.mipLevels + level];
+    if (is != command->layout)
+        fv_say(image->resource.object.driver, FV_ERROR,
+               "VUID-vkCmdCopyBufferToImage-dstImageLayout-00180", command->call,
+               "level %u of layer %u of '%s' is in layout %d and not in %d", level, layer,
+               image->resource.object.name, (int)is, (int)command->layout);
+}
+
+/* Copies one row of texels. */
+static void copy_row(fv_resource *buffer, fv_image *image, const fv_command *command,
+                     uint64_t buffer_at, uint64_t image_at, void *row, uint64_t size)
+{
+    bool to_image = command->call == FV_CALL_vkCmdCopyBufferToImage;
+    if (!is_in(buffer, buffer_at, size) || !is_in(&image->resource, image_at, size))
+        return;
+    fv_read(to_image ? buffer : &image->resource, command->call, to_image ? buffer_at : image_at,
+            row, size);
+    fv_write(to_image ? &image->resource : buffer, command->call, to_image ? image_at : buffer_at,
+             row, size);
+}
+
+static void copy_slice(fv_resource *buffer, fv_image *image, const fv_command *command,
+                       const VkBufferImageCopy *region, uint32_t layer, uint32_t z, void *row)
+{
+    const VkExtent3D *size = &region->imageExtent;
+    uint64_t texel = image->format.texel_size;
+    uint64_t pitch = (region->bufferRowLength ? region->bufferRowLength : size->width) * texel;
+    uint64_t rows = region->bufferImageHeight ? region->bufferImageHeight : size->height;
+    uint64_t slice = (uint64_t)layer * size->depth + z;
+    uint64_t start = region->bufferOffset + slice * rows * pitch;
+    for (uint32_t y = 0; y < size->height; y++) {
+        uint64_t at =
+            fv_row(image, region->imageSubresource.mipLevel,
+                   region->imageSubresource.baseArrayLayer + layer,
+                   (uint32_t)region->imageOffset.z + z, (uint32_t)region->imageOffset.y + y);
+        copy_row(buffer, image, command, start + y * pitch,
+                 at + (uint32_t)region->imageOffset.x * texel, row, size->width * texel);
+    }
+}
+
+static void copy_image(fv_device *device, const fv_command *command)
+{
+    bool to_image = command->call == FV_CALL_vkCmdCopyBufferToImage;
+    fv_resource *buffer =
+        resource_of(device, command, FV_BUFFER, to_image ? command->source : command->target);
+    fv_image *image = (fv_image *)resource_of(device, command, FV_IMAGE,
+                                              to_image ? command->target : command->source);
+    const VkBufferImageCopy *regions = command->items;
+    for (uint32_t i = 0; buffer && image && i < command->count; i++) {
+        const VkImageSubresourceLayers *part = &regions[i].imageSubresource;
+        VkImageSubresourceRange range = {part->aspectMask, part->mipLevel, 1, part->baseArrayLayer,
+                                         part->layerCount};
+        void *row = malloc((size_t)regions[i].imageExtent.width * image->format.texel_size + 1);
+        if (!row)
+            abort();
+        for (uint32_t layer = 0; fv_range_fits(image, &range) && layer < part->layerCount;
+             layer++) {
+            check_layout(image, command, part->mipLevel, part->baseArrayLayer + layer);
+            for (uint32_t z = 0; z < regions[i].imageExtent.depth; z++)
+                copy_slice(buffer, image, command, &regions[i], layer, z, row);
+        }
+        free(row);
+    }
+}
+
+static void clear_part(fv_image *image, const fv_command *command, uint32_t level, uint32_t layer)
+{
+    const VkExtent3D *size = &image->levels[level].extent;
+    uint64_t texel = image->format.texel_size, length = size->width * texel;
+    unsigned char *row = malloc((size_t)length + 1);
+    if (!row)
+        abort();
+    for (uint32_t x = 0; x < size->width; x++)
+        fv_format_pack(&image->format, &command->color, row + x * texel);
+    for (uint32_t z = 0; z < size->depth; z++)
+        for (uint32_t y = 0; y < size->height; y++)
+            fv_write(&image->resource, command->call, fv_row(image, level, layer, z, y), row,
+                     length);
+    free(row);
+}
+
+static void clear_image(fv_device *device, const fv_command *command)
+{
+    fv_image *image = (fv_image *)resource_of(device, command, FV_IMAGE, command->target);
+    const VkImageSubresourceRange *ranges = command->items;
+    for (uint32_t i = 0; image && i < command->count; i++) {
+        const VkImageSubresourceRange *range = &ranges[i];
+        if (!fv_range_fits(image, range))
+            continue;
+        for (uint32_t layer = 0; layer < fv_layers_of(image, range); layer++)
+            for (uint32_t level = 0; level < fv_levels_of(image, range); level++) {
+                check_layout(image, command, range->baseMipLevel + level,
+                             range->baseArrayLayer + layer);
+                clear_part(image, command, range->baseMipLevel + level,
+                           range->baseArrayLayer + layer);
+            }
+    }
+}
+
+/* ---- barriers ------------------------------------------------------------------------------------------ */
+
+static void change_layout(fv_image *image, const fv_command *command, const fv_transition *change,
+                          uint32_t level, uint32_t layer)
+{
+    VkImageLayout *is = &image->layouts[layer * image->info.mipLevels + level];
+    if (change->from != VK_IMAGE_LAYOUT_UNDEFINED && change->from != *is)
+        fv_say(image->resource.object.driver, FV_ERROR, "VUID-VkImageMemoryBarrier-oldLayout-01197",
+               command->call, "level %u of layer %u of '%s' is in layout %d and not in %d", level,
+               layer, image->resource.object.name, (int)*is, (int)change->from);
+    *is = change->to;
+}
+
+static void change_layouts(fv_device *device, const fv_command *command)
+{
+    const fv_transition *all = command->items;
+    for (uint32_t i = 0; i < command->count; i++) {
+        const VkImageSubresourceRange *range = &all[i].range;
+        fv_image *image = (fv_image *)resource_of(device, command, FV_IMAGE, all[i].image);
+        for (uint32_t layer = 0; image && layer < fv_layers_of(image, range); layer++)
+            for (uint32_t level = 0; level < fv_levels_of(image, range); level++)
+                change_layout(image, command, &all[i], range->baseMipLevel + level,
+                              range->baseArrayLayer + layer);
+    }
+}
+
+void fv_execute(fv_device *device, const fv_command_buffer *buffer)
+{
+    for (const fv_command *command = buffer->first; command; command = command->next)
+        switch ((int)command->call) {
+        case FV_CALL_vkCmdCopyBuffer:
+            copy_buffer(device, command);
+            break;
+        case FV_CALL_vkCmdFillBuffer:
+            fill_buffer(device, command);
+            break;
+        case FV_CALL_vkCmdUpdateBuffer:
+            update_buffer(device, command);
+            break;
+        case FV_CALL_vkCmdCopyBufferToImage:
+        case FV_CALL_vkCmdCopyImageToBuffer:
+            copy_image(device, command);
+            break;
+        case FV_CALL_vkCmdClearColorImage:
+            clear_image(device, command);
+            break;
+        default:
+            change_layouts(device, command);
+            break;
+        }
+}

@@ -1,0 +1,100 @@
+/*
+ * layout.h - what a fake Vulkan device poses as: heaps, memory types, limits, extensions, features.
+ *
+ * Layouts are data. layouts.c has a handful of real ones; tests change copies of them, and
+ * layout_file.c reads further ones from JSON.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_VULKAN_LAYOUT_H
+#define QUIRE_TESTS_SUPPORT_VULKAN_LAYOUT_H
+
+#include <stdint.h>
+
+#include <vulkan/vulkan.h>
+
+/*
+ * Extensions the fake can offer: name of the bit, extension, its scope, and the core version that has
+ * it (0: none). An extension that the core version of the device has is offered whatever the bit says.
+ */
+#define FV_EXTENSIONS(X)                                                                           \
+    X(PROPERTIES2, "VK_KHR_get_physical_device_properties2", INSTANCE, VK_API_VERSION_1_1)         \
+    X(MEMORY_CAPABILITIES, "VK_KHR_external_memory_capabilities", INSTANCE, VK_API_VERSION_1_1)    \
+    X(GROUP_CREATION, "VK_KHR_device_group_creation", INSTANCE, VK_API_VERSION_1_1)                \
+    X(DEBUG_UTILS, "VK_EXT_debug_utils", INSTANCE, 0)                                              \
+    X(REQUIREMENTS2, "VK_KHR_get_memory_requirements2", DEVICE, VK_API_VERSION_1_1)                \
+    X(DEDICATED, "VK_KHR_dedicated_allocation", DEVICE, VK_API_VERSION_1_1)                        \
+    X(BIND2, "VK_KHR_bind_memory2", DEVICE, VK_API_VERSION_1_1)                                    \
+    X(MAINTENANCE1, "VK_KHR_maintenance1", DEVICE, VK_API_VERSION_1_1)                             \
+    X(MAINTENANCE3, "VK_KHR_maintenance3", DEVICE, VK_API_VERSION_1_1)                             \
+    X(DEVICE_GROUP, "VK_KHR_device_group", DEVICE, VK_API_VERSION_1_1)                             \
+    X(EXTERNAL, "VK_KHR_external_memory", DEVICE, VK_API_VERSION_1_1)                              \
+    X(TIMELINE, "VK_KHR_timeline_semaphore", DEVICE, VK_API_VERSION_1_2)                           \
+    X(ADDRESS, "VK_KHR_buffer_device_address", DEVICE, VK_API_VERSION_1_2)                         \
+    X(MAINTENANCE4, "VK_KHR_maintenance4", DEVICE, VK_API_VERSION_1_3)                             \
+    X(SYNC2, "VK_KHR_synchronization2", DEVICE, VK_API_VERSION_1_3)                                \
+    X(BUDGET, "VK_EXT_memory_budget", DEVICE, 0)                                                   \
+    X(PRIORITY, "VK_EXT_memory_priority", DEVICE, 0)                                               \
+    X(PAGEABLE, "VK_EXT_pageable_device_local_memory", DEVICE, 0)                                  \
+    X(FD, "VK_KHR_external_memory_fd", DEVICE, 0)                                                  \
+    X(DMA_BUF, "VK_EXT_external_memory_dma_buf", DEVICE, 0)                                        \
+    X(HOST_POINTER, "VK_EXT_external_memory_host", DEVICE, 0)                                      \
+    X(DEVICE_COHERENT, "VK_AMD_device_coherent_memory", DEVICE, 0)                                 \
+    X(PORTABILITY, "VK_KHR_portability_subset", DEVICE, 0)
+
+typedef enum fv_extension {
+#define X(bit, name, scope, core) FV_EXT_##bit,
+    FV_EXTENSIONS(X)
+#undef X
+        FV_EXTENSION_COUNT
+} fv_extension;
+
+#define FV_BIT(extension) (UINT32_C(1) << (FV_EXT_##extension))
+
+/* Features; those that belong to an extension are offered where the extension is. */
+#define FV_SPARSE_BINDING UINT32_C(0x01)
+#define FV_SPARSE_BUFFER UINT32_C(0x02) /* residency of buffers */
+#define FV_PROTECTED UINT32_C(0x04)
+#define FV_TIMELINE UINT32_C(0x08)
+#define FV_ADDRESS UINT32_C(0x10)
+#define FV_PRIORITY UINT32_C(0x20)
+#define FV_PAGEABLE UINT32_C(0x40)
+#define FV_DEVICE_COHERENT UINT32_C(0x80)
+#define FV_MAINTENANCE4 UINT32_C(0x100)
+#define FV_SYNC2 UINT32_C(0x200)
+#define FV_ROBUST UINT32_C(0x400) /* robustBufferAccess, which every device has */
+#define FV_SPARSE_ALIASED UINT32_C(0x800)
+
+typedef struct fv_layout {
+    const char *name;   /* by which fv_layout_named finds it */
+    const char *source; /* where the facts are from */
+    VkPhysicalDeviceType type;
+    uint32_t api_version; /* VK_API_VERSION_1_1 and later */
+    uint32_t vendor, device;
+
+    uint32_t heap_count, type_count;
+    VkMemoryHeap heaps[VK_MAX_MEMORY_HEAPS];
+    VkMemoryType types[VK_MAX_MEMORY_TYPES];
+
+    /* limits; 0: a usual value, see fv_layout_complete */
+    uint64_t granularity;            /* bufferImageGranularity */
+    uint64_t atom;                   /* nonCoherentAtomSize */
+    uint32_t most_allocations;       /* maxMemoryAllocationCount */
+    uint64_t largest_allocation;     /* maxMemoryAllocationSize, bytes */
+    uint64_t largest_buffer;         /* maxBufferSize, bytes */
+    uint64_t map_alignment;          /* minMemoryMapAlignment */
+    uint64_t host_pointer_alignment; /* minImportedHostPointerAlignment */
+    uint64_t sparse_space;           /* sparseAddressSpaceSize, bytes */
+    uint64_t storage_alignment, uniform_alignment, texel_alignment, copy_alignment;
+
+    uint32_t extensions; /* FV_BIT of those beyond the core version */
+    uint32_t features; /* FV_SPARSE_, FV_PROTECTED, ... beyond what version and extensions bring */
+} fv_layout;
+
+/* The built-in layouts, and one of them by name (NULL: there is none). */
+extern const fv_layout fv_layouts[];
+extern const uint32_t fv_layout_count;
+const fv_layout *fv_layout_named(const char *name);
+
+/* Fills in usual values for the limits left 0, and what version and extensions bring along. */
+void fv_layout_complete(fv_layout *layout);
+
+#endif

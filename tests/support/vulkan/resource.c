@@ -1,0 +1,93 @@
+/*
+ * resource.c - what buffers and images of the fake driver have in common: which memory can hold them
+ * and what they need, plausibly or awkwardly.
+ */
+#include <stdlib.h>
+
+#include "tests/support/vulkan/image.h"
+
+uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded)
+{
+    uint32_t types = 0;
+    for (uint32_t i = 0; i < layout->type_count; i++) {
+        VkMemoryPropertyFlags flags = layout->types[i].propertyFlags;
+        bool lazy = flags & VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT;
+        if (!flags || (lazy && !transient) ||
+            !(flags & VK_MEMORY_PROPERTY_PROTECTED_BIT) == guarded)
+            continue;
+        types |= UINT32_C(1) << i;
+    }
+    return types;
+}
+
+/* Every second type, and at least one. */
+static uint32_t thin_out(uint32_t types)
+{
+    uint32_t left = 0;
+    bool keep = true;
+    for (uint32_t bit = 1; bit; bit <<= 1) {
+        if (!(types & bit))
+            continue;
+        left |= keep ? bit : 0;
+        keep = !keep;
+    }
+    return left;
+}
+
+void fv_be_awkward(fv_driver *driver, bool image, bool external, fv_resource *resource)
+{
+    uint32_t flags = driver->options.flags;
+    VkMemoryRequirements *needs = &resource->needs;
+    uint64_t alignment = image ? 65536 : 4096;
+    if (flags & FV_LARGE_ALIGNMENTS && needs->alignment < alignment)
+        needs->alignment = alignment;
+    if (flags & FV_ODD_SIZES)
+        needs->size += needs->size / 16 + (needs->size % 2 ? 2 : 1) + (needs->size / 16) % 2;
+    if (flags & FV_FEW_TYPES)
+        needs->memoryTypeBits = thin_out(needs->memoryTypeBits);
+    resource->requires_dedicated = flags & FV_REQUIRE_DEDICATED && (image || external);
+    resource->prefers_dedicated =
+        resource->requires_dedicated || (flags & FV_PREFER_DEDICATED && (image || external));
+}
+
+void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *out)
+{
+    out->memoryRequirements = resource->needs;
+    for (VkBaseOutStructure *link = out->pNext; link; link = link->pNext)
+        if (link->sType == VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS) {
+            VkMemoryDedicatedRequirements *dedicated = (void *)link;
+            dedicated->prefersDedicatedAllocation = resource->prefers_dedicated;
+            dedicated->requiresDedicatedAllocation = resource->requires_dedicated;
+        }
+}
+
+void fv_resource_end(fv_resource *resource, fv_call call)
+{
+    if (resource->object.pending)
+        fv_say(resource->object.driver, FV_ERROR,
+               call == FV_CALL_vkDestroyBuffer ? "VUID-vkDestroyBuffer-buffer-00922"
+                                               : "VUID-vkDestroyImage-image-01000",
+               call, "'%s' is used by work that is not done", resource->object.name);
+    fv_unbind(resource);
+    free(resource->pieces);
+    if (resource->object.kind == FV_IMAGE)
+        free(((fv_image *)resource)->layouts);
+    fv_object_end(&resource->object);
+}
+
+fv_place fv_place_of(fv_driver *driver, uint64_t handle)
+{
+    fv_place place = {0};
+    pthread_mutex_lock(&driver->lock);
+    fv_object *object = fv_object_peek(driver, FV_BUFFER, handle);
+    if (!object)
+        object = fv_object_peek(driver, FV_IMAGE, handle);
+    const fv_resource *resource = (const fv_resource *)object;
+    if (resource && resource->memory)
+        place = (fv_place){.memory = FV_HANDLE(VkDeviceMemory, &resource->memory->object),
+                           .offset = resource->offset,
+                           .size = resource->needs.size,
+                           .memory_type = resource->memory->type};
+    pthread_mutex_unlock(&driver->lock);
+    return place;
+}

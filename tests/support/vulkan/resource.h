@@ -1,0 +1,110 @@
+/*
+ * resource.h - memory objects of the fake driver and what lies in them: buffers and images.
+ *
+ * A memory object lists what is bound to it, ordered by offset; a resource knows its memory. Freeing
+ * memory leaves its resources without bytes.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_VULKAN_RESOURCE_H
+#define QUIRE_TESTS_SUPPORT_VULKAN_RESOURCE_H
+
+#include "tests/support/vulkan/bytes.h"
+#include "tests/support/vulkan/device.h"
+
+typedef struct fv_resource fv_resource;
+
+typedef struct fv_bound {
+    uint64_t offset, end;
+    fv_resource *resource;
+} fv_bound;
+
+typedef struct fv_memory {
+    fv_object object;
+    fv_bytes bytes;
+    uint64_t size;
+    uint32_t type, heap;
+    uint64_t address; /* as the device sees it */
+    float priority;
+
+    bool mapped;
+    uint64_t map_offset, map_size;
+
+    uint64_t dedicated; /* the handle of the only resource it may hold; 0: any */
+    bool addressed;     /* VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT */
+    bool imported;      /* counts for no heap */
+    VkExternalMemoryHandleTypeFlags exportable, imported_as;
+    int file; /* behind exported and imported bytes; -1: none */
+
+    fv_bound *bound;
+    uint32_t bound_count, bound_room;
+    uint64_t widest; /* bytes of the largest resource ever bound */
+} fv_memory;
+
+/* What a memory is asked for, after its chain was read; see allocate.c. */
+typedef struct fv_request {
+    uint64_t size;
+    uint32_t type;
+    VkMemoryAllocateFlags flags;
+    const VkMemoryDedicatedAllocateInfo *dedicated;
+    const VkExportMemoryAllocateInfo *exported;
+    const VkImportMemoryFdInfoKHR *file;
+    const VkImportMemoryHostPointerInfoEXT *pointer;
+    const VkMemoryPriorityAllocateInfoEXT *priority;
+} fv_request;
+
+/* A part of a sparse resource. */
+typedef struct fv_piece {
+    uint64_t offset, size; /* in the resource */
+    uint64_t memory;       /* a handle */
+    uint64_t memory_offset;
+} fv_piece;
+
+struct fv_resource {
+    fv_object object;
+    VkMemoryRequirements needs;
+    bool prefers_dedicated, requires_dedicated;
+    bool linear; /* buffers, and images of linear tiling */
+    bool alias;  /* may share bytes with others */
+    bool sparse, guarded /* protected */;
+    bool asked; /* the caller looked at the requirements */
+    bool bound; /* was, if not now */
+    VkExternalMemoryHandleTypeFlags external;
+    fv_memory *memory; /* NULL: not bound, or freed */
+    uint64_t offset;
+    fv_piece *pieces; /* of a sparse one, by offset */
+    uint32_t piece_count;
+};
+
+typedef struct fv_buffer {
+    fv_resource resource;
+    uint64_t size;
+    VkBufferUsageFlags usage;
+    uint64_t sparse_address;
+} fv_buffer;
+
+static inline fv_device *fv_device_of(const fv_resource *resource)
+{
+    return resource->object.device;
+}
+
+/* memory.c */
+void fv_memory_end(fv_memory *memory);
+
+/* external.c: the bytes and the file of a memory that is imported or to be exported. */
+VkResult fv_external_bytes(fv_device *device, const fv_request *request, fv_memory *memory);
+void fv_check_external(fv_device *device, const fv_request *request);
+uint32_t fv_host_pointer_types(const fv_layout *layout);
+
+/* resource.c: memory types that can hold something, and what options make of the requirements. */
+uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded);
+void fv_be_awkward(fv_driver *driver, bool image, bool external, fv_resource *resource);
+void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *out);
+void fv_resource_end(fv_resource *resource, fv_call call);
+
+/* bind.c: puts in and takes out of a memory's list. */
+void fv_bind(fv_resource *resource, fv_memory *memory, uint64_t offset, fv_call call);
+void fv_unbind(fv_resource *resource);
+
+/* buffer.c */
+VkResult fv_buffer_describe(fv_device *device, const VkBufferCreateInfo *info, fv_buffer *buffer);
+
+#endif

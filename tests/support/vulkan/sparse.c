@@ -1,0 +1,177 @@
+/*
+ * sparse.c - sparse resources: which memory lies behind which part, changed by vkQueueBindSparse.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/vulkan/queue.h"
+#include "tests/support/vulkan/table.h"
+
+/* ---- the pieces of a resource, ordered and apart ---------------------------------------------------------- */
+
+static void push(fv_resource *resource, fv_piece piece)
+{
+    resource->pieces =
+        realloc(resource->pieces, (resource->piece_count + (size_t)1) * sizeof *resource->pieces);
+    if (!resource->pieces)
+        abort();
+    resource->pieces[resource->piece_count++] = piece;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const fv_piece *one = a, *other = b;
+    return (one->offset > other->offset) - (one->offset < other->offset);
+}
+
+/* Takes [offset, offset + size) out of all pieces; what is left of them stays. */
+static void cut(fv_resource *resource, uint64_t offset, uint64_t size)
+{
+    fv_piece *old = resource->pieces;
+    uint32_t count = resource->piece_count;
+    uint64_t end = offset + size;
+    resource->pieces = NULL;
+    resource->piece_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        fv_piece below = old[i], above = old[i];
+        uint64_t piece_end = old[i].offset + old[i].size;
+        below.size =
+            old[i].offset < offset ? (piece_end < offset ? piece_end : offset) - below.offset : 0;
+        above.offset = old[i].offset > end ? old[i].offset : end;
+        above.size = piece_end > above.offset ? piece_end - above.offset : 0;
+        above.memory_offset += above.offset - old[i].offset;
+        if (below.size)
+            push(resource, below);
+        if (above.size)
+            push(resource, above);
+    }
+    free(old);
+}
+
+void fv_sparse_bind(fv_device *device, const fv_sparse_change *change)
+{
+    fv_driver *driver = fv_driver_of(device);
+    fv_object *object = fv_object_peek(driver, FV_BUFFER, change->resource);
+    object = object ? object : fv_object_peek(driver, FV_IMAGE, change->resource);
+    if (!object)
+        return;
+    fv_resource *resource = (fv_resource *)object;
+    cut(resource, change->piece.offset, change->piece.size);
+    if (change->piece.memory)
+        push(resource, change->piece);
+    if (resource->piece_count > 1)
+        qsort(resource->pieces, resource->piece_count, sizeof *resource->pieces, by_offset);
+}
+
+/* ---- the call ------------------------------------------------------------------------------------------------ */
+
+#define WRONG(device, id, ...) FV_WRONG(fv_driver_of(device), id, vkQueueBindSparse, __VA_ARGS__)
+
+/* The memory of a binding is there, of a type that can hold it, and large enough. */
+static bool check_memory(fv_device *device, const fv_resource *resource,
+                         const VkSparseMemoryBind *bind)
+{
+    if (!bind->memory)
+        return true;
+    const fv_memory *memory = FV_FIND(device, vkQueueBindSparse, FV_MEMORY, bind->memory);
+    if (!memory)
+        return false;
+    const char *name = resource->object.name;
+    if (!(resource->needs.memoryTypeBits >> memory->type & 1))
+        WRONG(device, "VUID-VkSparseMemoryBind-memory-01096", "memory type %u cannot hold '%s'",
+              memory->type, name);
+    if (memory->dedicated)
+        WRONG(device, "fv-dedicated", "memory that is dedicated to another holds part of '%s'",
+              name);
+    if (bind->memoryOffset > memory->size || bind->size > memory->size - bind->memoryOffset) {
+        WRONG(device, "VUID-VkSparseMemoryBind-size-01102", "'%s' goes beyond its memory", name);
+        return false;
+    }
+    return true;
+}
+
+static bool check_bind(fv_device *device, const fv_resource *resource,
+                       const VkSparseMemoryBind *bind)
+{
+    uint64_t block = resource->needs.alignment, end = bind->resourceOffset + bind->size;
+    const char *name = resource->object.name;
+    if (!resource->sparse)
+        WRONG(device, "fv-sparse", "'%s' is not sparse", name);
+    else if (!bind->size || bind->size > resource->needs.size ||
+             bind->resourceOffset > resource->needs.size - bind->size)
+        WRONG(device, "VUID-VkSparseMemoryBind-size-01099", "the range is not in '%s'", name);
+    else if (bind->resourceOffset % block || bind->memoryOffset % block ||
+             (bind->size % block && end != resource->needs.size))
+        WRONG(device, "fv-sparse-alignment", "'%s' is bound in blocks of %" PRIu64, name, block);
+    else
+        return check_memory(device, resource, bind);
+    return false;
+}
+
+static void add_binds(fv_device *device, fv_submission *work, fv_kind kind, uint64_t handle,
+                      uint32_t count, const VkSparseMemoryBind *binds)
+{
+    fv_resource *resource = fv_object_find(device, FV_CALL_vkQueueBindSparse, kind, handle);
+    for (uint32_t i = 0; resource && i < count; i++) {
+        const VkSparseMemoryBind *bind = &binds[i];
+        if (!check_bind(device, resource, bind))
+            continue;
+        work->changes =
+            realloc(work->changes, (work->change_count + (size_t)1) * sizeof *work->changes);
+        if (!work->changes)
+            abort();
+        work->changes[work->change_count++] = (fv_sparse_change){
+            handle, {bind->resourceOffset, bind->size, (uint64_t)bind->memory, bind->memoryOffset}};
+    }
+    if (resource)
+        fv_submission_use(work, &resource->object);
+}
+
+static fv_submission *submission_of(fv_device *device, const VkBindSparseInfo *info)
+{
+    const VkTimelineSemaphoreSubmitInfo *values =
+        fv_chained(info->pNext, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+    fv_submission *work = fv_submission_new(FV_CALL_vkQueueBindSparse);
+    if (info->imageBindCount)
+        WRONG(device, "fv-sparse", "images are not bound by blocks here");
+    for (uint32_t i = 0; i < info->waitSemaphoreCount; i++)
+        fv_submission_wait(
+            device, work, info->pWaitSemaphores[i],
+            values && i < values->waitSemaphoreValueCount ? values->pWaitSemaphoreValues[i] : 0);
+    for (uint32_t i = 0; i < info->bufferBindCount; i++)
+        add_binds(device, work, FV_BUFFER, (uint64_t)info->pBufferBinds[i].buffer,
+                  info->pBufferBinds[i].bindCount, info->pBufferBinds[i].pBinds);
+    for (uint32_t i = 0; i < info->imageOpaqueBindCount; i++)
+        add_binds(device, work, FV_IMAGE, (uint64_t)info->pImageOpaqueBinds[i].image,
+                  info->pImageOpaqueBinds[i].bindCount, info->pImageOpaqueBinds[i].pBinds);
+    for (uint32_t i = 0; i < info->signalSemaphoreCount; i++)
+        fv_submission_signal(device, work, info->pSignalSemaphores[i],
+                             values && i < values->signalSemaphoreValueCount
+                                 ? values->pSignalSemaphoreValues[i]
+                                 : 0);
+    return work;
+}
+
+VkResult fv_vkQueueBindSparse(VkQueue handle, uint32_t count, const VkBindSparseInfo *infos,
+                              VkFence fence)
+{
+    fv_queue *queue = (fv_queue *)handle;
+    fv_device *device = queue->object.device;
+    fv_driver *driver = queue->object.driver;
+    fv_claim_handle(driver, FV_CALL_vkQueueBindSparse, queue->object.handle);
+    VkResult result = fv_enter(driver, FV_CALL_vkQueueBindSparse);
+    fv_submission *work = NULL;
+    if (!(device->features & FV_SPARSE_BINDING))
+        WRONG(device, "fv-feature", "without the feature sparseBinding");
+    for (uint32_t i = 0; !result && i < count; i++) {
+        work = submission_of(device, &infos[i]);
+        fv_queue_append(queue, work);
+    }
+    if (!result) {
+        fv_queue_fence(queue, FV_CALL_vkQueueBindSparse, work, fence);
+        fv_go_on(device);
+    }
+    fv_leave(driver);
+    fv_release_handle(driver, queue->object.handle);
+    return result;
+}

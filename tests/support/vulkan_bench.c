@@ -1,0 +1,64 @@
+/*
+ * vulkan_bench.c - see vulkan_bench.h.
+ */
+#include "tests/support/vulkan_bench.h"
+
+#include <unistd.h>
+
+#include "tests/support/check.h"
+
+void vulkan_bench_begin(vulkan_bench *b, const char *layout, uint32_t flags)
+{
+    const fv_options options = {.layouts = {fv_layout_named(layout ? layout : "amd-bar")},
+                                .flags = flags};
+    CHECK(options.layouts[0] != NULL);
+    *b = (vulkan_bench){.driver = fv_create(&options), .descriptor = -1};
+    test_memory_init(&b->host_memory);
+}
+
+bool vulkan_bench_step(vulkan_bench *b, quire_result result)
+{
+    b->result = result;
+    return !result;
+}
+
+bool vulkan_bench_open(vulkan_bench *b, const quire_vulkan_settings *settings)
+{
+    quire_vulkan_options options = {.device = "0", .get_instance_proc_addr = fv_door(b->driver)};
+    if (settings)
+        options.settings = *settings;
+    options.settings.device.host_memory = &b->host_memory.callbacks;
+    return vulkan_bench_step(b, quire_vulkan_open(&options, &b->device));
+}
+
+quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *options)
+{
+    quire_memory *memory = NULL;
+    if (vulkan_bench_step(b, quire_memory_create(b->device, options, &memory)))
+        b->memories[b->memory_count++] = memory;
+    return memory;
+}
+
+void vulkan_bench_end(vulkan_bench *b)
+{
+    fv_heal(b->driver);
+    if (b->device)
+        CHECK_OK(quire_vulkan_view_destroy(b->device, &b->view));
+    for (uint32_t i = 0; i < b->memory_count; i++) {
+        CHECK_OK(quire_memory_check(b->memories[i]));
+        quire_memory_destroy_all(&b->memories[i]);
+    }
+    CHECK_OK(quire_device_destroy(&b->device));
+    if (b->descriptor >= 0)
+        close(b->descriptor);
+    for (int kind = 0; kind < FV_KINDS; kind++)
+        if (kind != FV_PHYSICAL_DEVICE && kind != FV_QUEUE && fv_live(b->driver, (fv_kind)kind))
+            check_failed(__FILE__, __LINE__, "%" PRIu64 " of kind %s are left",
+                         fv_live(b->driver, (fv_kind)kind), fv_kind_name((fv_kind)kind));
+    const char *message = fv_message(b->driver, 0);
+    if (message)
+        check_failed(__FILE__, __LINE__, "%s", message);
+    CHECK_EQ(b->host_memory.blocks, 0);
+    CHECK_EQ(b->host_memory.bytes, 0);
+    fv_destroy(b->driver);
+}

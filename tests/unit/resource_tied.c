@@ -1,0 +1,271 @@
+/*
+ * resource_tied.c - pages that are tied to one object, objects from a backend's own description,
+ * and pages of memory that exists.
+ */
+#include "tests/support/fixture.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+
+static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+                                           .pages = {.page_size = 64 * 1024}};
+
+static void make(fixture *f)
+{
+    fixture_prepare(f);
+    f->fake.object_needs.dedicated = true;
+    fixture_open(f, &LOCAL);
+}
+
+static quire_buffer buffer_of(fixture *f, uint64_t size)
+{
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = size}, &buffer));
+    return buffer;
+}
+
+/* ---- tied pages ------------------------------------------------------------------------------ */
+
+UNIT(resource_tied, the_page_is_exactly_as_large_and_goes_with_the_object)
+{
+    fixture f;
+    quire_buffer_info info;
+    make(&f);
+    quire_buffer a = buffer_of(&f, 1001), b = buffer_of(&f, 77);
+    CHECK_EQ(f.fake.pages, 2);
+    CHECK_EQ(f.fake.page_bytes, 1078);
+    CHECK_OK(quire_buffer_get_info(f.memory, a, &info));
+    CHECK_EQ(info.place.offset, 0);
+    CHECK_EQ(info.place.left_padding, 0);
+    CHECK_EQ(info.place.size, 1001);
+    CHECK(info.place.dedicated);
+    CHECK_OK(quire_free(f.memory, a.allocation));
+    CHECK_EQ(f.fake.page_bytes, 77); /* not kept */
+    CHECK_EQ(f.fake.last_page.object, QUIRE_OBJECT_BUFFER);
+    CHECK_OK(quire_free(f.memory, b.allocation));
+    CHECK_EQ(f.fake.pages, 0);
+    fixture_end(&f);
+}
+
+UNIT(resource_tied, an_equal_object_gets_a_page_of_its_own)
+{
+    fixture f;
+    make(&f);
+    for (int i = 0; i < 3; i++) {
+        quire_buffer buffer = buffer_of(&f, 5000);
+        CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], (uint64_t)i + 1);
+        CHECK_OK(quire_free(f.memory, buffer.allocation));
+    }
+    fixture_end(&f);
+}
+
+/* The policy's rounding and padding are not for pages that must fit to the byte. */
+UNIT(resource_tied, the_policy_adds_nothing)
+{
+    fixture f;
+    quire_buffer_info info;
+    fixture_prepare(&f);
+    f.fake.object_needs.dedicated = true;
+    f.fake.address_step = 32; /* weakly aligned, which is for the backend to mind here */
+    f.fake.info.limits.page_alignment = 32;
+    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = 64 * 1024,
+                                                       .size_granularity = 512,
+                                                       .extra_padding = 100,
+                                                       .page_granularity = 4096}});
+    quire_buffer buffer = buffer_of(&f, 999);
+    CHECK_OK(quire_buffer_get_info(f.memory, buffer, &info));
+    CHECK_EQ(info.place.size, 999);
+    CHECK_EQ(f.fake.last_page.size, 999);
+    CHECK_OK(quire_free(f.memory, buffer.allocation));
+    fixture_end(&f);
+}
+
+UNIT(resource_tied, without_memory_for_the_page_nothing_is_left)
+{
+    fixture f;
+    quire_buffer buffer;
+    make(&f);
+    f.fake.page_budget = 4096;
+    CHECK_FAILS(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 4097}, &buffer),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(f.fake.objects, 0);
+    CHECK_EQ(f.fake.pages, 0);
+    buffer = buffer_of(&f, 4096);
+    CHECK_OK(quire_free(f.memory, buffer.allocation));
+    fixture_end(&f);
+}
+
+UNIT(resource_tied, freed_from_another_shard_it_goes_when_its_own_is_used)
+{
+    fixture f;
+    fixture_prepare(&f);
+    f.fake.object_needs.dedicated = true;
+    fixture_open(&f, &(quire_memory_options){.shards = 2, .pages = {.page_size = 64 * 1024}});
+    quire_buffer buffer = buffer_of(&f, 100);
+    fixture_free_elsewhere(&f, buffer.allocation);
+    CHECK_EQ(f.fake.objects, 0);
+    quire_buffer other = buffer_of(&f, 100);
+    CHECK_EQ(f.fake.pages, 1);
+    CHECK_OK(quire_free(f.memory, other.allocation));
+    fixture_end(&f);
+}
+
+UNIT(resource_tied, zeros_are_written_once_the_object_is_bound)
+{
+    fixture f;
+    quire_buffer buffer;
+    unsigned char bytes[1001];
+    make(&f);
+    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1001, .zero = true},
+                                 &buffer));
+    CHECK_OK(quire_read(f.memory, buffer.allocation, 0, bytes, sizeof bytes));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        CHECK_EQ(bytes[i], 0);
+    CHECK_OK(quire_free(f.memory, buffer.allocation));
+    fake_fail(&f.fake, 4, false, QUIRE_ERROR_DEVICE_LOST); /* object, page, bind, zeros */
+    CHECK_FAILS(
+        quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1001, .zero = true}, &buffer),
+        QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(f.fake.failed_call, FAKE_COPY_TO);
+    CHECK_EQ(f.fake.objects, 0);
+    CHECK_EQ(f.fake.pages, 0);
+    fixture_end(&f);
+}
+
+/* ---- a page that is rather had than not------------------------------------------------------ */
+
+UNIT(resource_tied, an_object_that_prefers_a_page_does_without_where_there_is_none)
+{
+    fixture f;
+    quire_buffer_info info;
+    fixture_prepare(&f);
+    f.fake.object_needs.prefers_dedicated = true;
+    fixture_open(&f, &LOCAL);
+    quire_buffer first = buffer_of(&f, 1000);
+    CHECK_OK(quire_buffer_get_info(f.memory, first, &info));
+    CHECK(info.place.dedicated);
+    CHECK_OK(quire_free(f.memory, first.allocation));
+    quire_allocation room = ALLOCATE(&f, .size = 60 * 1024);
+    CHECK_OK(quire_device_set_page_limit(f.device, 1));
+    quire_buffer second = buffer_of(&f, 1000);
+    CHECK_OK(quire_buffer_get_info(f.memory, second, &info));
+    CHECK(!info.place.dedicated);
+    CHECK_OK(quire_free(f.memory, second.allocation));
+    CHECK_OK(quire_free(f.memory, room));
+    fixture_end(&f);
+}
+
+/* ---- fills----------------------------------------------------------------------------------- */
+
+UNIT(resource_tied, a_backend_that_fills_is_asked_once)
+{
+    fixture f;
+    unsigned char bytes[200000];
+    fixture_prepare(&f);
+    fake_offer_fill(&f.fake);
+    fixture_open(&f, &LOCAL);
+    quire_allocation made = ALLOCATE(&f, .size = sizeof bytes, .zero = true);
+    CHECK_EQ(f.fake.calls[FAKE_FILL_PAGE], 1);
+    CHECK_EQ(f.fake.calls[FAKE_COPY_TO], 0);
+    CHECK_OK(quire_read(f.memory, made, 0, bytes, sizeof bytes));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        CHECK_EQ(bytes[i], 0);
+    CHECK_OK(quire_free(f.memory, made));
+    fixture_end(&f);
+}
+
+/* ---- the backend's own descriptions---------------------------------------------------------- */
+
+UNIT(resource_tied, an_object_is_made_from_a_description)
+{
+    fixture f;
+    quire_allocation made;
+    quire_allocation_info info;
+    fixture_make(&f, &LOCAL);
+    const uint64_t bytes = 12345;
+    quire_object_options options = {.object = QUIRE_OBJECT_IMAGE,
+                                    .description = &bytes,
+                                    .alignment = 4096,
+                                    .name = "described",
+                                    .user_data = 9,
+                                    .info = {.image = {.width = 7, .native_format = 44}}};
+    quire_image_info told;
+    CHECK_OK(quire_object_create(f.memory, &options, &made));
+    CHECK_OK(quire_allocation_get_info(f.memory, made, &info));
+    CHECK_EQ(info.requested, 12345);
+    CHECK_EQ(info.object, QUIRE_OBJECT_IMAGE);
+    CHECK_EQ(info.user_data, 9);
+    CHECK_OK(quire_image_get_info(f.memory, (quire_image){made}, &told));
+    CHECK_EQ(told.width, 7);
+    CHECK_EQ(told.native_format, 44);
+    CHECK_OK(quire_free(f.memory, made));
+    CHECK_EQ(f.fake.objects, 0);
+    options.object = QUIRE_OBJECT_NONE;
+    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
+    options.object = QUIRE_OBJECT_BUFFER;
+    options.description = NULL;
+    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
+    options.description = &bytes;
+    options.alignment = 5;
+    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
+    CHECK_EQ(f.fake.objects, 0);
+    fixture_end(&f);
+}
+
+/* The fake makes one all the same; whose it is shows at the end. */
+UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
+{
+    fixture f;
+    quire_allocation made;
+    quire_native native;
+    fixture_make(&f, &LOCAL);
+    const uint64_t bytes = 100;
+    const quire_object_options options = {
+        .object = QUIRE_OBJECT_BUFFER, .description = &bytes, .borrowed = true};
+    CHECK_OK(quire_object_create(f.memory, &options, &made));
+    CHECK_OK(quire_get_native(f.memory, made, &native));
+    CHECK_OK(quire_free(f.memory, made));
+    CHECK_EQ(f.fake.objects, 1);
+    f.fake.table.object_destroy(&f.fake, QUIRE_OBJECT_BUFFER, native.handle);
+    fixture_end(&f);
+}
+
+/* ---- memory that exists---------------------------------------------------------------------- */
+
+UNIT(resource_tied, memory_that_exists_becomes_a_page)
+{
+    fixture f;
+    quire_allocation made;
+    const char description[] = "somewhere";
+    fixture_make(&f, &LOCAL);
+    const quire_allocation_options options = {.size = 3333, .name = "adopted"};
+    CHECK_OK(quire_page_adopt(f.memory, description, &options, &made));
+    CHECK(f.fake.last_page.description == description);
+    CHECK_EQ(f.fake.last_page.size, 3333);
+    CHECK_EQ(fixture_info(&f, made).size, 3333);
+    CHECK_EQ(fixture_stats(&f).reserved_bytes, 3333);
+    CHECK_OK(quire_free(f.memory, made));
+    CHECK_EQ(f.fake.pages, 0);
+    CHECK_FAILS(quire_page_adopt(f.memory, NULL, &options, &made), INVALID);
+    CHECK_FAILS(quire_page_adopt(f.memory, description, NULL, &made), INVALID);
+    CHECK_FAILS(quire_page_adopt(NULL, description, &options, &made), INVALID);
+    CHECK_FAILS(quire_page_adopt(f.memory, description, &(quire_allocation_options){0}, &made),
+                INVALID);
+    fake_fail(&f.fake, 1, false, QUIRE_ERROR_NOT_PERMITTED);
+    CHECK_FAILS(quire_page_adopt(f.memory, description, &options, &made),
+                QUIRE_ERROR_NOT_PERMITTED);
+    fixture_end(&f);
+}
+
+UNIT(resource_tied, priorities_reach_the_backend_and_are_from_0_to_1)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.priority = 0.75f});
+    ALLOCATE(&f, .size = 1);
+    CHECK(f.fake.last_page.priority == 0.75f);
+    quire_memory *memory = NULL;
+    CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.priority = 1.5f}, &memory),
+                INVALID);
+    CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.priority = -0.5f}, &memory),
+                INVALID);
+    fixture_end(&f);
+}

@@ -1,0 +1,134 @@
+/*
+ * vulkan_kinds.c - which memory kinds the Vulkan backend takes on the layouts of real devices,
+ * which the fake driver poses as; kinds of features that are not enabled.
+ */
+#include "tests/support/unit.h"
+#include "tests/support/vulkan_bench.h"
+
+static const quire_memory_flags SPECIAL =
+    QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+
+enum { NONE = UINT32_MAX };
+
+static uint32_t chosen_for(const quire_device *device, quire_intent intent)
+{
+    uint32_t kind = 0;
+    return quire_device_choose_kind_for(device, &intent, &kind) ? NONE : kind;
+}
+
+static uint64_t heap_size(const quire_device_info *info, uint32_t kind)
+{
+    return info->heaps[info->kinds[kind].heap].size;
+}
+
+/* Nothing that nobody asked for; and the host's window is left to those who look through it. */
+static void check_choice(const quire_device_info *info, uint32_t kind, bool for_device)
+{
+    if (kind == NONE)
+        return;
+    CHECK(!(info->kinds[kind].flags & SPECIAL));
+    if (!for_device || !(info->kinds[kind].flags & QUIRE_HOST_VISIBLE))
+        return;
+    for (uint32_t i = 0; i < info->kind_count; i++)
+        CHECK(info->kinds[i].flags != QUIRE_DEVICE_LOCAL ||
+              heap_size(info, i) < heap_size(info, kind));
+}
+
+static void check_layout(const fv_layout *layout)
+{
+    vulkan_bench b;
+    quire_device_info info;
+    vulkan_bench_begin(&b, layout->name, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    CHECK_OK(quire_device_get_info(b.device, &info));
+    CHECK_EQ(info.kind_count, layout->type_count);
+    CHECK_EQ(info.heap_count, layout->heap_count);
+    uint32_t device = chosen_for(b.device, (quire_intent){.host_read = false});
+    uint32_t upload = chosen_for(b.device, (quire_intent){.host_write = true, .upload = true});
+    uint32_t readback = chosen_for(b.device, (quire_intent){.host_read = true});
+    uint32_t both = chosen_for(b.device, (quire_intent){.host_read = true, .host_write = true});
+    uint32_t shared = chosen_for(b.device, (quire_intent){.host_write = true});
+    check_choice(&info, device, true);
+    check_choice(&info, upload, false);
+    check_choice(&info, readback, false);
+    check_choice(&info, both, false);
+    check_choice(&info, shared, false);
+    CHECK(device != NONE && upload != NONE && readback != NONE && shared != NONE);
+    CHECK(info.kinds[device].flags & QUIRE_DEVICE_LOCAL);
+    CHECK(info.kinds[upload].flags & QUIRE_HOST_VISIBLE);
+    /* and a page can be had there */
+    quire_memory *memory =
+        vulkan_bench_memory(&b, &(quire_memory_options){.kind_mask = UINT32_C(1) << device});
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_kinds, nothing_special_and_no_window_for_the_device_alone_on_any_layout)
+{
+    CHECK(fv_layout_count >= 10);
+    for (uint32_t i = 0; i < fv_layout_count; i++)
+        check_layout(&fv_layouts[i]);
+}
+
+UNIT(vulkan_kinds, kinds_of_features_that_are_not_enabled_are_refused)
+{
+    static const char *const layouts[] = {"amd-bar", "mobile-lazy"};
+    int refused = 0;
+    for (int i = 0; i < 2; i++) {
+        vulkan_bench b;
+        quire_device_info info;
+        vulkan_bench_begin(&b, layouts[i], 0);
+        CHECK(vulkan_bench_open(&b, NULL));
+        CHECK_OK(quire_device_get_info(b.device, &info));
+        for (uint32_t kind = 0; kind < info.kind_count; kind++) {
+            const quire_memory_flags unusable =
+                QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+            quire_memory *memory = NULL;
+            quire_allocation made;
+            if (!(info.kinds[kind].flags & unusable))
+                continue;
+            CHECK_OK(quire_memory_create(
+                b.device, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind}, &memory));
+            CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made),
+                        QUIRE_ERROR_UNSUPPORTED);
+            CHECK_OK(quire_memory_destroy(&memory));
+            refused++;
+        }
+        vulkan_bench_end(&b);
+    }
+    CHECK(refused > 0);
+}
+
+UNIT(vulkan_kinds, a_buffers_and_an_images_usage_restrict_the_kinds)
+{
+    vulkan_bench b;
+    quire_requirements needs;
+    uint32_t kind;
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .size = 64,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    vulkan_bench_begin(&b, NULL, FV_FEW_TYPES);
+    CHECK(vulkan_bench_open(&b, NULL));
+    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &info, &needs));
+    CHECK(needs.kind_mask);
+    CHECK_OK(quire_device_choose_kind(
+        b.device,
+        &(quire_kind_request){.required = QUIRE_DEVICE_LOCAL, .kind_mask = needs.kind_mask},
+        &kind));
+    CHECK(needs.kind_mask >> kind & 1);
+    quire_device_info told;
+    CHECK_OK(quire_device_get_info(b.device, &told));
+    for (uint32_t i = 0; i < told.kind_count; i++) { /* what cannot hold it says so */
+        if (needs.kind_mask >> i & 1 || told.kinds[i].flags & SPECIAL)
+            continue;
+        quire_memory *memory = NULL;
+        quire_buffer buffer;
+        CHECK_OK(quire_memory_create(
+            b.device, &(quire_memory_options){.kind_mask = UINT32_C(1) << i}, &memory));
+        CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer),
+                    QUIRE_ERROR_UNSUPPORTED);
+        CHECK_OK(quire_memory_destroy(&memory));
+    }
+    vulkan_bench_end(&b);
+}

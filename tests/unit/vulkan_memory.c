@@ -1,0 +1,407 @@
+/*
+ * vulkan_memory.c - pages, ranges and objects on the fake Vulkan driver: what the driver is asked,
+ * and how often.
+ */
+#include <pthread.h>
+
+#include "tests/support/unit.h"
+#include "tests/support/vulkan_bench.h"
+
+#define KIB UINT64_C(1024)
+
+static const quire_memory_options LOCAL = {
+    .flags = QUIRE_DEVICE_LOCAL, .name = "local", .pages = {.page_size = 1024 * KIB}};
+
+static quire_memory *begin(vulkan_bench *b, const char *layout, uint32_t flags,
+                           const quire_memory_options *options)
+{
+    vulkan_bench_begin(b, layout, flags);
+    CHECK(vulkan_bench_open(b, NULL));
+    return vulkan_bench_memory(b, options);
+}
+
+static fv_memory_info page_of(vulkan_bench *b, quire_memory *memory, quire_allocation allocation)
+{
+    quire_vulkan_range range;
+    fv_memory_info info;
+    CHECK_OK(quire_vulkan_get_range(memory, allocation, &range));
+    CHECK(fv_memory_of(b->driver, range.memory, &info));
+    return info;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+UNIT(vulkan_memory, raw_ranges_cost_no_call_once_there_is_a_page)
+{
+    vulkan_bench b;
+    quire_allocation a[10];
+    quire_vulkan_range range;
+    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a[0]));
+    fv_reset_counters(b.driver);
+    for (int round = 0; round < 1000; round++) {
+        for (int i = 1; i < 10; i++)
+            CHECK_OK(quire_allocate(
+                memory, &(quire_allocation_options){.size = 100u * (unsigned)i, .alignment = 64},
+                &a[i]));
+        CHECK_OK(quire_vulkan_get_range(memory, a[5], &range));
+        for (int i = 1; i < 10; i++)
+            CHECK_OK(quire_free(memory, a[i]));
+    }
+    CHECK_EQ(fv_calls(b.driver, NULL), 0);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, a_buffer_costs_three_calls_and_its_end_one)
+{
+    vulkan_bench b;
+    quire_buffer buffer;
+    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 100}, &buffer));
+    fv_reset_counters(b.driver);
+    quire_buffer another;
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 100}, &another));
+    CHECK_EQ(fv_calls(b.driver, NULL), 3);
+    CHECK_EQ(fv_calls(b.driver, "vkCreateBuffer"), 1);
+    CHECK_EQ(fv_calls(b.driver, "vkGetBufferMemoryRequirements2"), 1);
+    CHECK_EQ(fv_calls(b.driver, "vkBindBufferMemory"), 1);
+    CHECK_OK(quire_free(memory, another.allocation));
+    CHECK_EQ(fv_calls(b.driver, NULL), 4);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, one_buffer_covers_a_page_whoever_asks)
+{
+    vulkan_bench b;
+    quire_allocation a;
+    quire_vulkan_range range;
+    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
+    for (int i = 0; i < 100; i++) {
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a));
+        CHECK_OK(quire_vulkan_page_buffer(memory, a, &range));
+        CHECK(range.address != 0);
+    }
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
+    vulkan_bench_end(&b);
+}
+
+/* ---- what a page is asked to be ------------------------------------------------------------- */
+
+UNIT(vulkan_memory, pages_have_addresses_priorities_and_names)
+{
+    vulkan_bench b;
+    quire_allocation a;
+    quire_vulkan_range range;
+    char name[64];
+    quire_memory_options options = LOCAL;
+    options.priority = 0.75f;
+    quire_memory *memory = begin(&b, "amd-rebar", 0, &options);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &a));
+    fv_memory_info info = page_of(&b, memory, a);
+    CHECK(info.addressed);
+    CHECK(!info.dedicated && !info.imported && !info.exportable);
+    CHECK_OK(quire_vulkan_get_range(memory, a, &range));
+    fv_name_of(b.driver, (uint64_t)(uintptr_t)range.memory, name, sizeof name);
+    CHECK_STR(name, "local");
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, priorities_are_the_memorys_or_the_middle)
+{
+    static const float asked[] = {0, 0.25f, 1}, told[] = {0.5f, 0.25f, 1};
+    for (uint32_t i = 0; i < fv_layout_count; i++) {
+        if (!(fv_layouts[i].extensions & FV_BIT(PRIORITY)))
+            continue;
+        for (int k = 0; k < 3; k++) {
+            vulkan_bench b;
+            quire_allocation a;
+            quire_memory_options options = LOCAL;
+            options.priority = asked[k];
+            quire_memory *memory = begin(&b, fv_layouts[i].name, 0, &options);
+            CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &a));
+            CHECK(page_of(&b, memory, a).priority == told[k]);
+            vulkan_bench_end(&b);
+        }
+    }
+}
+
+UNIT(vulkan_memory, host_visible_pages_are_mapped_and_others_never)
+{
+    vulkan_bench b;
+    quire_allocation a, c;
+    quire_memory *local = begin(&b, NULL, 0, &LOCAL);
+    quire_memory *visible =
+        vulkan_bench_memory(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    CHECK_OK(quire_allocate(local, &(quire_allocation_options){.size = 1}, &a));
+    CHECK_OK(quire_allocate(visible, &(quire_allocation_options){.size = 1}, &c));
+    CHECK(!page_of(&b, local, a).mapped);
+    CHECK(page_of(&b, visible, c).mapped);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, what_the_driver_wants_alone_lies_alone)
+{
+    static const uint32_t flags[] = {FV_PREFER_DEDICATED, FV_REQUIRE_DEDICATED};
+    for (int i = 0; i < 2; i++) {
+        vulkan_bench b;
+        quire_image image;
+        quire_image_info info;
+        quire_memory *memory = begin(&b, NULL, flags[i], &LOCAL);
+        CHECK_OK(quire_image_create(
+            memory, &(quire_image_options){.width = 20, .height = 20, .zero = false}, &image));
+        CHECK_OK(quire_image_get_info(memory, image, &info));
+        CHECK(info.place.dedicated);
+        CHECK(page_of(&b, memory, image.allocation).dedicated);
+        CHECK_OK(quire_free(memory, image.allocation));
+        CHECK_EQ(fv_live(b.driver, FV_MEMORY), 0);
+        vulkan_bench_end(&b);
+    }
+}
+
+/* ---- limits and budgets --------------------------------------------------------------------- */
+
+UNIT(vulkan_memory, the_budget_that_the_driver_tells_holds)
+{
+    vulkan_bench b;
+    quire_allocation a;
+    quire_memory_info info;
+    uint32_t heap;
+    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
+    quire_device_info device;
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_OK(quire_device_get_info(b.device, &device));
+    heap = device.kinds[info.kind].heap;
+    fv_set_budget(b.driver, 0, heap, 3 * 1024 * KIB, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &a));
+    uint64_t calls = fv_calls(b.driver, "vkAllocateMemory");
+    quire_allocation more;
+    CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &more),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(fv_calls(b.driver, "vkAllocateMemory"), calls); /* it was not even asked */
+    fv_set_budget(b.driver, 0, heap, 0, 0);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &more));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, a_smaller_page_where_the_device_has_no_more)
+{
+    vulkan_bench b;
+    quire_allocation a;
+    quire_memory_info info;
+    quire_device_info device;
+    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_OK(quire_device_get_info(b.device, &device));
+    fv_set_capacity(b.driver, 0, device.kinds[info.kind].heap, 600 * KIB);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100 * KIB}, &a));
+    CHECK_EQ(page_of(&b, memory, a).size, 512 * KIB);
+    quire_allocation more;
+    CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 512 * KIB}, &more),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    vulkan_bench_end(&b);
+}
+
+/* ---- neighbours ----------------------------------------------------------------------------- */
+
+/* Whether two places share an aligned stretch of `granularity` bytes. */
+static bool share(const fv_place *a, const fv_place *b, uint64_t granularity)
+{
+    return a->memory == b->memory &&
+           a->offset / granularity <= (b->offset + b->size - 1) / granularity &&
+           b->offset / granularity <= (a->offset + a->size - 1) / granularity;
+}
+
+/* Buffers and images in turns, some freed: none of one sort shares a stretch with the other. */
+static void mix(const char *layout)
+{
+    enum { COUNT = 60 };
+    vulkan_bench b;
+    quire_device_info info;
+    fv_place places[COUNT];
+    quire_allocation made[COUNT];
+    quire_memory *memory = begin(&b, layout, 0, &LOCAL);
+    CHECK_OK(quire_device_get_info(b.device, &info));
+    uint64_t granularity = info.limits.buffer_image_granularity;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            quire_buffer buffer;
+            quire_image image;
+            if (round && i % 3)
+                continue;
+            if (round)
+                CHECK_OK(quire_free(memory, made[i]));
+            if ((i + round) % 2) {
+                CHECK_OK(quire_buffer_create(
+                    memory, &(quire_buffer_options){.size = 100u + (unsigned)i * 13}, &buffer));
+                made[i] = buffer.allocation;
+            } else {
+                CHECK_OK(quire_image_create(
+                    memory, &(quire_image_options){.width = 10u + (unsigned)i, .height = 7},
+                    &image));
+                made[i] = image.allocation;
+            }
+        }
+    }
+    bool is_image[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        quire_native native;
+        CHECK_OK(quire_get_native(memory, made[i], &native));
+        places[i] = fv_place_of(b.driver, native.handle);
+        is_image[i] = native.object == QUIRE_OBJECT_IMAGE;
+        for (int k = 0; k < i; k++)
+            CHECK(is_image[i] == is_image[k] ||
+                  !share(&places[i], &places[k], granularity ? granularity : 1));
+    }
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, buffers_and_images_keep_the_granularity_apart)
+{
+    for (uint32_t i = 0; i < fv_layout_count; i++)
+        mix(fv_layouts[i].name);
+}
+
+/* ---- contents ------------------------------------------------------------------------------- */
+
+/* Every kind that a buffer can lie in, with everything awkward at once. */
+static void contents(const char *layout, uint32_t flags)
+{
+    static unsigned char in[70001], out[70001];
+    vulkan_bench b;
+    quire_device_info info;
+    vulkan_bench_begin(&b, layout, flags);
+    CHECK(vulkan_bench_open(&b, &(quire_vulkan_settings){.staging_size = 16 * KIB}));
+    CHECK_OK(quire_device_get_info(b.device, &info));
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (unsigned char)(i * 31 + i / 251);
+    for (uint32_t kind = 0; kind < info.kind_count; kind++) {
+        const quire_memory_flags special = QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED |
+                                           QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+        quire_memory *memory = NULL;
+        quire_buffer buffer;
+        if (info.kinds[kind].flags & special)
+            continue;
+        CHECK_OK(quire_memory_create(
+            b.device, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind}, &memory));
+        quire_result result = quire_buffer_create(
+            memory, &(quire_buffer_options){.size = sizeof in, .zero = true}, &buffer);
+        CHECK(!result || result == QUIRE_ERROR_UNSUPPORTED); /* not a kind for buffers */
+        if (!result) {
+            CHECK_OK(quire_read(memory, buffer.allocation, 0, out, sizeof out));
+            for (size_t i = 0; i < sizeof out; i++)
+                CHECK_EQ(out[i], 0);
+            CHECK_OK(quire_write(memory, buffer.allocation, 1, in, sizeof in - 1));
+            CHECK_OK(quire_read(memory, buffer.allocation, 1, out, sizeof out - 1));
+            CHECK(!memcmp(in, out, sizeof in - 1));
+            CHECK_OK(quire_free(memory, buffer.allocation));
+        }
+        CHECK_OK(quire_memory_destroy(&memory));
+    }
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, contents_of_every_kind_on_every_layout)
+{
+    for (uint32_t i = 0; i < fv_layout_count; i++) {
+        contents(fv_layouts[i].name, FV_DIRTY | FV_STALE);
+        contents(fv_layouts[i].name, FV_DIRTY | FV_LATE | FV_ODD_SIZES | FV_LARGE_ALIGNMENTS);
+    }
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+typedef struct worker {
+    quire_memory *memory;
+    unsigned seed;
+} worker;
+
+static void *work(void *user)
+{
+    const worker *w = user;
+    unsigned char in[3000], out[3000];
+    for (int i = 0; i < 50; i++) {
+        quire_buffer buffer;
+        memset(in, (int)(w->seed * 50 + (unsigned)i), sizeof in);
+        CHECK_OK(
+            quire_buffer_create(w->memory, &(quire_buffer_options){.size = sizeof in}, &buffer));
+        CHECK_OK(quire_write(w->memory, buffer.allocation, 0, in, sizeof in));
+        CHECK_OK(quire_read(w->memory, buffer.allocation, 0, out, sizeof out));
+        CHECK(!memcmp(in, out, sizeof in));
+        CHECK_OK(quire_free(w->memory, buffer.allocation));
+    }
+    return NULL;
+}
+
+/* The driver notices two that use the queue, or a command buffer, at once. */
+UNIT(vulkan_memory, threads_share_the_ring_and_the_queue)
+{
+    enum { THREADS = 4 };
+    const fv_options options = {.layouts = {fv_layout_named("amd-bar")}, .linger_us = 20};
+    vulkan_bench b;
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    vulkan_bench_begin(&b, NULL, 0);
+    fv_destroy(b.driver);
+    b.driver = fv_create(&options);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (worker){memory, i};
+        CHECK_EQ(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    vulkan_bench_end(&b);
+}
+
+/* ---- devices -------------------------------------------------------------------------------- */
+
+UNIT(vulkan_memory, a_lost_device_is_told_and_everything_can_be_freed)
+{
+    vulkan_bench b;
+    quire_allocation a;
+    char data[100] = {0};
+    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
+    CHECK_OK(quire_write(memory, a, 0, data, sizeof data));
+    fv_lose_devices(b.driver);
+    CHECK_FAILS(quire_write(memory, a, 0, data, sizeof data), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_OK(quire_free(memory, a));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, a_function_that_the_driver_lacks_is_named)
+{
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    fv_hide(b.driver, "vkBindImageMemory");
+    CHECK(!vulkan_bench_open(&b, NULL));
+    CHECK_EQ(b.result, QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "vkBindImageMemory");
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, the_best_of_several_devices_is_opened)
+{
+    const fv_options options = {.layouts = {fv_layout_named("lavapipe"),
+                                            fv_layout_named("intel-uma"),
+                                            fv_layout_named("amd-bar")}};
+    vulkan_bench b;
+    quire_device_info info, cpu;
+    vulkan_bench_begin(&b, NULL, 0);
+    fv_destroy(b.driver);
+    b.driver = fv_create(&options);
+    const quire_vulkan_options any = {.get_instance_proc_addr = fv_door(b.driver)};
+    quire_vulkan_options first = any;
+    first.device = "0";
+    CHECK_OK(quire_vulkan_open(&any, &b.device));
+    CHECK_OK(quire_device_get_info(b.device, &info));
+    CHECK_EQ(info.kind_count, options.layouts[2]->type_count);
+    CHECK_OK(quire_device_destroy(&b.device));
+    CHECK_OK(quire_vulkan_open(&first, &b.device));
+    CHECK_OK(quire_device_get_info(b.device, &cpu));
+    CHECK_EQ(cpu.kind_count, options.layouts[0]->type_count);
+    vulkan_bench_end(&b);
+}

@@ -1,0 +1,492 @@
+/*
+ * vulkan_object.c - buffers, images, views, ranges and memory of other APIs, on a driver of this
+ * machine under the validation layer.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/support/real_vulkan.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define KIB UINT64_C(1024)
+
+static const VkBufferCreateInfo BUFFER = {
+    .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+    .size = 1000,
+    .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+             VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
+};
+
+static const VkImageCreateInfo IMAGE = {
+    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+    .imageType = VK_IMAGE_TYPE_2D,
+    .format = VK_FORMAT_R8G8B8A8_UNORM,
+    .extent = {64, 32, 1},
+    .mipLevels = 3,
+    .arrayLayers = 2,
+    .samples = VK_SAMPLE_COUNT_1_BIT,
+    .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
+};
+
+/* ---- images of every sort -------------------------------------------------------------------- */
+
+static uint64_t next_random(uint64_t *state)
+{
+    return *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+}
+
+/* Random texels there and back, with views of both sorts. */
+static void round_trip(real_vulkan *r, quire_memory *memory, const quire_image_options *options)
+{
+    quire_image image;
+    quire_image_info info;
+    quire_vulkan_view view;
+    uint64_t random = options->width;
+    CHECK_OK(quire_image_create(memory, options, &image));
+    CHECK_OK(quire_image_get_info(memory, image, &info));
+    unsigned char *in = malloc(info.minimum_size), *out = malloc(info.minimum_size);
+    CHECK(in && out);
+    for (uint64_t i = 0; i < info.minimum_size; i++)
+        in[i] = (unsigned char)(next_random(&random) >> 40);
+    CHECK_OK(quire_vulkan_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+                                      VK_IMAGE_LAYOUT_GENERAL, in, info.minimum_size));
+    CHECK_OK(
+        quire_vulkan_image_read(memory, image, VK_IMAGE_LAYOUT_GENERAL, out, info.minimum_size));
+    CHECK(!memcmp(in, out, info.minimum_size));
+    if (info.usage & (QUIRE_USAGE_SAMPLED | QUIRE_USAGE_STORAGE)) {
+        CHECK_OK(quire_vulkan_view_create(
+            memory, image, &(quire_vulkan_view_options){.sampled = true, .normalized = true},
+            &view));
+        CHECK(view.sampler != VK_NULL_HANDLE);
+        CHECK_OK(quire_vulkan_view_destroy(r->quire, &view));
+    }
+    free(in);
+    free(out);
+    CHECK_OK(quire_free(memory, image.allocation));
+}
+
+/* Asked first; what is not supported is refused alike by both calls. Returns whether it is. */
+static bool try_image(real_vulkan *r, quire_memory *memory, quire_image_options options)
+{
+    quire_requirements needs;
+    quire_image image;
+    options.usage = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET;
+    quire_image_options sampled = options;
+    sampled.usage |= QUIRE_USAGE_SAMPLED;
+    if (!quire_image_get_requirements(r->quire, &sampled, &needs))
+        options = sampled;
+    quire_result result = quire_image_get_requirements(r->quire, &options, &needs);
+    if (result) {
+        CHECK_EQ(result, UNSUPPORTED);
+        CHECK_FAILS(quire_image_create(memory, &options, &image), UNSUPPORTED);
+        return false;
+    }
+    CHECK(needs.size && needs.alignment && needs.kind_mask);
+    if (options.tiling == QUIRE_TILING_LINEAR)
+        CHECK(needs.row_pitch >= options.width);
+    round_trip(r, memory, &options);
+    return true;
+}
+
+UNIT(vulkan_object, every_channel_type_count_dimension_and_tiling)
+{
+    static const struct {
+        uint32_t width, height, depth;
+    } shapes[] = {{37, 1, 1}, {37, 5, 1}, {13, 5, 3}};
+    real_vulkan r;
+    int made = 0, asked = 0;
+    if (!real_begin_wrapped(&r))
+        return;
+    quire_memory *memory = real_memory(&r, NULL);
+    for (int type = QUIRE_UINT8; type <= QUIRE_FLOAT64; type++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (int shape = 0; shape < 3; shape++)
+                for (int tiling = 0; tiling < 2; tiling++) {
+                    const quire_image_options options = {
+                        .width = shapes[shape].width,
+                        .height = shapes[shape].height,
+                        .depth = shapes[shape].depth,
+                        .channel_count = channels,
+                        .channel_type = (quire_channel_type)type,
+                        .tiling = (quire_tiling)tiling,
+                    };
+                    CHECK(quire_vulkan_format((quire_channel_type)type, channels) !=
+                          VK_FORMAT_UNDEFINED);
+                    made += try_image(&r, memory, options);
+                    asked++;
+                }
+    fprintf(stderr, "%d of %d sorts of images are supported by %s\n", made, asked,
+            r.properties.deviceName);
+    CHECK_EQ(asked, 264);
+    CHECK(made >= 40);
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+/* The texels go through a ring that holds neither a slice nor a row. */
+UNIT(vulkan_object, images_larger_than_the_staging_ring)
+{
+    real_vulkan r;
+    if (!real_begin(&r))
+        return;
+    r.wrap.settings.staging_size = 4 * KIB;
+    real_wrap(&r);
+    quire_memory *memory = real_memory(&r, NULL);
+    const quire_image_options slices = {.width = 20, .height = 10, .depth = 50};
+    const quire_image_options rows = {.width = 300, .height = 200};
+    const quire_image_options parts = {
+        .width = 3000, .height = 3, .channel_type = QUIRE_FLOAT32, .channel_count = 4};
+    round_trip(&r, memory, &slices);
+    round_trip(&r, memory, &rows);
+    round_trip(&r, memory, &parts);
+    CHECK(r.locked > 100);
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+UNIT(vulkan_object, wrong_texels_layouts_and_views_are_refused)
+{
+    static unsigned char data[64];
+    real_vulkan r;
+    quire_image image, other;
+    quire_buffer buffer;
+    quire_vulkan_view view;
+    if (!real_begin_wrapped(&r))
+        return;
+    quire_memory *memory = real_memory(&r, NULL);
+    CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 8, .height = 8}, &image));
+    CHECK_OK(quire_vulkan_image_create(memory, &IMAGE, NULL, &other));
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 64}, &buffer));
+    const VkImageLayout any = VK_IMAGE_LAYOUT_UNDEFINED, general = VK_IMAGE_LAYOUT_GENERAL;
+    CHECK_FAILS(quire_vulkan_image_write(memory, image, any, general, data, 63),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_vulkan_image_write(memory, image, any, general, NULL, 64), INVALID);
+    CHECK_FAILS(quire_vulkan_image_write(memory, image, any, any, data, 64), INVALID);
+    CHECK_FAILS(quire_vulkan_image_write(memory, other, any, general, data, 64), UNSUPPORTED);
+    CHECK_FAILS(quire_vulkan_image_write(NULL, image, any, general, data, 64), INVALID);
+    CHECK_FAILS(
+        quire_vulkan_image_read(memory, (quire_image){buffer.allocation}, general, data, 64),
+        INVALID);
+    CHECK_FAILS(quire_vulkan_image_read(memory, image, any, data, 64), INVALID);
+    CHECK_FAILS(quire_vulkan_image_set_layout(memory, image, any, VK_IMAGE_LAYOUT_PREINITIALIZED),
+                INVALID);
+    quire_vulkan_view_options options = {.sampled = true}; /* repeats, in texels */
+    CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
+    CHECK(view.view == VK_NULL_HANDLE);
+    options.address_u = options.address_v = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
+    CHECK_OK(quire_vulkan_view_create(memory, image, &options, &view));
+    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view));
+    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view)); /* of nothing */
+    options.filter = (quire_vulkan_filter)2;
+    CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
+    options = (quire_vulkan_view_options){.reserved = {1}};
+    CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
+    CHECK_OK(quire_vulkan_view_create(memory, other, NULL, &view));
+    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view));
+    CHECK_OK(quire_free(memory, buffer.allocation));
+    CHECK_OK(quire_free(memory, image.allocation));
+    CHECK_OK(quire_free(memory, other.allocation));
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+/* ---- the caller's own descriptions----------------------------------------------------------- */
+
+UNIT(vulkan_object, buffers_and_images_from_vulkans_descriptions)
+{
+    real_vulkan r;
+    quire_buffer buffer;
+    quire_image image;
+    quire_buffer_info buffer_info;
+    quire_image_info image_info;
+    if (!real_begin_wrapped(&r))
+        return;
+    quire_memory *memory = real_memory(&r, NULL);
+    const quire_vulkan_object_options options = {
+        .alignment = 4096, .name = "mine", .user_data = 7, .zero = true, .host_read = true};
+    CHECK_OK(quire_vulkan_buffer_create(memory, &BUFFER, &options, &buffer));
+    CHECK_OK(quire_buffer_get_info(memory, buffer, &buffer_info));
+    CHECK_EQ(buffer_info.size, 1000);
+    CHECK_EQ(buffer_info.place.offset % 4096, 0);
+    CHECK_EQ(buffer_info.place.user_data, 7);
+    CHECK(buffer_info.place.native != 0);
+    CHECK_OK(quire_vulkan_image_create(memory, &IMAGE, NULL, &image));
+    CHECK_OK(quire_image_get_info(memory, image, &image_info));
+    CHECK_EQ(image_info.width, 64);
+    CHECK_EQ(image_info.native_format, VK_FORMAT_R8G8B8A8_UNORM);
+    uint64_t granularity = r.properties.limits.bufferImageGranularity;
+    CHECK_EQ(image_info.place.offset % granularity, 0);
+    CHECK_EQ(image_info.place.size % granularity, 0);
+    CHECK_OK(quire_vulkan_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+                                           VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL));
+    CHECK_OK(quire_free(memory, buffer.allocation));
+    CHECK_OK(quire_free(memory, image.allocation));
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+UNIT(vulkan_object, wrong_descriptions_are_refused)
+{
+    real_vulkan r;
+    quire_buffer buffer;
+    quire_image image;
+    quire_requirements needs;
+    if (!real_begin_wrapped(&r))
+        return;
+    quire_memory *memory = real_memory(&r, NULL);
+    VkBufferCreateInfo info = BUFFER;
+    CHECK_FAILS(quire_vulkan_buffer_create(NULL, &info, NULL, &buffer), INVALID);
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, NULL, NULL, &buffer), INVALID);
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, NULL), INVALID);
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, &info,
+                                           &(quire_vulkan_object_options){.alignment = 3}, &buffer),
+                INVALID);
+    CHECK_FAILS(quire_vulkan_buffer_create(
+                    memory, &info, &(quire_vulkan_object_options){.reserved = {1}}, &buffer),
+                INVALID);
+    info.size = 0;
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer), INVALID);
+    CHECK_FAILS(quire_vulkan_buffer_requirements(r.quire, &info, &needs), INVALID);
+    info = BUFFER;
+    info.flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer), UNSUPPORTED);
+    VkImageCreateInfo picture = IMAGE;
+    picture.extent.width = 0;
+    CHECK_FAILS(quire_vulkan_image_create(memory, &picture, NULL, &image), INVALID);
+    picture.extent.width = 1u << 30;
+    CHECK_FAILS(quire_vulkan_image_create(memory, &picture, NULL, &image), UNSUPPORTED);
+    CHECK_FAILS(quire_vulkan_image_requirements(r.quire, &picture, &needs), UNSUPPORTED);
+    picture = IMAGE;
+    picture.flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT;
+    CHECK_FAILS(quire_vulkan_image_create(memory, &picture, NULL, &image), UNSUPPORTED);
+    CHECK_OK(quire_vulkan_buffer_requirements(r.quire, &BUFFER, &needs));
+    CHECK(needs.size >= 1000);
+    CHECK_OK(quire_vulkan_image_requirements(r.quire, &IMAGE, &needs));
+    CHECK(needs.size >= 64 * 32 * 4 * 2);
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+UNIT(vulkan_object, the_callers_own_objects_are_placed_and_stay_the_callers)
+{
+    real_vulkan r;
+    VkBuffer native;
+    VkImage picture;
+    quire_buffer buffer;
+    quire_image image;
+    if (!real_begin_wrapped(&r))
+        return;
+    quire_memory *memory = real_memory(&r, NULL);
+    CHECK_EQ(REAL(&r, vkCreateBuffer)(r.device, &BUFFER, NULL, &native), 0);
+    CHECK_EQ(REAL(&r, vkCreateImage)(r.device, &IMAGE, NULL, &picture), 0);
+    CHECK_OK(quire_vulkan_buffer_place(memory, native, NULL, &buffer));
+    CHECK_OK(quire_vulkan_image_place(memory, picture, true, NULL, &image));
+    CHECK(quire_vulkan_buffer(memory, buffer) == native);
+    CHECK(quire_vulkan_image(memory, image) == picture);
+    CHECK_OK(quire_free(memory, buffer.allocation));
+    REAL(&r, vkDestroyBuffer)(r.device, native, NULL);
+    REAL(&r, vkDestroyImage)(r.device, picture, NULL);
+    CHECK_OK(quire_free(memory, image.allocation));
+    CHECK_FAILS(quire_vulkan_buffer_place(memory, VK_NULL_HANDLE, NULL, &buffer), INVALID);
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+UNIT(vulkan_object, a_caller_who_binds_gets_memory_and_offset)
+{
+    real_vulkan r;
+    VkBuffer native;
+    quire_allocation allocation;
+    quire_vulkan_range range;
+    VkMemoryDedicatedRequirements dedicated = {.sType =
+                                                   VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
+    VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2,
+                                   .pNext = &dedicated};
+    if (!real_begin_wrapped(&r))
+        return;
+    quire_memory *memory = real_memory(&r, NULL);
+    CHECK_EQ(REAL(&r, vkCreateBuffer)(r.device, &BUFFER, NULL, &native), 0);
+    REAL(&r, vkGetBufferMemoryRequirements2)
+    (r.device,
+     &(VkBufferMemoryRequirementsInfo2){
+         .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = native},
+     &needs);
+    quire_allocation_options options = {.name = "kept"};
+    CHECK_OK(quire_vulkan_range_options(memory, &needs, false, &options));
+    CHECK_EQ(options.size, needs.memoryRequirements.size);
+    CHECK_STR(options.name, "kept");
+    CHECK_OK(quire_reserve(memory, &options, &allocation));
+    CHECK_OK(quire_vulkan_get_range(memory, allocation, &range));
+    CHECK_EQ(REAL(&r, vkBindBufferMemory)(r.device, native, range.memory, range.memory_offset), 0);
+    CHECK_OK(quire_commit(memory, allocation));
+    CHECK_OK(quire_vulkan_range_options(memory, &needs, true, &options));
+    CHECK_EQ(options.alignment % r.properties.limits.bufferImageGranularity, 0);
+    REAL(&r, vkDestroyBuffer)(r.device, native, NULL);
+    CHECK_OK(quire_free(memory, allocation));
+    needs.memoryRequirements.memoryTypeBits = 0;
+    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, false, &options), UNSUPPORTED);
+    needs.memoryRequirements.memoryTypeBits = 1;
+    dedicated.requiresDedicatedAllocation = VK_TRUE;
+    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, false, &options), UNSUPPORTED);
+    needs.memoryRequirements.alignment = 3;
+    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, false, &options), INVALID);
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+/* Device addresses tell the ranges apart. */
+UNIT(vulkan_object, many_ranges_share_one_buffer)
+{
+    enum { COUNT = 200 };
+    real_vulkan r;
+    quire_allocation made[COUNT];
+    quire_vulkan_range range, first;
+    if (!real_begin_wrapped(&r))
+        return;
+    quire_memory *memory = real_memory(&r, NULL);
+    CHECK_OK(quire_allocate_batch(
+        memory, &(quire_allocation_options){.size = 1000, .alignment = 64}, made, COUNT));
+    CHECK_OK(quire_vulkan_page_buffer(memory, made[0], &first));
+    CHECK(first.buffer != VK_NULL_HANDLE);
+    for (int i = 0; i < COUNT; i++) {
+        quire_allocation_info info;
+        CHECK_OK(quire_vulkan_page_buffer(memory, made[i], &range));
+        CHECK_OK(quire_allocation_get_info(memory, made[i], &info));
+        CHECK(range.buffer == first.buffer);
+        CHECK_EQ(range.buffer_offset, info.offset);
+        if (r.address.bufferDeviceAddress)
+            CHECK_EQ(range.address - first.address, range.buffer_offset - first.buffer_offset);
+        else
+            CHECK_EQ(range.address, 0);
+    }
+    CHECK_OK(quire_free_batch(memory, made, COUNT));
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+/* The way to memory that the host cannot reach, which lavapipe has none of, called for itself. */
+UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
+{
+    enum { SIZE = 50001 };
+    static unsigned char in[SIZE], out[SIZE];
+    real_vulkan r;
+    quire_allocation allocation;
+    quire_native native;
+    uint64_t random = 5;
+    if (!real_begin(&r))
+        return;
+    r.wrap.settings.staging_size = 8 * KIB;
+    real_wrap(&r);
+    quire_memory *memory = real_memory(&r, NULL);
+    const quire_backend *table = quire_device_backend(r.quire);
+    void *state = quire_device_state(r.quire);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = SIZE}, &allocation));
+    CHECK_OK(quire_get_native(memory, allocation, &native));
+    for (int i = 0; i < SIZE; i++)
+        in[i] = (unsigned char)(next_random(&random) >> 40);
+    CHECK_OK(table->copy_to_page(state, &native.page, native.offset, in, SIZE));
+    CHECK_OK(table->copy_from_page(state, &native.page, native.offset, out, SIZE));
+    CHECK(!memcmp(in, out, SIZE));
+    for (int i = 0; i < 300; i++) { /* odd ends */
+        uint64_t offset = next_random(&random) % SIZE, size = next_random(&random) >> 33;
+        size = 1 + size % (i < 100 ? 9 : SIZE - offset);
+        size = size > SIZE - offset ? SIZE - offset : size;
+        CHECK_OK(table->fill_page(state, &native.page, native.offset + offset, size));
+        memset(in + offset, 0, size);
+    }
+    CHECK_OK(table->copy_from_page(state, &native.page, native.offset, out, SIZE));
+    CHECK(!memcmp(in, out, SIZE));
+    CHECK(r.locked > 300);
+    CHECK_OK(quire_free(memory, allocation));
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+/* ---- other APIs ------------------------------------------------------------------------------ */
+
+UNIT(vulkan_object, pages_are_exported_and_imported_by_descriptor)
+{
+    static const VkExternalMemoryHandleTypeFlagBits type =
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    real_vulkan r;
+    quire_allocation mine, theirs;
+    quire_buffer buffer;
+    quire_memory_info info;
+    quire_allocation_info place;
+    int descriptor;
+    char text[16] = {0};
+    if (!real_begin_wrapped(&r))
+        return;
+    const quire_intent intent = {.exportable = true};
+    quire_memory *memory = real_memory(
+        &r, &(quire_memory_options){.intent = &intent, .pages = {.page_size = 64 * KIB}});
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 100}, &buffer));
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &mine));
+    CHECK_OK(quire_write(memory, mine, 0, "over the border", 16));
+    CHECK_OK(quire_vulkan_export_fd(memory, mine, type, &descriptor));
+    CHECK(descriptor >= 0);
+    quire_vulkan_import import = {.type = type, .descriptor = descriptor, .size = 64 * KIB};
+    CHECK_OK(quire_vulkan_import_range(memory, &import, &theirs));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_EQ(info.page_count, 2);
+    CHECK_OK(quire_allocation_get_info(memory, mine, &place));
+    CHECK_OK(quire_read(memory, theirs, place.offset, text, 16));
+    CHECK_STR(text, "over the border");
+    CHECK_FAILS(quire_vulkan_export_fd(memory, theirs, type, &descriptor), UNSUPPORTED);
+    CHECK_EQ(descriptor, -1);
+    CHECK_OK(quire_free(memory, theirs));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_EQ(info.page_count, 1); /* it is not kept: nobody could use it */
+    CHECK_OK(quire_free(memory, mine));
+    CHECK_OK(quire_free(memory, buffer.allocation));
+    real_memory_end(memory);
+    quire_memory *plain = real_memory(&r, NULL);
+    CHECK_OK(quire_allocate(plain, &(quire_allocation_options){.size = 1}, &mine));
+    CHECK_FAILS(quire_vulkan_export_fd(plain, mine, type, &descriptor), UNSUPPORTED);
+    CHECK_OK(quire_free(plain, mine));
+    real_memory_end(plain);
+    real_end(&r);
+}
+
+UNIT(vulkan_object, host_memory_is_imported_where_it_lies)
+{
+    real_vulkan r;
+    quire_allocation allocation;
+    uint32_t mask = 0;
+    char *bytes = aligned_alloc(4096, 8192);
+    CHECK(bytes != NULL);
+    strcpy(bytes, "of the host");
+    if (!real_begin_wrapped(&r)) {
+        free(bytes);
+        return;
+    }
+    quire_vulkan_import import = {.type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+                                  .pointer = bytes,
+                                  .size = 8192,
+                                  .name = "imported"};
+    CHECK_OK(quire_vulkan_import_kinds(r.quire, &import, &mask));
+    CHECK(mask != 0);
+    quire_memory *memory =
+        real_memory(&r, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .kind_mask = mask});
+    CHECK_OK(quire_vulkan_import_range(memory, &import, &allocation));
+    char text[16] = {0};
+    CHECK_OK(quire_read(memory, allocation, 0, text, 12));
+    CHECK_STR(text, "of the host");
+    CHECK_OK(quire_write(memory, allocation, 8190, "!", 1));
+    CHECK_EQ(bytes[8190], '!');
+    CHECK_OK(quire_free(memory, allocation));
+    import.size = 100;
+    CHECK_FAILS(quire_vulkan_import_range(memory, &import, &allocation), INVALID);
+    import.size = 0;
+    CHECK_FAILS(quire_vulkan_import_range(memory, &import, &allocation), INVALID);
+    import.size = 8192;
+    import.type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT; /* not enabled */
+    CHECK_FAILS(quire_vulkan_import_range(memory, &import, &allocation), UNSUPPORTED);
+    real_memory_end(memory);
+    real_end(&r);
+    free(bytes);
+}

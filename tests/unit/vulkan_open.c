@@ -1,0 +1,264 @@
+/*
+ * vulkan_open.c - devices of quire's own and the caller's, on a driver of this machine.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/real_vulkan.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+
+/* What a log was told. */
+typedef struct heard {
+    uint64_t lines, troubles;
+    char first[1024];
+} heard;
+
+static void hear(void *user, quire_log_level level, const char *line)
+{
+    heard *h = user;
+    h->lines++;
+    if (level <= QUIRE_LOG_WARNING && !h->troubles++)
+        strncpy(h->first, line, sizeof h->first - 1);
+}
+
+static quire_vulkan_options options_of(heard *h)
+{
+    return (quire_vulkan_options){
+        .settings = {.device = {.host_memory = unit_memory(),
+                                .log = {.write = hear, .user = h, .level = QUIRE_LOG_INFO}}}};
+}
+
+/* False, with the reason printed, where no driver is there. */
+static bool can_open(void)
+{
+    quire_device *device = NULL;
+    if (quire_vulkan_open(NULL, &device)) {
+        fprintf(stderr, "skipped: %s\n", quire_last_error());
+        return false;
+    }
+    CHECK_OK(quire_device_destroy(&device));
+    return true;
+}
+
+/* Everything that the driver's device has passes the layer, which the environment puts below. */
+UNIT(vulkan_open, an_own_device_works_and_the_layer_is_silent)
+{
+    heard h = {0};
+    quire_vulkan_options options = options_of(&h);
+    quire_device *device = NULL;
+    quire_memory *memory = NULL;
+    quire_buffer buffer;
+    unsigned char in[1000], out[1000] = {0};
+    if (!can_open())
+        return;
+    setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
+    CHECK_OK(quire_vulkan_open(&options, &device));
+    CHECK_OK(quire_memory_create(device, NULL, &memory));
+    CHECK_OK(
+        quire_buffer_create(memory, &(quire_buffer_options){.size = 1000, .zero = true}, &buffer));
+    memset(in, 0x5a, sizeof in);
+    CHECK_OK(quire_write(memory, buffer.allocation, 0, in, sizeof in));
+    CHECK_OK(quire_read(memory, buffer.allocation, 0, out, sizeof out));
+    CHECK(!memcmp(in, out, sizeof in));
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_device_destroy(&device));
+    CHECK_STR(h.first, "");
+    CHECK_EQ(h.troubles, 0);
+    CHECK(h.lines > 0);
+}
+
+UNIT(vulkan_open, handles_of_an_own_device_are_told)
+{
+    quire_device *device = NULL;
+    quire_vulkan_handles handles;
+    heard h = {0};
+    quire_vulkan_options options = options_of(&h);
+    if (!can_open())
+        return;
+    CHECK_OK(quire_vulkan_open(&options, &device));
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    CHECK(handles.instance && handles.physical_device && handles.device && handles.queue);
+    CHECK(handles.api_version >= VK_API_VERSION_1_1);
+    CHECK(handles.get_instance_proc_addr(handles.instance, "vkDestroyInstance") != NULL);
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+/* ---- which device --------------------------------------------------------------------------- */
+
+static void expect_found(const char *name)
+{
+    quire_device *device = NULL;
+    CHECK_OK(quire_vulkan_open(&(quire_vulkan_options){.device = name}, &device));
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+UNIT(vulkan_open, a_device_is_named_by_index_or_part_of_its_name)
+{
+    quire_device *device = NULL;
+    quire_device_info info;
+    char part[8] = {0};
+    if (!can_open())
+        return;
+    unsetenv("QUIRE_VULKAN_DEVICE");
+    CHECK_OK(quire_vulkan_open(NULL, &device));
+    CHECK_OK(quire_device_get_info(device, &info));
+    CHECK_STR(info.backend, "vulkan");
+    CHECK_OK(quire_device_destroy(&device));
+    memcpy(part, info.name + 1, 5);
+    for (int i = 0; part[i]; i++) /* whatever the case */
+        part[i] = (char)(part[i] >= 'a' && part[i] <= 'z' ? part[i] - 'a' + 'A' : part[i]);
+    expect_found("0");
+    expect_found(part);
+    expect_found(info.name);
+    expect_found("");
+    CHECK_FAILS(quire_vulkan_open(&(quire_vulkan_options){.device = "no such device"}, &device),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), info.name);
+    CHECK_FAILS(quire_vulkan_open(&(quire_vulkan_options){.device = "99"}, &device),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK(device == NULL);
+}
+
+UNIT(vulkan_open, without_a_name_the_environment_decides)
+{
+    quire_device *device = NULL;
+    if (!can_open())
+        return;
+    setenv("QUIRE_VULKAN_DEVICE", "no such device", 1);
+    CHECK_FAILS(quire_vulkan_open(NULL, &device), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "'no such device'");
+    expect_found("0");
+    setenv("QUIRE_VULKAN_DEVICE", "0", 1);
+    CHECK_OK(quire_vulkan_open(NULL, &device));
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+/* ---- wrapping ------------------------------------------------------------------------------- */
+
+UNIT(vulkan_open, a_wrapped_device_stays_the_callers)
+{
+    real_vulkan r;
+    quire_vulkan_handles handles;
+    if (!real_begin_wrapped(&r))
+        return;
+    CHECK_OK(quire_vulkan_get_handles(r.quire, &handles));
+    CHECK(handles.device == r.device && handles.queue == r.queue);
+    CHECK_OK(quire_device_destroy(&r.quire));
+    CHECK_EQ(REAL(&r, vkDeviceWaitIdle)(r.device), 0);
+    real_wrap(&r); /* and again */
+    real_end(&r);
+}
+
+/* Else silence would prove nothing. */
+UNIT(vulkan_open, the_layer_is_heard)
+{
+    real_vulkan r;
+    VkBuffer buffer = VK_NULL_HANDLE;
+    if (!real_begin_wrapped(&r))
+        return;
+    const VkBufferCreateInfo wrong = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 1};
+    REAL(&r, vkCreateBuffer)(r.device, &wrong, NULL, &buffer);
+    CHECK(r.messages > 0);
+    CHECK_HAS(r.first, "VUID-VkBufferCreateInfo-usage");
+    REAL(&r, vkDestroyBuffer)(r.device, buffer, NULL);
+    r.messages = 0;
+    real_end(&r);
+}
+
+UNIT(vulkan_open, without_infos_it_is_vulkan_1_1_with_nothing_enabled)
+{
+    real_vulkan r;
+    quire_vulkan_handles handles;
+    quire_device_info info;
+    if (!real_begin(&r))
+        return;
+    r.wrap.instance_info = NULL;
+    r.wrap.device_info = NULL;
+    real_wrap(&r);
+    CHECK_OK(quire_vulkan_get_handles(r.quire, &handles));
+    CHECK_EQ(handles.api_version, VK_API_VERSION_1_1);
+    CHECK_OK(quire_device_get_info(r.quire, &info));
+    CHECK(!info.exportable);
+    real_end(&r);
+}
+
+UNIT(vulkan_open, without_a_queue_nothing_is_staged)
+{
+    real_vulkan r;
+    quire_image image;
+    if (!real_begin(&r))
+        return;
+    r.wrap.queue = (quire_vulkan_queue){.queue = NULL};
+    real_wrap(&r);
+    quire_memory *memory = real_memory(&r, NULL);
+    CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 8, .height = 8}, &image));
+    CHECK_FAILS(quire_vulkan_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+                                              VK_IMAGE_LAYOUT_GENERAL),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_free(memory, image.allocation));
+    real_memory_end(memory);
+    real_end(&r);
+}
+
+static PFN_vkVoidFunction VKAPI_CALL nothing(VkInstance instance, const char *name)
+{
+    (void)instance;
+    (void)name;
+    return NULL;
+}
+
+UNIT(vulkan_open, what_cannot_be_wrapped_is_refused)
+{
+    real_vulkan r;
+    quire_device *device = NULL;
+    if (!real_begin(&r))
+        return;
+    const quire_vulkan_wrap_options good = r.wrap;
+    quire_vulkan_wrap_options bad[] = {good, good, good, good, good, good, good, good, good};
+    bad[0].instance = NULL;
+    bad[1].physical_device = NULL;
+    bad[2].device = NULL;
+    bad[3].get_instance_proc_addr = NULL;
+    bad[4].queue.lock = NULL;
+    bad[5].queue.queue = NULL; /* a lock for none */
+    bad[6].settings.staging_size = 1;
+    bad[7].reserved[2] = 1;
+    bad[8].settings.reserved[3] = 1;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK_FAILS(quire_vulkan_wrap(&bad[i], &device), INVALID);
+    CHECK_FAILS(quire_vulkan_wrap(NULL, &device), INVALID);
+    CHECK_FAILS(quire_vulkan_wrap(&good, NULL), INVALID);
+    quire_vulkan_wrap_options empty = good;
+    empty.get_instance_proc_addr = nothing;
+    CHECK_FAILS(quire_vulkan_wrap(&empty, &device), INVALID);
+    CHECK_HAS(quire_last_error(), "vkGetDeviceProcAddr");
+    VkApplicationInfo old = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                             .apiVersion = VK_API_VERSION_1_0};
+    VkInstanceCreateInfo old_instance = r.instance_info;
+    old_instance.pApplicationInfo = &old;
+    quire_vulkan_wrap_options aged = good;
+    aged.instance_info = &old_instance;
+    CHECK_FAILS(quire_vulkan_wrap(&aged, &device), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "1.0");
+    CHECK(device == NULL);
+    real_wrap(&r);
+    real_end(&r);
+}
+
+UNIT(vulkan_open, no_host_memory_is_an_error_at_every_point)
+{
+    real_vulkan r;
+    if (!real_begin(&r))
+        return;
+    test_memory *memory = unit_memory_state();
+    quire_result result = QUIRE_ERROR_OUT_OF_HOST_MEMORY;
+    for (uint64_t at = 1; result; at++) {
+        memory->fail_at = memory->calls + at;
+        result = quire_vulkan_wrap(&r.wrap, &r.quire);
+        CHECK(!result || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK(at < 100);
+    }
+    memory->fail_at = 0;
+    real_end(&r);
+}
