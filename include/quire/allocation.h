@@ -66,15 +66,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
                                                      quire_allocation *allocation);
 
 /*
- * Allocates from the first of `count` memories, above 0, that has room or can make it: for whoever
- * prefers one kind of memory and can do with others (quire_device_choose_kind tells the next best
- * when the kinds taken are left out of its mask). The order is that of one memory: what each can do
- * by itself comes first, from the first memory to the last; then their on_shortage callbacks are
- * asked, in the same order. *chosen gets the index; the allocation is that memory's. What only a
- * later one has to spare is no error of an earlier one, but counts among its failures. The memories
- * may be of different devices. Errors as quire_allocate: of the first memory where all lack room,
- * else of the one that refuses for another reason, at which the search ends. With an error *chosen
- * is 0.
+ * Allocates from the first of `count` memories, above 0, that can: for whoever prefers one kind of
+ * memory and can do with others (quire_device_choose_kind tells the next best when the kinds taken
+ * are left out of its mask). The order is that of one memory: what each can do by itself comes
+ * first, from the first memory to the last; then those with an on_shortage callback are asked once
+ * more, in the same order, with it. *chosen gets the index; the allocation is that memory's. A
+ * memory that is asked and refuses counts it among its failures, each time. The memories may be of
+ * different devices. Errors as quire_allocate: INVALID_ARGUMENT of any memory ends the search; else
+ * it is the first memory's. With an error *chosen is 0.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_any(quire_memory *const *memories,
                                                          uint32_t count,

@@ -35,8 +35,8 @@ typedef struct quire_memory_stats {
     uint64_t allocation_count;
     uint64_t page_count;
 
-    /* each peak since creation, on its own; but for those of pages the sum of the shards' peaks,
-       which may be above what there was at any one time */
+    /* each peak since creation, or the last quire_memory_push_stats, on its own; but for those of
+       pages the sum of the shards' peaks, which may be above what there was at any one time */
     uint64_t peak_live_bytes;
     uint64_t peak_requested_bytes;
     uint64_t peak_reserved_bytes;
@@ -78,10 +78,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_stats(quire_memory *memor
 /*
  * The figures of a part of a program: a push begins a section, the pop that belongs to it tells the
  * figures as quire_memory_get_stats does, with peaks and all that only grows counted from the push
- * on. Sections nest; they are the memory's, whatever threads work on it. The figures of
- * quire_memory_get_stats go on, but for the peaks, which in a section are the section's. Peaks of
- * the metadata are those since creation. What is never popped ends with the memory. Errors:
- * INVALID_ARGUMENT, OUT_OF_HOST_MEMORY (push), WRONG_STATE (pop without a push).
+ * on. Sections are the memory's, whatever threads work on it, and nest: a pop ends the one pushed
+ * last, so that threads with sections of their own must take turns. The figures of
+ * quire_memory_get_stats go on, but for the peaks and fragmentation.reserved, which in a section
+ * are the section's. Those of the metadata are since creation. What is never popped ends with the
+ * memory. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY (push), WRONG_STATE (pop without a push).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_push_stats(quire_memory *memory);
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_pop_stats(quire_memory *memory,

@@ -3,81 +3,9 @@
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/figures.h"
 #include "src/memory/memory.h"
 #include "src/space/fit.h"
-
-static double lost_share(uint64_t used, uint64_t whole)
-{
-    return whole ? 1.0 - (double)used / (double)whole : 0.0;
-}
-
-/* With its lock: adds what a shard counts. */
-static void add_shard(quire_memory_stats *out, quire_space_stats *spaces, const qi_shard *shard)
-{
-    const quire_memory_stats *stats = &shard->stats;
-    out->live_bytes += stats->live_bytes;
-    out->requested_bytes += stats->requested_bytes;
-    out->allocation_count += stats->allocation_count;
-    out->peak_live_bytes += stats->peak_live_bytes;
-    out->peak_requested_bytes += stats->peak_requested_bytes;
-    out->peak_allocation_count += stats->peak_allocation_count;
-    out->allocations += stats->allocations;
-    out->frees += stats->frees;
-    out->failures += stats->failures;
-    out->empty_bytes += shard->empties.bytes;
-    quire_space_stats space;
-    qi_ignore(quire_space_get_stats(shard->space, &space));
-    spaces->free_bytes += space.free_bytes;
-    spaces->metadata_bytes += space.metadata_bytes;
-    spaces->metadata_peak += space.metadata_peak;
-    spaces->full_passes += space.full_passes;
-    spaces->full_pass_hits += space.full_pass_hits;
-    qi_raise(&spaces->largest_free, space.largest_free);
-}
-
-/* With the lock of the pages: adds what they count. */
-static void add_pages(quire_memory_stats *out, const quire_memory_stats *stats)
-{
-    out->reserved_bytes = stats->reserved_bytes;
-    out->page_count = stats->page_count;
-    out->peak_reserved_bytes = stats->peak_reserved_bytes;
-    out->peak_page_count = stats->peak_page_count;
-    out->pages_created = stats->pages_created;
-    out->pages_destroyed = stats->pages_destroyed;
-}
-
-quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *out)
-{
-    if (out)
-        *out = (quire_memory_stats){0};
-    if (!memory || !out)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_get_stats: memory or stats is null");
-    quire_space_stats space = {0};
-    qi_shards_acquire(memory);
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        add_shard(out, &space, &memory->shards[i]);
-    qi_lock_acquire(&memory->pages.lock);
-    add_pages(out, &memory->pages.stats);
-    qi_lock_release(&memory->pages.lock);
-    qi_checked_correct(memory, out);
-    qi_shards_release(memory);
-    out->free_bytes = out->reserved_bytes - out->live_bytes;
-    out->largest_free = space.largest_free;
-    out->full_passes = space.full_passes;
-    out->full_pass_hits = space.full_pass_hits;
-    out->backend_calls = qi_atomic_load_u64(&memory->calls.count);
-    out->backend_nanoseconds = qi_atomic_load_u64(&memory->calls.nanoseconds);
-    out->metadata_bytes = qi_atomic_load_u64(&memory->host.bytes) + space.metadata_bytes;
-    out->metadata_peak = qi_atomic_load_u64(&memory->host.peak) + space.metadata_peak;
-    out->fragmentation = (quire_fragmentation){
-        .reserved = lost_share(out->peak_live_bytes, out->peak_reserved_bytes),
-        .free = lost_share(space.largest_free, space.free_bytes),
-        .internal = out->live_bytes - out->requested_bytes,
-        .split = out->free_bytes - out->empty_bytes,
-    };
-    return QUIRE_SUCCESS;
-}
 
 quire_result quire_device_get_stats(quire_device *device, quire_device_stats *out)
 {
@@ -152,16 +80,19 @@ static quire_result damaged(const quire_memory *memory, const char *what, uint64
                         (unsigned long long)number);
 }
 
-/* The live page that a tally is of; NULL where it is of none. */
-static const qi_page *page_of_tally(const quire_memory *memory, const qi_tally *tally)
+/* The live page that a record leads to; NULL where it leads to none. */
+static const qi_page *page_of(const quire_memory *memory, const qi_slot *record)
 {
-    uint32_t index = 0;
+    if (record->shard >= memory->shard_count)
+        return NULL;
+    const qi_shard *shard = &memory->shards[record->shard];
+    const qi_tally *tally = record->tally;
     const qi_page *page = (const void *)((uintptr_t)tally - offsetof(qi_page, own));
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        if (qi_table_find(&memory->shards[i].by_region, tally, &index))
-            page = tally->page;
+    uint32_t index = 0;
+    if (qi_table_find(&shard->by_region, tally, &index))
+        page = tally->page;
     return qi_table_find(&memory->pages.records, page, &index) && page->phase == QI_PAGE_LIVE &&
-                   page->tally == tally
+                   page->shard == shard && page->tally == tally
                ? page
                : NULL;
 }
@@ -169,7 +100,7 @@ static const qi_page *page_of_tally(const quire_memory *memory, const qi_tally *
 static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory_stats *seen)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    const qi_page *page = page_of_tally(memory, record->tally);
+    const qi_page *page = page_of(memory, record);
     if (!page || (page->dedicated && record->range.id))
         return damaged(memory, "an allocation names a page that is not there", slot);
     if (!qi_range_fits(record->offset, record->size, page->native.native.size))
@@ -190,14 +121,15 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     return QUIRE_SUCCESS;
 }
 
-/* Whether the region of a shared page leads back to it. */
-static bool region_agrees(const qi_page *page)
+/* Whether the tally of a page is where it should be, and leads back to it. */
+static bool tally_agrees(const qi_page *page)
 {
-    if (page->dedicated)
-        return true;
-    const qi_tally *there =
-        page->region < QI_SLOT_COUNT ? qi_table_get(&page->shard->by_region, page->region) : NULL;
-    return there && there == page->tally && there->page == page;
+    const qi_tally *there = &page->own;
+    if (!page->dedicated)
+        there = page->region < QI_SLOT_COUNT ? qi_table_get(&page->shard->by_region, page->region)
+                                             : NULL;
+    return there && there == page->tally && there->page == page &&
+           !(page->dedicated && there->skipped);
 }
 
 static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
@@ -214,7 +146,7 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
         seen->reserved_bytes += page->native.native.size;
         if (page->phase == QI_PAGE_MOVING)
             continue;
-        if (!region_agrees(page))
+        if (!tally_agrees(page))
             return damaged(memory, "a page and its region disagree", i);
         seen->empty_bytes += page->tally->allocation_count ? 0 : page->native.native.size;
         live += page->tally->live_bytes;
@@ -235,13 +167,9 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
 /* What shards and pages say that there is. */
 static quire_memory_stats kept_figures(const quire_memory *memory, uint32_t *slots)
 {
-    quire_memory_stats kept = {0};
-    quire_space_stats unused = {0};
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        add_shard(&kept, &unused, &memory->shards[i]);
+    quire_memory_stats kept = qi_figures_kept(memory);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
         *slots += memory->shards[i].queue.used;
-    }
-    add_pages(&kept, &memory->pages.stats);
     return kept;
 }
 

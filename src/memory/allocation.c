@@ -82,24 +82,23 @@ quire_result quire_reserve(quire_memory *memory, const quire_allocation_options 
     return reserve(memory, options, 0, allocation);
 }
 
-/* The first of the memories that has room; *error is the first refusal for want of it. */
+/* The first of the memories that can; *error is the last refusal of the first one. */
 static quire_result allocate_from(quire_memory *const *memories, uint32_t count,
                                   const quire_allocation_options *options, int how,
                                   uint32_t *chosen, quire_allocation *allocation, qi_error *error)
 {
-    quire_result result = QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         if (!(how & UNAIDED) && !memories[i]->on_shortage.freed)
             continue; /* it has done what it can */
-        result = reserve(memories[i], options, how, allocation);
+        quire_result result = reserve(memories[i], options, how, allocation);
         if (!result)
             *chosen = i;
-        if (!qi_is_want_of_pages(result))
+        if (!result || result == QUIRE_ERROR_INVALID_ARGUMENT)
             return result;
-        if (!i && how & UNAIDED)
+        if (!i)
             *error = qi_error_save();
     }
-    return result;
+    return error->code;
 }
 
 static quire_result check_any(quire_memory *const *memories, uint32_t count,
@@ -132,13 +131,11 @@ quire_result quire_allocate_any(quire_memory *const *memories, uint32_t count,
     qi_error before = qi_error_save(), error;
     result =
         allocate_from(memories, count, options, COMMITTED | UNAIDED, chosen, allocation, &error);
-    if (qi_is_want_of_pages(result))
+    if (result && result != QUIRE_ERROR_INVALID_ARGUMENT)
         result = allocate_from(memories, count, options, COMMITTED, chosen, allocation, &error);
-    if (!result)
-        qi_error_restore(&before);
-    else if (qi_is_want_of_pages(result))
-        qi_error_restore(&error);
-    return result ? quire_last_result() : QUIRE_SUCCESS;
+    if (result != QUIRE_ERROR_INVALID_ARGUMENT) /* whose sentence is the last error */
+        qi_error_restore(result ? &error : &before);
+    return result;
 }
 
 quire_result quire_page_adopt(quire_memory *memory, const void *description,

@@ -10,7 +10,7 @@
 /* A dedicated page serves requests down to this share of it: eighths. */
 enum { LEAST_EIGHTHS_USED = 7, MOST_LOOKED_AT = 32 };
 
-/* What was asked for, where the backend made more of it: requests for as much find the page. */
+/* What was asked for, where the backend made more of it: it serves what asks for as much. */
 static uint64_t asked_size(const qi_page *page)
 {
     uint64_t there = page->native.native.size;
@@ -67,7 +67,8 @@ static qi_page *find_in_list(qi_page *page, uint64_t size)
 {
     uint64_t most = size / LEAST_EIGHTHS_USED;
     for (int looked = 0; page && looked < MOST_LOOKED_AT; looked++, page = page->next_alike) {
-        if (page->native.native.size >= size && asked_size(page) <= size + most)
+        uint64_t asked = asked_size(page);
+        if (asked >= size && asked - size <= most)
             return page;
     }
     return NULL;

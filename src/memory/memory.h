@@ -49,7 +49,7 @@ struct quire_memory {
     uint32_t shard_count;
     qi_shard *shards;
     qi_names names;         /* the limits of names */
-    qi_section *sections;   /* innermost first; under all locks */
+    qi_section *sections;   /* innermost first; under the locks of all shards */
     qi_atomic_u64 refusals; /* so far: their numbers */
 #ifdef QUIRE_CHECKED
     qi_checked checked;

@@ -57,6 +57,12 @@ static inline qi_load qi_load_of(const qi_wish *wish)
 QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result failed,
                                      uint32_t *slot);
 
+/* Whether a placement may need host memory, which frees that wait would save it. */
+static inline bool qi_place_needs_records(const qi_shard *shard)
+{
+    return shard->queue.first == QI_NO_SLOT || shard->space->pool.spare < 2;
+}
+
 /* The usual case, whole: a raw range that fits into a page there is. NO_SPACE: it is another. */
 QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_place_at_once(quire_memory *memory,
                                                               const qi_load *load, uint32_t *slot)
@@ -64,7 +70,8 @@ QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_place_at_once(quire_memory *memo
     qi_shard *shard = qi_shard_mine(memory);
     quire_result result = QUIRE_ERROR_NO_SPACE;
     qi_lock_acquire(&shard->lock);
-    if (!qi_shard_is_behind(shard))
+    if (!qi_shard_is_behind(shard) &&
+        !(qi_unlikely(qi_place_needs_records(shard)) && !qi_inbox_is_empty(&shard->inbox)))
         result = qi_put(shard, load, QI_TRY, slot);
     qi_lock_release(&shard->lock);
     return result;

@@ -5,6 +5,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/figures.h"
 #include "src/memory/memory.h"
 
 static size_t size_of(uint32_t shard_count)
@@ -37,36 +38,6 @@ static void end_peaks(quire_memory_stats *stats, const qi_peaks *before)
     qi_raise(&stats->peak_page_count, before->page_count);
 }
 
-static void put_on(quire_memory *memory, qi_section *section)
-{
-    qi_shards_acquire(memory);
-    qi_lock_acquire(&memory->pages.lock);
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        section->shards[i] = begin_peaks(&memory->shards[i].stats);
-    section->pages = begin_peaks(&memory->pages.stats);
-    section->outer = memory->sections;
-    memory->sections = section;
-    qi_lock_release(&memory->pages.lock);
-    qi_shards_release(memory);
-}
-
-/* NULL where there is none. */
-static qi_section *take_off(quire_memory *memory)
-{
-    qi_shards_acquire(memory);
-    qi_lock_acquire(&memory->pages.lock);
-    qi_section *section = memory->sections;
-    if (section) {
-        for (uint32_t i = 0; i < memory->shard_count; i++)
-            end_peaks(&memory->shards[i].stats, &section->shards[i]);
-        end_peaks(&memory->pages.stats, &section->pages);
-        memory->sections = section->outer;
-    }
-    qi_lock_release(&memory->pages.lock);
-    qi_shards_release(memory);
-    return section;
-}
-
 quire_result quire_memory_push_stats(quire_memory *memory)
 {
     if (!memory)
@@ -75,8 +46,16 @@ quire_result quire_memory_push_stats(quire_memory *memory)
     if (!section)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a section's figures");
     section->shard_count = memory->shard_count;
-    qi_ignore(quire_memory_get_stats(memory, &section->begun));
-    put_on(memory, section);
+    qi_shards_acquire(memory);
+    section->begun = qi_figures(memory);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        section->shards[i] = begin_peaks(&memory->shards[i].stats);
+    qi_lock_acquire(&memory->pages.lock);
+    section->pages = begin_peaks(&memory->pages.stats);
+    qi_lock_release(&memory->pages.lock);
+    section->outer = memory->sections;
+    memory->sections = section;
+    qi_shards_release(memory);
     return QUIRE_SUCCESS;
 }
 
@@ -94,6 +73,25 @@ static void take_from(quire_memory_stats *stats, const quire_memory_stats *begun
     stats->full_pass_hits -= begun->full_pass_hits;
 }
 
+/* The innermost section, with its figures, taken off; NULL where there is none. */
+static qi_section *take_off(quire_memory *memory, quire_memory_stats *stats)
+{
+    qi_shards_acquire(memory);
+    qi_section *section = memory->sections;
+    if (section) {
+        *stats = qi_figures(memory);
+        take_from(stats, &section->begun);
+        for (uint32_t i = 0; i < memory->shard_count; i++)
+            end_peaks(&memory->shards[i].stats, &section->shards[i]);
+        qi_lock_acquire(&memory->pages.lock);
+        end_peaks(&memory->pages.stats, &section->pages);
+        qi_lock_release(&memory->pages.lock);
+        memory->sections = section->outer;
+    }
+    qi_shards_release(memory);
+    return section;
+}
+
 quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *stats)
 {
     if (stats)
@@ -101,15 +99,11 @@ quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *st
     if (!memory || !stats)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_pop_stats: memory or stats is null");
-    quire_memory_stats now;
-    qi_ignore(quire_memory_get_stats(memory, &now));
-    qi_section *section = take_off(memory);
+    qi_section *section = take_off(memory, stats);
     if (!section)
         return qi_fail_text(QUIRE_ERROR_WRONG_STATE,
                             "memory '%s' has no section to end: push comes before pop",
                             memory->name);
-    *stats = now;
-    take_from(stats, &section->begun);
     section->outer = NULL;
     qi_sections_finish(section, &memory->host);
     return QUIRE_SUCCESS;

@@ -52,6 +52,7 @@ static void drain(qi_shard *shard)
 
 void qi_shard_drain(qi_shard *shard)
 {
+    shard->unlooked = 0;
     if (!qi_inbox_is_empty(&shard->inbox))
         drain(shard);
 }

@@ -2,8 +2,8 @@
  * shard.h - a part of a memory with its own lock, space, slots and figures.
  *
  * A thread allocates in its shard. It frees what lies in another one without that shard's lock: the
- * slot, which it has won, goes to the shard's inbox, and whoever works in the shard next gives the
- * range back. So threads in different shards share no lock and no cache line but an inbox.
+ * slot, which it has won, goes to the shard's inbox, and a thread that works in the shard gives the
+ * range back, soon and before room is looked for elsewhere. So threads in different shards share no lock and no cache line but an inbox.
  *
  * The lock guards all but the inbox; the pages' comings and goings are guarded by qi_pages.lock.
  */
@@ -22,7 +22,7 @@ typedef struct qi_shard {
     uint32_t index;
     uint32_t shared;   /* live pages that are regions of the space */
     bool emptied;      /* a page became empty since the policy was applied */
-    uint32_t unlooked; /* operations since somebody looked into the inbox */
+    uint32_t unlooked; /* placements and frees since somebody looked into the inbox */
     quire_memory *memory;
     quire_space *space; /* the shared pages are its regions; a range's user value is its slot */
     qi_table by_region; /* qi_tally: of the page behind each region of the space */

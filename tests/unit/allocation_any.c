@@ -128,7 +128,64 @@ UNIT(allocation_any, a_refusal_by_all_is_told_by_the_first)
     end(&p);
 }
 
-UNIT(allocation_any, what_is_no_want_of_room_ends_the_search)
+UNIT(allocation_any, what_the_first_cannot_do_the_second_does)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fixture_open(&f, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL, .exact = true});
+    quire_memory *memories[] = {f.memory, NULL};
+    quire_allocation made;
+    uint32_t chosen = 77;
+    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
+                                 &memories[1]));
+    const quire_allocation_options written = {.size = PAGE, .host_write = true};
+    CHECK_OK(quire_allocate_any(memories, 2, &written, &chosen, &made));
+    CHECK_EQ(chosen, 1);
+    CHECK_FAILS(quire_allocate_any(memories, 1, &written, &chosen, &made),
+                QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_EQ(chosen, 0);
+    quire_memory_destroy_all(&memories[1]);
+    fixture_end(&f);
+}
+
+/* The sentence is that of the last attempt, in which the caller was asked. */
+UNIT(allocation_any, a_refusal_tells_that_the_caller_was_asked)
+{
+    pair p;
+    quire_allocation first, second, none;
+    uint32_t chosen;
+    const quire_allocation_options options = {.size = PAGE};
+    make(&p);
+    place(&p, &first);
+    place(&p, &second);
+    CHECK_FAILS(quire_allocate_any(p.memories, 2, &options, &chosen, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "the caller's callback");
+    end(&p);
+}
+
+UNIT(allocation_any, memories_of_two_devices_without_callbacks)
+{
+    fixture f[2];
+    quire_memory *memories[2];
+    quire_allocation made[3];
+    uint32_t chosen = 77;
+    const quire_allocation_options options = {.size = PAGE};
+    for (int i = 0; i < 2; i++) {
+        fixture_make(&f[i], &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
+        memories[i] = f[i].memory;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_OK(quire_allocate_any(memories, 2, &options, &chosen, &made[i]));
+        CHECK_EQ(chosen, i);
+    }
+    CHECK_FAILS(quire_allocate_any(memories, 2, &options, &chosen, &made[2]),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    for (int i = 0; i < 2; i++)
+        fixture_end(&f[i]);
+}
+
+UNIT(allocation_any, wrong_options_end_the_search)
 {
     pair p;
     quire_allocation none = {1};

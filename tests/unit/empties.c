@@ -478,7 +478,7 @@ UNIT(empties, a_dedicated_page_that_the_backend_made_larger_is_found_again)
     let_go(&f, dedicated(&f, 1000));
     let_go(&f, dedicated(&f, 900));
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    quire_allocation first = dedicated(&f, 60 * KIB); /* the page is large enough, and too large */
+    quire_allocation first = dedicated(&f, 1025); /* there is room, but more was asked for */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
     let_go(&f, first);
     fixture_end(&f);

@@ -154,7 +154,7 @@ UNIT(shard, a_free_by_another_thread_waits_until_the_shards_own_look)
     CHECK_FAILS(quire_free(b.f.memory, given), QUIRE_ERROR_STALE_HANDLE);
     uint64_t frees = 0;
     for (uint32_t calls = 2; waiting_in(&b, 1); calls++) {
-        CHECK(calls < QI_LOOK_EVERY);
+        CHECK(calls < 2 + QI_LOOK_EVERY);
         CHECK_EQ(b.f.memory->shards[1].stats.frees, frees);
         if (calls % 2)
             kept = placed_of(&b, 1, 1000);
@@ -162,6 +162,31 @@ UNIT(shard, a_free_by_another_thread_waits_until_the_shards_own_look)
             free_by(&b, 1, kept), frees++;
     }
     CHECK_EQ(b.f.memory->shards[1].stats.frees, frees + 1);
+    end(&b);
+}
+
+/* Records of freed ranges serve where no host memory is left for new ones. */
+UNIT(shard, who_needs_records_looks_for_frees_by_others)
+{
+    enum { MOST = 4096, GIVEN = 8 };
+    static quire_allocation held[MOST];
+    const quire_allocation_options options = {.size = 256};
+    bench b;
+    uint32_t count = 0;
+    make_with(&b, 2, (quire_page_policy){.page_size = 4096 * 1024});
+    placed_of(&b, 1, 256);
+    test_memory_fail(unit_memory_state(), 1, true);
+    for (request r; count < MOST; held[count++] = r.allocation)
+        if ((r = allocate(&b, 1, options)).result) {
+            CHECK_EQ(r.result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            break;
+        }
+    CHECK(count > GIVEN && count < MOST);
+    for (uint32_t i = 0; i < GIVEN; i++)
+        free_by(&b, 0, held[--count]);
+    CHECK_EQ(waiting_in(&b, 1), GIVEN);
+    placed_of(&b, 1, 256);
+    test_memory_fail(unit_memory_state(), 0, false);
     end(&b);
 }
 
@@ -233,8 +258,11 @@ UNIT(shard, a_memory_ends_with_frees_on_their_way)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    quire_allocation given[3];
     for (int i = 0; i < 3; i++)
-        free_by(&b, 0, placed_of(&b, 1, 1000));
+        given[i] = placed_of(&b, 1, 1000);
+    for (int i = 0; i < 3; i++)
+        free_by(&b, 0, given[i]);
     CHECK_EQ(waiting_in(&b, 1), 3);
     quire_memory *memory = b.f.memory;
     CHECK_OK(quire_memory_destroy(&memory));

@@ -136,6 +136,8 @@ UNIT(stats_check, allocations_that_are_not_where_they_say)
         DAMAGE(&b, slot->tally, NULL, "a page that is not there");
         DAMAGE(&b, slot->tally, slot->tally + 77, "a page that is not there");
         DAMAGE(&b, slot->tally, (void *)((char *)slot->tally + 8), "a page that is not there");
+        DAMAGE(&b, slot->shard, 1, "a page that is not there");
+        DAMAGE(&b, slot->shard, 77, "a page that is not there");
         DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
         DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
         DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
@@ -157,6 +159,10 @@ UNIT(stats_check, dedicated_allocations_that_are_not_where_they_say)
     DAMAGE(&b, slot->size, 299, "sum of the allocations");
     DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 0)->tally, "range disagree");
     DAMAGE(&b, slot->range.id, 1, "a page that is not there");
+    DAMAGE(&b, slot->shard, 1, "a page that is not there");
+    DAMAGE(&b, slot->tally->skipped, 256, "a page and its region disagree");
+    DAMAGE(&b, slot->tally->page, NULL, "a page and its region disagree");
+    DAMAGE(&b, slot->tally->page, qi_page_at(&b.memory->pages, 0), "a page and its region");
     end(&b);
 }
 
