@@ -76,21 +76,22 @@ void qi_vulkan_staging_finish(qi_vulkan *vulkan)
     vulkan->staging = NULL;
 }
 
-/* A kind that host and buffer share without flushes, which Vulkan promises; cached where it can. */
+/* The most preferred of the host-visible kinds: coherent, as Vulkan promises one, then cached. */
 static uint32_t find_kind(const qi_vulkan *vulkan, uint32_t mask)
 {
-    const VkMemoryPropertyFlags needed =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     const VkMemoryPropertyFlags never =
         VK_MEMORY_PROPERTY_PROTECTED_BIT | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
     uint32_t found = UINT32_MAX;
+    int best = -1;
     for (uint32_t i = 0; i < vulkan->memory.memoryTypeCount; i++) {
         VkMemoryPropertyFlags flags = vulkan->memory.memoryTypes[i].propertyFlags;
-        if (!(mask >> i & 1) || (flags & needed) != needed || flags & never)
+        int rank = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT ? 2 : 0) +
+                   (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT ? 1 : 0);
+        if (!(mask >> i & 1) || !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) || flags & never ||
+            rank <= best)
             continue;
-        if (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT)
-            return i;
-        found = found == UINT32_MAX ? i : found;
+        found = i;
+        best = rank;
     }
     return found;
 }
@@ -103,9 +104,9 @@ static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &asked, &needs);
     uint32_t kind = find_kind(vulkan, needs.memoryRequirements.memoryTypeBits);
     if (kind == UINT32_MAX)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "no memory kind is host-visible and coherent: nothing can be "
-                                  "staged");
+        return quire_backend_fail(
+            QUIRE_ERROR_UNSUPPORTED, 0,
+            "no host-visible memory kind holds buffers: nothing can be staged");
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
         .allocationSize = needs.memoryRequirements.size,
@@ -125,6 +126,8 @@ static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     if (code)
         return qi_vulkan_fail(code, "vkMapMemory for staging");
     s->bytes = bytes;
+    s->is_coherent =
+        vulkan->memory.memoryTypes[kind].propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     return QUIRE_SUCCESS;
 }
 
@@ -231,6 +234,36 @@ static quire_result reset_fence(const qi_vulkan *vulkan, int half)
     return code ? qi_vulkan_fail(code, "vkResetFences") : QUIRE_SUCCESS;
 }
 
+/* Halves are whole atoms, which are 256 bytes at most. */
+static VkMappedMemoryRange half_range(const qi_vulkan_staging *s, int half)
+{
+    return (VkMappedMemoryRange){
+        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
+        .memory = s->memory,
+        .offset = s->half * (uint64_t)half,
+        .size = half + 1 == QI_VULKAN_HALVES ? VK_WHOLE_SIZE : s->half,
+    };
+}
+
+quire_result qi_vulkan_staging_flush(qi_vulkan *vulkan, int half)
+{
+    VkMappedMemoryRange range = half_range(vulkan->staging, half);
+    if (vulkan->staging->is_coherent)
+        return QUIRE_SUCCESS;
+    VkResult code = vulkan->f.FlushMappedMemoryRanges(vulkan->device, 1, &range);
+    return code ? qi_vulkan_fail(code, "vkFlushMappedMemoryRanges for staging") : QUIRE_SUCCESS;
+}
+
+quire_result qi_vulkan_staging_invalidate(qi_vulkan *vulkan, int half)
+{
+    VkMappedMemoryRange range = half_range(vulkan->staging, half);
+    if (vulkan->staging->is_coherent)
+        return QUIRE_SUCCESS;
+    VkResult code = vulkan->f.InvalidateMappedMemoryRanges(vulkan->device, 1, &range);
+    return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges for staging")
+                : QUIRE_SUCCESS;
+}
+
 /* Everything before is visible to everything behind. */
 static void add_barrier(const qi_vulkan *vulkan, VkCommandBuffer commands,
                         VkPipelineStageFlags before, VkPipelineStageFlags behind)
@@ -329,7 +362,9 @@ static quire_result write_pieces(qi_vulkan *vulkan, const copy *c)
         if (result)
             return result;
         memcpy(s->bytes + s->half * (uint64_t)half, c->from + done, piece_size(vulkan, c, done));
-        result = submit_piece(vulkan, c, done, half);
+        result = qi_vulkan_staging_flush(vulkan, half);
+        if (!result)
+            result = submit_piece(vulkan, c, done, half);
         if (result)
             return result;
     }
@@ -356,6 +391,8 @@ static quire_result read_pieces(qi_vulkan *vulkan, const copy *c)
             result = submit_piece(vulkan, c, done + s->half, !half);
         quire_result awaited = qi_vulkan_staging_await(vulkan, half);
         result = result ? result : awaited;
+        if (!result)
+            result = qi_vulkan_staging_invalidate(vulkan, half);
         if (!result)
             memcpy(c->to + done, s->bytes + s->half * (uint64_t)half, piece_size(vulkan, c, done));
     }

@@ -20,7 +20,8 @@ struct qi_vulkan_staging {
     bool is_made;
     VkDeviceMemory memory;
     VkBuffer buffer;
-    char *bytes;   /* mapped for good */
+    char *bytes; /* mapped for good */
+    bool is_coherent;
     uint64_t half; /* bytes of each half */
     VkCommandPool pool;
     VkCommandBuffer commands[QI_VULKAN_HALVES];
@@ -48,6 +49,11 @@ quire_result qi_vulkan_staging_leave(qi_vulkan *vulkan, quire_result result);
  */
 QUIRE_MUST_USE quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half);
 QUIRE_MUST_USE quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half);
+
+/* What the host wrote into a half reaches the device, what the device wrote reaches the host; where
+   the ring is coherent there is nothing to do. */
+QUIRE_MUST_USE quire_result qi_vulkan_staging_flush(qi_vulkan *vulkan, int half);
+QUIRE_MUST_USE quire_result qi_vulkan_staging_invalidate(qi_vulkan *vulkan, int half);
 
 /* Ends them, with a barrier that makes what they did visible to everything, and submits them. */
 QUIRE_MUST_USE quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half);

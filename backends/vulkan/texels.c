@@ -153,7 +153,9 @@ static quire_result write_texels(const work *w)
         if (result)
             return result;
         memcpy(s->bytes + ring_offset(w, half), w->from + done * w->texel, p.count * w->texel);
-        result = submit_piece(w, &p, half);
+        result = qi_vulkan_staging_flush(w->vulkan, half);
+        if (!result)
+            result = submit_piece(w, &p, half);
         if (result)
             return result;
         done += p.count;
@@ -170,6 +172,8 @@ static quire_result read_texels(const work *w)
         result = submit_piece(w, &p, 0);
         if (!result)
             result = qi_vulkan_staging_await(w->vulkan, 0);
+        if (!result)
+            result = qi_vulkan_staging_invalidate(w->vulkan, 0);
         if (!result)
             memcpy(w->to + done * w->texel, s->bytes + ring_offset(w, 0), p.count * w->texel);
         done += p.count;

@@ -465,6 +465,8 @@ static const scenario scenarios[] = {
     {"staged copies", NULL, 0, staged},
     {"staged copies, done late", NULL, FV_LATE, staged},
     {"staged copies in pieces", NULL, FV_LATE, staged_in_pieces},
+    {"staged copies through a ring that is flushed", "incoherent", FV_STALE, staged_in_pieces},
+    {"an image's contents, likewise", "incoherent", FV_STALE, image_contents},
     {"zeros", NULL, FV_DIRTY, zeroed},
     {"zeros with odd ends", NULL, FV_DIRTY, zeroed_odd},
     {"pages that come and go", NULL, 0, many_pages},

@@ -51,7 +51,7 @@ static void unlock_queue(void *user)
 
 static bool skip(const char *reason)
 {
-    fprintf(stderr, "skipped: %s\n", reason);
+    cr_skip_test("%s", reason);
     return false;
 }
 

@@ -37,7 +37,7 @@ typedef struct real_vulkan {
     quire_vulkan_wrap_options wrap; /* of quire; to be changed before real_wrap */
 } real_vulkan;
 
-/* False: this machine has not got what it takes, and the reason is printed. */
+/* False: this machine has not got what it takes; the test is skipped, with the reason. */
 bool real_begin(real_vulkan *r);
 
 /* Wraps it. real_begin_wrapped does both. */

@@ -34,7 +34,7 @@ static bool can_open(void)
 {
     quire_device *device = NULL;
     if (quire_vulkan_open(NULL, &device)) {
-        fprintf(stderr, "skipped: %s\n", quire_last_error());
+        cr_skip_test("%s", quire_last_error());
         return false;
     }
     CHECK_OK(quire_device_destroy(&device));
