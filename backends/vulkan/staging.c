@@ -191,6 +191,11 @@ quire_result qi_vulkan_staging_enter(qi_vulkan *vulkan)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "the device was wrapped without a queue, which this takes");
     pthread_mutex_lock(&s->mutex);
+    if (s->is_lost) {
+        pthread_mutex_unlock(&s->mutex);
+        return quire_backend_fail(QUIRE_ERROR_DEVICE_LOST, VK_ERROR_DEVICE_LOST,
+                                  "the device was lost before");
+    }
     if (s->is_made)
         return QUIRE_SUCCESS;
     quire_result result = make(vulkan, s);
@@ -221,6 +226,7 @@ quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half)
     /* what could not be waited for runs on, and is waited for again before it is used */
     s->is_running[half] = code && code != VK_ERROR_DEVICE_LOST;
     s->is_signaled[half] = !s->is_running[half];
+    s->is_lost |= code == VK_ERROR_DEVICE_LOST;
     return code ? qi_vulkan_fail(code, "vkWaitForFences") : QUIRE_SUCCESS;
 }
 
@@ -313,6 +319,7 @@ quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
     code = vulkan->f.QueueSubmit(queue->queue, 1, &info, s->fences[half]);
     if (queue->unlock)
         queue->unlock(queue->user);
+    s->is_lost |= code == VK_ERROR_DEVICE_LOST;
     if (code)
         return qi_vulkan_fail(code, "vkQueueSubmit");
     s->is_running[half] = true;

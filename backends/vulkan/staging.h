@@ -18,6 +18,7 @@ enum { QI_VULKAN_HALVES = 2 };
 struct qi_vulkan_staging {
     pthread_mutex_t mutex;
     bool is_made;
+    bool is_lost; /* with the device: nothing is known of what ran, and nothing runs any more */
     VkDeviceMemory memory;
     VkBuffer buffer;
     char *bytes; /* mapped for good */
