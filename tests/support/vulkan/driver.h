@@ -91,6 +91,7 @@ struct fv_driver {
     pthread_cond_t changed; /* a fence or semaphore was signalled, or a device lost */
     fv_options options;
     fv_layout layouts[FV_MOST_DEVICES];
+    char names[FV_MOST_DEVICES][FV_NAME_SIZE]; /* of the layouts */
     uint32_t device_count;
 
     fv_slot *slots; /* a power of two, open addressing by handle */
