@@ -1,15 +1,17 @@
 /*
- * fake_vulkan_loader.c - the fake Vulkan driver as an installed one: found by the real loader through
- * its manifest, with the real validation layer over it, on every built-in layout. A small program runs
- * in silence; a wrong one is told of by the layer and by the driver.
+ * fake_vulkan_loader.c - the fake Vulkan driver as an installed one: found by the real loader
+ * through its manifest, with the real validation layer over it, on every built-in layout. A small
+ * program runs in silence; a wrong one is told of by the layer and by the driver.
  *
  * Needs libvulkan1 and vulkan-validationlayers, and says so where they are not there.
  */
 #include "tests/support/plain.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/vulkan/fake_vulkan.h"
@@ -101,7 +103,7 @@ static void end(opened *o)
     CALL(o, vkDestroyInstance)(o->instance, NULL);
 }
 
-/* ---- a small program --------------------------------------------------------------------------------------- */
+/* ---- a small program ---------------------------------------------------------------------- */
 
 /* The first type among those allowed that the host sees. */
 static uint32_t visible_type(opened *o, uint32_t allowed, bool *coherent)
@@ -215,7 +217,7 @@ static void read_back(opened *o, const pair *on)
     CALL(o, vkUnmapMemory)(o->device, on->memory);
 }
 
-/* ---- the cases ----------------------------------------------------------------------------------------------- */
+/* ---- the cases ---------------------------------------------------------------------------- */
 
 /* The driver wrote no line that begins with this. */
 static bool is_reported(const char *beginning)
@@ -279,6 +281,46 @@ static void a_fault_comes_through(void)
     CHECK(!is_reported("message"));
 }
 
+/* Opens and ends a device in a process of its own; the signal that ended it, or 0. */
+static int signal_of_another_process(void)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    int status = 0;
+    if (!child) {
+        opened o;
+        CHECK(freopen("/dev/null", "w", stderr));
+        open_on(&o, "amd-bar");
+        end(&o);
+        _exit(0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void options_come_from_the_environment(void)
+{
+    opened o;
+    CHECK(!setenv("QUIRE_FAKE_FLAGS", "odd-sizes,stale,late,dirty", 1));
+    CHECK(!setenv("QUIRE_FAKE_CAPACITY", "0 4000000", 1));
+    open_on(&o, "adreno");
+    pair made = make_pair(&o);
+    CHECK_EQ(made.second % 2, 1); /* the odd size, by which the second is misplaced */
+    end_pair(&o, &made);
+    VkDeviceMemory memory;
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                 .allocationSize = 4000001};
+    VkResult result = CALL(&o, vkAllocateMemory)(o.device, &info, NULL, &memory);
+    CHECK_EQ((uint32_t)result, (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    end(&o);
+    CHECK(is_reported("message ERROR VUID-VkBindBufferMemoryInfo-memoryOffset-01036"));
+    CHECK(!unsetenv("QUIRE_FAKE_CAPACITY"));
+    CHECK_EQ(signal_of_another_process(), 0);
+    CHECK(!setenv("QUIRE_FAKE_FLAGS", "odd-size", 1));
+    CHECK_EQ(signal_of_another_process(), SIGABRT);
+    CHECK(!unsetenv("QUIRE_FAKE_FLAGS"));
+}
+
 static bool find_layer(void)
 {
     VkLayerProperties all[64];
@@ -319,6 +361,7 @@ int main(void)
     plain_case("every layout runs in silence", every_layout_runs_in_silence);
     plain_case("a leak is noticed by layer and driver", a_leak_is_noticed_by_layer_and_driver);
     plain_case("a fault comes through", a_fault_comes_through);
+    plain_case("options come from the environment", options_come_from_the_environment);
     unlink(report);
     return plain_end();
 }

@@ -66,7 +66,7 @@ UNIT(fake_vulkan_bind, misplaced_buffers_are_told)
     fv_place place = fv_place_of(f.driver, (uint64_t)buffer);
     CHECK(place.memory == memory && place.offset == needs.alignment && place.size == needs.size);
     bind(&f, buffer, memory, 0);
-    fv_fixture_expect(&f, "VUID-VkBindBufferMemoryInfo-buffer-01029");
+    fv_fixture_expect(&f, "VUID-VkBindBufferMemoryInfo-buffer-07459");
     VkBuffer second = make_buffer(&f, 100, &needs), third = make_buffer(&f, 100, &needs);
     bind(&f, second, memory, 3000 / needs.alignment * needs.alignment + 1);
     fv_fixture_expect(&f, "VUID-VkBindBufferMemoryInfo-memoryOffset-01036");
@@ -152,7 +152,7 @@ UNIT(fake_vulkan_bind, images_that_may_alias_may_overlap)
     VkBindImageMemoryInfo again = {
         .sType = VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_INFO, .image = three, .memory = memory};
     CHECK_VK(FV(&f, vkBindImageMemory2)(f.device, 1, &again));
-    fv_fixture_expect(&f, "VUID-VkBindImageMemoryInfo-image-01044");
+    fv_fixture_expect(&f, "VUID-VkBindImageMemoryInfo-image-07460");
     FV(&f, vkDestroyImage)(f.device, one, NULL);
     FV(&f, vkDestroyImage)(f.device, two, NULL);
     FV(&f, vkDestroyImage)(f.device, three, NULL);

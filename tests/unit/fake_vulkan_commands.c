@@ -1,6 +1,6 @@
 /*
- * fake_vulkan_commands.c - the fake Vulkan driver: commands do what they say, in order, when it is time,
- * and their rules are kept.
+ * fake_vulkan_commands.c - the fake Vulkan driver: commands do what they say, in order, when it is
+ * time, and their rules are kept.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -162,7 +162,7 @@ UNIT(fake_vulkan_commands, what_is_at_work_must_not_be_destroyed)
     fv_fixture_close(&f);
 }
 
-/* ---- images -------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------- */
 
 static VkImage make_image(fv_fixture *f, const VkImageCreateInfo *wanted, VkDeviceMemory *memory)
 {
@@ -315,11 +315,41 @@ UNIT(fake_vulkan_commands, layouts_are_followed)
     commands = fv_fixture_begin(&f);
     FV(&f, vkCmdCopyBufferToImage)
     (commands, one.buffer, image, VK_IMAGE_LAYOUT_GENERAL, 1, &region);
-    fv_fixture_expect(&f, "VUID-vkCmdCopyBufferToImage-imageSubresource-07967");
+    fv_fixture_expect(&f, "VUID-vkCmdCopyBufferToImage-imageOffset-00200");
     CHECK_VK(FV(&f, vkResetCommandPool)(f.device, f.pool, 0));
     end(&f, &one);
     end_image(&f, image, memory);
     fv_fixture_close(&f);
+}
+
+UNIT(fake_vulkan_commands, the_undefined_layout_loses_texels_where_asked_for)
+{
+    for (uint32_t dirty = 0; dirty < 2; dirty++) {
+        fv_fixture f;
+        fv_fixture_open(&f, NULL, dirty ? FV_DIRTY : 0);
+        seen one = make(&f, 64);
+        VkDeviceMemory memory;
+        VkImage image = make_image(&f,
+                                   &(VkImageCreateInfo){.imageType = VK_IMAGE_TYPE_2D,
+                                                        .format = VK_FORMAT_R8_UINT,
+                                                        .extent = {8, 8, 1}},
+                                   &memory);
+        VkBufferImageCopy region = {.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
+                                    .imageExtent = {8, 8, 1}};
+        VkClearColorValue color = {.uint32 = {3}};
+        VkImageSubresourceRange range = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
+        VkCommandBuffer commands = fv_fixture_begin(&f);
+        transit(&f, commands, image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_GENERAL);
+        FV(&f, vkCmdClearColorImage)(commands, image, VK_IMAGE_LAYOUT_GENERAL, &color, 1, &range);
+        transit(&f, commands, image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_GENERAL);
+        FV(&f, vkCmdCopyImageToBuffer)
+        (commands, image, VK_IMAGE_LAYOUT_GENERAL, one.buffer, 1, &region);
+        fv_fixture_run(&f, commands);
+        CHECK_EQ(one.bytes[63], dirty ? 0xa5 : 3);
+        end_image(&f, image, memory);
+        end(&f, &one);
+        fv_fixture_close(&f);
+    }
 }
 
 UNIT(fake_vulkan_commands, formats_can_be_taken_away)
@@ -341,7 +371,7 @@ UNIT(fake_vulkan_commands, formats_can_be_taken_away)
     fv_fixture_close(&f);
 }
 
-/* ---- semaphores ------------------------------------------------------------------------------------------ */
+/* ---- semaphores --------------------------------------------------------------------------- */
 
 static VkSemaphore make_semaphore(fv_fixture *f, bool timeline)
 {
@@ -428,7 +458,7 @@ UNIT(fake_vulkan_commands, a_binary_semaphore_joins_two_queues)
     fv_fixture_close(&f);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------------ */
 
 static void *submit_often(void *state)
 {
@@ -455,7 +485,7 @@ UNIT(fake_vulkan_commands, two_threads_on_one_queue_are_told)
     fv_fixture_close(&f);
 }
 
-/* ---- sparse ------------------------------------------------------------------------------------------------ */
+/* ---- sparse ------------------------------------------------------------------------------- */
 
 UNIT(fake_vulkan_commands, sparse_buffers_lie_where_they_are_bound)
 {

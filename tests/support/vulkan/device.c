@@ -8,7 +8,7 @@
 #include "tests/support/vulkan/queue.h"
 #include "tests/support/vulkan/table.h"
 
-/* ---- creation -------------------------------------------------------------------------------------- */
+/* ---- creation ----------------------------------------------------------------------------- */
 
 static VkResult take_extensions(fv_device *device, const VkDeviceCreateInfo *info)
 {
@@ -112,7 +112,7 @@ VkResult fv_vkCreateDevice(VkPhysicalDevice handle, const VkDeviceCreateInfo *in
     return result;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------ */
 
 /* A leaked object leaves the table with its device, so that the driver ends with nothing alive. */
 static void end_leaks(fv_device *device)
@@ -154,7 +154,7 @@ void fv_vkDestroyDevice(VkDevice handle, const VkAllocationCallbacks *callbacks)
     fv_leave(driver);
 }
 
-/* ---- queues ---------------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------------- */
 
 static VkQueue queue_at(fv_device *device, fv_call call, uint32_t family, uint32_t index)
 {

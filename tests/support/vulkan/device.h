@@ -27,6 +27,7 @@ struct fv_device {
     uint32_t extensions, features; /* enabled ones */
     uint64_t allocations;          /* memory objects alive */
     uint64_t next_address;         /* of memory, as the device sees it */
+    bool asked_ahead;              /* requirements were asked for without an object */
     uint32_t polls;                /* questions whether work is done */
     fv_queue queues[FV_FAMILIES][FV_FAMILY_QUEUES];
 };

@@ -74,7 +74,7 @@ PFN_vkGetInstanceProcAddr fv_door(fv_driver *driver)
     return fv_vkGetInstanceProcAddr;
 }
 
-/* ---- heaps ----------------------------------------------------------------------------------------- */
+/* ---- heaps -------------------------------------------------------------------------------- */
 
 /* The heap's state, with the lock held. Ends the program where there is no such heap. */
 static fv_heap_state *heap_at(fv_driver *driver, uint32_t physical_device, uint32_t heap)

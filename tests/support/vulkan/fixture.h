@@ -20,8 +20,8 @@ typedef struct fv_fixture {
 } fv_fixture;
 
 /*
- * A driver with the layout (NULL: "amd-bar") and flags, and a device of it with all it offers: every
- * extension and feature, and both queues of every family.
+ * A driver with the layout (NULL: "amd-bar") and flags, and a device of it with all it offers:
+ * every extension and feature, and both queues of every family.
  */
 void fv_fixture_open(fv_fixture *f, const char *layout, uint32_t flags);
 
@@ -53,7 +53,10 @@ VkBuffer fv_fixture_bound(fv_fixture *f, uint64_t size, uint32_t type, VkDeviceM
 /* Destroys both; either may be VK_NULL_HANDLE. */
 void fv_fixture_free(fv_fixture *f, VkBuffer buffer, VkDeviceMemory memory);
 
-/* A command buffer that records, from a pool of the fixture's; and its end: submitted and waited for. */
+/*
+ * A command buffer that records, from a pool of the fixture's; and its end: submitted and waited
+ * for.
+ */
 VkCommandBuffer fv_fixture_begin(fv_fixture *f);
 void fv_fixture_run(fv_fixture *f, VkCommandBuffer commands);
 

@@ -170,7 +170,7 @@ VkResult fv_vkEnumeratePhysicalDeviceGroups(VkInstance handle, uint32_t *count,
     return result;
 }
 
-/* ---- extensions of physical devices, for they are listed like the instance's ------------------------- */
+/* ---- extensions of physical devices, for they are listed like the instance's -------------- */
 
 VkResult fv_vkEnumerateDeviceExtensionProperties(VkPhysicalDevice handle, const char *layer,
                                                  uint32_t *count, VkExtensionProperties *list)

@@ -1,6 +1,6 @@
 /*
- * layout_file.c - see layout_file.h. What the tool reads of a profile is read by the tool's own reader;
- * only what it has no use for is read here.
+ * layout_file.c - see layout_file.h. What the tool reads of a profile is read by the tool's own
+ * reader; only what it has no use for is read here.
  */
 #include "tests/support/vulkan/layout_file.h"
 
