@@ -346,6 +346,11 @@ static void prepare(void)
 
 int main(void)
 {
+    const char *preload = getenv("LD_PRELOAD");
+    if (preload && strstr(preload, "vgpreload")) {
+        plain_skip("the fake driver through the loader", "valgrind counts the layer's own leaks");
+        return plain_end();
+    }
     prepare();
     void *loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!loader) {
