@@ -1,115 +1,28 @@
 /*
  * fake_vulkan_loader.c - the fake Vulkan driver as an installed one: found by the real loader
- * through its manifest, with the real validation layer over it, on every built-in layout. A small
- * program runs in silence; a wrong one is told of by the layer and by the driver.
+ * through its manifest, with the real validation layer over it. A small program runs in silence on
+ * every built-in layout; what is wrong is told of by the layer and by the driver, under the same
+ * number.
  *
  * Needs libvulkan1 and vulkan-validationlayers, and says so where they are not there.
  */
 #include "tests/support/plain.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/support/vulkan/fake_vulkan.h"
-
-#define LAYER "VK_LAYER_KHRONOS_validation"
-
-static PFN_vkGetInstanceProcAddr get;
-static bool has_layer;
-static char report[] = "/tmp/fake-vulkan-report-XXXXXX";
-
-typedef struct opened {
-    VkInstance instance;
-    VkDebugUtilsMessengerEXT messenger;
-    VkPhysicalDevice physical;
-    VkDevice device;
-    VkQueue queue;
-    uint32_t said; /* warnings and errors of the layer */
-    char first[512];
-} opened;
-
-#define CALL(o, function) ((PFN_##function)(void (*)(void))get((o)->instance, #function))
-#define CHECK_VK(result) CHECK_EQ((uint32_t)(result), (uint32_t)VK_SUCCESS)
-
-static VkBool32 VKAPI_PTR hear(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
-                               VkDebugUtilsMessageTypeFlagsEXT types,
-                               const VkDebugUtilsMessengerCallbackDataEXT *data, void *state)
-{
-    opened *o = state;
-    (void)severity, (void)types;
-    if (!o->said++)
-        snprintf(o->first, sizeof o->first, "%s", data->pMessage);
-    return VK_FALSE;
-}
-
-static void open_instance(opened *o)
-{
-    const char *layer = LAYER, *debug = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
-    VkDebugUtilsMessengerCreateInfoEXT messenger = {
-        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
-        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
-                           VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
-                       VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
-        .pfnUserCallback = hear,
-        .pUserData = o};
-    VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                     .apiVersion = VK_API_VERSION_1_3};
-    VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-                                 .pApplicationInfo = &application,
-                                 .enabledLayerCount = has_layer,
-                                 .ppEnabledLayerNames = &layer,
-                                 .enabledExtensionCount = 1,
-                                 .ppEnabledExtensionNames = &debug};
-    uint32_t one = 1;
-    CHECK_VK(CALL(o, vkCreateInstance)(&info, NULL, &o->instance));
-    CHECK_VK(CALL(o, vkCreateDebugUtilsMessengerEXT)(o->instance, &messenger, NULL, &o->messenger));
-    CHECK_VK(CALL(o, vkEnumeratePhysicalDevices)(o->instance, &one, &o->physical));
-    CHECK_EQ(one, 1);
-}
-
-static void open_on(opened *o, const char *layout)
-{
-    *o = (opened){0};
-    CHECK(!setenv("QUIRE_FAKE_LAYOUT", layout, 1));
-    open_instance(o);
-    VkPhysicalDeviceProperties properties;
-    char name[64];
-    snprintf(name, sizeof name, "fake %s", layout);
-    CALL(o, vkGetPhysicalDeviceProperties)(o->physical, &properties);
-    CHECK_STR(properties.deviceName, name);
-    float priority = 1;
-    const char *portability = "VK_KHR_portability_subset";
-    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                     .queueCount = 1,
-                                     .pQueuePriorities = &priority};
-    VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                               .queueCreateInfoCount = 1,
-                               .pQueueCreateInfos = &queue,
-                               .enabledExtensionCount = !strcmp(layout, "moltenvk"),
-                               .ppEnabledExtensionNames = &portability};
-    CHECK_VK(CALL(o, vkCreateDevice)(o->physical, &info, NULL, &o->device));
-    CALL(o, vkGetDeviceQueue)(o->device, 0, 0, &o->queue);
-}
-
-static void end(opened *o)
-{
-    CALL(o, vkDestroyDevice)(o->device, NULL);
-    CALL(o, vkDestroyDebugUtilsMessengerEXT)(o->instance, o->messenger, NULL);
-    CALL(o, vkDestroyInstance)(o->instance, NULL);
-}
+#include "tests/support/vulkan/loaded.h"
 
 /* ---- a small program ---------------------------------------------------------------------- */
 
 /* The first type among those allowed that the host sees. */
-static uint32_t visible_type(opened *o, uint32_t allowed, bool *coherent)
+static uint32_t visible_type(loaded *l, uint32_t allowed, bool *coherent)
 {
     VkPhysicalDeviceMemoryProperties memory;
-    CALL(o, vkGetPhysicalDeviceMemoryProperties)(o->physical, &memory);
+    CALL(l, vkGetPhysicalDeviceMemoryProperties)(l->physical, &memory);
     for (uint32_t i = 0; i < memory.memoryTypeCount; i++) {
         VkMemoryPropertyFlags flags = memory.memoryTypes[i].propertyFlags;
         *coherent = flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -130,7 +43,7 @@ typedef struct pair {
     bool coherent;
 } pair;
 
-static pair make_pair(opened *o)
+static pair make_pair(loaded *l)
 {
     pair made;
     VkMemoryRequirements needs;
@@ -139,28 +52,28 @@ static pair make_pair(opened *o)
                                .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                         VK_BUFFER_USAGE_TRANSFER_DST_BIT};
     for (uint32_t i = 0; i < 2; i++) {
-        CHECK_VK(CALL(o, vkCreateBuffer)(o->device, &info, NULL, &made.buffers[i]));
-        CALL(o, vkGetBufferMemoryRequirements)(o->device, made.buffers[i], &needs);
+        CHECK_VK(CALL(l, vkCreateBuffer)(l->device, &info, NULL, &made.buffers[i]));
+        CALL(l, vkGetBufferMemoryRequirements)(l->device, made.buffers[i], &needs);
     }
     VkMemoryAllocateInfo memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                    .allocationSize = needs.size * 2,
                                    .memoryTypeIndex =
-                                       visible_type(o, needs.memoryTypeBits, &made.coherent)};
-    CHECK_VK(CALL(o, vkAllocateMemory)(o->device, &memory, NULL, &made.memory));
+                                       visible_type(l, needs.memoryTypeBits, &made.coherent)};
+    CHECK_VK(CALL(l, vkAllocateMemory)(l->device, &memory, NULL, &made.memory));
     made.second = needs.size;
-    CHECK_VK(CALL(o, vkBindBufferMemory)(o->device, made.buffers[0], made.memory, 0));
-    CHECK_VK(CALL(o, vkBindBufferMemory)(o->device, made.buffers[1], made.memory, made.second));
+    CHECK_VK(CALL(l, vkBindBufferMemory)(l->device, made.buffers[0], made.memory, 0));
+    CHECK_VK(CALL(l, vkBindBufferMemory)(l->device, made.buffers[1], made.memory, made.second));
     return made;
 }
 
-static void end_pair(opened *o, const pair *made)
+static void end_pair(loaded *l, const pair *made)
 {
-    CALL(o, vkDestroyBuffer)(o->device, made->buffers[0], NULL);
-    CALL(o, vkDestroyBuffer)(o->device, made->buffers[1], NULL);
-    CALL(o, vkFreeMemory)(o->device, made->memory, NULL);
+    CALL(l, vkDestroyBuffer)(l->device, made->buffers[0], NULL);
+    CALL(l, vkDestroyBuffer)(l->device, made->buffers[1], NULL);
+    CALL(l, vkFreeMemory)(l->device, made->memory, NULL);
 }
 
-static void record(opened *o, const pair *on, VkCommandBuffer commands)
+static void record(loaded *l, const pair *on, VkCommandBuffer commands)
 {
     VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                       .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
@@ -168,85 +81,72 @@ static void record(opened *o, const pair *on, VkCommandBuffer commands)
                                .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
                                .dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT};
     VkBufferCopy region = {0, 0, SIZE};
-    CHECK_VK(CALL(o, vkBeginCommandBuffer)(commands, &begin));
-    CALL(o, vkCmdFillBuffer)(commands, on->buffers[0], 0, VK_WHOLE_SIZE, 0x12345678);
-    CALL(o, vkCmdPipelineBarrier)
+    CHECK_VK(CALL(l, vkBeginCommandBuffer)(commands, &begin));
+    CALL(l, vkCmdFillBuffer)(commands, on->buffers[0], 0, VK_WHOLE_SIZE, 0x12345678);
+    CALL(l, vkCmdPipelineBarrier)
     (commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0,
      NULL, 0, NULL);
-    CALL(o, vkCmdCopyBuffer)(commands, on->buffers[0], on->buffers[1], 1, &region);
+    CALL(l, vkCmdCopyBuffer)(commands, on->buffers[0], on->buffers[1], 1, &region);
     barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
     barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    CALL(o, vkCmdPipelineBarrier)
+    CALL(l, vkCmdPipelineBarrier)
     (commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL,
      0, NULL);
-    CHECK_VK(CALL(o, vkEndCommandBuffer)(commands));
+    CHECK_VK(CALL(l, vkEndCommandBuffer)(commands));
 }
 
-static void run(opened *o, const pair *on)
+static void run(loaded *l, const pair *on)
 {
     VkCommandPool pool;
     VkCommandBuffer commands;
     VkCommandPoolCreateInfo of_pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    CHECK_VK(CALL(o, vkCreateCommandPool)(o->device, &of_pool, NULL, &pool));
+    CHECK_VK(CALL(l, vkCreateCommandPool)(l->device, &of_pool, NULL, &pool));
     VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                         .commandPool = pool,
                                         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                         .commandBufferCount = 1};
-    CHECK_VK(CALL(o, vkAllocateCommandBuffers)(o->device, &info, &commands));
-    record(o, on, commands);
+    CHECK_VK(CALL(l, vkAllocateCommandBuffers)(l->device, &info, &commands));
+    record(l, on, commands);
     VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                            .commandBufferCount = 1,
                            .pCommandBuffers = &commands};
-    CHECK_VK(CALL(o, vkQueueSubmit)(o->queue, 1, &submit, VK_NULL_HANDLE));
-    CHECK_VK(CALL(o, vkQueueWaitIdle)(o->queue));
-    CALL(o, vkDestroyCommandPool)(o->device, pool, NULL);
+    CHECK_VK(CALL(l, vkQueueSubmit)(l->queue, 1, &submit, VK_NULL_HANDLE));
+    CHECK_VK(CALL(l, vkQueueWaitIdle)(l->queue));
+    CALL(l, vkDestroyCommandPool)(l->device, pool, NULL);
 }
 
-static void read_back(opened *o, const pair *on)
+static void read_back(loaded *l, const pair *on)
 {
     void *data;
     VkMappedMemoryRange range = {.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
                                  .memory = on->memory,
                                  .size = VK_WHOLE_SIZE};
-    CHECK_VK(CALL(o, vkMapMemory)(o->device, on->memory, 0, VK_WHOLE_SIZE, 0, &data));
+    CHECK_VK(CALL(l, vkMapMemory)(l->device, on->memory, 0, VK_WHOLE_SIZE, 0, &data));
     if (!on->coherent)
-        CHECK_VK(CALL(o, vkInvalidateMappedMemoryRanges)(o->device, 1, &range));
+        CHECK_VK(CALL(l, vkInvalidateMappedMemoryRanges)(l->device, 1, &range));
     const uint32_t *words = (const uint32_t *)(const void *)((const char *)data + on->second);
     for (uint32_t i = 0; i < SIZE / 4; i++)
         CHECK_EQ(words[i], 0x12345678);
-    CALL(o, vkUnmapMemory)(o->device, on->memory);
+    CALL(l, vkUnmapMemory)(l->device, on->memory);
 }
 
 /* ---- the cases ---------------------------------------------------------------------------- */
 
-/* The driver wrote no line that begins with this. */
-static bool is_reported(const char *beginning)
-{
-    char line[1024];
-    bool found = false;
-    FILE *file = fopen(report, "r");
-    CHECK(file);
-    while (fgets(line, sizeof line, file))
-        found |= !strncmp(line, beginning, strlen(beginning));
-    fclose(file);
-    return found;
-}
-
 static void every_layout_runs_in_silence(void)
 {
     for (uint32_t i = 0; i < fv_layout_count; i++) {
-        opened o;
-        open_on(&o, fv_layouts[i].name);
-        pair made = make_pair(&o);
-        run(&o, &made);
-        read_back(&o, &made);
-        end_pair(&o, &made);
-        end(&o);
-        if (o.said)
+        loaded l;
+        loaded_open(&l, fv_layouts[i].name);
+        pair made = make_pair(&l);
+        run(&l, &made);
+        read_back(&l, &made);
+        end_pair(&l, &made);
+        loaded_close(&l);
+        if (l.said)
             check_failed(__FILE__, __LINE__, "on %s the layer said %u times: %s",
-                         fv_layouts[i].name, o.said, o.first);
-        CHECK(is_reported("calls vkAllocateMemory 1"));
-        if (is_reported("message") || is_reported("live"))
+                         fv_layouts[i].name, l.said, l.first);
+        CHECK(loaded_reported("calls vkAllocateMemory 1"));
+        if (loaded_reported("message") || loaded_reported("live"))
             check_failed(__FILE__, __LINE__, "the driver has something to say of %s",
                          fv_layouts[i].name);
     }
@@ -255,30 +155,30 @@ static void every_layout_runs_in_silence(void)
 /* Both notice, which proves that both were asked. */
 static void a_leak_is_noticed_by_layer_and_driver(void)
 {
-    opened o;
-    open_on(&o, "amd-bar");
-    pair made = make_pair(&o);
-    CALL(&o, vkDestroyBuffer)(o.device, made.buffers[0], NULL);
-    CALL(&o, vkFreeMemory)(o.device, made.memory, NULL);
-    end(&o);
-    CHECK(
-        is_reported("message ERROR VUID-vkDestroyDevice-device-00378: vkDestroyDevice: a buffer"));
-    CHECK_EQ(o.said > 0, has_layer);
+    loaded l;
+    loaded_open(&l, "amd-bar");
+    pair made = make_pair(&l);
+    CALL(&l, vkDestroyBuffer)(l.device, made.buffers[0], NULL);
+    CALL(&l, vkFreeMemory)(l.device, made.memory, NULL);
+    loaded_close(&l);
+    CHECK(loaded_reported(
+        "message ERROR VUID-vkDestroyDevice-device-00378: vkDestroyDevice: a buffer"));
+    CHECK_EQ(l.said > 0, loaded_has_layer());
 }
 
 static void a_fault_comes_through(void)
 {
-    opened o;
+    loaded l;
     CHECK(!setenv("QUIRE_FAKE_FAIL", "vkAllocateMemory 1 -2", 1));
-    open_on(&o, "lavapipe");
+    loaded_open(&l, "lavapipe");
     VkDeviceMemory memory;
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                  .allocationSize = SIZE};
-    VkResult result = CALL(&o, vkAllocateMemory)(o.device, &info, NULL, &memory);
+    VkResult result = CALL(&l, vkAllocateMemory)(l.device, &info, NULL, &memory);
     CHECK_EQ((uint32_t)result, (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    end(&o);
+    loaded_close(&l);
     CHECK(!unsetenv("QUIRE_FAKE_FAIL"));
-    CHECK(!is_reported("message"));
+    CHECK(!loaded_reported("message"));
 }
 
 /* Opens and ends a device in a process of its own; the signal that ended it, or 0. */
@@ -288,10 +188,10 @@ static int signal_of_another_process(void)
     pid_t child = fork();
     int status = 0;
     if (!child) {
-        opened o;
+        loaded l;
         CHECK(freopen("/dev/null", "w", stderr));
-        open_on(&o, "amd-bar");
-        end(&o);
+        loaded_open(&l, "amd-bar");
+        loaded_close(&l);
         _exit(0);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
@@ -300,20 +200,20 @@ static int signal_of_another_process(void)
 
 static void options_come_from_the_environment(void)
 {
-    opened o;
+    loaded l;
     CHECK(!setenv("QUIRE_FAKE_FLAGS", "odd-sizes,stale,late,dirty", 1));
     CHECK(!setenv("QUIRE_FAKE_CAPACITY", "0 4000000", 1));
-    open_on(&o, "adreno");
-    pair made = make_pair(&o);
+    loaded_open(&l, "adreno");
+    pair made = make_pair(&l);
     CHECK_EQ(made.second % 2, 1); /* the odd size, by which the second is misplaced */
-    end_pair(&o, &made);
+    end_pair(&l, &made);
     VkDeviceMemory memory;
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                  .allocationSize = 4000001};
-    VkResult result = CALL(&o, vkAllocateMemory)(o.device, &info, NULL, &memory);
+    VkResult result = CALL(&l, vkAllocateMemory)(l.device, &info, NULL, &memory);
     CHECK_EQ((uint32_t)result, (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    end(&o);
-    CHECK(is_reported("message ERROR VUID-VkBindBufferMemoryInfo-memoryOffset-01036"));
+    loaded_close(&l);
+    CHECK(loaded_reported("message ERROR VUID-VkBindBufferMemoryInfo-memoryOffset-01036"));
     CHECK(!unsetenv("QUIRE_FAKE_CAPACITY"));
     CHECK_EQ(signal_of_another_process(), 0);
     CHECK(!setenv("QUIRE_FAKE_FLAGS", "odd-size", 1));
@@ -321,52 +221,167 @@ static void options_come_from_the_environment(void)
     CHECK(!unsetenv("QUIRE_FAKE_FLAGS"));
 }
 
-static bool find_layer(void)
+/* ---- the same rules under the same numbers ------------------------------------------------ */
+
+typedef struct misuse {
+    const char *rule; /* the end of its id, which says what it is about */
+    void (*body)(loaded *l, const pair *on);
+} misuse;
+
+static void allocate_nothing(loaded *l, const pair *on)
 {
-    VkLayerProperties all[64];
-    uint32_t count = 64;
-    opened none = {0};
-    (void)CALL(&none, vkEnumerateInstanceLayerProperties)(&count, all);
-    for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(all[i].layerName, LAYER))
-            return true;
-    return false;
+    VkDeviceMemory memory;
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    (void)on;
+    (void)CALL(l, vkAllocateMemory)(l->device, &info, NULL, &memory);
 }
 
-/* Only the fake, and no layer that the machine has turned on by itself. */
-static void prepare(void)
+static void allocate_of_no_type(loaded *l, const pair *on)
 {
-    int fd = mkstemp(report);
-    CHECK(fd >= 0 && !close(fd));
-    CHECK(!setenv("VK_ICD_FILENAMES", FAKE_VULKAN_MANIFEST, 1));
-    CHECK(!setenv("VK_DRIVER_FILES", FAKE_VULKAN_MANIFEST, 1));
-    CHECK(!setenv("NODEVICE_SELECT", "1", 1));
-    CHECK(!setenv("QUIRE_FAKE_REPORT", report, 1));
+    VkDeviceMemory memory;
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                 .allocationSize = SIZE,
+                                 .memoryTypeIndex = 31};
+    (void)on;
+    (void)CALL(l, vkAllocateMemory)(l->device, &info, NULL, &memory);
+}
+
+static void map_twice(loaded *l, const pair *on)
+{
+    void *data;
+    (void)CALL(l, vkMapMemory)(l->device, on->memory, 0, 16, 0, &data);
+    (void)CALL(l, vkMapMemory)(l->device, on->memory, 0, 16, 0, &data);
+}
+
+static void map_too_much(loaded *l, const pair *on)
+{
+    void *data;
+    (void)CALL(l, vkMapMemory)(l->device, on->memory, 64, on->second * 2, 0, &data);
+}
+
+static void unmap_what_is_not_mapped(loaded *l, const pair *on)
+{
+    CALL(l, vkUnmapMemory)(l->device, on->memory);
+}
+
+static void flush(loaded *l, const pair *on, uint64_t offset, uint64_t size)
+{
+    VkMappedMemoryRange range = {.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
+                                 .memory = on->memory,
+                                 .offset = offset,
+                                 .size = size};
+    void *data;
+    (void)CALL(l, vkMapMemory)(l->device, on->memory, 0, 4096, 0, &data);
+    (void)CALL(l, vkFlushMappedMemoryRanges)(l->device, 1, &range);
+}
+
+static void flush_from_within_an_atom(loaded *l, const pair *on)
+{
+    flush(l, on, 8, 256);
+}
+
+static void flush_half_an_atom(loaded *l, const pair *on)
+{
+    flush(l, on, 0, 100);
+}
+
+static void flush_beyond_the_mapping(loaded *l, const pair *on)
+{
+    flush(l, on, 0, 8192);
+}
+
+static void bind_again(loaded *l, const pair *on)
+{
+    (void)CALL(l, vkBindBufferMemory)(l->device, on->buffers[0], on->memory, on->second);
+}
+
+/* Binds a third buffer, with this offset. */
+static void bind_at(loaded *l, const pair *on, uint64_t offset)
+{
+    VkBuffer buffer;
+    VkMemoryRequirements needs;
+    VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                               .size = SIZE,
+                               .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT};
+    CHECK_VK(CALL(l, vkCreateBuffer)(l->device, &info, NULL, &buffer));
+    CALL(l, vkGetBufferMemoryRequirements)(l->device, buffer, &needs);
+    (void)CALL(l, vkBindBufferMemory)(l->device, buffer, on->memory, offset);
+    CALL(l, vkDestroyBuffer)(l->device, buffer, NULL);
+}
+
+static void bind_misaligned(loaded *l, const pair *on)
+{
+    bind_at(l, on, 1);
+}
+
+static void bind_beyond_the_memory(loaded *l, const pair *on)
+{
+    bind_at(l, on, on->second + 4096);
+}
+
+static void fill_an_odd_part(loaded *l, const pair *on)
+{
+    (void)on;
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    VkCommandPoolCreateInfo of_pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+    VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    CHECK_VK(CALL(l, vkCreateCommandPool)(l->device, &of_pool, NULL, &pool));
+    VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                        .commandPool = pool,
+                                        .commandBufferCount = 1};
+    CHECK_VK(CALL(l, vkAllocateCommandBuffers)(l->device, &info, &commands));
+    CHECK_VK(CALL(l, vkBeginCommandBuffer)(commands, &begin));
+    CALL(l, vkCmdFillBuffer)(commands, on->buffers[0], 2, 8, 0);
+    CALL(l, vkDestroyCommandPool)(l->device, pool, NULL);
+}
+
+static const misuse MISUSES[] = {
+    {"allocationSize-00638", allocate_nothing},
+    {"pAllocateInfo-01714", allocate_of_no_type},
+    {"vkMapMemory-memory-00678", map_twice},
+    {"vkMapMemory-size-00681", map_too_much},
+    {"vkUnmapMemory-memory-00689", unmap_what_is_not_mapped},
+    {"offset-00687", flush_from_within_an_atom},
+    {"size-01390", flush_half_an_atom},
+    {"size-00685", flush_beyond_the_mapping},
+    {"buffer-07459", bind_again},
+    {"memoryOffset-01036", bind_misaligned},
+    {"size-01037", bind_beyond_the_memory},
+    {"vkCmdFillBuffer-dstOffset-00025", fill_an_odd_part},
+};
+
+static void misuse_is_told_by_layer_and_driver_alike(void)
+{
+    for (size_t i = 0; i < sizeof MISUSES / sizeof *MISUSES; i++) {
+        loaded l;
+        loaded_open(&l, "incoherent");
+        pair made = make_pair(&l);
+        MISUSES[i].body(&l, &made);
+        end_pair(&l, &made);
+        loaded_close(&l);
+        if (!loaded_reported_with(MISUSES[i].rule))
+            check_failed(__FILE__, __LINE__, "the driver does not say %s", MISUSES[i].rule);
+        if (loaded_has_layer())
+            CHECK_HAS(l.first, MISUSES[i].rule);
+    }
 }
 
 int main(void)
 {
-    const char *preload = getenv("LD_PRELOAD");
-    if (preload && strstr(preload, "vgpreload")) {
-        plain_skip("the fake driver through the loader", "valgrind counts the layer's own leaks");
+    const char *missing = loaded_prepare(FAKE_VULKAN_MANIFEST);
+    if (missing) {
+        plain_skip("the fake driver through the loader", missing);
         return plain_end();
     }
-    prepare();
-    void *loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!loader) {
-        plain_skip("the fake driver through the loader", "there is no libvulkan.so.1");
-        return plain_end();
-    }
-    void *symbol = dlsym(loader, "vkGetInstanceProcAddr");
-    memcpy(&get, &symbol, sizeof get); /* for which C has no cast */
-    CHECK(get);
-    has_layer = find_layer();
-    if (!has_layer)
-        plain_skip("the validation layer over the fake driver", "there is no " LAYER);
+    if (!loaded_has_layer())
+        plain_skip("the validation layer over the fake driver", "it is not installed");
     plain_case("every layout runs in silence", every_layout_runs_in_silence);
     plain_case("a leak is noticed by layer and driver", a_leak_is_noticed_by_layer_and_driver);
+    plain_case("misuse is told by layer and driver alike",
+               misuse_is_told_by_layer_and_driver_alike);
     plain_case("a fault comes through", a_fault_comes_through);
     plain_case("options come from the environment", options_come_from_the_environment);
-    unlink(report);
+    loaded_end();
     return plain_end();
 }

@@ -156,6 +156,20 @@ UNIT(fake_vulkan, a_leak_is_told_with_its_kind)
     fv_fixture_close(&f);
 }
 
+UNIT(fake_vulkan, a_leaked_device_is_told_with_all_on_it)
+{
+    fv_fixture f;
+    fv_fixture_open(&f, NULL, 0);
+    fv_fixture_buffer(&f, 100, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+    FV(&f, vkDestroyInstance)(f.instance, NULL);
+    CHECK(fv_message_with(f.driver, "VUID-vkDestroyInstance-instance-00629"));
+    CHECK(fv_message_with(f.driver, "a buffer is still alive"));
+    CHECK_EQ(fv_message_count(f.driver, FV_ERROR), 2);
+    for (uint32_t kind = 0; kind < FV_KINDS; kind++)
+        CHECK_EQ(fv_live(f.driver, (fv_kind)kind), 0);
+    fv_destroy(f.driver);
+}
+
 UNIT(fake_vulkan, stale_and_foreign_handles_are_told_and_not_used)
 {
     fv_fixture f;

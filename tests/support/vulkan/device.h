@@ -32,6 +32,9 @@ struct fv_device {
     fv_queue queues[FV_FAMILIES][FV_FAMILY_QUEUES];
 };
 
+/* device.c: with all that lives on it, which is told of. */
+void fv_device_end(fv_device *device);
+
 /* features.c: features that a device creation asks for; false where one of them is not offered. */
 bool fv_features_asked(const fv_physical_device *physical, const VkDeviceCreateInfo *info,
                        uint32_t *features);
