@@ -5,7 +5,7 @@
 
 #include "tests/support/vulkan/table.h"
 
-/* ---- doing it -------------------------------------------------------------------------------------------- */
+/* ---- doing it ----------------------------------------------------------------------------- */
 
 static fv_semaphore *semaphore_of(fv_driver *driver, const fv_point *point)
 {
@@ -102,7 +102,7 @@ bool fv_has_work(const fv_device *device)
     return false;
 }
 
-/* ---- submitting -------------------------------------------------------------------------------------------- */
+/* ---- submitting --------------------------------------------------------------------------- */
 
 void fv_queue_append(fv_queue *queue, fv_submission *work)
 {
@@ -214,7 +214,7 @@ VkResult fv_vkQueueSubmit2(VkQueue handle, uint32_t count, const VkSubmitInfo2 *
     return leave(queue, result);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------------------------ */
 
 VkResult fv_vkQueueWaitIdle(VkQueue handle)
 {

@@ -2,8 +2,8 @@
  * queue.h - work given to queues, and the fences and semaphores that tell of it.
  *
  * A submission waits in its queue until the semaphores it waits for allow it, and is then done at
- * once, in the thread that made that so; with FV_LATE only when somebody waits for it. Everything runs
- * under the driver's lock.
+ * once, in the thread that made that so; with FV_LATE only when somebody waits for it. Everything
+ * runs under the driver's lock.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_QUEUE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_QUEUE_H

@@ -1,6 +1,6 @@
 /*
- * resource.c - what buffers and images of the fake driver have in common: which memory can hold them
- * and what they need, plausibly or awkwardly.
+ * resource.c - what buffers and images of the fake driver have in common: which memory can hold
+ * them and what they need, plausibly or awkwardly.
  */
 #include <stdlib.h>
 

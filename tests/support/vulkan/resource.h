@@ -1,8 +1,8 @@
 /*
  * resource.h - memory objects of the fake driver and what lies in them: buffers and images.
  *
- * A memory object lists what is bound to it, ordered by offset; a resource knows its memory. Freeing
- * memory leaves its resources without bytes.
+ * A memory object lists what is bound to it, ordered by offset; a resource knows its memory.
+ * Freeing memory leaves its resources without bytes.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_RESOURCE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_RESOURCE_H

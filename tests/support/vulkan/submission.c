@@ -63,7 +63,7 @@ void fv_submission_end(fv_driver *driver, fv_submission *work)
     free(work);
 }
 
-/* ---- what it uses -------------------------------------------------------------------------------------- */
+/* ---- what it uses ------------------------------------------------------------------------- */
 
 static void use_resource(fv_driver *driver, fv_submission *work, uint64_t handle)
 {
@@ -116,7 +116,7 @@ void fv_submission_take(fv_device *device, fv_submission *work, VkCommandBuffer 
     use_commands(driver, work, buffer);
 }
 
-/* ---- what it waits for and tells ----------------------------------------------------------------------- */
+/* ---- what it waits for and tells ---------------------------------------------------------- */
 
 static fv_semaphore *find_semaphore(fv_device *device, fv_submission *work, VkSemaphore handle)
 {
