@@ -224,3 +224,37 @@ UNIT(fake_vulkan_queue, sparse_buffers_lie_where_they_are_bound)
     FV(&f, vkFreeMemory)(f.device, memory, NULL);
     fv_fixture_close(&f);
 }
+
+UNIT(fake_vulkan_queue, a_hole_in_a_sparse_buffer_leaves_the_rest_where_it_was)
+{
+    fv_fixture f;
+    fv_fixture_open(&f, NULL, 0);
+    VkBuffer sparse;
+    VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                               .flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT |
+                                        VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT,
+                               .size = 65536 * 3,
+                               .usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+    CHECK_VK(FV(&f, vkCreateBuffer)(f.device, &info, NULL, &sparse));
+    VkDeviceMemory memory = fv_fixture_memory(&f, 65536 * 3, fv_fixture_coherent(&f));
+    VkSparseMemoryBind binds[2] = {{.size = 65536 * 3, .memory = memory},
+                                   {.resourceOffset = 65536, .size = 65536}};
+    VkSparseBufferMemoryBindInfo of_buffer = {sparse, 2, binds};
+    VkBindSparseInfo bind = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO,
+                             .bufferBindCount = 1,
+                             .pBufferBinds = &of_buffer};
+    CHECK_VK(FV(&f, vkQueueBindSparse)(f.queue, 1, &bind, VK_NULL_HANDLE));
+    VkCommandBuffer commands = fv_fixture_begin(&f);
+    FV(&f, vkCmdFillBuffer)(commands, sparse, 0, VK_WHOLE_SIZE, 5);
+    fv_fixture_run(&f, commands);
+    void *data;
+    CHECK_VK(FV(&f, vkMapMemory)(f.device, memory, 0, VK_WHOLE_SIZE, 0, &data));
+    const uint32_t *words = data;
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_EQ(words[i * 16384], i == 1 ? 0 : 5);
+        CHECK_EQ(words[i * 16384 + 16383], i == 1 ? 0 : 5);
+    }
+    FV(&f, vkDestroyBuffer)(f.device, sparse, NULL);
+    FV(&f, vkFreeMemory)(f.device, memory, NULL);
+    fv_fixture_close(&f);
+}
