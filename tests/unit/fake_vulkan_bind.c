@@ -262,6 +262,31 @@ UNIT(fake_vulkan_bind, requirements_are_awkward_where_asked_for)
     fv_fixture_close(&odd);
 }
 
+/* Whatever else is taken away: a device-local type, and for buffers one the host sees. */
+UNIT(fake_vulkan_bind, the_promised_types_stay)
+{
+    for (uint32_t i = 0; i < fv_layout_count; i++) {
+        fv_fixture f;
+        fv_fixture_open(&f, fv_layouts[i].name, FV_FEW_TYPES);
+        VkMemoryRequirements needs;
+        VkMemoryPropertyFlags coherent =
+            VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+        bool local = false, visible = false;
+        VkBuffer buffer = make_buffer(&f, 1000, &needs);
+        for (uint32_t k = 0; k < fv_layouts[i].type_count; k++) {
+            VkMemoryPropertyFlags flags = fv_layouts[i].types[k].propertyFlags;
+            if (!(needs.memoryTypeBits >> k & 1))
+                continue;
+            local |= flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+            visible |= (flags & coherent) == coherent;
+        }
+        CHECK(local);
+        CHECK_EQ(visible, strcmp(fv_layouts[i].name, "incoherent") != 0);
+        destroy(&f, buffer);
+        fv_fixture_close(&f);
+    }
+}
+
 UNIT(fake_vulkan_bind, addresses_need_memory_that_has_them)
 {
     fv_fixture f;

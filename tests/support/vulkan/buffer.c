@@ -55,7 +55,7 @@ VkResult fv_buffer_describe(fv_device *device, const VkBufferCreateInfo *info, f
                                .alignment = alignment,
                                .memoryTypeBits = fv_types_for(layout, false, resource->guarded)};
     if (!resource->sparse)
-        fv_be_awkward(fv_driver_of(device), false, resource->external, resource);
+        fv_be_awkward(device, false, resource->external, resource);
     return VK_SUCCESS;
 }
 

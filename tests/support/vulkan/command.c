@@ -149,6 +149,7 @@ static VkCommandBuffer make_buffer(fv_device *device, const fv_pool *pool)
     fv_command_buffer *buffer =
         fv_object_new(fv_driver_of(device), device, FV_COMMAND_BUFFER, sizeof *buffer);
     buffer->pool = pool->object.handle;
+    buffer->family = pool->family;
     buffer->resettable = pool->flags & VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     return (VkCommandBuffer)buffer;
 }

@@ -35,7 +35,8 @@ typedef struct fv_driver fv_driver;
  *
  * ODD_SIZES          objects need more than asked, an odd number of bytes
  * LARGE_ALIGNMENTS   buffers are aligned to 4 KiB, images to 64 KiB
- * FEW_TYPES          every second memory type cannot hold an object
+ * FEW_TYPES          every second memory type cannot hold an object, as far as the specification
+ *                    leaves that to drivers
  * PREFER_DEDICATED   images, and buffers for export, prefer memory of their own
  * REQUIRE_DEDICATED  they require it
  * STALE              of non-coherent memory host and device see different bytes, until a flush or
@@ -184,7 +185,7 @@ void fv_slow(fv_driver *driver, uint32_t milliseconds);
 /* Every device is lost: what may return VK_ERROR_DEVICE_LOST does so, and work is not done. */
 void fv_lose_devices(fv_driver *driver);
 
-/* vkGet*ProcAddr answers NULL for this function; at most 16 at one time. */
+/* vkGet*ProcAddr answers NULL for this function and its aliases; at most 16 at one time. */
 void fv_hide(fv_driver *driver, const char *function);
 
 /*

@@ -172,6 +172,28 @@ VkBuffer fv_fixture_bound(fv_fixture *f, uint64_t size, uint32_t type, VkDeviceM
     return buffer;
 }
 
+fv_visible fv_fixture_visible(fv_fixture *f, uint64_t size)
+{
+    fv_visible visible;
+    void *data;
+    visible.buffer = fv_fixture_bound(f, size, fv_fixture_coherent(f), &visible.memory);
+    CHECK_VK(FV(f, vkMapMemory)(f->device, visible.memory, 0, VK_WHOLE_SIZE, 0, &data));
+    visible.bytes = data;
+    return visible;
+}
+
+void fv_fixture_hide(fv_fixture *f, const fv_visible *visible)
+{
+    fv_fixture_free(f, visible->buffer, visible->memory);
+}
+
+uint32_t fv_word(const fv_visible *visible, uint32_t index)
+{
+    uint32_t value;
+    memcpy(&value, visible->bytes + index * sizeof value, sizeof value);
+    return value;
+}
+
 void fv_fixture_free(fv_fixture *f, VkBuffer buffer, VkDeviceMemory memory)
 {
     FV(f, vkDestroyBuffer)(f->device, buffer, NULL);

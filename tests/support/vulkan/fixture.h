@@ -50,6 +50,19 @@ VkMemoryRequirements fv_fixture_needs(fv_fixture *f, VkBuffer buffer);
 /* A buffer in memory of its own, of this type. */
 VkBuffer fv_fixture_bound(fv_fixture *f, uint64_t size, uint32_t type, VkDeviceMemory *memory);
 
+/* A coherent buffer, all bytes 0, and where the host sees it. */
+typedef struct fv_visible {
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    unsigned char *bytes;
+} fv_visible;
+
+fv_visible fv_fixture_visible(fv_fixture *f, uint64_t size);
+void fv_fixture_hide(fv_fixture *f, const fv_visible *visible);
+
+/* Its four bytes number index. */
+uint32_t fv_word(const fv_visible *visible, uint32_t index);
+
 /* Destroys both; either may be VK_NULL_HANDLE. */
 void fv_fixture_free(fv_fixture *f, VkBuffer buffer, VkDeviceMemory memory);
 

@@ -105,7 +105,7 @@ VkResult fv_image_describe(fv_device *device, const VkImageCreateInfo *info, fv_
         .alignment = alignment,
         .memoryTypeBits = fv_types_for(layout, is_transient(info), resource->guarded)};
     if (!resource->sparse)
-        fv_be_awkward(fv_driver_of(device), true, resource->external, resource);
+        fv_be_awkward(device, true, resource->external, resource);
     return VK_SUCCESS;
 }
 

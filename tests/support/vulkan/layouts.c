@@ -403,9 +403,8 @@ const fv_layout fv_layouts[] = {
     },
     {
         .name = "incoherent",
-        .source =
-            "no device: what the oldest drivers may be, host memory that is never coherent, every "
-            "limit at the worst that Vulkan allows",
+        .source = "no device, and less than the specification promises: host memory that is never "
+                  "coherent, every limit at the worst that is allowed",
         .type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
         .api_version = VK_API_VERSION_1_1,
         .vendor = 0x10000,

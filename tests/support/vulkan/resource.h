@@ -96,7 +96,7 @@ uint32_t fv_host_pointer_types(const fv_layout *layout);
 
 /* resource.c: memory types that can hold something, and what options make of the requirements. */
 uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded);
-void fv_be_awkward(fv_driver *driver, bool image, bool external, fv_resource *resource);
+void fv_be_awkward(const fv_device *device, bool image, bool external, fv_resource *resource);
 void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *out);
 void fv_resource_end(fv_resource *resource, fv_call call);
 
