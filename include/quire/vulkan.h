@@ -31,8 +31,8 @@ extern "C" {
  */
 typedef struct quire_vulkan_queue {
     VkQueue queue; /* NULL: none */
-    /* its family: one that uses the memory, for quire hands nothing over between families; it must be
-       able to transfer, and for texels to compute or draw */
+    /* its family: one that uses the memory, for quire hands nothing over between families; it must
+       be able to transfer, and for texels to compute or draw */
     uint32_t family;
     /*
      * Called around each use of the queue, which lasts as long as one submission; a thread that
