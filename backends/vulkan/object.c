@@ -65,6 +65,11 @@ static void ask_image(const qi_vulkan *vulkan, VkImage image, quire_requirements
     translate(&a, out);
 }
 
+/*
+ * What only linear images have. They are there to be reached by their bytes, which goes through a
+ * buffer over the page, and in a page of its own an image is alone: that is for a driver that
+ * requires it.
+ */
 static void ask_pitches(const qi_vulkan *vulkan, VkImage image, quire_requirements *out)
 {
     const VkImageSubresource first = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT};
@@ -72,6 +77,7 @@ static void ask_pitches(const qi_vulkan *vulkan, VkImage image, quire_requiremen
     vulkan->f.GetImageSubresourceLayout(vulkan->device, image, &first, &layout);
     out->row_pitch = layout.rowPitch;
     out->slice_pitch = layout.depthPitch;
+    out->prefers_dedicated = false;
 }
 
 /* ---- making ------------------------------------------------------------------------------- */

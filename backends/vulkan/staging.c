@@ -11,9 +11,6 @@
 /* Offsets of copies between buffers and images are multiples of this, whatever the format. */
 static const uint64_t HALF_ALIGNMENT = 256;
 
-/* vkCmdFillBuffer works on whole words. */
-enum { FILL_WORD = 4 };
-
 /* Times that a failed wait is tried. */
 enum { MOST_WAITS = 8 };
 
@@ -52,14 +49,15 @@ static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->fences[i])
             f->DestroyFence(vulkan->device, s->fences[i], vulkan->callbacks);
-    if (s->pool)
-        f->DestroyCommandPool(vulkan->device, s->pool, vulkan->callbacks);
+    for (int i = 0; i < QI_VULKAN_HALVES; i++)
+        if (s->pools[i])
+            f->DestroyCommandPool(vulkan->device, s->pools[i], vulkan->callbacks);
     if (s->buffer)
         f->DestroyBuffer(vulkan->device, s->buffer, vulkan->callbacks);
     if (s->memory) /* its mapping goes with it */
         f->FreeMemory(vulkan->device, s->memory, vulkan->callbacks);
     memset(s->fences, 0, sizeof s->fences);
-    s->pool = VK_NULL_HANDLE;
+    memset(s->pools, 0, sizeof s->pools);
     s->buffer = VK_NULL_HANDLE;
     s->memory = VK_NULL_HANDLE;
     s->is_made = false;
@@ -76,21 +74,22 @@ void qi_vulkan_staging_finish(qi_vulkan *vulkan)
     vulkan->staging = NULL;
 }
 
-/* A kind that host and buffer share without flushes, which Vulkan promises; cached where it can. */
+/* The most preferred of the host-visible kinds: coherent, as Vulkan promises one, then cached. */
 static uint32_t find_kind(const qi_vulkan *vulkan, uint32_t mask)
 {
-    const VkMemoryPropertyFlags needed =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     const VkMemoryPropertyFlags never =
         VK_MEMORY_PROPERTY_PROTECTED_BIT | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
     uint32_t found = UINT32_MAX;
+    int best = -1;
     for (uint32_t i = 0; i < vulkan->memory.memoryTypeCount; i++) {
         VkMemoryPropertyFlags flags = vulkan->memory.memoryTypes[i].propertyFlags;
-        if (!(mask >> i & 1) || (flags & needed) != needed || flags & never)
+        int rank = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT ? 2 : 0) +
+                   (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT ? 1 : 0);
+        if (!(mask >> i & 1) || !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) || flags & never ||
+            rank <= best)
             continue;
-        if (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT)
-            return i;
-        found = found == UINT32_MAX ? i : found;
+        found = i;
+        best = rank;
     }
     return found;
 }
@@ -103,9 +102,9 @@ static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &asked, &needs);
     uint32_t kind = find_kind(vulkan, needs.memoryRequirements.memoryTypeBits);
     if (kind == UINT32_MAX)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "no memory kind is host-visible and coherent: nothing can be "
-                                  "staged");
+        return quire_backend_fail(
+            QUIRE_ERROR_UNSUPPORTED, 0,
+            "no host-visible memory kind holds buffers: nothing can be staged");
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
         .allocationSize = needs.memoryRequirements.size,
@@ -125,37 +124,38 @@ static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     if (code)
         return qi_vulkan_fail(code, "vkMapMemory for staging");
     s->bytes = bytes;
+    s->is_coherent =
+        vulkan->memory.memoryTypes[kind].propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     return QUIRE_SUCCESS;
 }
 
-static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s)
+static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s, int half)
 {
     const VkCommandPoolCreateInfo pool = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
         .queueFamilyIndex = vulkan->queue.family,
     };
-    VkResult code = vulkan->f.CreateCommandPool(vulkan->device, &pool, vulkan->callbacks, &s->pool);
+    VkResult code =
+        vulkan->f.CreateCommandPool(vulkan->device, &pool, vulkan->callbacks, &s->pools[half]);
     if (code) {
-        s->pool = VK_NULL_HANDLE;
+        s->pools[half] = VK_NULL_HANDLE;
         return qi_vulkan_fail(code, "vkCreateCommandPool");
     }
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = s->pool,
+        .commandPool = s->pools[half],
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = QI_VULKAN_HALVES,
+        .commandBufferCount = 1,
     };
-    code = vulkan->f.AllocateCommandBuffers(vulkan->device, &commands, s->commands);
+    code = vulkan->f.AllocateCommandBuffers(vulkan->device, &commands, &s->commands[half]);
     if (code)
         return qi_vulkan_fail(code, "vkAllocateCommandBuffers");
-    for (int i = 0; i < QI_VULKAN_HALVES; i++) {
-        const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-        code = vulkan->f.CreateFence(vulkan->device, &fence, vulkan->callbacks, &s->fences[i]);
-        if (code) {
-            s->fences[i] = VK_NULL_HANDLE;
-            return qi_vulkan_fail(code, "vkCreateFence");
-        }
+    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    code = vulkan->f.CreateFence(vulkan->device, &fence, vulkan->callbacks, &s->fences[half]);
+    if (code) {
+        s->fences[half] = VK_NULL_HANDLE;
+        return qi_vulkan_fail(code, "vkCreateFence");
     }
     return QUIRE_SUCCESS;
 }
@@ -174,8 +174,8 @@ static quire_result make(const qi_vulkan *vulkan, qi_vulkan_staging *s)
         return qi_vulkan_fail(code, "vkCreateBuffer of %s for staging", qi_bytes(info.size).text);
     }
     quire_result result = make_memory(vulkan, s);
-    if (!result)
-        result = make_commands(vulkan, s);
+    for (int i = 0; i < QI_VULKAN_HALVES && !result; i++)
+        result = make_commands(vulkan, s, i);
     return result;
 }
 
@@ -188,6 +188,11 @@ quire_result qi_vulkan_staging_enter(qi_vulkan *vulkan)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "the device was wrapped without a queue, which this takes");
     pthread_mutex_lock(&s->mutex);
+    if (s->is_lost) {
+        pthread_mutex_unlock(&s->mutex);
+        return quire_backend_fail(QUIRE_ERROR_DEVICE_LOST, VK_ERROR_DEVICE_LOST,
+                                  "the device was lost before");
+    }
     if (s->is_made)
         return QUIRE_SUCCESS;
     quire_result result = make(vulkan, s);
@@ -218,6 +223,7 @@ quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half)
     /* what could not be waited for runs on, and is waited for again before it is used */
     s->is_running[half] = code && code != VK_ERROR_DEVICE_LOST;
     s->is_signaled[half] = !s->is_running[half];
+    s->is_lost |= code == VK_ERROR_DEVICE_LOST;
     return code ? qi_vulkan_fail(code, "vkWaitForFences") : QUIRE_SUCCESS;
 }
 
@@ -229,6 +235,36 @@ static quire_result reset_fence(const qi_vulkan *vulkan, int half)
     VkResult code = vulkan->f.ResetFences(vulkan->device, 1, &s->fences[half]);
     s->is_signaled[half] = code != VK_SUCCESS;
     return code ? qi_vulkan_fail(code, "vkResetFences") : QUIRE_SUCCESS;
+}
+
+/* Halves are whole atoms, which are 256 bytes at most. */
+static VkMappedMemoryRange half_range(const qi_vulkan_staging *s, int half)
+{
+    return (VkMappedMemoryRange){
+        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
+        .memory = s->memory,
+        .offset = s->half * (uint64_t)half,
+        .size = half + 1 == QI_VULKAN_HALVES ? VK_WHOLE_SIZE : s->half,
+    };
+}
+
+quire_result qi_vulkan_staging_flush(qi_vulkan *vulkan, int half)
+{
+    VkMappedMemoryRange range = half_range(vulkan->staging, half);
+    if (vulkan->staging->is_coherent)
+        return QUIRE_SUCCESS;
+    VkResult code = vulkan->f.FlushMappedMemoryRanges(vulkan->device, 1, &range);
+    return code ? qi_vulkan_fail(code, "vkFlushMappedMemoryRanges for staging") : QUIRE_SUCCESS;
+}
+
+quire_result qi_vulkan_staging_invalidate(qi_vulkan *vulkan, int half)
+{
+    VkMappedMemoryRange range = half_range(vulkan->staging, half);
+    if (vulkan->staging->is_coherent)
+        return QUIRE_SUCCESS;
+    VkResult code = vulkan->f.InvalidateMappedMemoryRanges(vulkan->device, 1, &range);
+    return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges for staging")
+                : QUIRE_SUCCESS;
 }
 
 /* Everything before is visible to everything behind. */
@@ -250,7 +286,10 @@ quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half)
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
     };
-    VkResult code = vulkan->f.BeginCommandBuffer(commands, &info);
+    VkResult code = vulkan->f.ResetCommandPool(vulkan->device, vulkan->staging->pools[half], 0);
+    if (code)
+        return qi_vulkan_fail(code, "vkResetCommandPool");
+    code = vulkan->f.BeginCommandBuffer(commands, &info);
     if (code)
         return qi_vulkan_fail(code, "vkBeginCommandBuffer");
     add_barrier(vulkan, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
@@ -280,147 +319,9 @@ quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
     code = vulkan->f.QueueSubmit(queue->queue, 1, &info, s->fences[half]);
     if (queue->unlock)
         queue->unlock(queue->user);
+    s->is_lost |= code == VK_ERROR_DEVICE_LOST;
     if (code)
         return qi_vulkan_fail(code, "vkQueueSubmit");
     s->is_running[half] = true;
     return QUIRE_SUCCESS;
-}
-
-/* ---- copies ------------------------------------------------------------------------------- */
-
-/* A copy between the host and a buffer, piece by piece. */
-typedef struct copy {
-    VkBuffer buffer;
-    uint64_t offset; /* in the buffer */
-    uint64_t size;
-    const char *from; /* to the page, or NULL */
-    char *to;         /* from the page, or NULL */
-} copy;
-
-static uint64_t piece_size(const qi_vulkan *vulkan, const copy *c, uint64_t done)
-{
-    uint64_t left = c->size - done;
-    return left < vulkan->staging->half ? left : vulkan->staging->half;
-}
-
-static quire_result submit_piece(qi_vulkan *vulkan, const copy *c, uint64_t done, int half)
-{
-    qi_vulkan_staging *s = vulkan->staging;
-    uint64_t in_ring = s->half * (uint64_t)half, in_buffer = c->offset + done;
-    const VkBufferCopy region = {
-        .srcOffset = c->from ? in_ring : in_buffer,
-        .dstOffset = c->from ? in_buffer : in_ring,
-        .size = piece_size(vulkan, c, done),
-    };
-    quire_result result = qi_vulkan_staging_begin(vulkan, half);
-    if (result)
-        return result;
-    vulkan->f.CmdCopyBuffer(s->commands[half], c->from ? s->buffer : c->buffer,
-                            c->from ? c->buffer : s->buffer, 1, &region);
-    return qi_vulkan_staging_submit(vulkan, half);
-}
-
-static quire_result write_pieces(qi_vulkan *vulkan, const copy *c)
-{
-    qi_vulkan_staging *s = vulkan->staging;
-    int half = 0;
-    for (uint64_t done = 0; done < c->size; done += s->half, half = !half) {
-        quire_result result = qi_vulkan_staging_await(vulkan, half);
-        if (result)
-            return result;
-        memcpy(s->bytes + s->half * (uint64_t)half, c->from + done, piece_size(vulkan, c, done));
-        result = submit_piece(vulkan, c, done, half);
-        if (result)
-            return result;
-    }
-    return QUIRE_SUCCESS;
-}
-
-static bool is_more(const qi_vulkan *vulkan, const copy *c, uint64_t done)
-{
-    return c->size - done > vulkan->staging->half;
-}
-
-/* Each piece is fetched while the host empties the one before. */
-static quire_result read_pieces(qi_vulkan *vulkan, const copy *c)
-{
-    qi_vulkan_staging *s = vulkan->staging;
-    int half = 0;
-    quire_result result = qi_vulkan_staging_await(vulkan, half);
-    if (!result)
-        result = submit_piece(vulkan, c, 0, half);
-    for (uint64_t done = 0; done < c->size && !result; done += s->half, half = !half) {
-        if (is_more(vulkan, c, done))
-            result = qi_vulkan_staging_await(vulkan, !half);
-        if (is_more(vulkan, c, done) && !result)
-            result = submit_piece(vulkan, c, done + s->half, !half);
-        quire_result awaited = qi_vulkan_staging_await(vulkan, half);
-        result = result ? result : awaited;
-        if (!result)
-            memcpy(c->to + done, s->bytes + s->half * (uint64_t)half, piece_size(vulkan, c, done));
-    }
-    return result;
-}
-
-static quire_result run_copy(qi_vulkan *vulkan, const quire_native_page *page, copy *c)
-{
-    quire_result result = qi_vulkan_page_buffer(vulkan, page, &c->buffer);
-    if (!result)
-        result = qi_vulkan_staging_enter(vulkan);
-    if (result)
-        return result;
-    result = c->from ? write_pieces(vulkan, c) : read_pieces(vulkan, c);
-    return qi_vulkan_staging_leave(vulkan, result);
-}
-
-quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
-                                    const void *data, uint64_t size)
-{
-    copy c = {.offset = offset, .size = size, .from = data};
-    return run_copy(state, page, &c);
-}
-
-quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
-                                      void *data, uint64_t size)
-{
-    copy c = {.offset = offset, .size = size, .to = data};
-    return run_copy(state, page, &c);
-}
-
-/* ---- fills -------------------------------------------------------------------------------- */
-
-static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offset, uint64_t size)
-{
-    quire_result result = qi_vulkan_staging_enter(vulkan);
-    if (result)
-        return result;
-    result = qi_vulkan_staging_await(vulkan, 0);
-    if (!result)
-        result = qi_vulkan_staging_begin(vulkan, 0);
-    if (!result) {
-        vulkan->f.CmdFillBuffer(vulkan->staging->commands[0], buffer, offset, size, 0);
-        result = qi_vulkan_staging_submit(vulkan, 0);
-    }
-    return qi_vulkan_staging_leave(vulkan, result);
-}
-
-/* What is no whole word at either end is copied. */
-quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uint64_t offset,
-                                 uint64_t size)
-{
-    static const char zeros[FILL_WORD];
-    VkBuffer buffer = VK_NULL_HANDLE;
-    uint64_t end = offset + size, begin = offset + qi_padding(offset, FILL_WORD);
-    uint64_t stop = qi_align_down(end, FILL_WORD);
-    quire_result result = qi_vulkan_page_buffer(state, page, &buffer);
-    if (begin >= stop)
-        begin = stop = end; /* a few bytes within two words */
-    for (uint64_t at = offset; at < begin && !result; at += FILL_WORD)
-        result = qi_vulkan_copy_to_page(state, page, at, zeros,
-                                        begin - at < FILL_WORD ? begin - at : FILL_WORD);
-    if (!result && begin < stop)
-        result = fill_words(state, buffer, begin, stop - begin);
-    if (!result && stop < end)
-        result = qi_vulkan_copy_to_page(state, page, stop, zeros, end - stop);
-    return result;
 }

@@ -18,11 +18,13 @@ enum { QI_VULKAN_HALVES = 2 };
 struct qi_vulkan_staging {
     pthread_mutex_t mutex;
     bool is_made;
+    bool is_lost; /* with the device: nothing is known of what ran, and nothing runs any more */
     VkDeviceMemory memory;
     VkBuffer buffer;
-    char *bytes;   /* mapped for good */
-    uint64_t half; /* bytes of each half */
-    VkCommandPool pool;
+    char *bytes; /* mapped for good */
+    bool is_coherent;
+    uint64_t half;                         /* bytes of each half */
+    VkCommandPool pools[QI_VULKAN_HALVES]; /* one each, reset as a whole */
     VkCommandBuffer commands[QI_VULKAN_HALVES];
     VkFence fences[QI_VULKAN_HALVES];
     bool is_running[QI_VULKAN_HALVES];  /* submitted, and not known to be done */
@@ -48,6 +50,11 @@ quire_result qi_vulkan_staging_leave(qi_vulkan *vulkan, quire_result result);
  */
 QUIRE_MUST_USE quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half);
 QUIRE_MUST_USE quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half);
+
+/* What the host wrote into a half reaches the device, what the device wrote reaches the host; where
+   the ring is coherent there is nothing to do. */
+QUIRE_MUST_USE quire_result qi_vulkan_staging_flush(qi_vulkan *vulkan, int half);
+QUIRE_MUST_USE quire_result qi_vulkan_staging_invalidate(qi_vulkan *vulkan, int half);
 
 /* Ends them, with a barrier that makes what they did visible to everything, and submits them. */
 QUIRE_MUST_USE quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half);

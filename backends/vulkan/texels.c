@@ -33,12 +33,24 @@ typedef struct piece {
 
 /* ---- layouts ------------------------------------------------------------------------------ */
 
+static VkAccessFlags access_of(VkImageLayout layout)
+{
+    switch (layout) {
+    case VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL:
+        return VK_ACCESS_TRANSFER_READ_BIT;
+    case VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL:
+        return VK_ACCESS_TRANSFER_WRITE_BIT;
+    default: /* who knows what the caller did, or will do */
+        return VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+    }
+}
+
 static void add_transition(const work *w, int half, VkImageLayout from, VkImageLayout to)
 {
     const VkImageMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+        .srcAccessMask = access_of(from),
+        .dstAccessMask = access_of(to),
         .oldLayout = from,
         .newLayout = to,
         .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
@@ -153,7 +165,9 @@ static quire_result write_texels(const work *w)
         if (result)
             return result;
         memcpy(s->bytes + ring_offset(w, half), w->from + done * w->texel, p.count * w->texel);
-        result = submit_piece(w, &p, half);
+        result = qi_vulkan_staging_flush(w->vulkan, half);
+        if (!result)
+            result = submit_piece(w, &p, half);
         if (result)
             return result;
         done += p.count;
@@ -170,6 +184,8 @@ static quire_result read_texels(const work *w)
         result = submit_piece(w, &p, 0);
         if (!result)
             result = qi_vulkan_staging_await(w->vulkan, 0);
+        if (!result)
+            result = qi_vulkan_staging_invalidate(w->vulkan, 0);
         if (!result)
             memcpy(w->to + done * w->texel, s->bytes + ring_offset(w, 0), p.count * w->texel);
         done += p.count;

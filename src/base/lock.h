@@ -6,9 +6,9 @@
  * lock is given back by its holder, and that no lock is held where the code leaves the library
  * (qi_lock_assert_none: backend calls, log and walk callbacks).
  *
- * A free lock is taken by one compare-and-exchange and given back by a plain store, which costs a fifth
- * of another exchange and lets the next operation begin before this one's last loads are in. A
- * thread that finds it held looks again after pauses that double, because holders are quick and
+ * A free lock is taken by one compare-and-exchange and given back by a plain store, which costs a
+ * fifth of another exchange and lets the next operation begin before this one's last loads are in.
+ * A thread that finds it held looks again after pauses that double, because holders are quick and
  * work best undisturbed, and then sleeps. The price of the plain store: whoever gives the lock back
  * may look for sleepers before its store is seen, and a sleeper that was about to fall asleep then
  * is not woken. So sleeps are naps of a millisecond at most.

@@ -18,9 +18,9 @@ typedef struct qi_wish {
     bool zero; /* filled with zeros before anybody can see it */
     bool dedicated;
     bool host_access;
-    bool is_unaided; /* the caller's on_shortage is not asked */
     bool tied;               /* the backend wants a page for this object alone */
     const void *description; /* of memory that exists, which is tied too; or NULL */
+    bool is_unaided;         /* the caller's on_shortage is not asked */
     quire_object object;
     uint64_t native; /* to be bound: freed with the allocation once that is handed out */
     bool borrowed;   /* the object is its maker's: it is not destroyed */

@@ -3,7 +3,8 @@
  *
  * A thread allocates in its shard. It frees what lies in another one without that shard's lock: the
  * slot, which it has won, goes to the shard's inbox, and a thread that works in the shard gives the
- * range back, soon and before room is looked for elsewhere. So threads in different shards share no lock and no cache line but an inbox.
+ * range back, soon and before room is looked for elsewhere. So threads in different shards share no
+ * lock and no cache line but an inbox.
  *
  * The lock guards all but the inbox; the pages' comings and goings are guarded by qi_pages.lock.
  */

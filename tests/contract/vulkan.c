@@ -1,6 +1,7 @@
 /*
  * vulkan.c - the contract's subjects of the Vulkan backend: the driver of this machine, opened by
- * quire under whatever layers the environment asks for. A warning of theirs fails the scenario.
+ * quire under whatever layers the environment asks for, whose warnings fail the scenario; and the
+ * fake driver in several poses.
  */
 #include "quire/vulkan.h"
 
@@ -8,6 +9,9 @@
 #include <stdlib.h>
 
 #include "tests/contract/contract.h"
+#include "tests/support/vulkan/fake_vulkan.h"
+
+#define MOST_HEAP (UINT64_C(256) << 20)
 
 /* What layers and driver said. */
 typedef struct heard {
@@ -33,6 +37,10 @@ static void hear(void *user, quire_log_level level, const char *line)
 static quire_result open_driver(const contract_subject *subject, const quire_host_memory *host,
                                 contract_opened *opened)
 {
+    const char *preload = getenv("LD_PRELOAD");
+    if (preload && strstr(preload, "vgpreload"))
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "valgrind finds what drivers and layers leak");
     heard *h = calloc(1, sizeof *h);
     CHECK(h);
     pthread_mutex_init(&h->lock, NULL);
@@ -63,4 +71,85 @@ static const contract_subject subject_driver = {
     .is_shared = true,
 };
 
-const contract_subject *const vulkan_subjects[] = {&subject_driver, NULL};
+/* ---- the fake driver ----------------------------------------------------------------------- */
+
+/* A layout, and how awkward the driver is. */
+typedef struct pose {
+    const char *layout;
+    uint32_t flags; /* FV_ */
+} pose;
+
+/*
+ * The contract wants pages of every kind with contents: these need features that quire does not
+ * enable, or, without flags, hold no buffers.
+ */
+static void drop_special_types(fv_layout *layout)
+{
+    const VkMemoryPropertyFlags special =
+        QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < layout->type_count; i++)
+        if (layout->types[i].propertyFlags && !(layout->types[i].propertyFlags & special))
+            layout->types[kept++] = layout->types[i];
+    layout->type_count = kept;
+}
+
+static quire_result open_fake(const contract_subject *subject, const quire_host_memory *host,
+                              contract_opened *opened)
+{
+    const pose *p = subject->options;
+    fv_layout layout = *fv_layout_named(p->layout);
+    for (uint32_t i = 0; i < layout.heap_count; i++) /* which the test machine's memory bears */
+        layout.heaps[i].size = layout.heaps[i].size > MOST_HEAP ? MOST_HEAP : layout.heaps[i].size;
+    drop_special_types(&layout);
+    layout.extensions |= FV_BIT(BUDGET); /* so that set_budget has an effect */
+    const fv_options options = {.layouts = {&layout}, .flags = p->flags};
+    fv_driver *driver = fv_create(&options);
+    const quire_vulkan_options open = {
+        .device = "0",
+        .get_instance_proc_addr = fv_door(driver),
+        .settings = {.device = {.host_memory = host}, .staging_size = 64 * 1024}};
+    opened->own = driver;
+    return quire_vulkan_open(&open, &opened->device);
+}
+
+static void close_fake(void *own)
+{
+    fv_driver *driver = own;
+    const char *message = fv_message(driver, 0);
+    if (message)
+        check_failed(__FILE__, __LINE__, "%s", message);
+    CHECK_EQ(fv_live(driver, FV_MEMORY) + fv_live(driver, FV_BUFFER) + fv_live(driver, FV_IMAGE),
+             0);
+    fv_destroy(driver);
+}
+
+static quire_result set_budget(void *own, uint32_t heap, uint64_t bytes)
+{
+    fv_set_budget(own, 0, heap, bytes, 0);
+    return QUIRE_SUCCESS;
+}
+
+#define POSE(layout_name, how)                                                                     \
+    {                                                                                              \
+        .name = "vulkan, posing as " layout_name " (" #how ")",                                    \
+        .options = &(const pose){layout_name, how}, .open = open_fake, .close = close_fake,        \
+        .set_budget = set_budget, .is_shared = true /* the staging ring lies in a heap, too */     \
+    }
+
+static const contract_subject poses[] = {
+    POSE("amd-bar", FV_DIRTY),
+    POSE("amd-bar", FV_LATE | FV_PREFER_DEDICATED),
+    POSE("amd-apu", FV_DIRTY | FV_ODD_SIZES),
+    POSE("nvidia-11", FV_DIRTY | FV_LARGE_ALIGNMENTS),
+    POSE("nvidia-bar", FV_LATE),
+    POSE("intel-2017", FV_DIRTY),
+    POSE("adreno", FV_STALE),
+    POSE("incoherent", FV_STALE | FV_DIRTY),
+    POSE("swiftshader", FV_DIRTY),
+};
+
+const contract_subject *const vulkan_subjects[] = {
+    &subject_driver, &poses[0], &poses[1], &poses[2], &poses[3], &poses[4],
+    &poses[5],       &poses[6], &poses[7], &poses[8], NULL,
+};

@@ -161,6 +161,9 @@ static void check_profile(const char *folder, const char *file)
     for (uint32_t i = 0; i < info.kind_count; i++) /* no more flags than needed */
         if ((info.kinds[i].flags & (DL | SPECIAL)) == DL)
             CHECK(bits(info.kinds[c.device].flags) <= bits(info.kinds[i].flags));
+    for (uint32_t i = 0; i < info.kind_count; i++) /* the host's window is for the host */
+        CHECK(info.kinds[i].flags != DL || !has(&info, c.device, HV) ||
+              info.heaps[info.kinds[i].heap].size < info.heaps[info.kinds[c.device].heap].size);
     CHECK(has(&info, c.upload, HV) == (find(&info, HV, SPECIAL) != NONE));
     CHECK(!has(&info, c.upload, DL) || find(&info, HV, DL | SPECIAL) == NONE);
     CHECK(has(&info, c.readback, HV) == (find(&info, HV, SPECIAL) != NONE));
