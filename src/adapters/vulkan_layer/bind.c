@@ -53,9 +53,9 @@ DEFINE_ARRAY_BIND(BindBufferMemory2, VkBindBufferMemoryInfo)
 DEFINE_ARRAY_BIND(BindImageMemory2, VkBindImageMemoryInfo)
 DEFINE_ARRAY_BIND(BindAccelerationStructureMemoryNV, VkBindAccelerationStructureMemoryInfoNV)
 
-VKAPI_ATTR VkResult VKAPI_CALL layer_BindVideoSessionMemoryKHR(
-    VkDevice handle, VkVideoSessionKHR session, uint32_t total,
-    const VkBindVideoSessionMemoryInfoKHR *infos)
+VKAPI_ATTR VkResult VKAPI_CALL
+layer_BindVideoSessionMemoryKHR(VkDevice handle, VkVideoSessionKHR session, uint32_t total,
+                                const VkBindVideoSessionMemoryInfoKHR *infos)
 {
     layer_device *device = layer_device_of(handle);
     uint64_t count = total;
@@ -79,7 +79,7 @@ VKAPI_ATTR void VKAPI_CALL layer_GetBufferMemoryRequirements(VkDevice handle, Vk
 {
     layer_device *device = layer_device_of(handle);
     device->next.GetBufferMemoryRequirements(handle, buffer, needs);
-    layer_learn(device, needs->alignment);
+    layer_learn(device, needs);
 }
 
 VKAPI_ATTR void VKAPI_CALL layer_GetImageMemoryRequirements(VkDevice handle, VkImage image,
@@ -87,7 +87,7 @@ VKAPI_ATTR void VKAPI_CALL layer_GetImageMemoryRequirements(VkDevice handle, VkI
 {
     layer_device *device = layer_device_of(handle);
     device->next.GetImageMemoryRequirements(handle, image, needs);
-    layer_learn(device, needs->alignment);
+    layer_learn(device, needs);
 }
 
 #define DEFINE_REQUIREMENTS(name, info_type)                                                       \
@@ -96,7 +96,7 @@ VKAPI_ATTR void VKAPI_CALL layer_GetImageMemoryRequirements(VkDevice handle, VkI
     {                                                                                              \
         layer_device *device = layer_device_of(handle);                                            \
         device->next.name(handle, info, needs);                                                    \
-        layer_learn(device, needs->memoryRequirements.alignment);                                  \
+        layer_learn(device, &needs->memoryRequirements);                                           \
     }
 
 DEFINE_REQUIREMENTS(GetBufferMemoryRequirements2, VkBufferMemoryRequirementsInfo2)

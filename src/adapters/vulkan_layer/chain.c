@@ -71,7 +71,8 @@ static VkResult add_instance(VkInstance handle, const VkLayerInstanceLink *link,
         .handle = handle,
         .get = link->pfnNextGetInstanceProcAddr,
         .get_physical = link->pfnNextGetPhysicalDeviceProcAddr,
-        .destroy = (PFN_vkDestroyInstance)link->pfnNextGetInstanceProcAddr(handle, "vkDestroyInstance"),
+        .destroy =
+            (PFN_vkDestroyInstance)link->pfnNextGetInstanceProcAddr(handle, "vkDestroyInstance"),
         .api_version = version,
         .debug_utils = debug_utils,
     };
@@ -95,8 +96,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_CreateInstance(const VkInstanceCreat
     VkResult code = create_instance(create, link, info, callbacks, instance, &version);
     if (code)
         return code;
-    code = add_instance(*instance, own, version,
-                        enables(info, VK_EXT_DEBUG_UTILS_EXTENSION_NAME));
+    code = add_instance(*instance, own, version, enables(info, VK_EXT_DEBUG_UTILS_EXTENSION_NAME));
     if (code)
         ((PFN_vkDestroyInstance)get(*instance, "vkDestroyInstance"))(*instance, callbacks);
     return code;
@@ -138,8 +138,8 @@ static void load(layer_device *device, const layer_instance *instance)
 #undef X
 #define Y(alias, name)                                                                             \
     if (!device->next.name)                                                                        \
-        device->next.name =                                                                        \
-            (__typeof__(device->next.name))device->get(device->handle, "vk" #alias);
+        device->next.name = (__typeof__(device->next.name))device->get(device->handle, "v"         \
+                                                                                       "k" #alias);
     LAYER_ALIASES(Y)
 #undef Y
 #define X(name)                                                                                    \
@@ -180,8 +180,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_CreateDevice(VkPhysicalDevice physic
     if (!link || !*link || !instance || !layer_read_settings(&settings))
         return VK_ERROR_INITIALIZATION_FAILED;
     PFN_vkGetDeviceProcAddr get = (*link)->pfnNextGetDeviceProcAddr;
-    PFN_vkCreateDevice create = (PFN_vkCreateDevice)(*link)->pfnNextGetInstanceProcAddr(
-        instance->handle, "vkCreateDevice");
+    PFN_vkCreateDevice create =
+        (PFN_vkCreateDevice)(*link)->pfnNextGetInstanceProcAddr(instance->handle, "vkCreateDevice");
     if (!create)
         return VK_ERROR_INITIALIZATION_FAILED;
     *link = (*link)->pNext;

@@ -58,8 +58,8 @@ typedef struct layer_store {
     quire_memory *memory;
     uint32_t kind;
     float priority;
-    uint64_t threshold;   /* bytes from which on allocations are passed on */
-    qi_atomic_u64 tag;    /* of its allocations' numbers; 0: there was none yet */
+    uint64_t threshold; /* bytes from which on allocations are passed on */
+    qi_atomic_u64 tag;  /* of its allocations' numbers; 0: there was none yet */
 } layer_store;
 
 /* What the program holds as one VkDeviceMemory. */
@@ -120,7 +120,8 @@ typedef struct layer_device {
     quire_device *quire; /* NULL: the layer stays out */
     quire_device_info info;
     uint64_t least_alignment;
-    qi_atomic_u64 wanted_alignment; /* the largest that a resource asked for */
+    qi_atomic_u64 least_sizes[64]; /* by exponent: the smallest resource that asked for such an
+                                      alignment; 0: none did */
     bool has_placed_maps;
 
     pthread_mutex_t mutex; /* guards what follows */
@@ -173,8 +174,8 @@ layer_memory *layer_find(layer_device *device, VkDeviceMemory handle);
 /* Replaces one of the layer's own by its page, and moves the offset by where it lies there. */
 void layer_translate(layer_device *device, VkDeviceMemory *memory, VkDeviceSize *offset);
 
-/* A resource of this alignment is going to be bound. */
-void layer_learn(layer_device *device, VkDeviceSize alignment);
+/* A resource with these needs is going to be bound. */
+void layer_learn(layer_device *device, const VkMemoryRequirements *needs);
 
 /* Gives all empty pages back. */
 void layer_trim(layer_device *device);

@@ -172,8 +172,8 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_FlushMappedMemoryRanges(VkDevice handle, ui
     return each_range(device, device->next.FlushMappedMemoryRanges, total, ranges);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL layer_InvalidateMappedMemoryRanges(
-    VkDevice handle, uint32_t total, const VkMappedMemoryRange *ranges)
+VKAPI_ATTR VkResult VKAPI_CALL layer_InvalidateMappedMemoryRanges(VkDevice handle, uint32_t total,
+                                                                  const VkMappedMemoryRange *ranges)
 {
     layer_device *device = layer_device_of(handle);
     return each_range(device, device->next.InvalidateMappedMemoryRanges, total, ranges);

@@ -24,8 +24,7 @@ static VkResult set_name(const layer_memory *memory, const char *name)
     if (length)
         memcpy(cut, name, length);
     cut[length] = 0;
-    return quire_allocation_set_name(memory->store->memory, memory->allocation,
-                                     length ? cut : NULL)
+    return quire_allocation_set_name(memory->store->memory, memory->allocation, length ? cut : NULL)
                ? VK_ERROR_OUT_OF_HOST_MEMORY
                : VK_SUCCESS;
 }
@@ -53,9 +52,8 @@ VKAPI_ATTR VkResult VKAPI_CALL
 layer_DebugMarkerSetObjectNameEXT(VkDevice handle, const VkDebugMarkerObjectNameInfoEXT *info)
 {
     layer_device *device = layer_device_of(handle);
-    const layer_memory *memory =
-        named(device, info->objectType == VK_DEBUG_REPORT_OBJECT_TYPE_DEVICE_MEMORY_EXT,
-              info->object);
+    const layer_memory *memory = named(
+        device, info->objectType == VK_DEBUG_REPORT_OBJECT_TYPE_DEVICE_MEMORY_EXT, info->object);
     return memory ? set_name(memory, info->pObjectName)
                   : device->next.DebugMarkerSetObjectNameEXT(handle, info);
 }

@@ -57,9 +57,10 @@ static void write_store(qi_writer *w, const layer_store *store)
 {
     quire_memory_stats stats;
     qi_ignore(quire_memory_get_stats(store->memory, &stats));
-    qi_write_format(w, "  type %" PRIu32 ", priority %.2f: %" PRIu64 " allocations in %" PRIu64
-                    " pages, at most %s asked for", store->kind, (double)store->priority,
-                    stats.allocations, stats.pages_created,
+    qi_write_format(w,
+                    "  type %" PRIu32 ", priority %.2f: %" PRIu64 " allocations in %" PRIu64
+                    " pages, at most %s asked for",
+                    store->kind, (double)store->priority, stats.allocations, stats.pages_created,
                     qi_bytes(stats.peak_requested_bytes).text);
     qi_write_format(w, " in %s\n", qi_bytes(stats.peak_reserved_bytes).text);
 }
@@ -69,7 +70,8 @@ static void write_text(const layer_device *device, qi_writer *w)
     const figures f = look(device);
     qi_write_format(w, "VK_LAYER_QUIRE_suballocate: device %" PRIu32 " '", device->number);
     qi_write_text(w, device->info.name);
-    qi_write_format(w, "'\n  %" PRIu64 " allocations of the program, %" PRIu64
+    qi_write_format(w,
+                    "'\n  %" PRIu64 " allocations of the program, %" PRIu64
                     " of the driver: %" PRIu64 " pages and %" PRIu64 " passed on\n",
                     f.client, f.driver, f.pages, f.passed);
     for (int i = 0; i < LAYER_OUTCOME_COUNT; i++) {

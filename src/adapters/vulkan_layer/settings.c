@@ -32,8 +32,9 @@ static bool read_fit(const char *text, void *out)
     static const struct {
         const char *name;
         quire_fit fit;
-    } FITS[] = {
-        {"segregated", QUIRE_FIT_SEGREGATED}, {"first", QUIRE_FIT_FIRST}, {"buddy", QUIRE_FIT_BUDDY}};
+    } FITS[] = {{"segregated", QUIRE_FIT_SEGREGATED},
+                {"first", QUIRE_FIT_FIRST},
+                {"buddy", QUIRE_FIT_BUDDY}};
     for (size_t i = 0; i < sizeof FITS / sizeof *FITS; i++)
         if (!strcmp(text, FITS[i].name)) {
             *(quire_fit *)out = FITS[i].fit;

@@ -33,8 +33,9 @@ static const VkSparseMemoryBind *copy_binds(block *b, const VkSparseMemoryBind *
     return made;
 }
 
-static const VkSparseImageMemoryBind *
-copy_image_binds(block *b, const VkSparseImageMemoryBind *binds, uint32_t count)
+static const VkSparseImageMemoryBind *copy_image_binds(block *b,
+                                                       const VkSparseImageMemoryBind *binds,
+                                                       uint32_t count)
 {
     VkSparseImageMemoryBind *made = copy(b, binds, count, sizeof *binds);
     for (uint32_t i = 0; made && i < count; i++)
@@ -97,8 +98,7 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_QueueBindSparse(VkQueue queue, uint32_t tot
     if (!b.bytes)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     b.used = 0;
-    VkResult code =
-        device->next.QueueBindSparse(queue, total, copy_all(&b, infos, total), fence);
+    VkResult code = device->next.QueueBindSparse(queue, total, copy_all(&b, infos, total), fence);
     qi_host_release(&device->host, b.bytes, size, 1);
     return code;
 }

@@ -3,8 +3,9 @@
  *
  * A memory object is bound to whatever the program likes, buffers and images beside each other, at
  * offsets that are aligned as if it began at 0. So it begins where any of them may begin: on a
- * stretch of bufferImageGranularity and an atom of its own, and aligned to its size, up to 64 KiB or
- * what some resource has asked for. 4 KiB are the least, which a driver would take for it anyhow.
+ * stretch of bufferImageGranularity and an atom of its own, aligned to its size, up to 64 KiB, and to
+ * what any resource has asked for that would fit into it: programs ask what one needs before they
+ * allocate. 4 KiB are the least, which a driver would take for it anyhow.
  */
 #include <string.h>
 
@@ -68,9 +69,9 @@ static layer_outcome read_chain(const VkMemoryAllocateInfo *info, wish *w)
 /* Without the question there is no answer, and the resource is taken to require it. */
 static bool requires_dedicated(const layer_device *device, const wish *w)
 {
-    VkMemoryDedicatedRequirements dedicated = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS,
-        .requiresDedicatedAllocation = VK_TRUE};
+    VkMemoryDedicatedRequirements dedicated = {.sType =
+                                                   VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS,
+                                               .requiresDedicatedAllocation = VK_TRUE};
     VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2,
                                    .pNext = &dedicated};
     const VkBufferMemoryRequirementsInfo2 of_buffer = {
@@ -154,30 +155,29 @@ static layer_store *store_for(layer_device *device, uint32_t kind, float priorit
 
 /* ---- ranges --------------------------------------------------------------------------------- */
 
-void layer_learn(layer_device *device, VkDeviceSize alignment)
+void layer_learn(layer_device *device, const VkMemoryRequirements *needs)
 {
-    uint64_t known = qi_atomic_load_u64(&device->wanted_alignment);
-    while (alignment > known &&
-           !qi_atomic_exchange_if_u64(&device->wanted_alignment, &known, alignment))
+    if (!needs->size || !qi_is_power_of_two(needs->alignment))
+        return;
+    qi_atomic_u64 *least = &device->least_sizes[qi_highest_bit(needs->alignment)];
+    uint64_t known = qi_atomic_load_u64(least);
+    while ((!known || needs->size < known) &&
+           !qi_atomic_exchange_if_u64(least, &known, needs->size))
         ;
 }
 
-static uint64_t power_of_two_from(uint64_t size)
-{
-    uint64_t power = 1;
-    while (power < size)
-        power <<= 1;
-    return power;
-}
-
-/* Sizes are below a heap's, so that nothing overflows. */
+/* As its size, up to what is usual, and as any resource has asked that would fit into it. */
 static uint64_t alignment_for(const layer_device *device, uint64_t size)
 {
-    uint64_t wanted = qi_atomic_load_u64(&device->wanted_alignment);
-    uint64_t most = wanted > USUAL_ALIGNMENT ? power_of_two_from(wanted) : USUAL_ALIGNMENT;
-    uint64_t natural = power_of_two_from(size);
-    uint64_t alignment = natural < most ? natural : most;
-    return alignment > device->least_alignment ? alignment : device->least_alignment;
+    uint64_t alignment = device->least_alignment;
+    while (alignment < size && alignment < USUAL_ALIGNMENT)
+        alignment <<= 1;
+    for (uint32_t i = 0; i < 64; i++) {
+        uint64_t least = qi_atomic_load_u64(&device->least_sizes[i]);
+        if (least && least <= size && UINT64_C(1) << i > alignment)
+            alignment = UINT64_C(1) << i;
+    }
+    return alignment;
 }
 
 layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
@@ -192,7 +192,8 @@ layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
         return outcome;
     if (!info->allocationSize || !serves_kind(device, kind))
         return LAYER_KIND;
-    if ((w.buffer || w.image) && !(device->settings.takes_dedicated && !requires_dedicated(device, &w)))
+    if ((w.buffer || w.image) &&
+        !(device->settings.takes_dedicated && !requires_dedicated(device, &w)))
         return LAYER_DEDICATED;
     *store = store_for(device, kind, w.priority);
     if (!*store)
@@ -258,8 +259,8 @@ layer_memory *layer_find(layer_device *device, VkDeviceMemory handle)
         layer_store *store = &device->stores[i];
         quire_allocation_info info;
         if (qi_atomic_load_acquire_u64(&store->tag) == tag &&
-            !quire_allocation_get_info(store->memory,
-                                       (quire_allocation){LAYER_NUMBER(handle)}, &info))
+            !quire_allocation_get_info(store->memory, (quire_allocation){LAYER_NUMBER(handle)},
+                                       &info))
             return (layer_memory *)(uintptr_t)info.user_data;
     }
     return NULL;

@@ -25,7 +25,15 @@ void layer_trace_open(layer_device *device)
         return;
     }
     fputs("op,id,size,alignment,time_ns,stream,label\n", trace->file);
-    trace->start_ns = qi_clock();
+}
+
+/* Since the first row. With the mutex. */
+static uint64_t elapsed(layer_trace *trace)
+{
+    uint64_t now = qi_clock();
+    if (!trace->start_ns)
+        trace->start_ns = now;
+    return now - trace->start_ns;
 }
 
 void layer_trace_close(layer_device *device)
@@ -46,9 +54,9 @@ void layer_trace_allocated(layer_device *device, layer_memory *memory, uint64_t 
     pthread_mutex_lock(&trace->mutex);
     memory->number = ++trace->count;
     if (trace->file)
-        fprintf(trace->file, "alloc,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",0,type-%" PRIu32
-                "\n", memory->number, memory->size, alignment, qi_clock() - trace->start_ns,
-                memory->store->kind);
+        fprintf(trace->file,
+                "alloc,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",0,type-%" PRIu32 "\n",
+                memory->number, memory->size, alignment, elapsed(trace), memory->store->kind);
     pthread_mutex_unlock(&trace->mutex);
 }
 
@@ -59,7 +67,6 @@ void layer_trace_freed(layer_device *device, const layer_memory *memory)
         return;
     pthread_mutex_lock(&trace->mutex);
     if (trace->file)
-        fprintf(trace->file, "free,%" PRIu64 ",,,%" PRIu64 ",0,\n", memory->number,
-                qi_clock() - trace->start_ns);
+        fprintf(trace->file, "free,%" PRIu64 ",,,%" PRIu64 ",0,\n", memory->number, elapsed(trace));
     pthread_mutex_unlock(&trace->mutex);
 }
