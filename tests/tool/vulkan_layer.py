@@ -11,6 +11,7 @@ lists (with colons).
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -163,6 +164,14 @@ def check_settings(tap, bench, driver):
         tap.case(f"fit {fit}, other pages, dedicated ones in them: the same ({made} allocations)", problems)
 
 
+def check_symbols(tap, folder):
+    library = pathlib.Path(folder, "libVkLayer_quire_suballocate.so")
+    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True)
+    names = [line.split()[-1].split("@")[0] for line in done.stdout.splitlines()]
+    tap.case("the library exports what the loader asks for and nothing else",
+             [] if names == ["vkNegotiateLoaderLayerInterfaceVersion"] else [names, done.stderr])
+
+
 def check_trace(tap, bench, driver):
     trace = bench.place / "trace.csv"
     done, _ = bench.run(driver, LAYER, QUIRE_LAYER_TRACE=str(trace))
@@ -201,6 +210,10 @@ def main():
             tap.skip("vkMapMemory2KHR", "no driver has it")
         check_settings(tap, bench, drivers[0])
         check_trace(tap, bench, drivers[0])
+    if shutil.which("nm"):
+        check_symbols(tap, folder)
+    else:
+        tap.skip("symbols of the library", "nm is not there")
     tap.end()
 
 
