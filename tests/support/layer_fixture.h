@@ -1,5 +1,6 @@
 /*
- * layer_fixture.h - the layer over the fake driver, and what a program without an allocator does with it.
+ * layer_fixture.h - the layer over the fake driver, and what a program without an allocator does
+ * with it.
  */
 #ifndef QUIRE_TESTS_SUPPORT_LAYER_FIXTURE_H
 #define QUIRE_TESTS_SUPPORT_LAYER_FIXTURE_H

@@ -24,7 +24,7 @@ static void set_key(void *dispatchable, void *key)
     *(void **)dispatchable = key;
 }
 
-/* ---- below the layer ------------------------------------------------------------------------ */
+/* ---- below the layer ------------------------------------------------------------------------- */
 
 static VKAPI_ATTR VkResult VKAPI_CALL lower_CreateInstance(const VkInstanceCreateInfo *info,
                                                            const VkAllocationCallbacks *callbacks,
@@ -90,7 +90,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL lower_GetInstanceProcAddr(VkInst
     return driver_get(instance, name);
 }
 
-/* ---- above the layer ------------------------------------------------------------------------ */
+/* ---- above the layer ------------------------------------------------------------------------- */
 
 static VKAPI_ATTR VkResult VKAPI_CALL upper_CreateInstance(const VkInstanceCreateInfo *info,
                                                            const VkAllocationCallbacks *callbacks,

@@ -1,6 +1,6 @@
 /*
- * vkfft_client.c - transforms by VkFFT, each buffer with a VkDeviceMemory of its own, beside the same in
- * double precision: prints the largest error of each length. It knows nothing of quire.
+ * vkfft_client.c - transforms by VkFFT, each buffer with a VkDeviceMemory of its own, beside the
+ * same in double precision: prints the largest error of each length. It knows nothing of quire.
  *
  * Compiled by tests/tool/vulkan_clients.py where VkFFT's headers are, with -DVKFFT_BACKEND=0.
  */

@@ -1,11 +1,11 @@
 /*
- * vulkan_client.c - a program that allocates as programs without an allocator do, one VkDeviceMemory
- * for everything, and uses all that Vulkan lets a memory object be used for. It knows nothing of quire
- * and prints what it computed: the same with the layer as without.
+ * vulkan_client.c - a program that allocates as programs without an allocator do, one
+ * VkDeviceMemory for everything, and uses all that Vulkan lets a memory object be used for. It
+ * knows nothing of quire and prints what it computed: the same with the layer as without.
  *
- * usage: vulkan_client [--abandon | --plain | --map2]
- * --abandon ends without destroying anything; --plain uses buffers of its own alone; --map2 maps by
- * VK_KHR_map_memory2, which old validation layers do not know
+ * usage: vulkan_client [--abandon | --plain | --map2] --abandon ends without destroying anything;
+ * --plain uses buffers of its own alone; --map2 maps by VK_KHR_map_memory2, which old validation
+ * layers do not know
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -58,7 +58,7 @@ static uint64_t mix(uint64_t sum, const void *bytes, size_t size)
     return sum;
 }
 
-/* ---- instance and device -------------------------------------------------------------------- */
+/* ---- instance and device --------------------------------------------------------------------- */
 
 static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                            VkDebugUtilsMessageTypeFlagsEXT types,
@@ -159,7 +159,7 @@ static void open_device(program *p)
     MUST(vkCreateCommandPool(p->device, &info, NULL, &p->pool));
 }
 
-/* ---- commands ------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static VkCommandBuffer begin(const program *p)
 {
@@ -199,7 +199,7 @@ static void end(const program *p, VkCommandBuffer commands)
     vkFreeCommandBuffers(p->device, p->pool, 1, &commands);
 }
 
-/* ---- buffers -------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static uint32_t type_for(const program *p, uint32_t bits, bool visible)
 {
@@ -309,7 +309,7 @@ static void use_buffers(const program *p)
     end_piece(p, &all);
 }
 
-/* ---- images --------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 static VkImage make_image(const program *p, bool optimal, const void *chain)
 {
@@ -394,7 +394,7 @@ static void use_images(const program *p)
     end_piece(p, &all);
 }
 
-/* ---- what else a memory object is used for ---------------------------------------------------- */
+/* ---- what else a memory object is used for --------------------------------------------------- */
 
 static uint32_t filled(const program *p, VkBuffer buffer, VkDeviceMemory memory)
 {
@@ -580,7 +580,7 @@ static void use_sparse(const program *p)
     vkFreeMemory(p->device, memory, NULL);
 }
 
-/* ---- devices and threads ----------------------------------------------------------------------- */
+/* ---- devices and threads --------------------------------------------------------------------- */
 
 static void use_second_device(const program *p)
 {

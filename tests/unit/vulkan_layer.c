@@ -1,13 +1,13 @@
 /*
- * vulkan_layer.c - VK_LAYER_QUIRE_suballocate between a program and the fake driver, which checks every
- * call: what lies in pages, on every layout, and what happens when a driver refuses.
+ * vulkan_layer.c - VK_LAYER_QUIRE_suballocate between a program and the fake driver, which checks
+ * every call: what lies in pages, on every layout, and what happens when a driver refuses.
  */
 #include <pthread.h>
 
 #include "tests/support/layer_fixture.h"
 #include "tests/support/unit.h"
 
-/* ---- in pages --------------------------------------------------------------------------------- */
+/* ---- in pages -------------------------------------------------------------------------------- */
 
 UNIT(vulkan_layer, five_hundred_allocations_are_one_of_the_driver)
 {
@@ -190,7 +190,7 @@ UNIT(vulkan_layer, priorities_have_pages_of_their_own)
     fv_fixture_close(&f);
 }
 
-/* ---- trouble -------------------------------------------------------------------------------------- */
+/* ---- trouble --------------------------------------------------------------------------------- */
 
 UNIT(vulkan_layer, when_no_page_can_be_had_the_driver_answers)
 {

@@ -1,12 +1,13 @@
 /*
- * vulkan_layer_calls.c - the layer's other calls: what is passed on, maps, names, questions, sparse binds.
+ * vulkan_layer_calls.c - the layer's other calls: what is passed on, maps, names, questions,
+ * sparse binds.
  */
 #include <stdlib.h>
 
 #include "tests/support/layer_fixture.h"
 #include "tests/support/unit.h"
 
-/* ---- passed on ---------------------------------------------------------------------------------- */
+/* ---- passed on ------------------------------------------------------------------------------- */
 
 UNIT(vulkan_layer_calls, what_is_dedicated_external_or_large_is_the_drivers)
 {
@@ -87,7 +88,7 @@ UNIT(vulkan_layer_calls, lazily_allocated_kinds_are_the_drivers)
     fv_fixture_close(&f);
 }
 
-/* ---- maps, names, sparse ------------------------------------------------------------------------ */
+/* ---- maps, names, sparse --------------------------------------------------------------------- */
 
 UNIT(vulkan_layer_calls, each_memory_is_mapped_once_and_the_page_stays_mapped)
 {

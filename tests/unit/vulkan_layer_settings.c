@@ -10,7 +10,7 @@
 #include "tests/support/mini_loader.h"
 #include "tests/support/unit.h"
 
-/* ---- settings, statistics, trace ------------------------------------------------------------------ */
+/* ---- settings, statistics, trace ------------------------------------------------------------- */
 
 static char *read_all(const char *path)
 {
@@ -109,7 +109,7 @@ UNIT(vulkan_layer_settings, the_trace_of_a_program_can_be_replayed)
     remove(path);
 }
 
-/* ---- the chain -------------------------------------------------------------------------------------- */
+/* ---- the chain ------------------------------------------------------------------------------- */
 
 UNIT(vulkan_layer_settings, what_the_next_layer_lacks_the_program_does_not_get)
 {

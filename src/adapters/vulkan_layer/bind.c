@@ -9,7 +9,7 @@
 /* Binds that are translated at a time, on the stack. */
 enum { BINDS = 16 };
 
-/* ---- binding -------------------------------------------------------------------------------- */
+/* ---- binding --------------------------------------------------------------------------------- */
 
 VKAPI_ATTR VkResult VKAPI_CALL layer_BindBufferMemory(VkDevice handle, VkBuffer buffer,
                                                       VkDeviceMemory memory, VkDeviceSize offset)
@@ -28,8 +28,8 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_BindImageMemory(VkDevice handle, VkImage im
 }
 
 /*
- * The array forms, which differ in their structs. What is chained stays; the memory of an image of a
- * swapchain is null, and stays null.
+ * The array forms, which differ in their structs. What is chained stays; the memory of an image of
+ * a swapchain is null, and stays null.
  */
 #define DEFINE_ARRAY_BIND(name, info_type)                                                         \
     VKAPI_ATTR VkResult VKAPI_CALL layer_##name(VkDevice handle, uint32_t total,                   \
@@ -72,7 +72,7 @@ layer_BindVideoSessionMemoryKHR(VkDevice handle, VkVideoSessionKHR session, uint
     return code;
 }
 
-/* ---- what resources need -------------------------------------------------------------------- */
+/* ---- what resources need --------------------------------------------------------------------- */
 
 VKAPI_ATTR void VKAPI_CALL layer_GetBufferMemoryRequirements(VkDevice handle, VkBuffer buffer,
                                                              VkMemoryRequirements *needs)

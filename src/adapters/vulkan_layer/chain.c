@@ -7,7 +7,7 @@
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/base/result.h"
 
-/* ---- instances ------------------------------------------------------------------------------ */
+/* ---- instances ------------------------------------------------------------------------------- */
 
 static VkLayerInstanceLink **link_of_instance(const VkInstanceCreateInfo *info)
 {
@@ -114,7 +114,7 @@ static VKAPI_ATTR void VKAPI_CALL layer_DestroyInstance(VkInstance handle,
     qi_host_release(&host, instance, 1, sizeof *instance);
 }
 
-/* ---- devices -------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static VkLayerDeviceLink **link_of_device(const VkDeviceCreateInfo *info)
 {
@@ -138,8 +138,9 @@ static void load(layer_device *device, const layer_instance *instance)
 #undef X
 #define Y(alias, name)                                                                             \
     if (!device->next.name)                                                                        \
-        device->next.name = (__typeof__(device->next.name))device->get(device->handle, "v"         \
-                                                                                       "k" #alias);
+        device->next.name =                                                                        \
+            (__typeof__(device->next.name))device->get(device->handle, "v"                         \
+                                                                       "k" #alias);
     LAYER_ALIASES(Y)
 #undef Y
 #define X(name)                                                                                    \
@@ -210,7 +211,7 @@ VKAPI_ATTR void VKAPI_CALL layer_DestroyDevice(VkDevice handle,
     destroy(handle, callbacks);
 }
 
-/* ---- functions by name ---------------------------------------------------------------------- */
+/* ---- functions by name ----------------------------------------------------------------------- */
 
 typedef struct entry {
     const char *name;

@@ -1,6 +1,6 @@
 /*
- * functions.h - the calls of a device that the layer intercepts, once: the next layer's table and the
- * layer's own entry points are made of this list.
+ * functions.h - the calls of a device that the layer intercepts, once: the next layer's table and
+ * the layer's own entry points are made of this list.
  */
 #ifndef QUIRE_SRC_ADAPTERS_VULKAN_LAYER_FUNCTIONS_H
 #define QUIRE_SRC_ADAPTERS_VULKAN_LAYER_FUNCTIONS_H

@@ -134,7 +134,7 @@ typedef struct layer_device {
     layer_trace trace;
 } layer_device;
 
-/* ---- registry.c: instances and devices by dispatch key ---------------------------------------- */
+/* ---- registry.c: instances and devices by dispatch key --------------------------------------- */
 
 /* What the loader puts first into every dispatchable object; queues share that of their device. */
 static inline void *layer_key(const void *dispatchable)
@@ -149,7 +149,7 @@ layer_device *layer_device_of(const void *dispatchable);
 layer_instance *layer_take_instance(VkInstance handle); /* out of the table; NULL: not in it */
 layer_device *layer_take_device(VkDevice handle);
 
-/* ---- device.c ------------------------------------------------------------------------------- */
+/* ---- device.c -------------------------------------------------------------------------------- */
 
 /* Puts quire on a device that the next layer has made; without it the device is as it was. */
 void layer_open(layer_device *device, const layer_instance *instance, VkPhysicalDevice physical,
@@ -158,7 +158,7 @@ void layer_open(layer_device *device, const layer_instance *instance, VkPhysical
 /* Gives every page back, reports, and ends the record. */
 void layer_close(layer_device *device);
 
-/* ---- store.c -------------------------------------------------------------------------------- */
+/* ---- store.c --------------------------------------------------------------------------------- */
 
 /* What vkAllocateMemory is to become, and from which store it is taken then. */
 layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
@@ -180,12 +180,12 @@ void layer_learn(layer_device *device, const VkMemoryRequirements *needs);
 /* Gives all empty pages back. */
 void layer_trim(layer_device *device);
 
-/* ---- name.c --------------------------------------------------------------------------------- */
+/* ---- name.c ---------------------------------------------------------------------------------- */
 
 /* Forgets what a slot, or a memory object, had; 0: of any. */
 void layer_forget_private(layer_device *device, uint64_t slot, uint64_t handle);
 
-/* ---- report.c and trace.c ------------------------------------------------------------------- */
+/* ---- report.c and trace.c -------------------------------------------------------------------- */
 
 /* Writes the statistics where the settings say, if they do. Calls nothing of Vulkan. */
 void layer_report(layer_device *device);
@@ -196,7 +196,7 @@ void layer_trace_close(layer_device *device);
 void layer_trace_allocated(layer_device *device, layer_memory *memory, uint64_t alignment);
 void layer_trace_freed(layer_device *device, const layer_memory *memory);
 
-/* ---- chain.c -------------------------------------------------------------------------------- */
+/* ---- chain.c --------------------------------------------------------------------------------- */
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetInstanceProcAddr(VkInstance instance,
                                                                    const char *name);

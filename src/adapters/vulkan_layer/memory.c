@@ -10,7 +10,7 @@
 /* Ranges that are translated at a time, on the stack. */
 enum { RANGES = 16 };
 
-/* ---- allocating ----------------------------------------------------------------------------- */
+/* ---- allocating ------------------------------------------------------------------------------ */
 
 static void count(layer_device *device, layer_outcome outcome, uint64_t size)
 {
@@ -68,7 +68,7 @@ VKAPI_ATTR void VKAPI_CALL layer_FreeMemory(VkDevice handle, VkDeviceMemory memo
     device->next.FreeMemory(handle, memory, callbacks);
 }
 
-/* ---- mapping: pages are mapped when made, each memory object once within its page -------------- */
+/* ---- mapping: pages are mapped when made, each memory object once within its page ------------ */
 
 static VkResult map(layer_memory *memory, VkDeviceSize offset, VkDeviceSize size, void **pointer)
 {
@@ -128,12 +128,12 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_UnmapMemory2(VkDevice handle, const layer_u
     return VK_SUCCESS;
 }
 
-/* ---- flushing ------------------------------------------------------------------------------- */
+/* ---- flushing -------------------------------------------------------------------------------- */
 
 /*
- * What the program says of its memory, of the page. The start is a multiple of the atom in both. The
- * end may be that of the memory, or of its mapping, and no multiple: then the rest of the atom goes
- * along, which is nobody else's.
+ * What the program says of its memory, of the page. The start is a multiple of the atom in both.
+ * The end may be that of the memory, or of its mapping, and no multiple: then the rest of the atom
+ * goes along, which is nobody else's.
  */
 static void translate_range(layer_device *device, VkMappedMemoryRange *range)
 {
@@ -179,7 +179,7 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_InvalidateMappedMemoryRanges(VkDevice handl
     return each_range(device, device->next.InvalidateMappedMemoryRanges, total, ranges);
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* Of a range all is there. */
 VKAPI_ATTR void VKAPI_CALL layer_GetDeviceMemoryCommitment(VkDevice handle, VkDeviceMemory memory,

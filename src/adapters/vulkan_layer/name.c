@@ -7,7 +7,7 @@
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/base/result.h"
 
-/* ---- names and tags ------------------------------------------------------------------------- */
+/* ---- names and tags -------------------------------------------------------------------------- */
 
 /* The number of a memory object as the layer's own record. */
 static layer_memory *named(layer_device *device, bool is_memory, uint64_t number)

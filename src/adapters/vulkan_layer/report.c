@@ -51,7 +51,7 @@ static figures look(const layer_device *device)
     return f;
 }
 
-/* ---- text ----------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void write_store(qi_writer *w, const layer_store *store)
 {
@@ -86,7 +86,7 @@ static void write_text(const layer_device *device, qi_writer *w)
     qi_write_format(w, "  %" PRIu64 " ranges were never freed\n", f.live);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void write_json_stores(const layer_device *device, qi_json *json)
 {
@@ -138,7 +138,7 @@ static void write_json(const layer_device *device, qi_json *json)
     qi_json_end_object(json);
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* As quire_sink: whether all was taken. */
 static bool to_file(void *user, const char *text, size_t size)

@@ -3,9 +3,9 @@
  *
  * A memory object is bound to whatever the program likes, buffers and images beside each other, at
  * offsets that are aligned as if it began at 0. So it begins where any of them may begin: on a
- * stretch of bufferImageGranularity and an atom of its own, aligned to its size, up to 64 KiB, and to
- * what any resource has asked for that would fit into it: programs ask what one needs before they
- * allocate. 4 KiB are the least, which a driver would take for it anyhow.
+ * stretch of bufferImageGranularity and an atom of its own, aligned to its size, up to 64 KiB, and
+ * to what any resource has asked for that would fit into it: programs ask what one needs before
+ * they allocate. 4 KiB are the least, which a driver would take for it anyhow.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static const uint64_t USUAL_PAGE = UINT64_C(32) << 20;
 static const uint32_t LARGEST_SHARE = 8; /* a page is at most this part of its heap */
 static const float DEFAULT_PRIORITY = 0.5f, LEAST_PRIORITY = 1e-6f;
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 typedef struct wish {
     float priority;
@@ -94,7 +94,7 @@ static bool serves_kind(const layer_device *device, uint32_t kind)
            !(flags & QUIRE_HOST_VISIBLE && device->has_placed_maps);
 }
 
-/* ---- stores --------------------------------------------------------------------------------- */
+/* ---- stores ---------------------------------------------------------------------------------- */
 
 static layer_store *find_store(layer_device *device, uint32_t kind, float priority)
 {
@@ -153,7 +153,7 @@ static layer_store *store_for(layer_device *device, uint32_t kind, float priorit
     return store;
 }
 
-/* ---- ranges --------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 void layer_learn(layer_device *device, const VkMemoryRequirements *needs)
 {
