@@ -97,8 +97,8 @@ static char *map_anonymous(uint64_t size, uint64_t alignment)
 }
 
 /*
- * Threads that look at the same time are shown the same addresses, and can take them from each other
- * for as long as they keep step: each waits for a time of its own, up to a millisecond or so.
+ * Threads that look at the same time are shown the same addresses, and can take them from each
+ * other for as long as they keep step: each waits for a time of its own, up to a millisecond or so.
  */
 static void step_aside(int tries)
 {

@@ -39,6 +39,7 @@
     X(DestroySampler)                                                                              \
     X(CreateCommandPool)                                                                           \
     X(DestroyCommandPool)                                                                          \
+    X(ResetCommandPool)                                                                            \
     X(AllocateCommandBuffers)                                                                      \
     X(BeginCommandBuffer)                                                                          \
     X(EndCommandBuffer)                                                                            \

@@ -98,7 +98,7 @@ static void listen(opening *o)
         vulkan->own_instance, "vkCreateDebugUtilsMessengerEXT");
     vulkan->destroy_messenger = (PFN_vkDestroyDebugUtilsMessengerEXT)o->get_instance(
         vulkan->own_instance, "vkDestroyDebugUtilsMessengerEXT");
-    if (!o->log.write || !create || !vulkan->destroy_messenger)
+    if (!create || !vulkan->destroy_messenger)
         return;
     vulkan->log = qi_host_allocate(&vulkan->host, 1, sizeof *vulkan->log);
     if (!vulkan->log)
@@ -146,7 +146,7 @@ static quire_result create_instance(opening *o, names *n)
     quire_result result = load(o, NULL, "vkCreateInstance", &create);
     if (result)
         return result;
-    o->has_messages = take(n, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    o->has_messages = o->log.write && take(n, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     bool is_portable = take(n, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
     o->application = (VkApplicationInfo){
         .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -221,7 +221,9 @@ static quire_result load_of_instance(opening *o)
 quire_result qi_vulkan_find_family(const opening *o, uint32_t *family)
 {
     VkQueueFamilyProperties families[QI_VULKAN_MOST_FAMILIES];
-    uint32_t count = QI_VULKAN_MOST_FAMILIES;
+    uint32_t count = 0;
+    o->get_families(o->physical_device, &count, NULL);
+    count = count < QI_VULKAN_MOST_FAMILIES ? count : QI_VULKAN_MOST_FAMILIES;
     o->get_families(o->physical_device, &count, families);
     for (uint32_t i = 0; i < count; i++)
         if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT && families[i].queueCount) {

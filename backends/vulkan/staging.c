@@ -11,9 +11,6 @@
 /* Offsets of copies between buffers and images are multiples of this, whatever the format. */
 static const uint64_t HALF_ALIGNMENT = 256;
 
-/* vkCmdFillBuffer works on whole words. */
-enum { FILL_WORD = 4 };
-
 /* Times that a failed wait is tried. */
 enum { MOST_WAITS = 8 };
 
@@ -52,14 +49,15 @@ static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->fences[i])
             f->DestroyFence(vulkan->device, s->fences[i], vulkan->callbacks);
-    if (s->pool)
-        f->DestroyCommandPool(vulkan->device, s->pool, vulkan->callbacks);
+    for (int i = 0; i < QI_VULKAN_HALVES; i++)
+        if (s->pools[i])
+            f->DestroyCommandPool(vulkan->device, s->pools[i], vulkan->callbacks);
     if (s->buffer)
         f->DestroyBuffer(vulkan->device, s->buffer, vulkan->callbacks);
     if (s->memory) /* its mapping goes with it */
         f->FreeMemory(vulkan->device, s->memory, vulkan->callbacks);
     memset(s->fences, 0, sizeof s->fences);
-    s->pool = VK_NULL_HANDLE;
+    memset(s->pools, 0, sizeof s->pools);
     s->buffer = VK_NULL_HANDLE;
     s->memory = VK_NULL_HANDLE;
     s->is_made = false;
@@ -131,34 +129,33 @@ static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     return QUIRE_SUCCESS;
 }
 
-static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s)
+static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s, int half)
 {
     const VkCommandPoolCreateInfo pool = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
         .queueFamilyIndex = vulkan->queue.family,
     };
-    VkResult code = vulkan->f.CreateCommandPool(vulkan->device, &pool, vulkan->callbacks, &s->pool);
+    VkResult code =
+        vulkan->f.CreateCommandPool(vulkan->device, &pool, vulkan->callbacks, &s->pools[half]);
     if (code) {
-        s->pool = VK_NULL_HANDLE;
+        s->pools[half] = VK_NULL_HANDLE;
         return qi_vulkan_fail(code, "vkCreateCommandPool");
     }
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = s->pool,
+        .commandPool = s->pools[half],
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = QI_VULKAN_HALVES,
+        .commandBufferCount = 1,
     };
-    code = vulkan->f.AllocateCommandBuffers(vulkan->device, &commands, s->commands);
+    code = vulkan->f.AllocateCommandBuffers(vulkan->device, &commands, &s->commands[half]);
     if (code)
         return qi_vulkan_fail(code, "vkAllocateCommandBuffers");
-    for (int i = 0; i < QI_VULKAN_HALVES; i++) {
-        const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-        code = vulkan->f.CreateFence(vulkan->device, &fence, vulkan->callbacks, &s->fences[i]);
-        if (code) {
-            s->fences[i] = VK_NULL_HANDLE;
-            return qi_vulkan_fail(code, "vkCreateFence");
-        }
+    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    code = vulkan->f.CreateFence(vulkan->device, &fence, vulkan->callbacks, &s->fences[half]);
+    if (code) {
+        s->fences[half] = VK_NULL_HANDLE;
+        return qi_vulkan_fail(code, "vkCreateFence");
     }
     return QUIRE_SUCCESS;
 }
@@ -177,8 +174,8 @@ static quire_result make(const qi_vulkan *vulkan, qi_vulkan_staging *s)
         return qi_vulkan_fail(code, "vkCreateBuffer of %s for staging", qi_bytes(info.size).text);
     }
     quire_result result = make_memory(vulkan, s);
-    if (!result)
-        result = make_commands(vulkan, s);
+    for (int i = 0; i < QI_VULKAN_HALVES && !result; i++)
+        result = make_commands(vulkan, s, i);
     return result;
 }
 
@@ -289,7 +286,10 @@ quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half)
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
     };
-    VkResult code = vulkan->f.BeginCommandBuffer(commands, &info);
+    VkResult code = vulkan->f.ResetCommandPool(vulkan->device, vulkan->staging->pools[half], 0);
+    if (code)
+        return qi_vulkan_fail(code, "vkResetCommandPool");
+    code = vulkan->f.BeginCommandBuffer(commands, &info);
     if (code)
         return qi_vulkan_fail(code, "vkBeginCommandBuffer");
     add_barrier(vulkan, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
@@ -324,147 +324,4 @@ quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
         return qi_vulkan_fail(code, "vkQueueSubmit");
     s->is_running[half] = true;
     return QUIRE_SUCCESS;
-}
-
-/* ---- copies ------------------------------------------------------------------------------- */
-
-/* A copy between the host and a buffer, piece by piece. */
-typedef struct copy {
-    VkBuffer buffer;
-    uint64_t offset; /* in the buffer */
-    uint64_t size;
-    const char *from; /* to the page, or NULL */
-    char *to;         /* from the page, or NULL */
-} copy;
-
-static uint64_t piece_size(const qi_vulkan *vulkan, const copy *c, uint64_t done)
-{
-    uint64_t left = c->size - done;
-    return left < vulkan->staging->half ? left : vulkan->staging->half;
-}
-
-static quire_result submit_piece(qi_vulkan *vulkan, const copy *c, uint64_t done, int half)
-{
-    qi_vulkan_staging *s = vulkan->staging;
-    uint64_t in_ring = s->half * (uint64_t)half, in_buffer = c->offset + done;
-    const VkBufferCopy region = {
-        .srcOffset = c->from ? in_ring : in_buffer,
-        .dstOffset = c->from ? in_buffer : in_ring,
-        .size = piece_size(vulkan, c, done),
-    };
-    quire_result result = qi_vulkan_staging_begin(vulkan, half);
-    if (result)
-        return result;
-    vulkan->f.CmdCopyBuffer(s->commands[half], c->from ? s->buffer : c->buffer,
-                            c->from ? c->buffer : s->buffer, 1, &region);
-    return qi_vulkan_staging_submit(vulkan, half);
-}
-
-static quire_result write_pieces(qi_vulkan *vulkan, const copy *c)
-{
-    qi_vulkan_staging *s = vulkan->staging;
-    int half = 0;
-    for (uint64_t done = 0; done < c->size; done += s->half, half = !half) {
-        quire_result result = qi_vulkan_staging_await(vulkan, half);
-        if (result)
-            return result;
-        memcpy(s->bytes + s->half * (uint64_t)half, c->from + done, piece_size(vulkan, c, done));
-        result = qi_vulkan_staging_flush(vulkan, half);
-        if (!result)
-            result = submit_piece(vulkan, c, done, half);
-        if (result)
-            return result;
-    }
-    return QUIRE_SUCCESS;
-}
-
-static bool is_more(const qi_vulkan *vulkan, const copy *c, uint64_t done)
-{
-    return c->size - done > vulkan->staging->half;
-}
-
-/* Each piece is fetched while the host empties the one before. */
-static quire_result read_pieces(qi_vulkan *vulkan, const copy *c)
-{
-    qi_vulkan_staging *s = vulkan->staging;
-    int half = 0;
-    quire_result result = qi_vulkan_staging_await(vulkan, half);
-    if (!result)
-        result = submit_piece(vulkan, c, 0, half);
-    for (uint64_t done = 0; done < c->size && !result; done += s->half, half = !half) {
-        if (is_more(vulkan, c, done))
-            result = qi_vulkan_staging_await(vulkan, !half);
-        if (is_more(vulkan, c, done) && !result)
-            result = submit_piece(vulkan, c, done + s->half, !half);
-        quire_result awaited = qi_vulkan_staging_await(vulkan, half);
-        result = result ? result : awaited;
-        if (!result)
-            result = qi_vulkan_staging_invalidate(vulkan, half);
-        if (!result)
-            memcpy(c->to + done, s->bytes + s->half * (uint64_t)half, piece_size(vulkan, c, done));
-    }
-    return result;
-}
-
-static quire_result run_copy(qi_vulkan *vulkan, const quire_native_page *page, copy *c)
-{
-    quire_result result = qi_vulkan_page_buffer(vulkan, page, &c->buffer);
-    if (!result)
-        result = qi_vulkan_staging_enter(vulkan);
-    if (result)
-        return result;
-    result = c->from ? write_pieces(vulkan, c) : read_pieces(vulkan, c);
-    return qi_vulkan_staging_leave(vulkan, result);
-}
-
-quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
-                                    const void *data, uint64_t size)
-{
-    copy c = {.offset = offset, .size = size, .from = data};
-    return run_copy(state, page, &c);
-}
-
-quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
-                                      void *data, uint64_t size)
-{
-    copy c = {.offset = offset, .size = size, .to = data};
-    return run_copy(state, page, &c);
-}
-
-/* ---- fills -------------------------------------------------------------------------------- */
-
-static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offset, uint64_t size)
-{
-    quire_result result = qi_vulkan_staging_enter(vulkan);
-    if (result)
-        return result;
-    result = qi_vulkan_staging_await(vulkan, 0);
-    if (!result)
-        result = qi_vulkan_staging_begin(vulkan, 0);
-    if (!result) {
-        vulkan->f.CmdFillBuffer(vulkan->staging->commands[0], buffer, offset, size, 0);
-        result = qi_vulkan_staging_submit(vulkan, 0);
-    }
-    return qi_vulkan_staging_leave(vulkan, result);
-}
-
-/* What is no whole word at either end is copied. */
-quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uint64_t offset,
-                                 uint64_t size)
-{
-    static const char zeros[FILL_WORD];
-    VkBuffer buffer = VK_NULL_HANDLE;
-    uint64_t end = offset + size, begin = offset + qi_padding(offset, FILL_WORD);
-    uint64_t stop = qi_align_down(end, FILL_WORD);
-    quire_result result = qi_vulkan_page_buffer(state, page, &buffer);
-    if (begin >= stop)
-        begin = stop = end; /* a few bytes within two words */
-    for (uint64_t at = offset; at < begin && !result; at += FILL_WORD)
-        result = qi_vulkan_copy_to_page(state, page, at, zeros,
-                                        begin - at < FILL_WORD ? begin - at : FILL_WORD);
-    if (!result && begin < stop)
-        result = fill_words(state, buffer, begin, stop - begin);
-    if (!result && stop < end)
-        result = qi_vulkan_copy_to_page(state, page, stop, zeros, end - stop);
-    return result;
 }

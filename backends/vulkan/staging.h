@@ -23,8 +23,8 @@ struct qi_vulkan_staging {
     VkBuffer buffer;
     char *bytes; /* mapped for good */
     bool is_coherent;
-    uint64_t half; /* bytes of each half */
-    VkCommandPool pool;
+    uint64_t half;                         /* bytes of each half */
+    VkCommandPool pools[QI_VULKAN_HALVES]; /* one each, reset as a whole */
     VkCommandBuffer commands[QI_VULKAN_HALVES];
     VkFence fences[QI_VULKAN_HALVES];
     bool is_running[QI_VULKAN_HALVES];  /* submitted, and not known to be done */

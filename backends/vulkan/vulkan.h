@@ -178,7 +178,7 @@ VkImageCreateInfo qi_vulkan_image_info(const quire_image_options *options);
 QUIRE_MUST_USE quire_result qi_vulkan_check_image(const qi_vulkan *vulkan,
                                                   const VkImageCreateInfo *info);
 
-/* ---- staging.c ------------------------------------------------------------------------------ */
+/* ---- copy.c: entries of the table ------------------------------------------------------------ */
 
 quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                     const void *data, uint64_t size);

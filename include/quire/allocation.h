@@ -66,6 +66,23 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
                                                      quire_allocation *allocation);
 
 /*
+ * Allocates from the first of `count` memories, above 0, that has room or can make it: for whoever
+ * prefers one kind of memory and can do with others (quire_device_choose_kind tells the next best
+ * when the kinds taken are left out of its mask). The order is that of one memory: what each can do
+ * by itself comes first, from the first memory to the last; then their on_shortage callbacks are
+ * asked, in the same order. *chosen gets the index; the allocation is that memory's. What only a
+ * later one has to spare is no error of an earlier one, but counts among its failures. The memories
+ * may be of different devices. Errors as quire_allocate: of the first memory where all lack room,
+ * else of the one that refuses for another reason, at which the search ends. With an error *chosen
+ * is 0.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_any(quire_memory *const *memories,
+                                                         uint32_t count,
+                                                         const quire_allocation_options *options,
+                                                         uint32_t *chosen,
+                                                         quire_allocation *allocation);
+
+/*
  * Makes `count` equal allocations, all or none: what one of them would be refused for refuses all,
  * and *allocations is zeroed. They are looked for 64 at a time and lie side by side where they can.
  * A count of 0 is a success. Errors as quire_allocate.

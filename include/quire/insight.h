@@ -74,6 +74,19 @@ typedef struct quire_device_stats {
 
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_stats(quire_memory *memory,
                                                              quire_memory_stats *stats);
+
+/*
+ * The figures of a part of a program: a push begins a section, the pop that belongs to it tells the
+ * figures as quire_memory_get_stats does, with peaks and all that only grows counted from the push
+ * on. Sections nest; they are the memory's, whatever threads work on it. The figures of
+ * quire_memory_get_stats go on, but for the peaks, which in a section are the section's. Peaks of
+ * the metadata are those since creation. What is never popped ends with the memory. Errors:
+ * INVALID_ARGUMENT, OUT_OF_HOST_MEMORY (push), WRONG_STATE (pop without a push).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_push_stats(quire_memory *memory);
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_pop_stats(quire_memory *memory,
+                                                             quire_memory_stats *stats);
+
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_stats(quire_device *device,
                                                              quire_device_stats *stats);
 
@@ -144,9 +157,10 @@ typedef struct quire_item {
 } quire_item;
 
 /*
- * Calls `visit` for every range, free and live, page by page and by address within a page. Each
- * page is one moment's picture; other threads may change the memory between pages. `visit` may call
- * quire; false ends the walk. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
+ * Calls `visit` for every range, free and live, page by page and by address within a page; not for
+ * less than a granule at a page's edges, which no allocation can have and which counts as free.
+ * Each page is one moment's picture; other threads may change the memory between pages. `visit` may
+ * call quire; false ends the walk. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
     quire_memory *memory, bool (*visit)(void *user, const quire_item *item), void *user);

@@ -30,8 +30,10 @@ extern "C" {
  * Without one these are UNSUPPORTED.
  */
 typedef struct quire_vulkan_queue {
-    VkQueue queue;   /* NULL: none */
-    uint32_t family; /* its family, which must be able to transfer */
+    VkQueue queue; /* NULL: none */
+    /* its family: one that uses the memory, for quire hands nothing over between families; it must
+       be able to transfer, and for texels to compute or draw */
+    uint32_t family;
     /*
      * Called around each use of the queue, which lasts as long as one submission; a thread that
      * holds it waits for nothing. Must not call quire. Both NULL: nobody else uses the queue.

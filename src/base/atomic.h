@@ -117,11 +117,6 @@ static inline uint32_t qi_atomic_swap_acquire_u32(qi_atomic_u32 *target, uint32_
     return atomic_exchange_explicit(target, value, memory_order_acquire);
 }
 
-static inline uint32_t qi_atomic_swap_release_u32(qi_atomic_u32 *target, uint32_t value)
-{
-    return atomic_exchange_explicit(target, value, memory_order_release);
-}
-
 static inline uint32_t qi_atomic_add_u32(qi_atomic_u32 *target, uint32_t value)
 {
     return atomic_fetch_add_explicit(target, value, memory_order_relaxed);

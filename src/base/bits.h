@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For hot code: what follows a condition that hardly ever holds is laid out of its way. */
+/* For hot code: what calls are made of where the compiler finds it too large. */
+#define QI_ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* Likewise: what follows a condition that hardly ever holds is laid out of its way. */
 #define qi_unlikely(condition) __builtin_expect(!!(condition), 0)
 
 static inline bool qi_is_power_of_two(uint64_t value)
@@ -21,7 +24,7 @@ static inline bool qi_is_power_of_two(uint64_t value)
 /* Position of the highest set bit; value must not be 0. */
 static inline uint32_t qi_highest_bit(uint64_t value)
 {
-    return 63u - (uint32_t)__builtin_clzll(value);
+    return 63u ^ (uint32_t)__builtin_clzll(value); /* one instruction; 63 - clz are three */
 }
 
 /* Position of the lowest set bit; value must not be 0. */

@@ -56,35 +56,43 @@ void qi_lock_assert_none(void)
 }
 #endif
 
-/* About two microseconds: dozens of placements, and less than it takes to sleep and be woken. */
-#ifndef QI_LOCK_SPINS /* few where every order of threads is tried */
-#define QI_LOCK_SPINS 100
+/* Looks at a held lock, each after twice the pause of the one before: a few microseconds in all. */
+#ifndef QI_LOCK_LOOKS /* few where every order of threads is tried */
+#define QI_LOCK_LOOKS 8
 #endif
 
 void qi_lock_init(qi_lock *lock, const char *name, qi_lock_rank rank)
 {
     qi_atomic_init_u32(&lock->state, QI_LOCK_FREE);
+    qi_atomic_init_u32(&lock->is_awaited, 0);
     qi_atomic_init_u32(&lock->changes, 0);
     lock->name = name;
     lock->rank = rank;
 }
 
+static bool take(qi_lock *lock)
+{
+    return qi_atomic_take_u32(&lock->state, QI_LOCK_FREE, QI_LOCK_HELD);
+}
+
 void qi_lock_acquire_held(qi_lock *lock)
 {
-    for (int i = 0; i < QI_LOCK_SPINS; i++) {
-        if (qi_atomic_load_u32(&lock->state) == QI_LOCK_FREE &&
-            qi_atomic_take_u32(&lock->state, QI_LOCK_FREE, QI_LOCK_HELD))
+    for (int i = 0; i < QI_LOCK_LOOKS; i++) {
+        for (int pauses = 1 << i; pauses; pauses--)
+            qi_spin_pause();
+        if (qi_atomic_load_u32(&lock->state) == QI_LOCK_FREE && take(lock))
             return;
-        qi_spin_pause();
     }
-    /* whoever slept takes the lock as AWAITED: others may still sleep */
-    while (qi_atomic_swap_acquire_u32(&lock->state, QI_LOCK_AWAITED) != QI_LOCK_FREE)
-        qi_sleep_while(&lock->state, QI_LOCK_AWAITED);
+    /* whoever slept puts the sign up again, for others that may still sleep; where somebody takes
+       it down before this one sleeps, it looks again */
+    while (qi_atomic_swap_acquire_u32(&lock->is_awaited, 1), !take(lock))
+        qi_sleep_a_while(&lock->is_awaited, 1);
 }
 
 void qi_lock_release_awaited(qi_lock *lock)
 {
-    qi_sleep_wake_one(&lock->state);
+    if (qi_atomic_swap_acquire_u32(&lock->is_awaited, 0))
+        qi_sleep_wake_one(&lock->is_awaited);
 }
 
 void qi_lock_wait(qi_lock *lock, qi_lock *other)

@@ -14,14 +14,26 @@
 
 static _Thread_local qi_error last_error;
 
+/* No more of the text than there is: this is done where no error was, too. */
+static void copy(qi_error *to, const qi_error *from)
+{
+    memcpy(to, from, offsetof(qi_error, text));
+    if (from->pattern)
+        to->text[0] = '\0';
+    else
+        memcpy(to->text, from->text, strlen(from->text) + 1);
+}
+
 qi_error qi_error_save(void)
 {
-    return last_error;
+    qi_error saved;
+    copy(&saved, &last_error);
+    return saved;
 }
 
 void qi_error_restore(const qi_error *saved)
 {
-    last_error = *saved;
+    copy(&last_error, saved);
 }
 
 uint64_t qi_error_count(void)

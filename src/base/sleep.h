@@ -11,6 +11,8 @@
 
 /* Returns at once when *word is not `seen`; else sleeps until woken. May return without cause. */
 void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen);
+/* The same for a millisecond at most. */
+void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen);
 void qi_sleep_wake_one(qi_atomic_u32 *word);
 void qi_sleep_wake_all(qi_atomic_u32 *word);
 

@@ -22,7 +22,7 @@ typedef struct qi_table {
 
 static inline uint32_t qi_table_chunk_of(uint32_t index)
 {
-    return qi_highest_bit((index >> QI_TABLE_FIRST_BITS) + 1);
+    return qi_highest_bit(index + (1u << QI_TABLE_FIRST_BITS)) - QI_TABLE_FIRST_BITS;
 }
 
 /* Index of a chunk's first element, and how many it has. */
@@ -36,18 +36,34 @@ static inline uint32_t qi_table_chunk_count(uint32_t chunk)
     return UINT32_C(1) << (chunk + QI_TABLE_FIRST_BITS);
 }
 
-/* The element, or NULL when its chunk was never made or was released. Index below 2^26. */
-static inline void *qi_table_get_sized(const qi_table *table, uint32_t index, size_t element_size)
+/* An element that is there, of the table's element size. Index below 2^26. */
+static inline void *qi_table_at(const qi_table *table, uint32_t index, size_t element_size)
 {
-    uint32_t chunk = qi_table_chunk_of(index);
-    char *elements = qi_atomic_load_acquire_pointer(&table->chunks[chunk]);
-    size_t within = index - qi_table_chunk_start(chunk);
-    return elements ? elements + within * element_size : NULL;
+    /* shifted by the first chunk's count, the highest bit is the chunk and the rest lies within */
+    uint32_t shifted = index + (1u << QI_TABLE_FIRST_BITS), bit = qi_highest_bit(shifted);
+    char *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
+    return elements + (shifted ^ 1u << bit) * element_size;
 }
 
+/* Asks for an element ahead of its use; one that is not there does no harm. */
+static inline void qi_table_fetch(const qi_table *table, uint32_t index, size_t element_size)
+{
+    uint32_t shifted = index + (1u << QI_TABLE_FIRST_BITS), bit = qi_highest_bit(shifted);
+    void *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
+    uintptr_t address = (uintptr_t)elements + (shifted ^ 1u << bit) * element_size;
+    __builtin_prefetch((const void *)address, 1);
+}
+
+/* False where the element's chunk was never made or was released. Index below 2^26. */
+static inline bool qi_table_has(const qi_table *table, uint32_t index)
+{
+    return qi_atomic_load_acquire_pointer(&table->chunks[qi_table_chunk_of(index)]) != NULL;
+}
+
+/* The element, or NULL where there is none. */
 static inline void *qi_table_get(const qi_table *table, uint32_t index)
 {
-    return qi_table_get_sized(table, index, table->element_size);
+    return qi_table_has(table, index) ? qi_table_at(table, index, table->element_size) : NULL;
 }
 
 /* The index of an element; false when the pointer is not to one. */

@@ -78,6 +78,9 @@ typedef struct device_choice {
     const char *profile; /* a file, or NULL */
 } device_choice;
 
+/* Its name. */
+const char *backend_of(const device_choice *choice);
+
 /* Opens the device; returns -1, or the exit code after printing why not. */
 int open_device(const command *self, const device_choice *choice, quire_device **device);
 

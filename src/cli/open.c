@@ -35,13 +35,19 @@ static int open_vulkan(const command *self, const device_choice *choice, quire_d
     return quire_vulkan_open(NULL, device) ? fail_with_last_error() : -1;
 }
 
+const char *backend_of(const device_choice *choice)
+{
+    return choice->backend ? choice->backend : "host";
+}
+
 int open_device(const command *self, const device_choice *choice, quire_device **device)
 {
-    if (!choice->backend || !strcmp(choice->backend, "host"))
+    const char *backend = backend_of(choice);
+    if (!strcmp(backend, "host"))
         return open_host(choice, device);
-    if (!strcmp(choice->backend, "vulkan"))
+    if (!strcmp(backend, "vulkan"))
         return open_vulkan(self, choice, device);
-    return bad_usage(self, "there is no backend '%s': host, vulkan", choice->backend);
+    return bad_usage(self, "there is no backend '%s': host, vulkan", backend);
 }
 
 static uint32_t kind_for(const quire_device *device, quire_intent intent)

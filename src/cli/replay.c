@@ -32,8 +32,8 @@ static void print_text(const replaying *r, uint64_t page_size)
     double ratio = o->peak_requested_bytes
                        ? (double)o->peak_reserved_bytes / (double)o->peak_requested_bytes
                        : 0;
-    printf("%s on backend host, fit %s, pages of %s\n\n", r->playing.path, fit_text(r->playing.fit),
-           qi_bytes(page_size).text);
+    printf("%s on backend %s, fit %s, pages of %s\n\n", r->playing.path,
+           backend_of(&r->playing.choice), fit_text(r->playing.fit), qi_bytes(page_size).text);
     printf("  events                 %" PRIu64 ": %" PRIu64 " allocations, %" PRIu64
            " frees, %" PRIu64 " uses, %" PRIu64 " frames\n",
            o->operations, o->allocations, o->frees, o->uses, o->frames);
@@ -68,7 +68,7 @@ static quire_result write_json(const replaying *r, uint64_t page_size)
     qi_json_init(&json, write_to_file, stdout);
     qi_json_object(&json, NULL);
     qi_json_text(&json, "trace", r->playing.path);
-    qi_json_text(&json, "backend", "host");
+    qi_json_text(&json, "backend", backend_of(&r->playing.choice));
     qi_json_text(&json, "fit", fit_text(r->playing.fit));
     qi_json_number(&json, "page_size", page_size);
     write_report(&json, &r->report);

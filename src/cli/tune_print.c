@@ -11,11 +11,6 @@
 /* Rows of the table: what comes after is of interest to nobody who does not ask for --all. */
 enum { MOST_ROWS = 20 };
 
-static const char *backend_of(const tuning *t)
-{
-    return t->playing.choice.backend ? t->playing.choice.backend : "host";
-}
-
 static const trial *trial_at(const tuning *t, uint32_t place)
 {
     return &t->trials[t->ranking[place].number];
@@ -143,7 +138,7 @@ void print_tuning(const tuning *t)
     const quire_trace_info *info = &t->playing.info;
     printf("%s on backend %s: %" PRIu32 " candidate%s; %" PRIu64 " allocation%s and %" PRIu64
            " free%s, most asked for %s\n",
-           t->playing.path, backend_of(t), t->trial_count, plural(t->trial_count),
+           t->playing.path, backend_of(&t->playing.choice), t->trial_count, plural(t->trial_count),
            info->alloc_count, plural(info->alloc_count), info->free_count, plural(info->free_count),
            qi_bytes(info->peak_bytes).text);
     if (t->trial_count) {
@@ -222,7 +217,7 @@ quire_result write_tuning(const tuning *t)
     qi_json_init(&json, write_to_file, stdout);
     qi_json_object(&json, NULL);
     qi_json_text(&json, "trace", t->playing.path);
-    qi_json_text(&json, "backend", backend_of(t));
+    qi_json_text(&json, "backend", backend_of(&t->playing.choice));
     qi_json_number(&json, "peak_bytes", t->playing.info.peak_bytes);
     qi_json_array(&json, "candidates");
     for (uint32_t i = 0; i < t->trial_count; i++)

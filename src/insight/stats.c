@@ -130,10 +130,10 @@ quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_pa
         .mappable = page->native.host != NULL,
         .size = page->native.native.size,
         .address = page->native.native.address,
-        .live_bytes = page->live_bytes,
-        .free_bytes = page->native.native.size - page->live_bytes,
-        .allocation_count = page->allocation_count,
-        .peak_live_bytes = page->peak_live_bytes,
+        .live_bytes = page->tally->live_bytes,
+        .free_bytes = page->native.native.size - page->tally->live_bytes,
+        .allocation_count = page->tally->allocation_count,
+        .peak_live_bytes = page->tally->peak_live_bytes,
     };
     quire_space *space = page->shard->space;
     if (!page->dedicated && space->fit->most_regions == 1)
@@ -152,13 +152,25 @@ static quire_result damaged(const quire_memory *memory, const char *what, uint64
                         (unsigned long long)number);
 }
 
+/* The live page that a tally is of; NULL where it is of none. */
+static const qi_page *page_of_tally(const quire_memory *memory, const qi_tally *tally)
+{
+    uint32_t index = 0;
+    const qi_page *page = (const void *)((uintptr_t)tally - offsetof(qi_page, own));
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        if (qi_table_find(&memory->shards[i].by_region, tally, &index))
+            page = tally->page;
+    return qi_table_find(&memory->pages.records, page, &index) && page->phase == QI_PAGE_LIVE &&
+                   page->tally == tally
+               ? page
+               : NULL;
+}
+
 static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory_stats *seen)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    const qi_page *page = record->page;
-    uint32_t number = 0;
-    if (!qi_table_find(&memory->pages.records, page, &number) || page->phase != QI_PAGE_LIVE ||
-        (page->dedicated && record->range.id))
+    const qi_page *page = page_of_tally(memory, record->tally);
+    if (!page || (page->dedicated && record->range.id))
         return damaged(memory, "an allocation names a page that is not there", slot);
     if (!qi_range_fits(record->offset, record->size, page->native.native.size))
         return damaged(memory, "an allocation reaches beyond its page", slot);
@@ -167,7 +179,7 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     if (!page->dedicated) {
         quire_placement at;
         if (quire_space_get(page->shard->space, record->range, &at) || at.user != slot ||
-            at.offset + page->skipped + qi_checked_front(record) != record->offset ||
+            at.offset + page->tally->skipped + qi_checked_front(record) != record->offset ||
             at.size != qi_checked_front(record) + record->size + qi_checked_behind(record) ||
             at.region != page->region)
             return damaged(memory, "an allocation and its range disagree", slot);
@@ -183,9 +195,9 @@ static bool region_agrees(const qi_page *page)
 {
     if (page->dedicated)
         return true;
-    qi_page *const *there =
+    const qi_tally *there =
         page->region < QI_SLOT_COUNT ? qi_table_get(&page->shard->by_region, page->region) : NULL;
-    return there && *there == page;
+    return there && there == page->tally && there->page == page;
 }
 
 static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
@@ -204,10 +216,10 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
             continue;
         if (!region_agrees(page))
             return damaged(memory, "a page and its region disagree", i);
-        seen->empty_bytes += page->allocation_count ? 0 : page->native.native.size;
-        live += page->live_bytes;
-        count += page->allocation_count;
-        shared += page->dedicated ? 0 : page->allocation_count;
+        seen->empty_bytes += page->tally->allocation_count ? 0 : page->native.native.size;
+        live += page->tally->live_bytes;
+        count += page->tally->allocation_count;
+        shared += page->dedicated ? 0 : page->tally->allocation_count;
     }
     for (uint32_t i = 0; i < memory->shard_count; i++)
         ranges += memory->shards[i].space->live_count;

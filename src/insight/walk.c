@@ -78,9 +78,9 @@ static bool add_range(void *user, const quire_space_item *range)
 {
     picture *p = user;
     if (range->is_free)
-        add_free(p, range->offset + p->page->skipped, range->size);
+        add_free(p, range->offset + p->page->tally->skipped, range->size);
     else if (qi_checked_is_held(p->memory, (uint32_t)range->user))
-        add_free(p, range->offset - range->left_padding + p->page->skipped,
+        add_free(p, range->offset - range->left_padding + p->page->tally->skipped,
                  range->size + range->left_padding);
     else
         add_allocation(p, (uint32_t)range->user);
@@ -96,7 +96,7 @@ static void take_picture(picture *p)
         return;
     }
     uint64_t end = 0;
-    if (p->page->allocation_count) {
+    if (p->page->tally->allocation_count) {
         const qi_slot *record = qi_memory_slot(p->memory, p->page->slot);
         add_allocation(p, p->page->slot);
         end = record->offset + record->size + qi_checked_behind(record);
@@ -221,13 +221,13 @@ static bool look_at(void *user, const quire_space_item *item)
 /* With the lock: the slot at an offset of a page. */
 static search find_slot(quire_memory *memory, const qi_page *page, uint64_t offset)
 {
-    search s = {.offset = offset - page->skipped};
+    search s = {.offset = offset - page->tally->skipped};
     if (!page->dedicated) {
         qi_space_walk_region(page->shard->space, page->region, look_at, &s);
         s.found = s.found && qi_checked_owns(memory, s.slot, offset);
         return s;
     }
-    if (!page->allocation_count)
+    if (!page->tally->allocation_count)
         return s;
     const qi_slot *record = qi_memory_slot(memory, page->slot);
     s.slot = page->slot;

@@ -22,17 +22,21 @@ static inline bool is_usual(const quire_memory *memory, const quire_allocation_o
              options->reserved[3]);
 }
 
+/* How an allocation is made, or'ed together. */
+enum { COMMITTED = 1, UNAIDED = 2 };
+
 /* All others, and what is left to say when a usual one failed. */
 static quire_result place_as_wished(quire_memory *memory, const quire_allocation_options *options,
-                                    quire_result failed, uint32_t *slot)
+                                    int how, quire_result failed, uint32_t *slot)
 {
     qi_wish wish;
     quire_result result = qi_wish_from(memory, options, &wish);
+    wish.is_unaided = how & UNAIDED;
     return result ? result : qi_place(memory, &wish, failed, slot);
 }
 
 static inline quire_result place(quire_memory *memory, const quire_allocation_options *options,
-                                 uint32_t *slot)
+                                 int how, uint32_t *slot)
 {
     quire_result failed = QUIRE_SUCCESS;
     if (is_usual(memory, options)) {
@@ -45,11 +49,11 @@ static inline quire_result place(quire_memory *memory, const quire_allocation_op
             return QUIRE_SUCCESS;
         failed = failed == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : failed;
     }
-    return place_as_wished(memory, options, failed, slot);
+    return place_as_wished(memory, options, how, failed, slot);
 }
 
-static quire_result reserve(quire_memory *memory, const quire_allocation_options *options,
-                            bool commit, quire_allocation *allocation)
+static quire_result reserve(quire_memory *memory, const quire_allocation_options *options, int how,
+                            quire_allocation *allocation)
 {
     if (allocation)
         *allocation = (quire_allocation){0};
@@ -57,25 +61,84 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_allocate: memory, options or allocation is null");
     uint32_t slot = 0;
-    quire_result result = place(memory, options, &slot);
+    quire_result result = place(memory, options, how, &slot);
     if (result)
         return result;
     qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
     *allocation =
-        qi_slot_hand_out(&memory->slots, slot, commit ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
+        qi_slot_hand_out(&memory->slots, slot, how & COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
     return QUIRE_SUCCESS;
 }
 
 quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,
                             quire_allocation *allocation)
 {
-    return reserve(memory, options, true, allocation);
+    return reserve(memory, options, COMMITTED, allocation);
 }
 
 quire_result quire_reserve(quire_memory *memory, const quire_allocation_options *options,
                            quire_allocation *allocation)
 {
-    return reserve(memory, options, false, allocation);
+    return reserve(memory, options, 0, allocation);
+}
+
+/* The first of the memories that has room; *error is the first refusal for want of it. */
+static quire_result allocate_from(quire_memory *const *memories, uint32_t count,
+                                  const quire_allocation_options *options, int how,
+                                  uint32_t *chosen, quire_allocation *allocation, qi_error *error)
+{
+    quire_result result = QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(how & UNAIDED) && !memories[i]->on_shortage.freed)
+            continue; /* it has done what it can */
+        result = reserve(memories[i], options, how, allocation);
+        if (!result)
+            *chosen = i;
+        if (!qi_is_want_of_pages(result))
+            return result;
+        if (!i && how & UNAIDED)
+            *error = qi_error_save();
+    }
+    return result;
+}
+
+static quire_result check_any(quire_memory *const *memories, uint32_t count,
+                              const quire_allocation_options *options, const uint32_t *chosen,
+                              const quire_allocation *allocation)
+{
+    bool is_null = !memories || !options || !chosen || !allocation;
+    for (uint32_t i = 0; i < count && !is_null; i++)
+        is_null = !memories[i];
+    if (is_null)
+        return qi_fail(
+            QUIRE_ERROR_INVALID_ARGUMENT,
+            "quire_allocate_any: memories, one of them, options, chosen or allocation is null");
+    if (!count)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocate_any: there are no memories");
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_allocate_any(quire_memory *const *memories, uint32_t count,
+                                const quire_allocation_options *options, uint32_t *chosen,
+                                quire_allocation *allocation)
+{
+    if (chosen)
+        *chosen = 0;
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    quire_result result = check_any(memories, count, options, chosen, allocation);
+    if (result)
+        return result;
+    qi_error before = qi_error_save(), error;
+    result =
+        allocate_from(memories, count, options, COMMITTED | UNAIDED, chosen, allocation, &error);
+    if (qi_is_want_of_pages(result))
+        result = allocate_from(memories, count, options, COMMITTED, chosen, allocation, &error);
+    if (!result)
+        qi_error_restore(&before);
+    else if (qi_is_want_of_pages(result))
+        qi_error_restore(&error);
+    return result ? quire_last_result() : QUIRE_SUCCESS;
 }
 
 quire_result quire_page_adopt(quire_memory *memory, const void *description,

@@ -167,12 +167,12 @@ static void part(const quire_memory *memory, const qi_shard *shard,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = qi_handle_slot(allocations[i].id);
         const qi_slot *record = qi_memory_slot(memory, slot);
-        if (QI_IS_CHECKED || record->extra || record->page->shard != shard) {
+        if (QI_IS_CHECKED || record->extra || record->shard != shard->index) {
             p->other[p->other_count++] = slot;
             continue;
         }
         p->plain[p->plain_count++] = slot;
-        if (!record->page->dedicated)
+        if (record->range.id) /* none on a dedicated page */
             p->ranges[p->range_count++] = record->range;
     }
 }
@@ -189,7 +189,7 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
     qi_lock_acquire(&shard->lock);
     qi_ignore(quire_space_free_batch(shard->space, p.ranges, p.range_count)); /* all are live */
     for (uint32_t i = 0; i < p.plain_count; i++)
-        shard->emptied |= qi_put_end(shard, p.plain[i]);
+        shard->emptied |= qi_put_end(shard, qi_memory_slot(memory, p.plain[i]), p.plain[i]);
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
     qi_lock_release(&shard->lock);
     if (leaving)

@@ -103,8 +103,8 @@ void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_wish *w
     watch->tail = held + memory->policy.extra_padding; /* which the caller asked for, too */
     watch->end = record->size - front;
     record->offset += front;
-    record->left_padding += front;
-    record->size = size_without(memory, held, record->page->dedicated);
+    record->left_padding += (uint32_t)front;
+    record->size = size_without(memory, held, !record->range.id);
 }
 
 uint64_t qi_checked_front(const qi_slot *record)

@@ -10,9 +10,16 @@
 /* A dedicated page serves requests down to this share of it: eighths. */
 enum { LEAST_EIGHTHS_USED = 7, MOST_LOOKED_AT = 32 };
 
-static qi_page **list_of(qi_empties *empties, uint64_t size)
+/* What was asked for, where the backend made more of it: requests for as much find the page. */
+static uint64_t asked_size(const qi_page *page)
 {
-    return &empties->dedicated[qi_highest_bit(size)];
+    uint64_t there = page->native.native.size;
+    return page->wanted && page->wanted < there ? page->wanted : there;
+}
+
+static qi_page **list_of(qi_empties *empties, const qi_page *page)
+{
+    return &empties->dedicated[qi_highest_bit(asked_size(page))];
 }
 
 static uint64_t now(const quire_memory *memory)
@@ -33,7 +40,7 @@ void qi_empties_add(qi_page *page)
     empties->tied += page->tied;
     if (!page->dedicated || page->tied)
         return;
-    qi_page **list = list_of(empties, page->native.native.size);
+    qi_page **list = list_of(empties, page);
     page->previous_alike = NULL;
     page->next_alike = *list;
     if (*list)
@@ -50,8 +57,8 @@ void qi_empties_remove(qi_page *page)
     empties->tied -= page->tied;
     if (!page->dedicated || page->tied)
         return;
-    *(page->previous_alike ? &page->previous_alike->next_alike
-                           : list_of(empties, page->native.native.size)) = page->next_alike;
+    *(page->previous_alike ? &page->previous_alike->next_alike : list_of(empties, page)) =
+        page->next_alike;
     if (page->next_alike)
         page->next_alike->previous_alike = page->previous_alike;
 }
@@ -60,8 +67,7 @@ static qi_page *find_in_list(qi_page *page, uint64_t size)
 {
     uint64_t most = size / LEAST_EIGHTHS_USED;
     for (int looked = 0; page && looked < MOST_LOOKED_AT; looked++, page = page->next_alike) {
-        uint64_t there = page->native.native.size;
-        if (there >= size && there - size <= most)
+        if (page->native.native.size >= size && asked_size(page) <= size + most)
             return page;
     }
     return NULL;

@@ -21,7 +21,7 @@ void qi_event_tell_slot(quire_memory *memory, quire_event_kinds kind, uint32_t s
         qi_slot_generation(qi_atomic_load_u64(qi_slot_state(&memory->slots, slot)));
     qi_event_tell(memory, &(quire_event){
                               .kind = kind,
-                              .page = record->page->number,
+                              .page = record->tally->page->number,
                               .offset = record->offset,
                               .size = record->size,
                               .requested = record->requested,

@@ -32,6 +32,9 @@ static quire_result check_options(const quire_memory_options *options)
                             "%u shards: the linear fit works in one page, which cannot be shared "
                             "out",
                             options->shards);
+    if (options->limit_percent > 100)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a limit of %u percent of the heap",
+                            options->limit_percent);
     if (options->name && strlen(options->name) > QUIRE_LONGEST_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(options->name), QUIRE_LONGEST_NAME);
@@ -75,6 +78,18 @@ static uint64_t atom_of(const quire_device *device, quire_memory_flags flags)
     return flushed ? device->info.limits.non_coherent_atom : 1;
 }
 
+/* Of two limits the lower one; 0 is none. */
+static uint64_t limit_of(const quire_device *device, uint32_t kind,
+                         const quire_memory_options *options)
+{
+    uint64_t size = device->info.heaps[device->info.kinds[kind].heap].size;
+    uint64_t share =
+        size / 100 * options->limit_percent + size % 100 * options->limit_percent / 100;
+    if (!options->limit_percent || (options->limit && options->limit < share))
+        return options->limit;
+    return share ? share : 1; /* of a heap of a few bytes: nothing, and not everything */
+}
+
 /* Everything that is known before the first allocation of host memory. */
 static quire_result resolve(quire_device *device, const quire_memory_options *options,
                             quire_memory *memory)
@@ -107,7 +122,7 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
                             "memory kind %u is flushed in atoms of %b, but the device aligns its "
                             "pages to %b only",
                             memory->kind, memory->atom, base);
-    qi_account_set_limit(&memory->account, options->limit);
+    qi_account_set_limit(&memory->account, limit_of(device, memory->kind, options));
     memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
     return qi_policy_validate(&memory->policy);
 }
@@ -219,6 +234,7 @@ static void finish(quire_memory *memory)
     qi_slots_finish(&memory->slots, &memory->host);
     qi_pages_finish(&memory->pages, &memory->host);
     qi_names_finish(&memory->names, &memory->host);
+    qi_sections_finish(memory->sections, &memory->host);
     qi_host_release_text(&memory->host, memory->name);
     qi_host host = memory->host;
     qi_host_release(&host, memory, 1, sizeof *memory);
@@ -252,7 +268,7 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
         }
         qi_log(&memory->device->log, QUIRE_LOG_WARNING,
                "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
-               qi_bytes(slot.size).text, slot.page->number, (unsigned long long)slot.offset);
+               qi_bytes(slot.size).text, slot.tally->page->number, (unsigned long long)slot.offset);
     }
 }
 

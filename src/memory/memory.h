@@ -18,6 +18,7 @@
 #include "src/memory/empties.h"
 #include "src/memory/name.h"
 #include "src/memory/page.h"
+#include "src/memory/section.h"
 #include "src/memory/shard.h"
 #include "src/memory/slot.h"
 
@@ -48,6 +49,7 @@ struct quire_memory {
     uint32_t shard_count;
     qi_shard *shards;
     qi_names names;         /* the limits of names */
+    qi_section *sections;   /* innermost first; under all locks */
     qi_atomic_u64 refusals; /* so far: their numbers */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
@@ -63,15 +65,21 @@ static inline qi_slot *qi_memory_slot(const quire_memory *memory, uint32_t slot)
     return qi_slot_at(&memory->slots, slot);
 }
 
-/* The page of such a slot, and its shard. */
+/* The page of such a slot, and the shard that both are of. */
 static inline qi_page *qi_memory_page(const quire_memory *memory, uint32_t slot)
 {
-    return qi_memory_slot(memory, slot)->page;
+    return qi_memory_slot(memory, slot)->tally->page;
+}
+
+/* Without a look at the record where there is only one. */
+static inline qi_shard *qi_shard_of(const quire_memory *memory, const qi_slot *record)
+{
+    return &memory->shards[memory->shard_count == 1 ? 0 : record->shard];
 }
 
 static inline qi_shard *qi_shard_of_slot(const quire_memory *memory, uint32_t slot)
 {
-    return qi_memory_page(memory, slot)->shard;
+    return qi_shard_of(memory, qi_memory_slot(memory, slot));
 }
 
 /* The shard the calling thread works in. */

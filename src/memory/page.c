@@ -77,6 +77,8 @@ static void leave_space(qi_page *page)
     qi_empties_remove(page);
     if (page->dedicated)
         return;
+    page->own = *page->tally; /* the region's number may be another page's soon */
+    page->tally = &page->own;
     qi_ignore(quire_space_remove_region(page->shard->space, page->region));
     page->shard->shared--;
 }

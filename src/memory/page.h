@@ -36,13 +36,24 @@ typedef struct qi_tie {
     const void *description;
 } qi_tie;
 
-typedef struct qi_page {
-    /* what every allocation and free in the page touches: one cache line */
-    _Alignas(QI_CACHE_LINE) qi_shard *shard;
-    uint64_t skipped; /* bytes before the region, where the native base is below a granule */
+typedef struct qi_page qi_page;
+
+/*
+ * What the allocations of a page add up to. Every allocation and free comes by here, so that the
+ * tallies of shared pages lie together, by region, and not in their pages' records.
+ */
+typedef struct qi_tally {
+    qi_page *page;
     uint64_t live_bytes;
     uint64_t peak_live_bytes;
-    uint64_t allocation_count;
+    uint32_t allocation_count;
+    uint32_t skipped; /* bytes before the region, where the native base is below a granule */
+} qi_tally;
+
+struct qi_page {
+    qi_shard *shard;
+    qi_tally *tally; /* of a page that is a region: in its shard's by_region; else `own` */
+    qi_tally own;
     uint32_t region; /* of the space; of shared pages */
     uint32_t slot;   /* the allocation of a dedicated page */
     uint32_t number;
@@ -60,7 +71,7 @@ typedef struct qi_page {
     /* while it is empty: its place in the shard's qi_empties */
     struct qi_page *older, *newer, *previous_alike, *next_alike;
     uint64_t emptied_at;
-} qi_page;
+};
 
 typedef struct qi_pages {
     qi_lock lock;
@@ -94,19 +105,19 @@ void qi_empties_add(qi_page *page);
 void qi_empties_remove(qi_page *page);
 
 /* With the shard's lock: an allocation of `bytes`, padding included, came to or left the page. */
-static inline void qi_page_add_live(qi_page *page, uint64_t bytes)
+static inline void qi_tally_add(qi_tally *tally, uint64_t bytes)
 {
-    if (!page->allocation_count++)
-        qi_empties_remove(page);
-    page->live_bytes += bytes;
-    qi_raise(&page->peak_live_bytes, page->live_bytes);
+    if (qi_unlikely(!tally->allocation_count++))
+        qi_empties_remove(tally->page);
+    tally->live_bytes += bytes;
+    qi_raise(&tally->peak_live_bytes, tally->live_bytes);
 }
 
-static inline void qi_page_remove_live(qi_page *page, uint64_t bytes)
+static inline void qi_tally_remove(qi_tally *tally, uint64_t bytes)
 {
-    page->live_bytes -= bytes;
-    if (!--page->allocation_count)
-        qi_empties_add(page);
+    tally->live_bytes -= bytes;
+    if (qi_unlikely(!--tally->allocation_count))
+        qi_empties_add(tally->page);
 }
 
 /*

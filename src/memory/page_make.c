@@ -130,7 +130,8 @@ static quire_result take_number(quire_memory *memory, qi_page **out)
     pages->top += number == pages->top;
     pages->in_use++;
     *out = qi_page_at(pages, number);
-    **out = (qi_page){.number = number, .phase = QI_PAGE_MAKING};
+    **out = (qi_page){.number = number, .phase = QI_PAGE_MAKING, .own.page = *out};
+    (*out)->tally = &(*out)->own;
     return QUIRE_SUCCESS;
 }
 
@@ -254,16 +255,18 @@ static quire_result create(quire_memory *memory, const qi_page *page, const plan
 quire_result qi_page_add_region(qi_shard *shard, qi_page *page)
 {
     const quire_native_page *native = &page->native.native;
-    page->skipped = qi_padding(native->address, shard->memory->granule);
-    uint64_t size = qi_align_down(native->size - page->skipped, shard->memory->granule);
+    uint64_t skipped = qi_padding(native->address, shard->memory->granule);
+    uint64_t size = qi_align_down(native->size - skipped, shard->memory->granule);
     /* regions take the lowest free number: none is above their count */
     if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
     quire_result result =
-        quire_space_add_region(shard->space, size, native->address + page->skipped, &page->region);
+        quire_space_add_region(shard->space, size, native->address + skipped, &page->region);
     if (result)
         return result;
-    *(qi_page **)qi_table_get(&shard->by_region, page->region) = page;
+    page->tally = qi_shard_tally(shard, page->region);
+    *page->tally = page->own;
+    page->tally->skipped = (uint32_t)skipped;
     shard->shared++;
     return QUIRE_SUCCESS;
 }

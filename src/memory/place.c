@@ -102,11 +102,12 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     *record = (qi_slot){
         .offset = padding,
         .size = p->load.size,
-        .left_padding = padding,
         .requested = p->load.requested,
         .user_data = p->load.user_data,
         .extra = p->load.extra,
-        .page = page,
+        .tally = page->tally,
+        .left_padding = (uint32_t)padding,
+        .shard = p->shard->index,
     };
     page->slot = *slot;
     qi_put_count_in(p->shard, record);
@@ -201,13 +202,6 @@ static quire_result place_anywhere(placing *p, uint32_t *slot)
 
 /* ---- the order of attempts ---------------------------------------------------------------- */
 
-/* Whether no page could be had, so that only what is there can help. */
-static bool is_want_of_pages(quire_result result)
-{
-    return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_TOO_MANY_PAGES ||
-           result == QUIRE_ERROR_OUT_OF_RANGE || result == QUIRE_ERROR_OVER_BUDGET;
-}
-
 /* With the lock, given up meanwhile: a page of another shard's, or a new one. */
 static quire_result place_in_other_page(placing *p, uint32_t *slot)
 {
@@ -247,7 +241,7 @@ static quire_result find_with_page(placing *p, uint32_t *slot)
         p->patience.changes = qi_pages_changes(p->shard);
         if (!qi_page_join(p->shard, room, &joined)) {
             result = place_in_other_page(p, slot);
-            if (!is_want_of_pages(result))
+            if (!qi_is_want_of_pages(result))
                 return result;
             if (!qi_page_await_change(p->shard, result, &p->patience)) {
                 if (is_placed_anywhere(p, slot))
@@ -373,7 +367,7 @@ static quire_result attempt_with_freed(quire_memory *memory, placing *p, bool de
                                        uint32_t *slot)
 {
     quire_result result = attempt(memory, p, dedicated, slot);
-    if (!is_want_of_pages(result) || !qi_checked_begin_shortage(memory))
+    if (!qi_is_want_of_pages(result) || !qi_checked_begin_shortage(memory))
         return result;
     result = attempt(memory, p, dedicated, slot);
     qi_checked_end_shortage(memory);
@@ -384,7 +378,8 @@ static quire_result attempt_with_freed(quire_memory *memory, placing *p, bool de
 static bool caller_helps(quire_memory *memory, placing *p, quire_result reason, uint32_t times)
 {
     const quire_on_shortage *on_shortage = &memory->on_shortage;
-    if (!on_shortage->freed || !is_want_of_pages(reason) || times > QUIRE_MOST_SHORTAGES)
+    if (!on_shortage->freed || p->wish->is_unaided || !qi_is_want_of_pages(reason) ||
+        times > QUIRE_MOST_SHORTAGES)
         return false;
     const quire_shortage shortage = {
         .size = p->load.size, .alignment = p->load.alignment, .reason = reason, .times = times};

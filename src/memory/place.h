@@ -20,6 +20,7 @@ typedef struct qi_wish {
     bool host_access;
     bool tied;               /* the backend wants a page for this object alone */
     const void *description; /* of memory that exists, which is tied too; or NULL */
+    bool is_unaided;         /* the caller's on_shortage is not asked */
     quire_object object;
     uint64_t native; /* to be bound: freed with the allocation once that is handed out */
     bool borrowed;   /* the object is its maker's: it is not destroyed */
@@ -57,8 +58,8 @@ QUIRE_MUST_USE quire_result qi_place(quire_memory *memory, const qi_wish *wish, 
                                      uint32_t *slot);
 
 /* The usual case, whole: a raw range that fits into a page there is. NO_SPACE: it is another. */
-QUIRE_MUST_USE static inline quire_result qi_place_at_once(quire_memory *memory,
-                                                           const qi_load *load, uint32_t *slot)
+QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_place_at_once(quire_memory *memory,
+                                                              const qi_load *load, uint32_t *slot)
 {
     qi_shard *shard = qi_shard_mine(memory);
     quire_result result = QUIRE_ERROR_NO_SPACE;

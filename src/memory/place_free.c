@@ -42,16 +42,16 @@ static void catch_up(qi_shard *shard)
 void qi_place_give_back(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
-    qi_shard *shard = record->page->shard;
+    qi_shard *shard = qi_shard_of(memory, record);
     if (record->extra)
         release_extra(memory, shard, record);
     bool is_mine = shard == qi_shard_mine(memory);
     if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MOST_WAITING)
         return;
     qi_lock_acquire(&shard->lock);
-    if (is_mine && qi_put_back(shard, slot))
+    if (is_mine && qi_put_back(shard, record, slot))
         shard->emptied = true;
-    if (qi_shard_is_behind(shard))
+    if (!is_mine || qi_shard_is_behind(shard))
         catch_up(shard);
     else
         qi_lock_release(&shard->lock);

@@ -30,7 +30,7 @@ static inline void qi_put_count_in(qi_shard *shard, const qi_slot *slot)
     qi_raise(&stats->peak_live_bytes, stats->live_bytes);
     qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
     qi_raise(&stats->peak_allocation_count, stats->allocation_count);
-    qi_page_add_live(slot->page, held);
+    qi_tally_add(slot->tally, held);
 }
 
 static inline void qi_put_count_out(qi_shard *shard, qi_slot *slot)
@@ -42,24 +42,25 @@ static inline void qi_put_count_out(qi_shard *shard, qi_slot *slot)
     stats->requested_bytes -= slot->requested;
     stats->allocation_count--;
     stats->frees++;
-    qi_page_remove_live(slot->page, held);
+    qi_tally_remove(slot->tally, held);
 }
 
 /* Fills the record of a private slot whose range is placed. */
 static inline void qi_put_fill(qi_shard *shard, const qi_load *load, uint32_t slot,
                                const quire_placement *at)
 {
-    qi_page *page = qi_shard_page_of_region(shard, at->region);
+    qi_tally *tally = qi_shard_tally(shard, at->region);
     qi_slot *record = qi_memory_slot(shard->memory, slot);
     *record = (qi_slot){
-        .offset = at->offset + page->skipped,
+        .offset = at->offset + tally->skipped,
         .size = at->size,
-        .left_padding = at->left_padding,
         .requested = load->requested,
         .user_data = load->user_data,
         .range = at->range,
         .extra = load->extra,
-        .page = page,
+        .tally = tally,
+        .left_padding = (uint32_t)at->left_padding,
+        .shard = shard->index,
     };
     qi_put_count_in(shard, record);
 }
@@ -84,25 +85,24 @@ QUIRE_MUST_USE static inline quire_result qi_put(qi_shard *shard, const qi_load 
 }
 
 /* Gives back a private slot whose range is free. True: its page became empty. */
-static inline bool qi_put_end(qi_shard *shard, uint32_t slot)
+static inline bool qi_put_end(qi_shard *shard, qi_slot *record, uint32_t slot)
 {
-    qi_slot *record = qi_memory_slot(shard->memory, slot);
-    const qi_page *page = record->page;
+    const qi_tally *tally = record->tally;
     qi_put_count_out(shard, record);
     qi_slot_give(&shard->memory->slots, &shard->queue, slot);
-    return !page->allocation_count;
+    return !tally->allocation_count;
 }
 
 /*
  * Gives back the range of a private slot of this shard, whose object and name are gone, and the
  * slot. True: its page became empty, and the policy is to be applied.
  */
-static inline bool qi_put_back(qi_shard *shard, uint32_t slot)
+static inline bool qi_put_back(qi_shard *shard, qi_slot *record, uint32_t slot)
 {
-    const qi_slot *record = qi_memory_slot(shard->memory, slot);
-    if (!record->page->dedicated) /* ours, and live until here */
+    __builtin_prefetch(record->tally, 1);
+    if (record->range.id) /* none on a dedicated page; ours, and live until here */
         (void)shard->space->free_range(shard->space, record->range);
-    return qi_put_end(shard, slot);
+    return qi_put_end(shard, record, slot);
 }
 
 #endif

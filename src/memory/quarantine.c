@@ -159,7 +159,7 @@ void qi_checked_forget(quire_memory *memory, qi_slot *record)
 {
     qi_checked *checked = &memory->checked;
     qi_span whole = {record->offset - record->watch.front, record->offset + record->watch.end};
-    qi_pattern_shut(record->page, whole);
+    qi_pattern_shut(record->tally->page, whole);
     qi_lock_acquire(&memory->checked.lock);
     if (record->watch.is_held) {
         record->watch.is_held = false;
@@ -178,7 +178,7 @@ static void end_extra(quire_memory *memory, qi_slot *record)
     qi_extra *extra = record->extra;
     if (!extra)
         return;
-    qi_lock *lock = &record->page->shard->lock;
+    qi_lock *lock = &qi_shard_of(memory, record)->lock;
     qi_lock_acquire(lock);
     uint64_t native = extra->native;
     extra->native = 0;

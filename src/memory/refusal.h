@@ -16,6 +16,13 @@ typedef enum qi_tried {
     QI_TRIED_CALLER = 16
 } qi_tried;
 
+/* Whether no page could be had, so that only what is there, or elsewhere, can help. */
+static inline bool qi_is_want_of_pages(quire_result result)
+{
+    return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_TOO_MANY_PAGES ||
+           result == QUIRE_ERROR_OUT_OF_RANGE || result == QUIRE_ERROR_OVER_BUDGET;
+}
+
 /* The last one of a shard, under its lock. */
 typedef struct qi_refusal {
     uint64_t number; /* among those of the memory, from 1; 0: there was none */

@@ -14,7 +14,7 @@ static bool is_empty(quire_memory *memory, const qi_page *page)
     qi_lock_acquire(&memory->pages.lock);
     bool is_live = page->phase == QI_PAGE_LIVE;
     qi_lock_release(&memory->pages.lock);
-    return is_live && !page->allocation_count;
+    return is_live && !page->tally->allocation_count;
 }
 
 /* With the locks of all shards. */

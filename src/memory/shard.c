@@ -15,7 +15,7 @@ quire_result qi_shard_init(qi_shard *shard, quire_memory *memory, uint32_t index
     qi_lock_init(&shard->lock, "shard", (qi_lock_rank)(QI_RANK_SHARD + index));
     qi_slot_queue_init(&shard->queue);
     qi_inbox_init(&shard->inbox);
-    qi_table_init(&shard->by_region, sizeof(qi_page *));
+    qi_table_init(&shard->by_region, sizeof(qi_tally));
     return quire_space_create(options, &shard->space);
 }
 
@@ -45,7 +45,8 @@ static void drain(qi_shard *shard)
     uint32_t slot = 0, next = 0;
     for (uint32_t left = qi_inbox_take(&shard->inbox, &slot); left; left--, slot = next) {
         next = qi_slot_next(slots, slot);
-        shard->emptied |= qi_put_back(shard, slot);
+        qi_slot_fetch(slots, next); /* another thread wrote to it last: it is far away */
+        shard->emptied |= qi_put_back(shard, qi_slot_at(slots, slot), slot);
     }
 }
 

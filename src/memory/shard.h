@@ -20,11 +20,12 @@
 typedef struct qi_shard {
     qi_lock lock;
     uint32_t index;
-    uint32_t shared; /* live pages that are regions of the space */
-    bool emptied;    /* a page became empty since the policy was applied */
+    uint32_t shared;   /* live pages that are regions of the space */
+    bool emptied;      /* a page became empty since the policy was applied */
+    uint32_t unlooked; /* operations since somebody looked into the inbox */
     quire_memory *memory;
     quire_space *space; /* the shared pages are its regions; a range's user value is its slot */
-    qi_table by_region; /* qi_page *: the page of each region of the space */
+    qi_table by_region; /* qi_tally: of the page behind each region of the space */
     qi_slot_queue queue;
     qi_empties empties;
     quire_memory_stats stats; /* what allocations count: live, requested, empty, failures */
@@ -45,20 +46,32 @@ void qi_shards_release(quire_memory *memory);
 void qi_shard_drain(qi_shard *shard);
 
 /*
- * With the shard's lock: whether others left something to do, and does it. The pages that the
- * policy keeps no longer are put in front of the list, to be destroyed without the lock.
+ * With the shard's lock: whether there is something to do beside the operation at hand. The inbox,
+ * whose cache line goes to and fro between those who put in and who looks, is looked into once in a
+ * while; whoever needs room looks first.
  */
-static inline bool qi_shard_is_behind(const qi_shard *shard)
+enum { QI_LOOK_EVERY = 16 };
+
+static inline bool qi_shard_is_behind(qi_shard *shard)
 {
-    return shard->emptied || !qi_inbox_is_empty(&shard->inbox);
+    if (shard->emptied)
+        return true;
+    if (++shard->unlooked < QI_LOOK_EVERY)
+        return false;
+    shard->unlooked = 0;
+    return !qi_inbox_is_empty(&shard->inbox);
 }
 
+/*
+ * Does it. The pages that the policy keeps no longer are put in front of the list, to be destroyed
+ * without the lock.
+ */
 qi_page *qi_shard_catch_up(qi_shard *shard, qi_page *leaving);
 
-/* The page behind a region of the space. */
-static inline qi_page *qi_shard_page_of_region(const qi_shard *shard, uint32_t region)
+/* The tally of the page behind a region of the space. */
+static inline qi_tally *qi_shard_tally(const qi_shard *shard, uint32_t region)
 {
-    return *(qi_page **)qi_table_get_sized(&shard->by_region, region, sizeof(qi_page *));
+    return qi_table_at(&shard->by_region, region, sizeof(qi_tally));
 }
 
 #endif

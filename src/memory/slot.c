@@ -175,7 +175,7 @@ static qi_atomic_u64 *look_up(const qi_slots *slots, quire_allocation allocation
                      allocation.id);
         return NULL;
     }
-    qi_atomic_u64 *state = qi_slot_state(slots, qi_handle_slot(allocation.id));
+    qi_atomic_u64 *state = qi_slot_find_state(slots, qi_handle_slot(allocation.id));
     if (!state)
         refuse_stale(allocation);
     return state;

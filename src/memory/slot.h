@@ -59,12 +59,13 @@ typedef struct qi_extra {
 typedef struct qi_slot {
     uint64_t offset; /* in the page */
     uint64_t size;
-    uint64_t left_padding;
     uint64_t requested;
-    uint64_t user_data; /* under the memory's lock */
-    quire_range range;  /* in the space; {0} on a dedicated page */
-    qi_extra *extra;    /* or NULL; set under the memory's lock */
-    struct qi_page *page;
+    uint64_t user_data;     /* under the memory's lock */
+    quire_range range;      /* in the space; {0} on a dedicated page */
+    qi_extra *extra;        /* or NULL; set under the memory's lock */
+    struct qi_tally *tally; /* of the page */
+    uint32_t left_padding;  /* below the largest alignment, 1 GiB */
+    uint32_t shard;         /* of the page: to free it elsewhere its busy line is not looked at */
 #ifdef QUIRE_CHECKED
     qi_watch watch;
 #endif
@@ -112,16 +113,29 @@ static inline uint32_t qi_slot_generation(uint64_t word)
     return (uint32_t)(word >> QI_GENERATION_SHIFT);
 }
 
-/* NULL where no shard has had the slot. */
+/* The state word of a slot that a shard has or had. */
 static inline qi_atomic_u64 *qi_slot_state(const qi_slots *slots, uint32_t slot)
 {
-    return qi_table_get_sized(&slots->states, slot, sizeof(qi_atomic_u64));
+    return qi_table_at(&slots->states, slot, sizeof(qi_atomic_u64));
+}
+
+/* Of any slot that a handle may name: NULL where no shard ever had it. */
+static inline qi_atomic_u64 *qi_slot_find_state(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_has(&slots->states, slot) ? qi_slot_state(slots, slot) : NULL;
+}
+
+/* Asks for state and record ahead of their use; any slot may be given. */
+static inline void qi_slot_fetch(const qi_slots *slots, uint32_t slot)
+{
+    qi_table_fetch(&slots->states, slot, sizeof(qi_atomic_u64));
+    qi_table_fetch(&slots->records, slot, sizeof(qi_slot));
 }
 
 /* The record of a slot that is not free. */
 static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
 {
-    return qi_table_get_sized(&slots->records, slot, sizeof(qi_slot));
+    return qi_table_at(&slots->records, slot, sizeof(qi_slot));
 }
 
 /* ---- taking and giving ---------------------------------------------------------------------- */
@@ -137,7 +151,7 @@ QUIRE_MUST_USE static inline quire_result qi_slot_take(qi_slots *slots, qi_slot_
                                                        qi_host *host, uint32_t *out)
 {
     uint32_t slot = queue->first;
-    if (qi_unlikely(slot == QI_NO_SLOT || !qi_slot_at(slots, slot))) {
+    if (qi_unlikely(slot == QI_NO_SLOT || !qi_table_has(&slots->records, slot))) {
         quire_result result = qi_slot_refill(slots, queue, host);
         if (result)
             return result;
@@ -242,7 +256,8 @@ QUIRE_MUST_USE static inline quire_result qi_slot_leave(const qi_slots *slots,
 {
     uint64_t id = allocation.id;
     uint32_t slot = qi_handle_slot(id), generation = qi_handle_generation(id);
-    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    qi_atomic_u64 *state = qi_slot_find_state(slots, slot);
+    qi_table_fetch(&slots->records, slot, sizeof(qi_slot)); /* for whoever wins the free */
     uint64_t word =
         qi_slot_word(generation, accept & QI_ACCEPT_LIVE ? QI_PHASE_LIVE : QI_PHASE_RESERVED, 0);
     *out = slot;

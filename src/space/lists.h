@@ -9,9 +9,6 @@
 #include "src/base/bits.h"
 #include "src/space/segregated.h"
 
-/* For what the two hot calls are made of, and the general ones as well. */
-#define QI_ALWAYS_INLINE static inline __attribute__((always_inline))
-
 /* ---- numbers and rings --------------------------------------------------------------------- */
 
 static inline void qi_node_mark_free(qi_segregated *s, uint32_t node)

@@ -1,34 +1,20 @@
 /*
- * broken.c - see broken.h.
+ * broken.c - see broken.h: the subject, and what is spoiled of devices, pages, objects and budgets.
+ * Mappings and copies are broken_bytes.c.
  */
 #include "tests/contract/broken.h"
 
 #include <stdlib.h>
 #include <time.h>
 
+#include "tests/contract/broken_bytes.h"
 #include "tests/contract/kit.h"
 #include "tests/contract/subjects.h"
-#include "tests/contract/wrap.h"
 
 typedef struct broken_options {
     const contract_subject *inner;
     broken_thing thing;
 } broken_options;
-
-typedef struct broken_backend {
-    contract_wrap wrap;
-    broken_thing thing;
-    uint64_t atom;
-
-    pthread_mutex_t lock;     /* of what follows */
-    quire_native_page shared; /* handed out `uses` times */
-    uint32_t uses, shared_kind;
-    uint64_t first_object, objects;
-    unsigned char *other;   /* memory that is no page */
-    _Atomic uint64_t asked; /* bytes of a page, by whoever came last */
-} broken_backend;
-
-enum { OTHER_SIZE = 1 << 26 };
 
 /* ---- what the device is ------------------------------------------------------------------- */
 
@@ -177,115 +163,6 @@ static void broken_page_destroy(void *state, const quire_native_page *page)
         (void)base_create(b, &rest, &kept);
 }
 
-/* ---- mappings ----------------------------------------------------------------------------- */
-
-static quire_result broken_map(void *state, const quire_native_page *page, void **pointer)
-{
-    broken_backend *b = state;
-    quire_result result = b->wrap.base->map(b->wrap.state, page, pointer);
-    if (result)
-        return result;
-    if (b->thing == BROKEN_SHIFTED_MAP)
-        *pointer = (char *)*pointer + 64;
-    if (b->thing == BROKEN_OTHER_MAP && page->size <= OTHER_SIZE)
-        *pointer = b->other;
-    if (b->thing == BROKEN_NULL_MAP)
-        *pointer = NULL;
-    return QUIRE_SUCCESS;
-}
-
-static quire_result broken_flush(void *state, const quire_native_page *page, uint64_t offset,
-                                 uint64_t size)
-{
-    broken_backend *b = state;
-    const quire_backend *base = b->wrap.base;
-    bool at_end = offset + size == page->size;
-    switch (b->thing) {
-    case BROKEN_LOST_FLUSH:
-        return QUIRE_SUCCESS;
-    case BROKEN_SHORT_FLUSH:
-        return size > b->atom
-                   ? base->flush(b->wrap.state, page, offset, (size - 1) / b->atom * b->atom)
-                   : QUIRE_SUCCESS;
-    case BROKEN_WIDE_FLUSH:
-        return base->flush(b->wrap.state, page, offset,
-                           page->size - offset < size + b->atom ? size : size + b->atom);
-    case BROKEN_FLUSH_REFUSED:
-        return at_end ? quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "the page's end")
-                      : base->flush(b->wrap.state, page, offset, size);
-    default:
-        return base->flush(b->wrap.state, page, offset, size);
-    }
-}
-
-static quire_result broken_invalidate(void *state, const quire_native_page *page, uint64_t offset,
-                                      uint64_t size)
-{
-    const broken_backend *b = state;
-    if (b->thing == BROKEN_LOST_INVALIDATE)
-        return QUIRE_SUCCESS;
-    if (b->thing == BROKEN_LATE_INVALIDATE) {
-        offset += b->atom;
-        if (size <= b->atom)
-            return QUIRE_SUCCESS;
-        size -= b->atom;
-    }
-    return b->wrap.base->invalidate(b->wrap.state, page, offset, size);
-}
-
-/* ---- copies ------------------------------------------------------------------------------- */
-
-static quire_result refuse_copy(void)
-{
-    return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "there is no copy");
-}
-
-static quire_result copy_in_a_race(const broken_backend *b, const quire_native_page *page,
-                                   uint64_t offset, const void *data, uint64_t size)
-{
-    memcpy(b->other, data, size);
-    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    return b->wrap.base->copy_to_page(b->wrap.state, page, offset, b->other, size);
-}
-
-static quire_result broken_copy_to(void *state, const quire_native_page *page, uint64_t offset,
-                                   const void *data, uint64_t size)
-{
-    const broken_backend *b = state;
-    const quire_backend *base = b->wrap.base;
-    const char more = 'x';
-    bool has_room = offset + size < page->size;
-    if (b->thing == BROKEN_COPY_UNSUPPORTED)
-        return refuse_copy();
-    if (b->thing == BROKEN_COPY_RACE && size <= 4096)
-        return copy_in_a_race(b, page, offset, data, size);
-    if (b->thing == BROKEN_NO_LARGE_COPY && size > 4096)
-        return QUIRE_SUCCESS;
-    if (b->thing == BROKEN_COPY_TO_SHORT && !--size)
-        return QUIRE_SUCCESS;
-    if (b->thing == BROKEN_COPY_TO_LATE)
-        offset += has_room;
-    if (b->thing == BROKEN_COPY_TO_LONG && has_room)
-        (void)base->copy_to_page(b->wrap.state, page, offset + size, &more, 1);
-    return base->copy_to_page(b->wrap.state, page, offset, data, size);
-}
-
-static quire_result broken_copy_from(void *state, const quire_native_page *page, uint64_t offset,
-                                     void *data, uint64_t size)
-{
-    const broken_backend *b = state;
-    bool has_room = offset + size < page->size;
-    if (b->thing == BROKEN_COPY_UNSUPPORTED)
-        return refuse_copy();
-    if (b->thing == BROKEN_COPY_FROM_SHORT && !--size)
-        return QUIRE_SUCCESS;
-    if (b->thing == BROKEN_COPY_FROM_EARLY)
-        offset -= offset > 0;
-    if (b->thing == BROKEN_COPY_FROM_LONG && size < 4096) /* where the tests leave room for it */
-        size += has_room;
-    return b->wrap.base->copy_from_page(b->wrap.state, page, offset, data, size);
-}
-
 /* ---- images and objects ------------------------------------------------------------------- */
 
 static quire_result broken_image_requirements(void *state, const quire_image_options *options,
@@ -315,10 +192,10 @@ static quire_result broken_image_requirements(void *state, const quire_image_opt
 static uint64_t same_object(broken_backend *b, uint64_t native)
 {
     pthread_mutex_lock(&b->lock);
-    uint64_t told = b->objects++ == 1 ? b->first_object : native;
-    b->first_object = b->objects == 1 ? native : b->first_object;
+    uint64_t first = b->first_object ? b->first_object : native;
+    b->first_object = first;
     pthread_mutex_unlock(&b->lock);
-    return told;
+    return first;
 }
 
 static quire_result broken_object_create(void *state, const quire_object_request *request,
@@ -356,7 +233,7 @@ static quire_result broken_object_bind(void *state, quire_object object, uint64_
 static void broken_object_destroy(void *state, quire_object object, uint64_t native)
 {
     const broken_backend *b = state;
-    if (b->thing != BROKEN_KEPT_OBJECT)
+    if (b->thing != BROKEN_KEPT_OBJECT && b->thing != BROKEN_SAME_OBJECT)
         b->wrap.base->object_destroy(b->wrap.state, object, native);
 }
 
@@ -388,11 +265,7 @@ static void replace(quire_backend *table)
     table->page_create = broken_page_create;
     table->page_destroy = broken_page_destroy;
     table->destroy = broken_destroy;
-    table->map = broken_map;
-    table->flush = broken_flush;
-    table->invalidate = broken_invalidate;
-    table->copy_to_page = broken_copy_to;
-    table->copy_from_page = broken_copy_from;
+    broken_bytes_replace(table);
     table->image_requirements = broken_image_requirements;
     table->heap_budget = broken_heap_budget;
     if (!table->object_create)
@@ -411,7 +284,7 @@ static quire_result open_broken(const contract_subject *subject, const quire_hos
     CHECK_OK(wrap_begin(&b->wrap, options->inner, host));
     b->thing = options->thing;
     b->atom = b->wrap.info.limits.non_coherent_atom;
-    b->other = calloc(1, OTHER_SIZE);
+    b->other = calloc(1, BROKEN_OTHER_SIZE);
     CHECK(b->other);
     pthread_mutex_init(&b->lock, NULL);
     replace(&b->wrap.table);

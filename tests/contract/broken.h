@@ -17,6 +17,7 @@
     X(FEWER_KINDS, host, "the second device has a kind less")                                      \
     X(EXPORTABLE, host, "each device changes its mind about export")                               \
     X(ATOM, host, "an atom that is no power of two")                                               \
+    X(NULL_MAP, host, "a mapping is NULL")                                                         \
     X(SHORT_PAGE, host, "pages are smaller than asked")                                            \
     X(ODD_ADDRESS, host, "pages at odd addresses")                                                 \
     X(LOW_ALIGNMENT, host, "pages are less aligned than asked")                                    \
@@ -30,7 +31,6 @@
     X(NO_REASON, small, "a full heap gives no reason")                                             \
     X(SHIFTED_MAP, host, "a mapping begins 64 bytes late")                                         \
     X(OTHER_MAP, host, "a mapping is of other memory")                                             \
-    X(NULL_MAP, host, "a mapping is NULL")                                                         \
     X(LOST_FLUSH, strict, "a flush does nothing")                                                  \
     X(LOST_INVALIDATE, strict, "an invalidate does nothing")                                       \
     X(SHORT_FLUSH, strict, "a flush leaves the last atom out")                                     \

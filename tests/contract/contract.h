@@ -2,9 +2,9 @@
  * contract.h - one suite for every backend: what each must hold through quire's public calls and
  * through its own table (quire/backend.h).
  *
- * A backend NAME joins with one file, tests/contract/NAME.c, that defines NAME_subjects, an array of
- * subjects that ends with NULL, and with its line among contract_backends in tests/meson.build. A
- * *subject* tells how a device is opened; the scenarios ask the device itself what it is, and go
+ * A backend NAME joins with one file, tests/contract/NAME.c, that defines NAME_subjects, an array
+ * of subjects that ends with NULL, and with its line among contract_backends in tests/meson.build.
+ * A *subject* tells how a device is opened; the scenarios ask the device itself what it is, and go
  * over every memory kind it has. One that answers UNSUPPORTED when it is opened is skipped on this
  * machine, with the reason. tests/contract/host.c is an example.
  */
@@ -32,7 +32,7 @@ struct contract_subject {
     quire_result (*open)(const contract_subject *subject, const quire_host_memory *host,
                          contract_opened *opened);
 
-    /* After the device was destroyed: checks that nothing is left and releases `own`. May be NULL. */
+    /* After the device's end: checks that nothing is left and releases `own`. May be NULL. */
     void (*close)(void *own);
 
     /* Reads a page as the device sees it, past any mapping. NULL: copy_from_page does, where it is
@@ -69,6 +69,7 @@ typedef struct contract_scenario {
     void (*body)(contract_world *w);
     void (*of_kind)(contract_world *w, uint32_t kind);
     bool (*applies)(const contract_world *w); /* NULL: always */
+    bool by_core;                             /* the core refuses a backend that does not hold it */
 } contract_scenario;
 
 /* By chapter, each ends with a scenario without a name. */

@@ -101,11 +101,16 @@ static void intents_are_served(contract_world *w)
 }
 
 const contract_scenario contract_description[] = {
-    {.name = "the description is one that a device can have", .body = description_is_possible},
-    {.name = "limits are powers of two", .body = limits_are_powers_of_two},
+    {.name = "the description is one that a device can have",
+     .body = description_is_possible,
+     .by_core = true},
+    {.name = "limits are powers of two", .body = limits_are_powers_of_two, .by_core = true},
     {.name = "a second device describes itself alike", .body = second_device_is_alike},
     {.name = "every kind can be chosen and makes a memory without a call to the backend",
-     .of_kind = kind_makes_a_memory},
-    {.name = "every intent finds a kind where there is one", .body = intents_are_served},
+     .of_kind = kind_makes_a_memory,
+     .by_core = true},
+    {.name = "every intent finds a kind where there is one",
+     .body = intents_are_served,
+     .by_core = true},
     {0},
 };

@@ -48,7 +48,7 @@ quire_allocation_info kit_info(quire_memory *memory, quire_allocation allocation
 quire_native kit_native(quire_memory *memory, quire_allocation allocation);
 quire_memory_stats kit_stats(quire_memory *memory);
 
-/* Frees everything is due before: the memory is empty and ends; all records are right. */
+/* Ends a memory in which nothing lives any more; its records are right. */
 void kit_end(quire_memory **memory);
 
 /* A multiple of the alignment at the native address, or in the page where there is no address. */

@@ -19,7 +19,10 @@ static quire_budget_info budget_of(const contract_world *w, uint32_t kind)
     return info;
 }
 
-/* Allocations of a page each, of which the last is refused with `code`; how many were made. */
+/*
+ * Allocations of a page each, of 256 bytes and more, until one is refused with `code`; how many
+ * were made.
+ */
 static uint32_t fill(const contract_world *w, quire_memory *memory, uint64_t size,
                      quire_allocation *made, quire_result code)
 {
@@ -36,7 +39,7 @@ static uint32_t fill(const contract_world *w, quire_memory *memory, uint64_t siz
             return count;
         }
         if (kit_can_both(w, info.kind))
-            kit_write(memory, made[count], size < 256 ? size : 256, count);
+            kit_write(memory, made[count], 256, count);
     }
     check_failed(__FILE__, __LINE__, "%d pages and no end", MOST_PAGES);
 }

@@ -88,12 +88,20 @@ static void all_are_out(void)
 }
 
 static const model_scenario three = {.name = "three threads count",
-                                     .spins = 1,
+                                     .looks = 1,
+                                     .preemptions = 3,
+                                     .begin = begin,
+                                     .threads = {count, count, count},
+                                     .judge = three_counted};
+/* Here a nap needs its wake. */
+static const model_scenario woken = {.name = "three threads count, none wakes by itself",
+                                     .looks = 1,
+                                     .is_strong = true,
                                      .begin = begin,
                                      .threads = {count, count, count},
                                      .judge = three_counted};
 static const model_scenario two = {.name = "two threads count, one of them twice",
-                                   .spins = 1,
+                                   .looks = 1,
                                    .begin = begin,
                                    .threads = {count_twice, count},
                                    .judge = three_counted};
@@ -116,6 +124,7 @@ static void one_at_a_time(void)
 {
     model_holds(&two);
     model_holds(&three);
+    model_holds(&woken);
 }
 
 static void no_sign_is_missed(void)
@@ -130,8 +139,8 @@ static void broken_ones_are_found(void)
     model_finds(&three, MODEL_TORN_EXCHANGE, "");
     model_finds(&three, MODEL_NO_RELEASE, "race");
     model_finds(&three, MODEL_NO_ACQUIRE, "race");
-    model_finds(&three, MODEL_NO_WAKE, "nobody wakes");
-    model_finds(&three, MODEL_BLIND_SLEEP, "nobody wakes");
+    model_finds(&woken, MODEL_NO_WAKE, "nobody wakes");
+    model_finds(&woken, MODEL_BLIND_SLEEP, "nobody wakes");
     model_finds(&waiting, MODEL_NO_WAKE, "nobody wakes");
     model_finds(&waiting, MODEL_BLIND_SLEEP, "nobody wakes");
 }

@@ -32,7 +32,7 @@ typedef struct place {
     message messages[MOST_MESSAGES];
 } place;
 
-typedef enum state { READY, ASLEEP, WOKEN, ENDED } state;
+typedef enum state { READY, ASLEEP, NAPPING, WOKEN, ENDED } state;
 
 typedef struct thread {
     jmp_buf stopped_at;

@@ -17,7 +17,7 @@ enum { STACK_BYTES = 64 << 10 };
 machine model;
 static char stacks[MODEL_MOST_THREADS][STACK_BYTES];
 
-int model_spins;
+int model_looks;
 
 /* ---- decisions ------------------------------------------------------------------------------ */
 
@@ -175,13 +175,22 @@ static uint32_t candidates(uint32_t ready, uint32_t previous, uint32_t preempted
 }
 
 /* The steps that need no turn of their own: those of threads just woken, up to their next stop. */
-static void resume_woken(void)
+static void resume_all(state which)
 {
     for (uint32_t i = 0; i < model.thread_count; i++)
-        if (model.threads[i].state == WOKEN) {
+        if (model.threads[i].state == which) {
             model.threads[i].state = READY;
             resume(i);
         }
+}
+
+/* The threads that can make a step. Naps end when nobody else can go on. */
+static uint32_t ready_threads(void)
+{
+    resume_all(WOKEN);
+    if (!threads_in(READY))
+        resume_all(NAPPING);
+    return threads_in(READY);
 }
 
 /* False: what is left was seen in an earlier execution. */
@@ -189,7 +198,7 @@ static bool run(void)
 {
     uint32_t ready, asleep = 0, previous = 0, preempted = 0;
     start();
-    while ((ready = threads_in(READY)) && !*model.violation) {
+    while ((ready = ready_threads()) && !*model.violation) {
         uint32_t may = candidates(ready, previous, preempted);
         bool is_new = false;
         decision *d = may & ~asleep ? next_decision(&is_new) : NULL;
@@ -204,7 +213,6 @@ static bool run(void)
         preempted += d->chosen != previous && ready >> previous & 1;
         previous = d->chosen;
         resume(d->chosen);
-        resume_woken();
     }
     if (threads_in(ASLEEP) && !*model.violation)
         model_violated("nobody wakes a thread that sleeps");
@@ -217,7 +225,7 @@ static const char *explore(const model_scenario *scenario, model_fault fault)
     model.scenario = scenario;
     model.fault = fault;
     model.planned = 0;
-    model_spins = scenario->spins;
+    model_looks = scenario->looks;
     model.violation[0] = '\0';
     CHECK(scenario->local_size <= LOCAL_BYTES);
     for (model.thread_count = 0;

@@ -62,7 +62,7 @@ typedef struct model_scenario {
     void (*end)(void);                         /* after each one; or NULL */
     uint32_t preemptions; /* 0: any number; else most changes away from a thread that could go on */
     bool is_strong;       /* loads read the newest value only */
-    int spins;            /* QI_LOCK_SPINS */
+    int looks;            /* QI_LOCK_LOOKS */
     void *local;          /* what each thread has of its own; or NULL */
     size_t local_size;
 } model_scenario;
@@ -74,8 +74,8 @@ void model_finds(const model_scenario *scenario, model_fault fault, const char *
 /* A case of the program; skipped under valgrind, which does not follow stacks that change. */
 void model_case(const char *name, void (*body)(void));
 
-/* What QI_LOCK_SPINS is in these programs. */
-extern int model_spins;
+/* What QI_LOCK_LOOKS is in these programs. */
+extern int model_looks;
 
 /* Which thread runs, from 0. */
 uint32_t model_self(void);

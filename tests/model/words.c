@@ -209,22 +209,38 @@ void model_write(uint64_t *at, uint64_t value)
 
 /* ---- sleeping (src/base/sleep.h) ------------------------------------------------------------ */
 
-void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen)
+static void fall_asleep(qi_atomic_u32 *word, uint32_t seen, state how)
 {
     thread *t = &model.threads[model.self];
     uint32_t index = step(word, sizeof *word, false);
     if (*word != seen && model.fault != MODEL_BLIND_SLEEP)
         return;
-    t->state = ASLEEP;
+    t->state = how;
     t->place = index;
     model_leave();
+}
+
+void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen)
+{
+    fall_asleep(word, seen, ASLEEP);
+}
+
+/* Only where loads may be late may a wake be missed that a nap makes up for. */
+void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen)
+{
+    fall_asleep(word, seen, model.scenario->is_strong ? ASLEEP : NAPPING);
+}
+
+static bool is_asleep(const thread *t)
+{
+    return t->state == ASLEEP || t->state == NAPPING;
 }
 
 static void wake(qi_atomic_u32 *word, bool all)
 {
     uint32_t sleeping[MODEL_MOST_THREADS], count = 0, index = step(word, sizeof *word, true);
     for (uint32_t i = 0; i < model.thread_count; i++)
-        if (model.threads[i].state == ASLEEP && model.threads[i].place == index)
+        if (is_asleep(&model.threads[i]) && model.threads[i].place == index)
             sleeping[count++] = i;
     uint32_t first = all ? 0 : model_choose(count);
     for (uint32_t i = first; i < (all || !count ? count : first + 1); i++)

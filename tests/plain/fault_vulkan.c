@@ -52,7 +52,7 @@ static quire_memory *start(vulkan_bench *b, const quire_memory_options *options)
     return vulkan_bench_open(b, &settings) ? vulkan_bench_memory(b, options) : NULL;
 }
 
-/* ---- raw ranges ------------------------------------------------------------------------------- */
+/* ---- raw ranges ----------------------------------------------------------------------------- */
 
 static void open_alone(vulkan_bench *b)
 {
@@ -219,7 +219,7 @@ static void page_buffer(vulkan_bench *b)
     STEP(b, quire_free(m, a));
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------- */
+/* ---- buffers -------------------------------------------------------------------------------- */
 
 static void buffer_of(vulkan_bench *b, const quire_memory_options *options,
                       const quire_buffer_options *asked)
@@ -300,7 +300,7 @@ static void placed_buffer(vulkan_bench *b)
     destroy(h.device, native, NULL);
 }
 
-/* ---- images ----------------------------------------------------------------------------------- */
+/* ---- images --------------------------------------------------------------------------------- */
 
 static void image_of(vulkan_bench *b, const quire_image_options *asked)
 {
@@ -410,7 +410,7 @@ static void view(vulkan_bench *b)
              m, made, &(quire_vulkan_view_options){.sampled = true, .normalized = true}, &b->view));
 }
 
-/* ---- other APIs ------------------------------------------------------------------------------- */
+/* ---- other APIs ----------------------------------------------------------------------------- */
 
 static void exported(vulkan_bench *b)
 {
@@ -449,7 +449,7 @@ static void imported_pointer(vulkan_bench *b)
     STEP(b, quire_free(m, a));
 }
 
-/* ---- the sweep -------------------------------------------------------------------------------- */
+/* ---- the sweep ------------------------------------------------------------------------------ */
 
 static const scenario scenarios[] = {
     {"a device", NULL, 0, open_alone},

@@ -115,6 +115,7 @@ static void creation(void)
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true});
     refuse_memory(INVALID, &(quire_memory_options){.shards = 65});
+    refuse_memory(INVALID, &(quire_memory_options){.limit_percent = 101});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2, .fit = QUIRE_FIT_LINEAR});
     refuse_memory(INVALID, &(quire_memory_options){.fit = (quire_fit)77});
     refuse_memory(INVALID, &(quire_memory_options){.granule = 3});
@@ -266,6 +267,8 @@ static void refuse_wish(quire_result code, quire_memory *memory,
     REFUSED_OUT(&b, code, made, quire_allocate(memory, options, &made));
     REFUSED_OUT(&b, code, made, quire_reserve(memory, options, &made));
     REFUSED_OUT(&b, code, made, quire_allocate_batch(memory, options, &made, 1));
+    uint32_t chosen = 77;
+    REFUSED_OUT(&b, code, made, quire_allocate_any(&memory, 1, options, &chosen, &made));
 }
 
 static void wishes(void)

@@ -204,6 +204,10 @@ static void figures(void)
     quire_device_stats device;
     REFUSED_OUT(&b, INVALID, stats, quire_memory_get_stats(NULL, &stats));
     REFUSED(&b, INVALID, quire_memory_get_stats(visible, NULL));
+    REFUSED(&b, INVALID, quire_memory_push_stats(NULL));
+    REFUSED_OUT(&b, INVALID, stats, quire_memory_pop_stats(NULL, &stats));
+    REFUSED(&b, INVALID, quire_memory_pop_stats(visible, NULL));
+    REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, stats, quire_memory_pop_stats(visible, &stats));
     REFUSED_OUT(&b, INVALID, device, quire_device_get_stats(NULL, &device));
     REFUSED(&b, INVALID, quire_device_get_stats(b.device, NULL));
     REFUSED(&b, INVALID, quire_memory_check(NULL));

@@ -23,7 +23,8 @@ typedef struct real_vulkan {
     VkDebugUtilsMessengerEXT messenger;
     VkPhysicalDeviceProperties properties;
     pthread_mutex_t queue_mutex;
-    uint64_t locked; /* times that quire took the queue */
+    uint64_t locked;     /* times that quire took the queue */
+    bool best_practices; /* asked for too, but for what `allowed` contains */
     uint64_t messages;
     char first[2048]; /* the first message */
     quire_device *quire;
@@ -36,6 +37,9 @@ typedef struct real_vulkan {
     VkPhysicalDeviceMaintenance4Features maintenance4;
     quire_vulkan_wrap_options wrap; /* of quire; to be changed before real_wrap */
 } real_vulkan;
+
+/* The same, with the layer's best practices. */
+bool real_begin_strict(real_vulkan *r);
 
 /* False: this machine has not got what it takes; the test is skipped, with the reason. */
 bool real_begin(real_vulkan *r);

@@ -22,12 +22,21 @@ bool vulkan_bench_step(vulkan_bench *b, quire_result result)
     return !result;
 }
 
+/* With a log, debug names are given. */
+static void ignore(void *user, quire_log_level level, const char *line)
+{
+    (void)user;
+    (void)level;
+    (void)line;
+}
+
 bool vulkan_bench_open(vulkan_bench *b, const quire_vulkan_settings *settings)
 {
     quire_vulkan_options options = {.device = "0", .get_instance_proc_addr = fv_door(b->driver)};
     if (settings)
         options.settings = *settings;
     options.settings.device.host_memory = &b->host_memory.callbacks;
+    options.settings.device.log.write = ignore;
     return vulkan_bench_step(b, quire_vulkan_open(&options, &b->device));
 }
 

@@ -1,6 +1,6 @@
 /*
- * vulkan_bench.h - a quire device on the fake Vulkan driver, and steps that may fail on it: what the
- * fault sweeps and the unit tests of the Vulkan backend are made of.
+ * vulkan_bench.h - a quire device on the fake Vulkan driver, and steps that may fail on it: what
+ * the fault sweeps and the unit tests of the Vulkan backend are made of.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_BENCH_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_BENCH_H

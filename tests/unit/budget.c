@@ -420,6 +420,34 @@ UNIT(budget, a_memorys_limit_holds_for_its_pages)
     fixture_end(&b);
 }
 
+UNIT(budget, a_memorys_limit_may_be_a_share_of_its_heap)
+{
+    fixture b;
+    fixture_prepare(&b);
+    b.fake.info.heaps[0].size = 4 * PAGE + 8;
+    fixture_open(&b, &(quire_memory_options){.limit_percent = 50, .pages = POLICY});
+    const struct {
+        uint64_t bytes, percent, limit;
+    } cases[] = {{0, 50, 2 * PAGE + 4}, {PAGE, 50, PAGE},       {3 * PAGE, 50, 2 * PAGE + 4},
+                 {0, 1, PAGE / 25},     {0, 100, 4 * PAGE + 8}, {PAGE, 0, PAGE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quire_memory *memory = NULL;
+        quire_memory_info info;
+        CHECK_OK(quire_memory_create(
+            b.device,
+            &(quire_memory_options){.limit = cases[i].bytes,
+                                    .limit_percent = (uint32_t)cases[i].percent},
+            &memory));
+        CHECK_OK(quire_memory_get_info(memory, &info));
+        CHECK_EQ(info.limit, cases[i].limit);
+        CHECK_OK(quire_memory_destroy(&memory));
+    }
+    ALLOCATE(&b, .size = PAGE);
+    ALLOCATE(&b, .size = PAGE);
+    REFUSE(&b, OVER, .size = PAGE);
+    fixture_end(&b);
+}
+
 UNIT(budget, a_memorys_limit_is_not_anothers)
 {
     fixture b;

@@ -467,6 +467,23 @@ UNIT(empties, a_dedicated_page_that_could_not_be_rounded_is_found_again)
     fixture_end(&f);
 }
 
+/* A backend need not tell that it rounds. */
+UNIT(empties, a_dedicated_page_that_the_backend_made_larger_is_found_again)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
+    f.fake.page_rounding = 64 * KIB;
+    let_go(&f, dedicated(&f, 1000));
+    CHECK_EQ(f.fake.page_bytes, 64 * KIB);
+    let_go(&f, dedicated(&f, 1000));
+    let_go(&f, dedicated(&f, 900));
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    quire_allocation first = dedicated(&f, 60 * KIB); /* the page is large enough, and too large */
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
+    let_go(&f, first);
+    fixture_end(&f);
+}
+
 UNIT(empties, a_dedicated_page_is_used_again_at_another_alignment)
 {
     fixture f;

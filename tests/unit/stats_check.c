@@ -101,8 +101,8 @@ UNIT(stats_check, pages_whose_figures_are_wrong)
     const char *says = "the pages' live figures are not the sum of the allocations";
     for (uint32_t i = 0; i < 3; i++) {
         qi_page *page = qi_page_at(&b.memory->pages, i);
-        DAMAGE(&b, page->live_bytes, page->live_bytes + 1, says);
-        DAMAGE(&b, page->allocation_count, page->allocation_count + 1, says);
+        DAMAGE(&b, page->tally->live_bytes, page->tally->live_bytes + 1, says);
+        DAMAGE(&b, page->tally->allocation_count, page->tally->allocation_count + 1, says);
     }
     end(&b);
 }
@@ -119,7 +119,7 @@ UNIT(stats_check, pages_that_are_not_what_their_allocations_say)
     DAMAGE(&b, own->slot, b.shared[0], "a dedicated page names another allocation");
     DAMAGE(&b, own->native.native.size, 299, "an allocation reaches beyond its page");
     DAMAGE(&b, shared->region, shared->region + 1, "an allocation and its range disagree");
-    DAMAGE(&b, shared->skipped, 256, "an allocation and its range disagree");
+    DAMAGE(&b, shared->tally->skipped, 256, "an allocation and its range disagree");
     end(&b);
 }
 
@@ -131,11 +131,11 @@ UNIT(stats_check, allocations_that_are_not_where_they_say)
     for (int i = 0; i < 3; i++) {
         qi_slot *slot = qi_memory_slot(b.memory, slots[i]);
         const qi_slot *other = qi_memory_slot(b.memory, b.shared[1]);
-        DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 2), "range disagree");
-        DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 1), "a page that is not there");
-        DAMAGE(&b, slot->page, NULL, "a page that is not there");
-        DAMAGE(&b, slot->page, slot->page + 77, "a page that is not there");
-        DAMAGE(&b, slot->page, (void *)((char *)slot->page + 8), "a page that is not there");
+        DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 2)->tally, "range disagree");
+        DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 1)->tally, "a page that is not there");
+        DAMAGE(&b, slot->tally, NULL, "a page that is not there");
+        DAMAGE(&b, slot->tally, slot->tally + 77, "a page that is not there");
+        DAMAGE(&b, slot->tally, (void *)((char *)slot->tally + 8), "a page that is not there");
         DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
         DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
         DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
@@ -155,7 +155,7 @@ UNIT(stats_check, dedicated_allocations_that_are_not_where_they_say)
     DAMAGE(&b, slot->offset, 256, "reaches beyond its page"); /* 300 bytes in a page of 512 */
     DAMAGE(&b, slot->size, 513, "reaches beyond its page");
     DAMAGE(&b, slot->size, 299, "sum of the allocations");
-    DAMAGE(&b, slot->page, qi_page_at(&b.memory->pages, 0), "range disagree");
+    DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 0)->tally, "range disagree");
     DAMAGE(&b, slot->range.id, 1, "a page that is not there");
     end(&b);
 }
@@ -221,7 +221,7 @@ UNIT(stats_check, a_region_that_leads_to_another_page)
 {
     bench b;
     make(&b);
-    uint32_t *number = qi_table_get(&b.memory->shards->by_region, 0);
-    DAMAGE(&b, *number, 2, "");
+    qi_tally *tally = qi_shard_tally(b.memory->shards, 0);
+    DAMAGE(&b, tally->page, qi_page_at(&b.memory->pages, 2), "");
     end(&b);
 }

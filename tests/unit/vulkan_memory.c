@@ -405,3 +405,57 @@ UNIT(vulkan_memory, the_best_of_several_devices_is_opened)
     CHECK_EQ(cpu.kind_count, options.layouts[0]->type_count);
     vulkan_bench_end(&b);
 }
+
+/* ---- sparse objects -------------------------------------------------------------------------- */
+
+/* The caller's own: memory is raw ranges, of several pages, in any order. */
+UNIT(vulkan_memory, sparse_buffers_are_bound_to_raw_ranges)
+{
+    enum { PARTS = 4 };
+    vulkan_bench b;
+    quire_vulkan_handles h;
+    quire_allocation parts[PARTS];
+    VkSparseMemoryBind binds[PARTS];
+    VkBuffer buffer = VK_NULL_HANDLE;
+    quire_memory_options small = LOCAL;
+    small.pages.page_size = 256 * KIB;
+    quire_memory *memory = begin(&b, "amd-rebar", 0, &small);
+    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+#define OF_DEVICE(name) ((PFN_##name)h.get_instance_proc_addr(h.instance, #name))
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT,
+                                     .size = PARTS * 128 * KIB,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    CHECK_EQ(OF_DEVICE(vkCreateBuffer)(h.device, &info, NULL, &buffer), 0);
+    VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
+    const VkBufferMemoryRequirementsInfo2 of = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = buffer};
+    OF_DEVICE(vkGetBufferMemoryRequirements2)(h.device, &of, &needs);
+    quire_allocation_options options = {.size = 0};
+    CHECK_OK(quire_vulkan_range_options(memory, &needs, false, &options));
+    options.size /= PARTS;
+    for (int i = 0; i < PARTS; i++) {
+        quire_vulkan_range range;
+        CHECK_OK(quire_allocate(memory, &options, &parts[i]));
+        CHECK_OK(quire_vulkan_get_range(memory, parts[i], &range));
+        binds[i] = (VkSparseMemoryBind){
+            .resourceOffset = (uint64_t)(PARTS - 1 - i) * options.size,
+            .size = options.size,
+            .memory = range.memory,
+            .memoryOffset = range.memory_offset,
+        };
+    }
+    quire_memory_info told;
+    CHECK_OK(quire_memory_get_info(memory, &told));
+    CHECK(told.page_count > 1);
+    const VkSparseBufferMemoryBindInfo bound = {buffer, PARTS, binds};
+    const VkBindSparseInfo bind = {
+        .sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO, .bufferBindCount = 1, .pBufferBinds = &bound};
+    CHECK_EQ(OF_DEVICE(vkQueueBindSparse)(h.queue, 1, &bind, VK_NULL_HANDLE), 0);
+    CHECK_EQ(OF_DEVICE(vkQueueWaitIdle)(h.queue), 0);
+    OF_DEVICE(vkDestroyBuffer)(h.device, buffer, NULL);
+#undef OF_DEVICE
+    for (int i = 0; i < PARTS; i++)
+        CHECK_OK(quire_free(memory, parts[i]));
+    vulkan_bench_end(&b);
+}

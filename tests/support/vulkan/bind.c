@@ -1,8 +1,8 @@
 /*
  * bind.c - binding buffers and images of the fake driver to memory, and the rules of doing so.
  *
- * What lies in a memory object is ordered by offset. A buffer over the whole of it, as is made to hand
- * out offsets, shares its bytes with everything by intent and is compared with nothing.
+ * What lies in a memory object is ordered by offset. A buffer over the whole of it, as is made to
+ * hand out offsets, shares its bytes with everything by intent and is compared with nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tests/support/vulkan/resource.h"
 #include "tests/support/vulkan/table.h"
 
-/* ---- the list ---------------------------------------------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------------------------- */
 
 /* The first entry at or above an offset. */
 static uint32_t first_from(const fv_memory *memory, uint64_t offset)
@@ -57,7 +57,7 @@ void fv_unbind(fv_resource *resource)
     resource->memory = NULL;
 }
 
-/* ---- the rules ---------------------------------------------------------------------------------------- */
+/* ---- the rules ---------------------------------------------------------------------------- */
 
 static bool covers_all(const fv_memory *memory, const fv_bound *bound)
 {
@@ -179,12 +179,12 @@ void fv_bind(fv_resource *resource, fv_memory *memory, uint64_t offset, fv_call 
     const char *name = resource->object.name;
     if (resource->bound || resource->sparse) {
         fv_say(driver, FV_ERROR,
-               rule(resource, "VUID-VkBindBufferMemoryInfo-buffer-01029",
-                    "VUID-VkBindImageMemoryInfo-image-01044"),
+               rule(resource, "VUID-VkBindBufferMemoryInfo-buffer-07459",
+                    "VUID-VkBindImageMemoryInfo-image-07460"),
                call, "'%s' is bound already or sparse", name);
         return;
     }
-    if (!resource->asked)
+    if (!resource->asked && !fv_device_of(resource)->asked_ahead)
         fv_say(driver, FV_WARNING, "fv-requirements", call, "nobody asked what '%s' needs", name);
     check_memory(resource, memory, call);
     check_dedication(resource, memory, offset, call);
@@ -198,7 +198,7 @@ void fv_bind(fv_resource *resource, fv_memory *memory, uint64_t offset, fv_call 
     resource->bound = true;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------ */
+/* ---- the calls ---------------------------------------------------------------------------- */
 
 static void find_and_bind(fv_device *device, fv_call call, fv_kind kind, uint64_t handle,
                           uint64_t memory_handle, uint64_t offset)

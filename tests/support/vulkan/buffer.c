@@ -55,7 +55,7 @@ VkResult fv_buffer_describe(fv_device *device, const VkBufferCreateInfo *info, f
                                .alignment = alignment,
                                .memoryTypeBits = fv_types_for(layout, false, resource->guarded)};
     if (!resource->sparse)
-        fv_be_awkward(fv_driver_of(device), false, resource->external, resource);
+        fv_be_awkward(device, false, resource->external, resource);
     return VK_SUCCESS;
 }
 
@@ -131,7 +131,7 @@ void fv_vkDestroyBuffer(VkDevice handle, VkBuffer buffer_handle,
     fv_release_handle(driver, (uint64_t)buffer_handle);
 }
 
-/* ---- requirements ----------------------------------------------------------------------------------- */
+/* ---- requirements ------------------------------------------------------------------------- */
 
 static void requirements_of(VkDevice handle, fv_call call, VkBuffer buffer_handle,
                             VkMemoryRequirements2 *out)
@@ -166,6 +166,7 @@ void fv_vkGetDeviceBufferMemoryRequirements(VkDevice handle,
     fv_device *device = (fv_device *)handle;
     fv_buffer described = {0};
     (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceBufferMemoryRequirements);
+    device->asked_ahead = true;
     if (!(device->features & FV_MAINTENANCE4))
         FV_WRONG(fv_driver_of(device), "fv-feature", vkGetDeviceBufferMemoryRequirements,
                  "without the feature maintenance4");
@@ -174,7 +175,7 @@ void fv_vkGetDeviceBufferMemoryRequirements(VkDevice handle,
     fv_leave(fv_driver_of(device));
 }
 
-/* ---- device addresses --------------------------------------------------------------------------------- */
+/* ---- device addresses --------------------------------------------------------------------- */
 
 static uint64_t address_of(fv_device *device, fv_call call, VkBuffer handle)
 {

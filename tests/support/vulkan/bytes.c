@@ -84,7 +84,7 @@ void fv_bytes_dirty(fv_bytes *bytes)
     }
 }
 
-/* ---- split bytes ----------------------------------------------------------------------------------- */
+/* ---- split bytes -------------------------------------------------------------------------- */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -125,8 +125,8 @@ void fv_bytes_read(const fv_bytes *bytes, uint64_t offset, void *to, uint64_t si
 }
 
 /*
- * The host's copy of what the device wrote becomes neither the old nor the new bytes. Bytes that the
- * host wrote and did not flush stay its own: they are still in its cache.
+ * The host's copy of what the device wrote becomes neither the old nor the new bytes. Bytes that
+ * the host wrote and did not flush stay its own: they are still in its cache.
  */
 static void spoil(fv_bytes *bytes, uint64_t offset, const unsigned char *from, uint64_t size)
 {

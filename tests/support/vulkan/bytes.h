@@ -2,9 +2,9 @@
  * bytes.h - the bytes of one memory object, as the host and as the device see them.
  *
  * Split bytes are there twice, like memory behind caches that nothing keeps coherent. Whatever the
- * host writes reaches the device with a flush, by whole atoms; what the device writes reaches the host
- * with an invalidate. Until then the host sees garbage where the device wrote, so that a missing
- * invalidate is never hidden by old bytes that happen to be right.
+ * host writes reaches the device with a flush, by whole atoms; what the device writes reaches the
+ * host with an invalidate. Until then the host sees garbage where the device wrote, so that a
+ * missing invalidate is never hidden by old bytes that happen to be right.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_BYTES_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_BYTES_H

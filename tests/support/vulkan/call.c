@@ -92,7 +92,7 @@ void fv_sleep_us(uint64_t microseconds)
         nanosleep(&time, NULL);
 }
 
-/* ---- faults --------------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------------- */
 
 static VkResult code_of_fault(const fv_fault *fault, fv_call call)
 {
@@ -198,7 +198,7 @@ void fv_hide(fv_driver *driver, const char *function)
     pthread_mutex_unlock(&driver->lock);
 }
 
-/* ---- counters ------------------------------------------------------------------------------------- */
+/* ---- counters ----------------------------------------------------------------------------- */
 
 uint64_t fv_calls(fv_driver *driver, const char *function)
 {
@@ -220,9 +220,12 @@ uint64_t fv_fallible_calls(fv_driver *driver)
     return count;
 }
 
-/* ---- external synchronization ---------------------------------------------------------------------- */
+/* ---- external synchronization ------------------------------------------------------------- */
 
-/* With the message lock: takes a free place; answers another thread's call that has the handle now. */
+/*
+ * With the message lock: takes a free place; answers another thread's call that has the handle
+ * now.
+ */
 static fv_call take_claim(fv_driver *driver, fv_call call, uint64_t handle)
 {
     fv_claim *vacant = NULL;
@@ -234,8 +237,10 @@ static fv_call take_claim(fv_driver *driver, fv_call call, uint64_t handle)
         if (!claim->handle)
             vacant = claim;
     }
-    if (!vacant)
-        abort(); /* more threads than the fake is made for */
+    if (!vacant) {
+        fprintf(stderr, "fake vulkan: more than %d objects are in use at once\n", FV_MOST_CLAIMS);
+        abort();
+    }
     *vacant = (fv_claim){handle, pthread_self(), call};
     return other;
 }

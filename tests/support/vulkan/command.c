@@ -49,7 +49,7 @@ void fv_pool_end(fv_pool *pool)
     fv_object_end(&pool->object);
 }
 
-/* ---- pools ------------------------------------------------------------------------------------------ */
+/* ---- pools -------------------------------------------------------------------------------- */
 
 VkResult fv_vkCreateCommandPool(VkDevice handle, const VkCommandPoolCreateInfo *info,
                                 const VkAllocationCallbacks *callbacks, VkCommandPool *out)
@@ -142,13 +142,14 @@ void fv_vkTrimCommandPool(VkDevice handle, VkCommandPool pool_handle, VkCommandP
     fv_release_handle(driver, (uint64_t)pool_handle);
 }
 
-/* ---- command buffers ---------------------------------------------------------------------------------- */
+/* ---- command buffers ---------------------------------------------------------------------- */
 
 static VkCommandBuffer make_buffer(fv_device *device, const fv_pool *pool)
 {
     fv_command_buffer *buffer =
         fv_object_new(fv_driver_of(device), device, FV_COMMAND_BUFFER, sizeof *buffer);
     buffer->pool = pool->object.handle;
+    buffer->family = pool->family;
     buffer->resettable = pool->flags & VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     return (VkCommandBuffer)buffer;
 }
@@ -196,7 +197,7 @@ void fv_vkFreeCommandBuffers(VkDevice handle, VkCommandPool pool, uint32_t count
     fv_release_handle(driver, (uint64_t)pool);
 }
 
-/* ---- beginning and ending ------------------------------------------------------------------------------- */
+/* ---- beginning and ending ----------------------------------------------------------------- */
 
 /* Begins a call on a command buffer, whose pool no other thread may use meanwhile. */
 static VkResult enter(fv_command_buffer *buffer, fv_call call)

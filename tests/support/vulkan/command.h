@@ -45,6 +45,7 @@ typedef struct fv_pool {
 typedef struct fv_command_buffer {
     fv_object object;
     uint64_t pool;
+    uint32_t family;              /* of the pool */
     bool resettable, once, again; /* reset flag of the pool; one-time and simultaneous use */
     fv_state state;
     fv_command *first, *last;

@@ -1,6 +1,6 @@
 /*
- * debug.c - VK_EXT_debug_utils of the fake driver: names of objects, and messengers, to which only the
- * application's own messages go.
+ * debug.c - VK_EXT_debug_utils of the fake driver: names of objects, and messengers, to which only
+ * the application's own messages go.
  */
 #include <stdio.h>
 
@@ -133,4 +133,47 @@ void fv_vkSubmitDebugUtilsMessageEXT(VkInstance handle,
     fv_leave(driver); /* callbacks may call Vulkan */
     for (uint32_t i = 0; i < count; i++)
         takers[i].pfnUserCallback(severity, types, data, takers[i].pUserData);
+}
+
+/* ---- labels, which are counted and do nothing --------------------------------------------- */
+
+static void count(void *handle, fv_call call)
+{
+    fv_object *object = handle;
+    (void)fv_enter(object->driver, call);
+    fv_leave(object->driver);
+}
+
+void fv_vkCmdBeginDebugUtilsLabelEXT(VkCommandBuffer commands, const VkDebugUtilsLabelEXT *label)
+{
+    (void)label;
+    count(commands, FV_CALL_vkCmdBeginDebugUtilsLabelEXT);
+}
+
+void fv_vkCmdEndDebugUtilsLabelEXT(VkCommandBuffer commands)
+{
+    count(commands, FV_CALL_vkCmdEndDebugUtilsLabelEXT);
+}
+
+void fv_vkCmdInsertDebugUtilsLabelEXT(VkCommandBuffer commands, const VkDebugUtilsLabelEXT *label)
+{
+    (void)label;
+    count(commands, FV_CALL_vkCmdInsertDebugUtilsLabelEXT);
+}
+
+void fv_vkQueueBeginDebugUtilsLabelEXT(VkQueue queue, const VkDebugUtilsLabelEXT *label)
+{
+    (void)label;
+    count(queue, FV_CALL_vkQueueBeginDebugUtilsLabelEXT);
+}
+
+void fv_vkQueueEndDebugUtilsLabelEXT(VkQueue queue)
+{
+    count(queue, FV_CALL_vkQueueEndDebugUtilsLabelEXT);
+}
+
+void fv_vkQueueInsertDebugUtilsLabelEXT(VkQueue queue, const VkDebugUtilsLabelEXT *label)
+{
+    (void)label;
+    count(queue, FV_CALL_vkQueueInsertDebugUtilsLabelEXT);
 }

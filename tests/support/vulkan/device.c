@@ -8,7 +8,7 @@
 #include "tests/support/vulkan/queue.h"
 #include "tests/support/vulkan/table.h"
 
-/* ---- creation -------------------------------------------------------------------------------------- */
+/* ---- creation ----------------------------------------------------------------------------- */
 
 static VkResult take_extensions(fv_device *device, const VkDeviceCreateInfo *info)
 {
@@ -112,7 +112,7 @@ VkResult fv_vkCreateDevice(VkPhysicalDevice handle, const VkDeviceCreateInfo *in
     return result;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------ */
 
 /* A leaked object leaves the table with its device, so that the driver ends with nothing alive. */
 static void end_leaks(fv_device *device)
@@ -135,6 +135,16 @@ static void end_leaks(fv_device *device)
     }
 }
 
+void fv_device_end(fv_device *device)
+{
+    if (fv_has_work(device) && !fv_driver_of(device)->lost)
+        FV_WRONG(fv_driver_of(device), "fv-destroy-pending", vkDestroyDevice,
+                 "there is work that is not done");
+    fv_drop_work(device);
+    end_leaks(device);
+    fv_object_end(&device->object);
+}
+
 void fv_vkDestroyDevice(VkDevice handle, const VkAllocationCallbacks *callbacks)
 {
     fv_device *device = (fv_device *)handle;
@@ -144,17 +154,12 @@ void fv_vkDestroyDevice(VkDevice handle, const VkAllocationCallbacks *callbacks)
     fv_driver *driver = fv_driver_of(device);
     (void)fv_enter(driver, FV_CALL_vkDestroyDevice);
     if (fv_object_check(&device->object, FV_CALL_vkDestroyDevice, FV_DEVICE)) {
-        if (fv_has_work(device) && !driver->lost)
-            FV_WRONG(driver, "fv-destroy-pending", vkDestroyDevice,
-                     "there is work that is not done");
-        fv_drop_work(device);
-        end_leaks(device);
-        fv_object_end(&device->object);
+        fv_device_end(device);
     }
     fv_leave(driver);
 }
 
-/* ---- queues ---------------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------------- */
 
 static VkQueue queue_at(fv_device *device, fv_call call, uint32_t family, uint32_t index)
 {

@@ -27,9 +27,13 @@ struct fv_device {
     uint32_t extensions, features; /* enabled ones */
     uint64_t allocations;          /* memory objects alive */
     uint64_t next_address;         /* of memory, as the device sees it */
+    bool asked_ahead;              /* requirements were asked for without an object */
     uint32_t polls;                /* questions whether work is done */
     fv_queue queues[FV_FAMILIES][FV_FAMILY_QUEUES];
 };
+
+/* device.c: with all that lives on it, which is told of. */
+void fv_device_end(fv_device *device);
 
 /* features.c: features that a device creation asks for; false where one of them is not offered. */
 bool fv_features_asked(const fv_physical_device *physical, const VkDeviceCreateInfo *info,

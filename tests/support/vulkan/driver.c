@@ -26,8 +26,11 @@ static void take_layouts(fv_driver *driver)
     }
     if (!driver->device_count)
         driver->layouts[driver->device_count++] = *fv_layout_named("amd-bar");
-    for (uint32_t i = 0; i < driver->device_count; i++)
+    for (uint32_t i = 0; i < driver->device_count; i++) {
+        snprintf(driver->names[i], sizeof driver->names[i], "%s", driver->layouts[i].name);
+        driver->layouts[i].name = driver->names[i];
         fv_layout_complete(&driver->layouts[i]);
+    }
 }
 
 fv_driver *fv_create(const fv_options *options)
@@ -71,7 +74,7 @@ PFN_vkGetInstanceProcAddr fv_door(fv_driver *driver)
     return fv_vkGetInstanceProcAddr;
 }
 
-/* ---- heaps ----------------------------------------------------------------------------------------- */
+/* ---- heaps -------------------------------------------------------------------------------- */
 
 /* The heap's state, with the lock held. Ends the program where there is no such heap. */
 static fv_heap_state *heap_at(fv_driver *driver, uint32_t physical_device, uint32_t heap)

@@ -19,7 +19,7 @@
 #define FV_MOST_MESSAGES 64
 #define FV_MOST_FAULTS 8
 #define FV_MOST_HIDDEN 16
-#define FV_MOST_CLAIMS 64
+#define FV_MOST_CLAIMS 256
 #define FV_MOST_FORMATS 16
 #define FV_NAME_SIZE 80
 
@@ -91,6 +91,7 @@ struct fv_driver {
     pthread_cond_t changed; /* a fence or semaphore was signalled, or a device lost */
     fv_options options;
     fv_layout layouts[FV_MOST_DEVICES];
+    char names[FV_MOST_DEVICES][FV_NAME_SIZE]; /* of the layouts */
     uint32_t device_count;
 
     fv_slot *slots; /* a power of two, open addressing by handle */
@@ -121,7 +122,7 @@ struct fv_driver {
     fv_claim claims[FV_MOST_CLAIMS];
 };
 
-/* ---- message.c ------------------------------------------------------------------------------------ */
+/* ---- message.c ---------------------------------------------------------------------------- */
 
 /* Says that the caller does something wrong. The id is the specification's or begins with "fv-". */
 void fv_say(fv_driver *driver, fv_severity severity, const char *id, fv_call call,
@@ -130,7 +131,7 @@ void fv_say(fv_driver *driver, fv_severity severity, const char *id, fv_call cal
 #define FV_WRONG(driver, id, call, ...)                                                            \
     fv_say((driver), FV_ERROR, (id), FV_CALL_##call, __VA_ARGS__)
 
-/* ---- call.c --------------------------------------------------------------------------------------- */
+/* ---- call.c ------------------------------------------------------------------------------- */
 
 /*
  * Every call begins with fv_enter, which counts it, decides whether it fails, and leaves the driver
@@ -152,7 +153,7 @@ fv_call fv_call_named(const char *function); /* FV_CALL_COUNT: none */
 
 void fv_sleep_us(uint64_t microseconds);
 
-/* ---- object.c ------------------------------------------------------------------------------------- */
+/* ---- object.c ----------------------------------------------------------------------------- */
 
 /* Zeroed, counted as alive; ends the program where there is no memory. */
 void *fv_object_new(fv_driver *driver, fv_device *device, fv_kind kind, size_t size);
@@ -185,7 +186,7 @@ fv_object *fv_object_next(fv_driver *driver, uint64_t *index);
 /* What a failed call writes where a handle would be, so that its use is noticed. */
 #define FV_GARBAGE UINT64_C(0xdeadbeefdeadbeef)
 
-/* ---- chain.c -------------------------------------------------------------------------------------- */
+/* ---- chain.c ------------------------------------------------------------------------------ */
 
 /* The struct of a pNext chain; NULL: it has none. */
 const void *fv_chained(const void *chain, VkStructureType type);
@@ -199,12 +200,12 @@ void fv_check_chain(fv_driver *driver, fv_call call, const void *chain, size_t c
                    sizeof((VkStructureType[]){__VA_ARGS__}) / sizeof(VkStructureType),             \
                    (VkStructureType[]){__VA_ARGS__})
 
-/* ---- driver.c -------------------------------------------------------------------------------------- */
+/* ---- driver.c ----------------------------------------------------------------------------- */
 
 /* The driver that vkCreateInstance and the other global functions speak to. */
 fv_driver *fv_current(void);
 
-/* ---- extension.c ---------------------------------------------------------------------------------- */
+/* ---- extension.c -------------------------------------------------------------------------- */
 
 /* Names of extensions, and their bits among those offered; UINT32_MAX: not offered. */
 uint32_t fv_extension_bit(const char *name, bool of_instance, uint32_t offered);

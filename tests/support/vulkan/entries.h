@@ -3,9 +3,9 @@
  *
  * X(function, scope, core version that has it or 0, extension that has it or NONE, codes)
  *
- * The codes are those with which the function may fail, after vk.xml 1.3.239, without those that only
- * extensions the fake does not know can cause. Everything else is made of this list: the table that
- * vkGet*ProcAddr looks into, the counters, the faults.
+ * The codes are those with which the function may fail, after vk.xml 1.3.239, without those that
+ * only extensions the fake does not know can cause. Everything else is made of this list: the
+ * table that vkGet*ProcAddr looks into, the counters, the faults.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_ENTRIES_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_ENTRIES_H
@@ -114,7 +114,13 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkGetDeviceQueue, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                   \
     X(vkGetDeviceQueue2, FV_OF_DEVICE, FV_1_1, NONE, FV_NO_CODES)                                  \
     X(vkSetDebugUtilsObjectNameEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_MEMORY_CODES)                 \
-    X(vkSetDebugUtilsObjectTagEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_MEMORY_CODES)
+    X(vkSetDebugUtilsObjectTagEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_MEMORY_CODES)                  \
+    X(vkCmdBeginDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                     \
+    X(vkCmdEndDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                       \
+    X(vkCmdInsertDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                    \
+    X(vkQueueBeginDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                   \
+    X(vkQueueEndDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                     \
+    X(vkQueueInsertDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)
 
 /* memory.c, map.c, external.c */
 #define FV_MEMORY_ENTRIES(X)                                                                       \
@@ -151,6 +157,7 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkGetDeviceImageMemoryRequirements, FV_OF_DEVICE, FV_1_3, MAINTENANCE4, FV_NO_CODES)         \
     X(vkGetImageSparseMemoryRequirements, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                 \
     X(vkGetImageSparseMemoryRequirements2, FV_OF_DEVICE, FV_1_1, REQUIREMENTS2, FV_NO_CODES)       \
+    X(vkGetDeviceImageSparseMemoryRequirements, FV_OF_DEVICE, FV_1_3, MAINTENANCE4, FV_NO_CODES)   \
     X(vkGetImageSubresourceLayout, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                        \
     X(vkBindImageMemory, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                              \
     X(vkBindImageMemory2, FV_OF_DEVICE, FV_1_1, BIND2, FV_MEMORY_CODES)                            \
@@ -217,6 +224,7 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     Y(vkBindBufferMemory2KHR, vkBindBufferMemory2)                                                 \
     Y(vkGetImageMemoryRequirements2KHR, vkGetImageMemoryRequirements2)                             \
     Y(vkGetDeviceImageMemoryRequirementsKHR, vkGetDeviceImageMemoryRequirements)                   \
+    Y(vkGetDeviceImageSparseMemoryRequirementsKHR, vkGetDeviceImageSparseMemoryRequirements)       \
     Y(vkGetImageSparseMemoryRequirements2KHR, vkGetImageSparseMemoryRequirements2)                 \
     Y(vkBindImageMemory2KHR, vkBindImageMemory2)                                                   \
     Y(vkTrimCommandPoolKHR, vkTrimCommandPool)                                                     \

@@ -2,6 +2,7 @@
  * execute.c - doing what command buffers say, on the device's view of memory.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/support/vulkan/command.h"
 
@@ -20,7 +21,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------------------------ */
 
 static void *take_chunk(void)
 {
@@ -80,7 +81,7 @@ static void update_buffer(fv_device *device, const fv_command *command)
         fv_write(target, command->call, command->offset, command->items, command->count);
 }
 
-/* ---- images -------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------- */
 
 /* The part of the image is in the layout that the command says. */
 static void check_layout(const fv_image *image, const fv_command *command, uint32_t level,
@@ -151,19 +152,32 @@ static void copy_image(fv_device *device, const fv_command *command)
     }
 }
 
-static void clear_part(fv_image *image, const fv_command *command, uint32_t level, uint32_t layer)
+/* Fills a level of a layer with one row. */
+static void write_rows(fv_image *image, fv_call call, uint32_t level, uint32_t layer,
+                       const void *row, uint64_t length)
 {
     const VkExtent3D *size = &image->levels[level].extent;
-    uint64_t texel = image->format.texel_size, length = size->width * texel;
-    unsigned char *row = malloc((size_t)length + 1);
-    if (!row)
-        abort();
-    for (uint32_t x = 0; x < size->width; x++)
-        fv_format_pack(&image->format, &command->color, row + x * texel);
     for (uint32_t z = 0; z < size->depth; z++)
         for (uint32_t y = 0; y < size->height; y++)
-            fv_write(&image->resource, command->call, fv_row(image, level, layer, z, y), row,
-                     length);
+            fv_write(&image->resource, call, fv_row(image, level, layer, z, y), row, length);
+}
+
+static unsigned char *take_row(const fv_image *image, uint32_t level, uint64_t *length)
+{
+    *length = (uint64_t)image->levels[level].extent.width * image->format.texel_size;
+    unsigned char *row = malloc((size_t)*length + 1);
+    if (!row)
+        abort();
+    return row;
+}
+
+static void clear_part(fv_image *image, const fv_command *command, uint32_t level, uint32_t layer)
+{
+    uint64_t length;
+    unsigned char *row = take_row(image, level, &length);
+    for (uint64_t at = 0; at < length; at += image->format.texel_size)
+        fv_format_pack(&image->format, &command->color, row + at);
+    write_rows(image, command->call, level, layer, row, length);
     free(row);
 }
 
@@ -185,7 +199,17 @@ static void clear_image(fv_device *device, const fv_command *command)
     }
 }
 
-/* ---- barriers ------------------------------------------------------------------------------------------ */
+/* ---- barriers ----------------------------------------------------------------------------- */
+
+/* What was in it is lost with the undefined layout, or may be. */
+static void lose_texels(fv_image *image, fv_call call, uint32_t level, uint32_t layer)
+{
+    uint64_t length;
+    unsigned char *row = take_row(image, level, &length);
+    memset(row, 0xa5, (size_t)length);
+    write_rows(image, call, level, layer, row, length);
+    free(row);
+}
 
 static void change_layout(fv_image *image, const fv_command *command, const fv_transition *change,
                           uint32_t level, uint32_t layer)
@@ -195,6 +219,9 @@ static void change_layout(fv_image *image, const fv_command *command, const fv_t
         fv_say(image->resource.object.driver, FV_ERROR, "VUID-VkImageMemoryBarrier-oldLayout-01197",
                command->call, "level %u of layer %u of '%s' is in layout %d and not in %d", level,
                layer, image->resource.object.name, (int)*is, (int)change->from);
+    if (change->from == VK_IMAGE_LAYOUT_UNDEFINED &&
+        image->resource.object.driver->options.flags & FV_DIRTY)
+        lose_texels(image, command->call, level, layer);
     *is = change->to;
 }
 

@@ -95,7 +95,7 @@ VkResult fv_external_bytes(fv_device *device, const fv_request *request, fv_memo
     return VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------ */
+/* ---- the calls ---------------------------------------------------------------------------- */
 
 VkResult fv_vkGetMemoryFdKHR(VkDevice handle, const VkMemoryGetFdInfoKHR *info, int *out)
 {

@@ -2,14 +2,19 @@
  * fake_vulkan.h - a Vulkan driver for tests, in plain host memory: it poses as any memory layout,
  * really copies and fills, checks what callers do with memory, and fails where it is told to.
  *
- * Two doors lead to the same code. In a process, fv_door gives the vkGetInstanceProcAddr of a driver
- * made with fv_create, for a library that takes the caller's Vulkan. And icd.c makes it an installable
- * driver, which the Vulkan loader finds by its manifest and which takes its options from the
- * environment.
+ * Two doors lead to the same code. In a process, fv_door gives the vkGetInstanceProcAddr of a
+ * driver made with fv_create, for a library that takes the caller's Vulkan. And icd.c makes it an
+ * installable driver, which the Vulkan loader finds by its manifest and which takes its options
+ * from the environment.
  *
- * What a test looks at afterwards: the messages about wrong use, the counters of calls, what is alive
- * and how much memory of each heap is taken. All fv_ functions may be called by any thread at any time,
- * also while Vulkan calls run, except for fv_create, fv_destroy and fv_door.
+ * It has what memory needs: memory, buffers, images of color formats, views, samplers, copies,
+ * fills, clears, barriers, fences, semaphores, sparse binding. It has no pipelines, descriptors,
+ * render passes, events, queries, secondary command buffers, depth formats, multisampling or sparse
+ * blocks of images; their functions are not there.
+ *
+ * What a test looks at afterwards: the messages about wrong use, the counters of calls, what is
+ * alive and how much memory of each heap is taken. All fv_ functions may be called by any thread
+ * at any time, also while Vulkan calls run, except for fv_create, fv_destroy and fv_door.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_FAKE_VULKAN_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_FAKE_VULKAN_H
@@ -21,30 +26,43 @@
 
 typedef struct fv_driver fv_driver;
 
-/* ---- what it is ----------------------------------------------------------------------------------- */
+/* ---- what it is --------------------------------------------------------------------------- */
 
 #define FV_MOST_DEVICES 4
 
-/* How it answers within what Vulkan allows, to be awkward or strict; 0: as most drivers do. */
-#define FV_ODD_SIZES UINT32_C(0x01) /* objects need more than asked, an odd number of bytes */
-#define FV_LARGE_ALIGNMENTS UINT32_C(0x02) /* buffers 4 KiB, images 64 KiB */
-#define FV_FEW_TYPES UINT32_C(0x04)        /* every second memory type cannot hold an object */
-#define FV_PREFER_DEDICATED UINT32_C(0x08) /* of every image, and of buffers for export */
+/*
+ * How it answers within what Vulkan allows, to be awkward; 0: as most drivers do.
+ *
+ * ODD_SIZES          objects need more than asked, an odd number of bytes
+ * LARGE_ALIGNMENTS   buffers are aligned to 4 KiB, images to 64 KiB
+ * FEW_TYPES          every second memory type cannot hold an object, as far as the specification
+ *                    leaves that to drivers
+ * PREFER_DEDICATED   images, and buffers for export, prefer memory of their own
+ * REQUIRE_DEDICATED  they require it
+ * STALE              of non-coherent memory host and device see different bytes, until a flush or
+ *                    invalidate brings them over, by whole atoms
+ * LATE               submitted work is done when somebody waits for it, not before
+ * DIRTY              the first 64 KiB of fresh memory hold garbage, and so do images that come from
+ *                    the undefined layout
+ * PRINT              messages are printed to stderr, too
+ */
+#define FV_ODD_SIZES UINT32_C(0x01)
+#define FV_LARGE_ALIGNMENTS UINT32_C(0x02)
+#define FV_FEW_TYPES UINT32_C(0x04)
+#define FV_PREFER_DEDICATED UINT32_C(0x08)
 #define FV_REQUIRE_DEDICATED UINT32_C(0x10)
-#define FV_STALE                                                                                   \
-    UINT32_C(0x20)               /* non-coherent memory: host and device see different bytes until a
-                                   flush or invalidate brings them over, by whole atoms */
-#define FV_LATE UINT32_C(0x40)   /* submitted work is done when somebody waits for it, not before */
-#define FV_DIRTY UINT32_C(0x80)  /* the first 64 KiB of fresh memory hold garbage */
-#define FV_PRINT UINT32_C(0x100) /* messages are printed to stderr, too */
+#define FV_STALE UINT32_C(0x20)
+#define FV_LATE UINT32_C(0x40)
+#define FV_DIRTY UINT32_C(0x80)
+#define FV_PRINT UINT32_C(0x100)
 
 typedef struct fv_options {
     const fv_layout *layouts[FV_MOST_DEVICES]; /* physical devices; none: "amd-bar". Copied */
     uint32_t instance_version;                 /* 0: VK_API_VERSION_1_3 */
     uint32_t flags;                            /* FV_ODD_SIZES, ... */
-    uint32_t
-        linger_us; /* how long calls that need external synchronization dwell, so that two at once
-                              are noticed; 0: not */
+    /* How long calls that need external synchronization dwell, so that two at once are noticed;
+     * microseconds, 0: not. */
+    uint32_t linger_us;
     uint32_t no_instance_extensions; /* FV_BIT of those not offered */
 } fv_options;
 
@@ -60,7 +78,7 @@ void fv_destroy(fv_driver *driver);
  */
 PFN_vkGetInstanceProcAddr fv_door(fv_driver *driver);
 
-/* ---- messages ------------------------------------------------------------------------------------- */
+/* ---- messages ----------------------------------------------------------------------------- */
 
 typedef enum fv_severity { FV_WARNING = 0, FV_ERROR, FV_SEVERITIES } fv_severity;
 
@@ -68,8 +86,8 @@ typedef enum fv_severity { FV_WARNING = 0, FV_ERROR, FV_SEVERITIES } fv_severity
 uint32_t fv_message_count(fv_driver *driver, fv_severity severity);
 
 /*
- * One of the first 64 of both severities, in order: "ERROR VUID-...: vkFunction: what is wrong"; NULL:
- * there are not so many. Valid until fv_forget and fv_destroy.
+ * One of the first 64 of both severities, in order: "ERROR VUID-...: vkFunction: what is wrong";
+ * NULL: there are not so many. Valid until fv_forget and fv_destroy.
  */
 const char *fv_message(fv_driver *driver, uint32_t index);
 
@@ -81,7 +99,7 @@ void fv_forget(fv_driver *driver);
 /* Messages that contain the part are not counted from now on; at most 8 parts of 79 characters. */
 void fv_allow(fv_driver *driver, const char *part);
 
-/* ---- counters ------------------------------------------------------------------------------------- */
+/* ---- counters ----------------------------------------------------------------------------- */
 
 /* Kinds of objects. */
 #define FV_OBJECTS(X)                                                                              \
@@ -125,11 +143,11 @@ fv_heap_usage fv_usage(fv_driver *driver, uint32_t physical_device, uint32_t hea
 /* Counts calls from 0 again; what is taken of the heaps becomes the peak. */
 void fv_reset_counters(fv_driver *driver);
 
-/* ---- faults --------------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------------- */
 
 /*
- * The codes with which a function may fail, after the specification; returns how many there are (0: it
- * cannot fail, or is not known) and writes at most room of them.
+ * The codes with which a function may fail, after the specification; returns how many there are
+ * (0: it cannot fail, or is not known) and writes at most room of them.
  */
 uint32_t fv_codes(const char *function, VkResult *codes, uint32_t room);
 
@@ -142,8 +160,8 @@ typedef struct fv_fault {
 } fv_fault;
 
 /*
- * Adds a fault, at most 8. A function that may not fail with the code is let through. False where that
- * is sure beforehand, the function is not known or there are 8 already; nothing changed then.
+ * Adds a fault, at most 8. A function that may not fail with the code is let through. False where
+ * that is sure beforehand, the function is not known or there are 8 already; nothing changed then.
  */
 bool fv_fail(fv_driver *driver, const fv_fault *fault);
 
@@ -167,12 +185,12 @@ void fv_slow(fv_driver *driver, uint32_t milliseconds);
 /* Every device is lost: what may return VK_ERROR_DEVICE_LOST does so, and work is not done. */
 void fv_lose_devices(fv_driver *driver);
 
-/* vkGet*ProcAddr answers NULL for this function; at most 16 at one time. */
+/* vkGet*ProcAddr answers NULL for this function and its aliases; at most 16 at one time. */
 void fv_hide(fv_driver *driver, const char *function);
 
 /*
- * What VK_EXT_memory_budget tells of a heap, and bytes that others use of it. Budget 0: four fifths of
- * its size, less what others use.
+ * What VK_EXT_memory_budget tells of a heap, and bytes that others use of it. Budget 0: four
+ * fifths of its size, less what others use.
  */
 void fv_set_budget(fv_driver *driver, uint32_t physical_device, uint32_t heap, uint64_t budget,
                    uint64_t others);
@@ -180,7 +198,7 @@ void fv_set_budget(fv_driver *driver, uint32_t physical_device, uint32_t heap, u
 /* Bytes of a heap that can be allocated before the device is out of memory; 0: its size. */
 void fv_set_capacity(fv_driver *driver, uint32_t physical_device, uint32_t heap, uint64_t bytes);
 
-/* ---- what it knows of objects --------------------------------------------------------------------- */
+/* ---- what it knows of objects ------------------------------------------------------------- */
 
 /* The features of a format from now on, which the caller takes away or adds; see format.c. */
 void fv_set_format(fv_driver *driver, VkFormat format, VkFormatFeatureFlags linear,

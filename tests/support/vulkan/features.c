@@ -1,6 +1,6 @@
 /*
- * features.c - features of the fake's devices: one table of where Vulkan keeps them, by which they are
- * told and, when a device is created, read and checked.
+ * features.c - features of the fake's devices: one table of where Vulkan keeps them, by which they
+ * are told and, when a device is created, read and checked.
  */
 #include <stddef.h>
 #include <string.h>

@@ -121,6 +121,8 @@ static void check_silent(const fv_fixture *f)
 
 void fv_fixture_close(fv_fixture *f)
 {
+    if (f->pool)
+        FV(f, vkDestroyCommandPool)(f->device, f->pool, NULL);
     if (f->device)
         FV(f, vkDestroyDevice)(f->device, NULL);
     f->device = VK_NULL_HANDLE;
@@ -169,6 +171,71 @@ VkMemoryRequirements fv_fixture_needs(fv_fixture *f, VkBuffer buffer)
     return needs;
 }
 
+VkBuffer fv_fixture_bound(fv_fixture *f, uint64_t size, uint32_t type, VkDeviceMemory *memory)
+{
+    VkBuffer buffer = fv_fixture_buffer(
+        f, size, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT);
+    *memory = fv_fixture_memory(f, fv_fixture_needs(f, buffer).size, type);
+    CHECK_VK(FV(f, vkBindBufferMemory)(f->device, buffer, *memory, 0));
+    return buffer;
+}
+
+fv_visible fv_fixture_visible(fv_fixture *f, uint64_t size)
+{
+    fv_visible visible;
+    void *data;
+    visible.buffer = fv_fixture_bound(f, size, fv_fixture_coherent(f), &visible.memory);
+    CHECK_VK(FV(f, vkMapMemory)(f->device, visible.memory, 0, VK_WHOLE_SIZE, 0, &data));
+    visible.bytes = data;
+    return visible;
+}
+
+void fv_fixture_hide(fv_fixture *f, const fv_visible *visible)
+{
+    fv_fixture_free(f, visible->buffer, visible->memory);
+}
+
+uint32_t fv_word(const fv_visible *visible, uint32_t index)
+{
+    uint32_t value;
+    memcpy(&value, visible->bytes + index * sizeof value, sizeof value);
+    return value;
+}
+
+void fv_fixture_free(fv_fixture *f, VkBuffer buffer, VkDeviceMemory memory)
+{
+    FV(f, vkDestroyBuffer)(f->device, buffer, NULL);
+    FV(f, vkFreeMemory)(f->device, memory, NULL);
+}
+
+VkCommandBuffer fv_fixture_begin(fv_fixture *f)
+{
+    VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+    if (!f->pool)
+        CHECK_VK(FV(f, vkCreateCommandPool)(f->device, &pool, NULL, &f->pool));
+    VkCommandBuffer commands;
+    VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                        .commandPool = f->pool,
+                                        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                        .commandBufferCount = 1};
+    VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                      .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    CHECK_VK(FV(f, vkAllocateCommandBuffers)(f->device, &info, &commands));
+    CHECK_VK(FV(f, vkBeginCommandBuffer)(commands, &begin));
+    return commands;
+}
+
+void fv_fixture_run(fv_fixture *f, VkCommandBuffer commands)
+{
+    VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                         .commandBufferCount = 1,
+                         .pCommandBuffers = &commands};
+    CHECK_VK(FV(f, vkEndCommandBuffer)(commands));
+    CHECK_VK(FV(f, vkQueueSubmit)(f->queue, 1, &info, VK_NULL_HANDLE));
+    CHECK_VK(FV(f, vkQueueWaitIdle)(f->queue));
+    FV(f, vkFreeCommandBuffers)(f->device, f->pool, 1, &commands);
+}
+
 uint32_t fv_fixture_type(const fv_fixture *f, VkMemoryPropertyFlags flags)
 {
     VkPhysicalDeviceMemoryProperties all;
@@ -177,4 +244,14 @@ uint32_t fv_fixture_type(const fv_fixture *f, VkMemoryPropertyFlags flags)
         if (all.memoryTypes[i].propertyFlags == flags)
             return i;
     check_failed(__FILE__, __LINE__, "there is no memory type with flags 0x%x", flags);
+}
+
+uint32_t fv_fixture_coherent(const fv_fixture *f)
+{
+    VkPhysicalDeviceMemoryProperties all;
+    FV(f, vkGetPhysicalDeviceMemoryProperties)(f->physical, &all);
+    for (uint32_t i = 0; i < all.memoryTypeCount; i++)
+        if (all.memoryTypes[i].propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
+            return i;
+    check_failed(__FILE__, __LINE__, "there is no coherent memory type");
 }

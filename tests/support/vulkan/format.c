@@ -1,8 +1,8 @@
 /*
  * format.c - see format.h; and what the fake's physical devices tell about formats.
  *
- * As usual among drivers, three channels are only there in linear tiling, and channels of 64 bits only
- * to copy. Tests that need other features set them.
+ * As usual among drivers, three channels are only there in linear tiling, and channels of 64 bits
+ * only to copy. Tests that need other features set them.
  */
 #include "tests/support/vulkan/format.h"
 
@@ -11,7 +11,7 @@
 
 #include "tests/support/vulkan/table.h"
 
-/* ---- what a format is --------------------------------------------------------------------------------- */
+/* ---- what a format is --------------------------------------------------------------------- */
 
 typedef struct group {
     VkFormat first; /* the others follow in the order of numbers */
@@ -61,7 +61,7 @@ bool fv_format_of(VkFormat format, fv_format *out)
     return false;
 }
 
-/* ---- clear colors --------------------------------------------------------------------------------------- */
+/* ---- clear colors ------------------------------------------------------------------------- */
 
 static uint32_t scaled(float value, bool is_signed, uint32_t bits)
 {
@@ -124,7 +124,7 @@ void fv_format_pack(const fv_format *format, const VkClearColorValue *color, uns
     }
 }
 
-/* ---- what a format can be used for -------------------------------------------------------------------------- */
+/* ---- what a format can be used for -------------------------------------------------------- */
 
 #define COPIED (VK_FORMAT_FEATURE_TRANSFER_SRC_BIT | VK_FORMAT_FEATURE_TRANSFER_DST_BIT)
 #define SHADED (COPIED | VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT | VK_FORMAT_FEATURE_STORAGE_IMAGE_BIT)
@@ -168,7 +168,7 @@ void fv_set_format(fv_driver *driver, VkFormat format, VkFormatFeatureFlags line
     pthread_mutex_unlock(&driver->lock);
 }
 
-/* ---- images of a format --------------------------------------------------------------------------------------- */
+/* ---- images of a format ------------------------------------------------------------------- */
 
 static bool usage_fits(VkImageUsageFlags usage, VkFormatFeatureFlags features)
 {
@@ -213,7 +213,7 @@ VkResult fv_image_limits(const fv_physical_device *physical,
     return VK_SUCCESS;
 }
 
-/* ---- the calls ----------------------------------------------------------------------------------------------- */
+/* ---- the calls ---------------------------------------------------------------------------- */
 
 static void tell_format(fv_driver *driver, VkFormat format, VkFormatProperties *out)
 {

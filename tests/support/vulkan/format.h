@@ -1,5 +1,6 @@
 /*
- * format.h - the color formats the fake driver knows: all of one, two, three and four whole channels.
+ * format.h - the color formats the fake driver knows: all of one, two, three and four whole
+ * channels.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_FORMAT_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_FORMAT_H

@@ -2,11 +2,11 @@
  * icd.c - the fake driver as an installable one, which the Vulkan loader finds by its manifest. Its
  * options come from the environment:
  *
- *   QUIRE_FAKE_LAYOUT    names of layouts, with commas: one physical device each (default "amd-bar")
- *   QUIRE_FAKE_FLAGS     odd-sizes, large-alignments, few-types, prefer-dedicated, require-dedicated,
- *                        stale, late, dirty; with commas
- *   QUIRE_FAKE_FAIL      "function 3" fails its third call, "function 3+" that and all later ones, "* 3"
- *                        the third of all fallible calls; a code may follow ("vkMapMemory 1 -5")
+ *   QUIRE_FAKE_LAYOUT    names of layouts, with commas: one physical device each; none: "amd-bar"
+ *   QUIRE_FAKE_FLAGS     odd-sizes, large-alignments, few-types, prefer-dedicated,
+ *                        require-dedicated, stale, late, dirty; with commas
+ *   QUIRE_FAKE_FAIL      "function 3" fails its third call, "function 3+" that and all later ones,
+ *                        "* 3" the third of all that can fail; a code may follow: "function 1 -5"
  *   QUIRE_FAKE_SLOW_MS   how long vkAllocateMemory and vkFreeMemory take
  *   QUIRE_FAKE_CAPACITY  "heap bytes": what can be had of a heap of the first device
  *   QUIRE_FAKE_HIDE      names of functions that are not there; with commas
@@ -33,7 +33,7 @@ static _Noreturn void refuse(const char *name, const char *value)
     abort();
 }
 
-/* ---- reading the environment ------------------------------------------------------------------------- */
+/* ---- reading the environment -------------------------------------------------------------- */
 
 /* Calls take for each part of a list with commas. */
 static void each_part(const char *name, void (*take)(const char *part, void *state), void *state)
@@ -89,7 +89,7 @@ static void take_flag(const char *part, void *state)
 static void take_hidden(const char *part, void *state)
 {
     (void)state;
-    if (!fv_codes(part, NULL, 0) && fv_call_named(part) == FV_CALL_COUNT)
+    if (fv_call_named(part) == FV_CALL_COUNT)
         refuse("QUIRE_FAKE_HIDE", part);
     fv_hide(driver, part);
 }
@@ -141,7 +141,7 @@ static void start(void)
         take_slowness(getenv("QUIRE_FAKE_SLOW_MS"));
 }
 
-/* ---- the report ------------------------------------------------------------------------------------------ */
+/* ---- the report --------------------------------------------------------------------------- */
 
 static void write_report(FILE *file)
 {
@@ -173,7 +173,7 @@ __attribute__((destructor)) static void end(void)
     driver = NULL;
 }
 
-/* ---- what the loader looks for ------------------------------------------------------------------------------ */
+/* ---- what the loader looks for ------------------------------------------------------------ */
 
 EXPORTED VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version)
 {

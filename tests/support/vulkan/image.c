@@ -23,7 +23,7 @@ static uint32_t halved(uint32_t size, uint32_t times)
     return size >> times ? size >> times : 1;
 }
 
-/* ---- what it needs ---------------------------------------------------------------------------------- */
+/* ---- what it needs ------------------------------------------------------------------------ */
 
 static void lay_out(const fv_layout *layout, fv_image *image)
 {
@@ -105,11 +105,11 @@ VkResult fv_image_describe(fv_device *device, const VkImageCreateInfo *info, fv_
         .alignment = alignment,
         .memoryTypeBits = fv_types_for(layout, is_transient(info), resource->guarded)};
     if (!resource->sparse)
-        fv_be_awkward(fv_driver_of(device), true, resource->external, resource);
+        fv_be_awkward(device, true, resource->external, resource);
     return VK_SUCCESS;
 }
 
-/* ---- creating and destroying -------------------------------------------------------------------------- */
+/* ---- creating and destroying -------------------------------------------------------------- */
 
 static void check(fv_device *device, const VkImageCreateInfo *info)
 {
@@ -183,7 +183,7 @@ void fv_vkDestroyImage(VkDevice handle, VkImage image_handle,
     fv_release_handle(driver, (uint64_t)image_handle);
 }
 
-/* ---- requirements ----------------------------------------------------------------------------------------- */
+/* ---- requirements ------------------------------------------------------------------------- */
 
 static void requirements_of(VkDevice handle, fv_call call, VkImage image_handle,
                             VkMemoryRequirements2 *out)
@@ -218,6 +218,7 @@ void fv_vkGetDeviceImageMemoryRequirements(VkDevice handle,
     fv_device *device = (fv_device *)handle;
     fv_image described = {0};
     (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceImageMemoryRequirements);
+    device->asked_ahead = true;
     if (!(device->features & FV_MAINTENANCE4))
         FV_WRONG(fv_driver_of(device), "fv-feature", vkGetDeviceImageMemoryRequirements,
                  "without the feature maintenance4");
@@ -248,6 +249,18 @@ void fv_vkGetImageSparseMemoryRequirements2(VkDevice handle,
     (void)list;
     (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetImageSparseMemoryRequirements2);
     (void)FV_FIND(device, vkGetImageSparseMemoryRequirements2, FV_IMAGE, info->image);
+    *count = 0;
+    fv_leave(fv_driver_of(device));
+}
+
+void fv_vkGetDeviceImageSparseMemoryRequirements(VkDevice handle,
+                                                 const VkDeviceImageMemoryRequirements *info,
+                                                 uint32_t *count,
+                                                 VkSparseImageMemoryRequirements2 *list)
+{
+    fv_device *device = (fv_device *)handle;
+    (void)info, (void)list;
+    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceImageSparseMemoryRequirements);
     *count = 0;
     fv_leave(fv_driver_of(device));
 }

@@ -1,6 +1,6 @@
 /*
- * image.h - images of the fake driver: texels in rows, the rows of a level in slices, the levels of a
- * layer one after the other.
+ * image.h - images of the fake driver: texels in rows, the rows of a level in slices, the levels
+ * of a layer one after the other.
  *
  * Images of optimal tiling have rows and heights rounded up as tiles would, so that nobody can take
  * their bytes for a linear image's.

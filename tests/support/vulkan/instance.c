@@ -109,17 +109,29 @@ VkResult fv_vkCreateInstance(const VkInstanceCreateInfo *info,
     return result;
 }
 
-/* Whatever is left of the instance is a leak; only devices and messengers belong to it directly. */
-static void tell_leaks(fv_instance *instance)
+static bool belongs_to(const fv_object *object, const fv_instance *instance)
+{
+    if (object->kind == FV_MESSENGER)
+        return object->device == (const fv_device *)instance;
+    return object->kind == FV_DEVICE && ((const fv_device *)object)->instance == instance;
+}
+
+/* What is left of the instance is told of, and ends with it. */
+static void end_leaks(fv_instance *instance)
 {
     fv_driver *driver = instance->object.driver;
     uint64_t index = 0;
-    for (fv_object *left = fv_object_next(driver, &index); left;
-         left = fv_object_next(driver, &index)) {
-        bool device = left->kind == FV_DEVICE && ((fv_device *)left)->instance == instance;
-        if (device || (left->kind == FV_MESSENGER && left->device == (fv_device *)instance))
-            FV_WRONG(driver, "VUID-vkDestroyInstance-instance-00629", vkDestroyInstance,
-                     "a %s is still alive", fv_kind_name(left->kind));
+    fv_object *left;
+    while ((left = fv_object_next(driver, &index))) {
+        if (!belongs_to(left, instance))
+            continue;
+        FV_WRONG(driver, "VUID-vkDestroyInstance-instance-00629", vkDestroyInstance,
+                 "a %s is still alive", fv_kind_name(left->kind));
+        if (left->kind == FV_DEVICE)
+            fv_device_end((fv_device *)left);
+        else
+            fv_object_end(left);
+        index = 0; /* the table shifted */
     }
 }
 
@@ -132,7 +144,7 @@ void fv_vkDestroyInstance(VkInstance handle, const VkAllocationCallbacks *callba
     fv_driver *driver = instance->object.driver;
     (void)fv_enter(driver, FV_CALL_vkDestroyInstance);
     if (fv_object_check(&instance->object, FV_CALL_vkDestroyInstance, FV_INSTANCE)) {
-        tell_leaks(instance);
+        end_leaks(instance);
         fv_object_end(&instance->object);
     }
     fv_leave(driver);
@@ -170,7 +182,7 @@ VkResult fv_vkEnumeratePhysicalDeviceGroups(VkInstance handle, uint32_t *count,
     return result;
 }
 
-/* ---- extensions of physical devices, for they are listed like the instance's ------------------------- */
+/* ---- extensions of physical devices, for they are listed like the instance's -------------- */
 
 VkResult fv_vkEnumerateDeviceExtensionProperties(VkPhysicalDevice handle, const char *layer,
                                                  uint32_t *count, VkExtensionProperties *list)

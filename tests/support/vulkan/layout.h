@@ -12,8 +12,9 @@
 #include <vulkan/vulkan.h>
 
 /*
- * Extensions the fake can offer: name of the bit, extension, its scope, and the core version that has
- * it (0: none). An extension that the core version of the device has is offered whatever the bit says.
+ * Extensions the fake can offer: name of the bit, extension, its scope, and the core version that
+ * has it (0: none). An extension that the core version of the device has is offered whatever the
+ * bit says.
  */
 #define FV_EXTENSIONS(X)                                                                           \
     X(PROPERTIES2, "VK_KHR_get_physical_device_properties2", INSTANCE, VK_API_VERSION_1_1)         \

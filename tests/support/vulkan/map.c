@@ -4,7 +4,7 @@
 #include "tests/support/vulkan/resource.h"
 #include "tests/support/vulkan/table.h"
 
-/* ---- mapping ---------------------------------------------------------------------------------------- */
+/* ---- mapping ------------------------------------------------------------------------------ */
 
 static bool may_map(fv_device *device, const fv_memory *memory, uint64_t offset, uint64_t size)
 {
@@ -77,7 +77,7 @@ void fv_vkUnmapMemory(VkDevice handle, VkDeviceMemory memory_handle)
     fv_release_handle(driver, (uint64_t)memory_handle);
 }
 
-/* ---- flushing and invalidating ----------------------------------------------------------------------- */
+/* ---- flushing and invalidating ------------------------------------------------------------ */
 
 /* Where a range begins and how long it is; false: it is wrong, which is said. */
 static bool check_range(fv_device *device, fv_call call, const fv_memory *memory,

@@ -14,7 +14,7 @@ static fv_heap_state *heap_of(fv_device *device, uint32_t heap)
     return &fv_driver_of(device)->heaps[device->physical->index][heap];
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------------ */
+/* ---- what is asked for -------------------------------------------------------------------- */
 
 static fv_request read_request(const VkMemoryAllocateInfo *info)
 {
@@ -132,7 +132,7 @@ static VkResult check(fv_device *device, const VkMemoryAllocateInfo *info,
     return check_limits(device, request);
 }
 
-/* ---- allocating ------------------------------------------------------------------------------------- */
+/* ---- allocating --------------------------------------------------------------------------- */
 
 /* Memory that only the device sees has one view; so has all, where staleness is not asked for. */
 static bool is_split(const fv_device *device, uint32_t type)
@@ -221,7 +221,7 @@ VkResult fv_vkAllocateMemory(VkDevice handle, const VkMemoryAllocateInfo *info,
     return result;
 }
 
-/* ---- freeing ---------------------------------------------------------------------------------------- */
+/* ---- freeing ------------------------------------------------------------------------------ */
 
 void fv_memory_end(fv_memory *memory)
 {
@@ -270,7 +270,7 @@ void fv_vkFreeMemory(VkDevice handle, VkDeviceMemory memory_handle,
     fv_release_handle(driver, (uint64_t)memory_handle);
 }
 
-/* ---- questions -------------------------------------------------------------------------------------- */
+/* ---- questions ---------------------------------------------------------------------------- */
 
 void fv_vkGetDeviceMemoryCommitment(VkDevice handle, VkDeviceMemory memory_handle,
                                     VkDeviceSize *out)

@@ -30,7 +30,7 @@ static bool is_counted(fv_kind kind)
     return kind != FV_PHYSICAL_DEVICE && kind != FV_QUEUE;
 }
 
-/* ---- the table: open addressing, with backward shift on removal ------------------------------------- */
+/* ---- the table: open addressing, with backward shift on removal --------------------------- */
 
 static uint64_t place_of(const fv_driver *driver, uint64_t handle)
 {
@@ -82,7 +82,7 @@ static void take_out(fv_driver *driver, uint64_t handle)
     driver->slots_used--;
 }
 
-/* ---- objects --------------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------------------------ */
 
 void fv_object_init(fv_object *object, fv_driver *driver, fv_device *device, fv_kind kind)
 {

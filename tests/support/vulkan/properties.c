@@ -12,7 +12,7 @@ static fv_physical_device *physical_of(VkPhysicalDevice handle)
     return (fv_physical_device *)handle;
 }
 
-/* ---- limits ---------------------------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------------------------- */
 
 /* What has no bearing on memory is the least that the specification asks of every device. */
 static void fill_other_limits(VkPhysicalDeviceLimits *limits)
@@ -188,7 +188,7 @@ void fv_vkGetPhysicalDeviceProperties2(VkPhysicalDevice handle, VkPhysicalDevice
     fv_leave(physical->object.driver);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------- */
 
 static void fill_memory(const fv_layout *layout, VkPhysicalDeviceMemoryProperties *out)
 {
@@ -235,7 +235,7 @@ void fv_vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice handle,
     fv_leave(physical->object.driver);
 }
 
-/* ---- queue families -------------------------------------------------------------------------------- */
+/* ---- queue families ----------------------------------------------------------------------- */
 
 static VkQueueFamilyProperties family_at(const fv_layout *layout, uint32_t index)
 {

@@ -5,7 +5,7 @@
 
 #include "tests/support/vulkan/table.h"
 
-/* ---- doing it -------------------------------------------------------------------------------------------- */
+/* ---- doing it ----------------------------------------------------------------------------- */
 
 static fv_semaphore *semaphore_of(fv_driver *driver, const fv_point *point)
 {
@@ -102,7 +102,7 @@ bool fv_has_work(const fv_device *device)
     return false;
 }
 
-/* ---- submitting -------------------------------------------------------------------------------------------- */
+/* ---- submitting --------------------------------------------------------------------------- */
 
 void fv_queue_append(fv_queue *queue, fv_submission *work)
 {
@@ -125,8 +125,9 @@ void fv_queue_fence(fv_queue *queue, fv_call call, fv_submission *last, VkFence 
     fv_submission_fence(queue->object.device, work, fence);
 }
 
-static fv_submission *submission_of(fv_device *device, const VkSubmitInfo *info)
+static fv_submission *submission_of(fv_queue *queue, const VkSubmitInfo *info)
 {
+    fv_device *device = queue->object.device;
     const VkTimelineSemaphoreSubmitInfo *values =
         fv_chained(info->pNext, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
     fv_submission *work = fv_submission_new(FV_CALL_vkQueueSubmit);
@@ -138,7 +139,7 @@ static fv_submission *submission_of(fv_device *device, const VkSubmitInfo *info)
             device, work, info->pWaitSemaphores[i],
             values && i < values->waitSemaphoreValueCount ? values->pWaitSemaphoreValues[i] : 0);
     for (uint32_t i = 0; i < info->commandBufferCount; i++)
-        fv_submission_take(device, work, info->pCommandBuffers[i]);
+        fv_submission_take(queue, work, info->pCommandBuffers[i]);
     for (uint32_t i = 0; i < info->signalSemaphoreCount; i++)
         fv_submission_signal(device, work, info->pSignalSemaphores[i],
                              values && i < values->signalSemaphoreValueCount
@@ -147,14 +148,15 @@ static fv_submission *submission_of(fv_device *device, const VkSubmitInfo *info)
     return work;
 }
 
-static fv_submission *submission2_of(fv_device *device, const VkSubmitInfo2 *info)
+static fv_submission *submission2_of(fv_queue *queue, const VkSubmitInfo2 *info)
 {
+    fv_device *device = queue->object.device;
     fv_submission *work = fv_submission_new(FV_CALL_vkQueueSubmit2);
     for (uint32_t i = 0; i < info->waitSemaphoreInfoCount; i++)
         fv_submission_wait(device, work, info->pWaitSemaphoreInfos[i].semaphore,
                            info->pWaitSemaphoreInfos[i].value);
     for (uint32_t i = 0; i < info->commandBufferInfoCount; i++)
-        fv_submission_take(device, work, info->pCommandBufferInfos[i].commandBuffer);
+        fv_submission_take(queue, work, info->pCommandBufferInfos[i].commandBuffer);
     for (uint32_t i = 0; i < info->signalSemaphoreInfoCount; i++)
         fv_submission_signal(device, work, info->pSignalSemaphoreInfos[i].semaphore,
                              info->pSignalSemaphoreInfos[i].value);
@@ -184,7 +186,7 @@ VkResult fv_vkQueueSubmit(VkQueue handle, uint32_t count, const VkSubmitInfo *in
     VkResult result = enter(queue, FV_CALL_vkQueueSubmit);
     fv_submission *work = NULL;
     for (uint32_t i = 0; !result && i < count; i++) {
-        work = submission_of(queue->object.device, &infos[i]);
+        work = submission_of(queue, &infos[i]);
         fv_queue_append(queue, work);
     }
     if (!result) {
@@ -204,7 +206,7 @@ VkResult fv_vkQueueSubmit2(VkQueue handle, uint32_t count, const VkSubmitInfo2 *
         FV_WRONG(queue->object.driver, "VUID-vkQueueSubmit2-synchronization2-03866", vkQueueSubmit2,
                  "without the feature");
     for (uint32_t i = 0; !result && i < count; i++) {
-        work = submission2_of(queue->object.device, &infos[i]);
+        work = submission2_of(queue, &infos[i]);
         fv_queue_append(queue, work);
     }
     if (!result) {
@@ -214,7 +216,7 @@ VkResult fv_vkQueueSubmit2(VkQueue handle, uint32_t count, const VkSubmitInfo2 *
     return leave(queue, result);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------------------------ */
 
 VkResult fv_vkQueueWaitIdle(VkQueue handle)
 {

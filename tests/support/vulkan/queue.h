@@ -2,8 +2,8 @@
  * queue.h - work given to queues, and the fences and semaphores that tell of it.
  *
  * A submission waits in its queue until the semaphores it waits for allow it, and is then done at
- * once, in the thread that made that so; with FV_LATE only when somebody waits for it. Everything runs
- * under the driver's lock.
+ * once, in the thread that made that so; with FV_LATE only when somebody waits for it. Everything
+ * runs under the driver's lock.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_QUEUE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_QUEUE_H
@@ -78,7 +78,7 @@ void fv_sparse_bind(fv_device *device, const fv_sparse_change *change);
 fv_submission *fv_submission_new(fv_call call);
 void fv_submission_end(fv_driver *driver, fv_submission *work);
 void fv_submission_use(fv_submission *work, fv_object *object);
-void fv_submission_take(fv_device *device, fv_submission *work, VkCommandBuffer buffer);
+void fv_submission_take(fv_queue *queue, fv_submission *work, VkCommandBuffer buffer);
 void fv_submission_wait(fv_device *device, fv_submission *work, VkSemaphore semaphore,
                         uint64_t value);
 void fv_submission_signal(fv_device *device, fv_submission *work, VkSemaphore semaphore,

@@ -63,7 +63,7 @@ static void wrong(const recording *r, const char *id, const char *what, const fv
     fv_say(r->driver, FV_ERROR, id, r->command->call, "%s: '%s'", what, object->name);
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------------------------ */
 
 /* A buffer that has memory and was made for this. */
 static const fv_buffer *find_buffer(const recording *r, uint64_t handle, VkBufferUsageFlags usage)
@@ -168,7 +168,7 @@ void fv_vkCmdUpdateBuffer(VkCommandBuffer handle, VkBuffer target_handle, VkDevi
     finish(&r);
 }
 
-/* ---- images -------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------- */
 
 static const fv_image *find_image(const recording *r, uint64_t handle, VkImageUsageFlags usage)
 {
@@ -216,8 +216,8 @@ static void check_region(const recording *r, const fv_buffer *buffer, const fv_i
 {
     const fv_object *object = &image->resource.object;
     if (!region_in_image(image, region)) {
-        wrong(r, "VUID-vkCmdCopyBufferToImage-imageSubresource-07967",
-              "the region is not in the image", object);
+        wrong(r, "VUID-vkCmdCopyBufferToImage-imageOffset-00200", "the region is not in the image",
+              object);
         return;
     }
     if ((region->bufferRowLength && region->bufferRowLength < region->imageExtent.width) ||
@@ -300,7 +300,7 @@ void fv_vkCmdClearColorImage(VkCommandBuffer handle, VkImage image_handle, VkIma
     finish(&r);
 }
 
-/* ---- barriers ------------------------------------------------------------------------------------------ */
+/* ---- barriers ----------------------------------------------------------------------------- */
 
 static void add_transition(recording *r, uint64_t handle, VkImageLayout from, VkImageLayout to,
                            const VkImageSubresourceRange *range)

@@ -1,6 +1,6 @@
 /*
- * resource.c - what buffers and images of the fake driver have in common: which memory can hold them
- * and what they need, plausibly or awkwardly.
+ * resource.c - what buffers and images of the fake driver have in common: which memory can hold
+ * them and what they need, plausibly or awkwardly.
  */
 #include <stdlib.h>
 
@@ -20,9 +20,24 @@ uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded)
     return types;
 }
 
-/* Every second type, and at least one. */
-static uint32_t thin_out(uint32_t types)
+/* The last of the types that has all these flags; 0: none has. */
+static uint32_t last_with(const fv_layout *layout, uint32_t types, VkMemoryPropertyFlags flags)
 {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < layout->type_count; i++)
+        if (types >> i & 1 && (layout->types[i].propertyFlags & flags) == flags)
+            last = UINT32_C(1) << i;
+    return last;
+}
+
+/*
+ * Every second type. One that is device-local stays, and one that is host-visible and coherent for
+ * what is linear: the specification promises both.
+ */
+static uint32_t thin_out(const fv_layout *layout, uint32_t types, bool linear)
+{
+    VkMemoryPropertyFlags coherent =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     uint32_t left = 0;
     bool keep = true;
     for (uint32_t bit = 1; bit; bit <<= 1) {
@@ -31,12 +46,16 @@ static uint32_t thin_out(uint32_t types)
         left |= keep ? bit : 0;
         keep = !keep;
     }
+    if (!last_with(layout, left, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT))
+        left |= last_with(layout, types, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    if (linear && !last_with(layout, left, coherent))
+        left |= last_with(layout, types, coherent);
     return left;
 }
 
-void fv_be_awkward(fv_driver *driver, bool image, bool external, fv_resource *resource)
+void fv_be_awkward(const fv_device *device, bool image, bool external, fv_resource *resource)
 {
-    uint32_t flags = driver->options.flags;
+    uint32_t flags = fv_driver_of(device)->options.flags;
     VkMemoryRequirements *needs = &resource->needs;
     uint64_t alignment = image ? 65536 : 4096;
     if (flags & FV_LARGE_ALIGNMENTS && needs->alignment < alignment)
@@ -44,7 +63,8 @@ void fv_be_awkward(fv_driver *driver, bool image, bool external, fv_resource *re
     if (flags & FV_ODD_SIZES)
         needs->size += needs->size / 16 + (needs->size % 2 ? 2 : 1) + (needs->size / 16) % 2;
     if (flags & FV_FEW_TYPES)
-        needs->memoryTypeBits = thin_out(needs->memoryTypeBits);
+        needs->memoryTypeBits =
+            thin_out(fv_layout_of(device), needs->memoryTypeBits, resource->linear);
     resource->requires_dedicated = flags & FV_REQUIRE_DEDICATED && (image || external);
     resource->prefers_dedicated =
         resource->requires_dedicated || (flags & FV_PREFER_DEDICATED && (image || external));

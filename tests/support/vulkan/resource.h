@@ -1,8 +1,8 @@
 /*
  * resource.h - memory objects of the fake driver and what lies in them: buffers and images.
  *
- * A memory object lists what is bound to it, ordered by offset; a resource knows its memory. Freeing
- * memory leaves its resources without bytes.
+ * A memory object lists what is bound to it, ordered by offset; a resource knows its memory.
+ * Freeing memory leaves its resources without bytes.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_RESOURCE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_RESOURCE_H
@@ -96,7 +96,7 @@ uint32_t fv_host_pointer_types(const fv_layout *layout);
 
 /* resource.c: memory types that can hold something, and what options make of the requirements. */
 uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded);
-void fv_be_awkward(fv_driver *driver, bool image, bool external, fv_resource *resource);
+void fv_be_awkward(const fv_device *device, bool image, bool external, fv_resource *resource);
 void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *out);
 void fv_resource_end(fv_resource *resource, fv_call call);
 

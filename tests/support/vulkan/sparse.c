@@ -7,7 +7,7 @@
 #include "tests/support/vulkan/queue.h"
 #include "tests/support/vulkan/table.h"
 
-/* ---- the pieces of a resource, ordered and apart ---------------------------------------------------------- */
+/* ---- the pieces of a resource, ordered and apart ------------------------------------------ */
 
 static void push(fv_resource *resource, fv_piece piece)
 {
@@ -63,7 +63,7 @@ void fv_sparse_bind(fv_device *device, const fv_sparse_change *change)
         qsort(resource->pieces, resource->piece_count, sizeof *resource->pieces, by_offset);
 }
 
-/* ---- the call ------------------------------------------------------------------------------------------------ */
+/* ---- the call ----------------------------------------------------------------------------- */
 
 #define WRONG(device, id, ...) FV_WRONG(fv_driver_of(device), id, vkQueueBindSparse, __VA_ARGS__)
 
@@ -99,7 +99,8 @@ static bool check_bind(fv_device *device, const fv_resource *resource,
         WRONG(device, "fv-sparse", "'%s' is not sparse", name);
     else if (!bind->size || bind->size > resource->needs.size ||
              bind->resourceOffset > resource->needs.size - bind->size)
-        WRONG(device, "VUID-VkSparseMemoryBind-size-01099", "the range is not in '%s'", name);
+        WRONG(device, "VUID-VkSparseMemoryBind-resourceOffset-01099", "the range is not in '%s'",
+              name);
     else if (bind->resourceOffset % block || bind->memoryOffset % block ||
              (bind->size % block && end != resource->needs.size))
         WRONG(device, "fv-sparse-alignment", "'%s' is bound in blocks of %" PRIu64, name, block);

@@ -63,7 +63,7 @@ void fv_submission_end(fv_driver *driver, fv_submission *work)
     free(work);
 }
 
-/* ---- what it uses -------------------------------------------------------------------------------------- */
+/* ---- what it uses ------------------------------------------------------------------------- */
 
 static void use_resource(fv_driver *driver, fv_submission *work, uint64_t handle)
 {
@@ -93,14 +93,19 @@ static void use_commands(fv_driver *driver, fv_submission *work, const fv_comman
     }
 }
 
-void fv_submission_take(fv_device *device, fv_submission *work, VkCommandBuffer handle)
+void fv_submission_take(fv_queue *queue, fv_submission *work, VkCommandBuffer handle)
 {
+    fv_device *device = queue->object.device;
     fv_driver *driver = fv_driver_of(device);
     fv_command_buffer *buffer = (fv_command_buffer *)handle;
     if (!fv_object_check(&buffer->object, work->call, FV_COMMAND_BUFFER))
         return;
     if (buffer->object.device != device)
         fv_say(driver, FV_ERROR, "fv-parent", work->call, "a command buffer of another device");
+    if (buffer->family != queue->family)
+        fv_say(driver, FV_ERROR, "VUID-vkQueueSubmit-pCommandBuffers-00074", work->call,
+               "a command buffer of family %u on a queue of family %u", buffer->family,
+               queue->family);
     if (buffer->state == FV_PENDING && !buffer->again)
         fv_say(driver, FV_ERROR, "VUID-vkQueueSubmit-pCommandBuffers-00071", work->call,
                "a command buffer is not done");
@@ -116,7 +121,7 @@ void fv_submission_take(fv_device *device, fv_submission *work, VkCommandBuffer 
     use_commands(driver, work, buffer);
 }
 
-/* ---- what it waits for and tells ----------------------------------------------------------------------- */
+/* ---- what it waits for and tells ---------------------------------------------------------- */
 
 static fv_semaphore *find_semaphore(fv_device *device, fv_submission *work, VkSemaphore handle)
 {

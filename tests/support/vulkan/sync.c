@@ -8,7 +8,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* ---- time ---------------------------------------------------------------------------------------------- */
+/* ---- time --------------------------------------------------------------------------------- */
 
 uint64_t fv_deadline(uint64_t timeout)
 {
@@ -28,7 +28,7 @@ bool fv_wait_until(fv_driver *driver, uint64_t deadline)
     return !pthread_cond_timedwait(&driver->changed, &driver->lock, &time);
 }
 
-/* ---- fences --------------------------------------------------------------------------------------------- */
+/* ---- fences ------------------------------------------------------------------------------- */
 
 VkResult fv_vkCreateFence(VkDevice handle, const VkFenceCreateInfo *info,
                           const VkAllocationCallbacks *callbacks, VkFence *out)
@@ -136,7 +136,7 @@ VkResult fv_vkWaitForFences(VkDevice handle, uint32_t count, const VkFence *list
     return result;
 }
 
-/* ---- semaphores ----------------------------------------------------------------------------------------- */
+/* ---- semaphores --------------------------------------------------------------------------- */
 
 VkResult fv_vkCreateSemaphore(VkDevice handle, const VkSemaphoreCreateInfo *info,
                               const VkAllocationCallbacks *callbacks, VkSemaphore *out)

@@ -1,6 +1,6 @@
 /*
- * table.c - what vkGetInstanceProcAddr and vkGetDeviceProcAddr answer: the functions of entries.h that
- * the version and the enabled extensions have, strictly.
+ * table.c - what vkGetInstanceProcAddr and vkGetDeviceProcAddr answer: the functions of entries.h
+ * that the version and the enabled extensions have, strictly.
  */
 #include "tests/support/vulkan/table.h"
 

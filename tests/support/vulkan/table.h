@@ -1,5 +1,6 @@
 /*
- * table.h - the entry points of the fake driver, declared from entries.h: fv_vkAllocateMemory and so on.
+ * table.h - the entry points of the fake driver, declared from entries.h: fv_vkAllocateMemory and
+ * so on.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_TABLE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_TABLE_H

@@ -110,11 +110,6 @@ static inline uint32_t qi_atomic_swap_acquire_u32(qi_atomic_u32 *target, uint32_
     return (uint32_t)model_swap(target, sizeof *target, value, MODEL_ACQUIRE);
 }
 
-static inline uint32_t qi_atomic_swap_release_u32(qi_atomic_u32 *target, uint32_t value)
-{
-    return (uint32_t)model_swap(target, sizeof *target, value, MODEL_RELEASE);
-}
-
 static inline uint32_t qi_atomic_add_u32(qi_atomic_u32 *target, uint32_t value)
 {
     return (uint32_t)model_add(target, sizeof *target, value, MODEL_RELAXED);

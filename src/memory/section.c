@@ -1,0 +1,125 @@
+/*
+ * section.c - see section.h.
+ */
+#include "src/memory/section.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/memory.h"
+
+static size_t size_of(uint32_t shard_count)
+{
+    return sizeof(qi_section) + shard_count * sizeof(qi_peaks);
+}
+
+/* What there is now becomes the peak; what it was is told. */
+static qi_peaks begin_peaks(quire_memory_stats *stats)
+{
+    const qi_peaks peaks = {.live_bytes = stats->peak_live_bytes,
+                            .requested_bytes = stats->peak_requested_bytes,
+                            .reserved_bytes = stats->peak_reserved_bytes,
+                            .allocation_count = stats->peak_allocation_count,
+                            .page_count = stats->peak_page_count};
+    stats->peak_live_bytes = stats->live_bytes;
+    stats->peak_requested_bytes = stats->requested_bytes;
+    stats->peak_reserved_bytes = stats->reserved_bytes;
+    stats->peak_allocation_count = stats->allocation_count;
+    stats->peak_page_count = stats->page_count;
+    return peaks;
+}
+
+static void end_peaks(quire_memory_stats *stats, const qi_peaks *before)
+{
+    qi_raise(&stats->peak_live_bytes, before->live_bytes);
+    qi_raise(&stats->peak_requested_bytes, before->requested_bytes);
+    qi_raise(&stats->peak_reserved_bytes, before->reserved_bytes);
+    qi_raise(&stats->peak_allocation_count, before->allocation_count);
+    qi_raise(&stats->peak_page_count, before->page_count);
+}
+
+static void put_on(quire_memory *memory, qi_section *section)
+{
+    qi_shards_acquire(memory);
+    qi_lock_acquire(&memory->pages.lock);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        section->shards[i] = begin_peaks(&memory->shards[i].stats);
+    section->pages = begin_peaks(&memory->pages.stats);
+    section->outer = memory->sections;
+    memory->sections = section;
+    qi_lock_release(&memory->pages.lock);
+    qi_shards_release(memory);
+}
+
+/* NULL where there is none. */
+static qi_section *take_off(quire_memory *memory)
+{
+    qi_shards_acquire(memory);
+    qi_lock_acquire(&memory->pages.lock);
+    qi_section *section = memory->sections;
+    if (section) {
+        for (uint32_t i = 0; i < memory->shard_count; i++)
+            end_peaks(&memory->shards[i].stats, &section->shards[i]);
+        end_peaks(&memory->pages.stats, &section->pages);
+        memory->sections = section->outer;
+    }
+    qi_lock_release(&memory->pages.lock);
+    qi_shards_release(memory);
+    return section;
+}
+
+quire_result quire_memory_push_stats(quire_memory *memory)
+{
+    if (!memory)
+        return qi_refuse_null_memory();
+    qi_section *section = qi_host_allocate(&memory->host, 1, size_of(memory->shard_count));
+    if (!section)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a section's figures");
+    section->shard_count = memory->shard_count;
+    qi_ignore(quire_memory_get_stats(memory, &section->begun));
+    put_on(memory, section);
+    return QUIRE_SUCCESS;
+}
+
+/* What only grows, without what there was before. */
+static void take_from(quire_memory_stats *stats, const quire_memory_stats *begun)
+{
+    stats->allocations -= begun->allocations;
+    stats->frees -= begun->frees;
+    stats->failures -= begun->failures;
+    stats->pages_created -= begun->pages_created;
+    stats->pages_destroyed -= begun->pages_destroyed;
+    stats->backend_calls -= begun->backend_calls;
+    stats->backend_nanoseconds -= begun->backend_nanoseconds;
+    stats->full_passes -= begun->full_passes;
+    stats->full_pass_hits -= begun->full_pass_hits;
+}
+
+quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *stats)
+{
+    if (stats)
+        *stats = (quire_memory_stats){0};
+    if (!memory || !stats)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_pop_stats: memory or stats is null");
+    quire_memory_stats now;
+    qi_ignore(quire_memory_get_stats(memory, &now));
+    qi_section *section = take_off(memory);
+    if (!section)
+        return qi_fail_text(QUIRE_ERROR_WRONG_STATE,
+                            "memory '%s' has no section to end: push comes before pop",
+                            memory->name);
+    *stats = now;
+    take_from(stats, &section->begun);
+    section->outer = NULL;
+    qi_sections_finish(section, &memory->host);
+    return QUIRE_SUCCESS;
+}
+
+void qi_sections_finish(qi_section *innermost, qi_host *host)
+{
+    while (innermost) {
+        qi_section *outer = innermost->outer;
+        qi_host_release(host, innermost, 1, size_of(innermost->shard_count));
+        innermost = outer;
+    }
+}

@@ -1,0 +1,124 @@
+/*
+ * broken_bytes.c - see broken_bytes.h.
+ */
+#include "tests/contract/broken_bytes.h"
+
+#include <time.h>
+
+/* ---- mappings ----------------------------------------------------------------------------- */
+
+static quire_result broken_map(void *state, const quire_native_page *page, void **pointer)
+{
+    broken_backend *b = state;
+    quire_result result = b->wrap.base->map(b->wrap.state, page, pointer);
+    if (result)
+        return result;
+    if (b->thing == BROKEN_SHIFTED_MAP)
+        *pointer = (char *)*pointer + 64;
+    if (b->thing == BROKEN_OTHER_MAP && page->size <= BROKEN_OTHER_SIZE)
+        *pointer = b->other;
+    if (b->thing == BROKEN_NULL_MAP)
+        *pointer = NULL;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result broken_flush(void *state, const quire_native_page *page, uint64_t offset,
+                                 uint64_t size)
+{
+    broken_backend *b = state;
+    const quire_backend *base = b->wrap.base;
+    bool at_end = offset + size == page->size;
+    switch (b->thing) {
+    case BROKEN_LOST_FLUSH:
+        return QUIRE_SUCCESS;
+    case BROKEN_SHORT_FLUSH:
+        return size > b->atom
+                   ? base->flush(b->wrap.state, page, offset, (size - 1) / b->atom * b->atom)
+                   : QUIRE_SUCCESS;
+    case BROKEN_WIDE_FLUSH:
+        return base->flush(b->wrap.state, page, offset,
+                           page->size - offset < size + b->atom ? size : size + b->atom);
+    case BROKEN_FLUSH_REFUSED:
+        return at_end ? quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "the page's end")
+                      : base->flush(b->wrap.state, page, offset, size);
+    default:
+        return base->flush(b->wrap.state, page, offset, size);
+    }
+}
+
+static quire_result broken_invalidate(void *state, const quire_native_page *page, uint64_t offset,
+                                      uint64_t size)
+{
+    const broken_backend *b = state;
+    if (b->thing == BROKEN_LOST_INVALIDATE)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_LATE_INVALIDATE) {
+        offset += b->atom;
+        if (size <= b->atom)
+            return QUIRE_SUCCESS;
+        size -= b->atom;
+    }
+    return b->wrap.base->invalidate(b->wrap.state, page, offset, size);
+}
+
+/* ---- copies ------------------------------------------------------------------------------- */
+
+static quire_result refuse_copy(void)
+{
+    return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "there is no copy");
+}
+
+static quire_result copy_in_a_race(const broken_backend *b, const quire_native_page *page,
+                                   uint64_t offset, const void *data, uint64_t size)
+{
+    memcpy(b->other, data, size);
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    return b->wrap.base->copy_to_page(b->wrap.state, page, offset, b->other, size);
+}
+
+static quire_result broken_copy_to(void *state, const quire_native_page *page, uint64_t offset,
+                                   const void *data, uint64_t size)
+{
+    const broken_backend *b = state;
+    const quire_backend *base = b->wrap.base;
+    const char more = 'x';
+    bool has_room = offset + size < page->size;
+    if (b->thing == BROKEN_COPY_UNSUPPORTED)
+        return refuse_copy();
+    if (b->thing == BROKEN_COPY_RACE && size <= 4096)
+        return copy_in_a_race(b, page, offset, data, size);
+    if (b->thing == BROKEN_NO_LARGE_COPY && size > 4096)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_COPY_TO_SHORT && !--size)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_COPY_TO_LATE)
+        offset += has_room;
+    if (b->thing == BROKEN_COPY_TO_LONG && has_room)
+        (void)base->copy_to_page(b->wrap.state, page, offset + size, &more, 1);
+    return base->copy_to_page(b->wrap.state, page, offset, data, size);
+}
+
+static quire_result broken_copy_from(void *state, const quire_native_page *page, uint64_t offset,
+                                     void *data, uint64_t size)
+{
+    const broken_backend *b = state;
+    bool has_room = offset + size < page->size;
+    if (b->thing == BROKEN_COPY_UNSUPPORTED)
+        return refuse_copy();
+    if (b->thing == BROKEN_COPY_FROM_SHORT && !--size)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_COPY_FROM_EARLY)
+        offset -= offset > 0;
+    if (b->thing == BROKEN_COPY_FROM_LONG && size < 4096) /* where the tests leave room for it */
+        size += has_room;
+    return b->wrap.base->copy_from_page(b->wrap.state, page, offset, data, size);
+}
+
+void broken_bytes_replace(quire_backend *table)
+{
+    table->map = broken_map;
+    table->flush = broken_flush;
+    table->invalidate = broken_invalidate;
+    table->copy_to_page = broken_copy_to;
+    table->copy_from_page = broken_copy_from;
+}

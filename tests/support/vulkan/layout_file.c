@@ -1,0 +1,155 @@
+/*
+ * layout_file.c - see layout_file.h. What the tool reads of a profile is read by the tool's own
+ * reader; only what it has no use for is read here.
+ */
+#include "tests/support/vulkan/layout_file.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+
+/* Where a profile leaves the size of a heap to the machine's memory. */
+#define USUAL_HEAP (UINT64_C(8) << 30)
+
+static uint64_t number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    const char *text = json_string_value(value);
+    return text ? strtoull(text, NULL, 0) : (uint64_t)json_integer_value(value);
+}
+
+/* The "1.3.246" somewhere in the text; what is older than the fake becomes 1.1. */
+static uint32_t version_of(const char *text)
+{
+    unsigned major = 0, minor = 0, patch;
+    while (text && *text && sscanf(text, "%u.%u.%u", &major, &minor, &patch) != 3)
+        text++;
+    uint32_t version = VK_MAKE_API_VERSION(0, major, minor, 0);
+    if (version < VK_API_VERSION_1_1 || !text || !*text)
+        return VK_API_VERSION_1_1;
+    return version < VK_API_VERSION_1_3 ? version : VK_API_VERSION_1_3;
+}
+
+static VkPhysicalDeviceType type_of(const char *text)
+{
+    if (text && strstr(text, "INTEGRATED"))
+        return VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    if (text && strstr(text, "CPU"))
+        return VK_PHYSICAL_DEVICE_TYPE_CPU;
+    return text ? VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU : VK_PHYSICAL_DEVICE_TYPE_OTHER;
+}
+
+static uint32_t extensions_of(const json_t *names)
+{
+    static const char *const KNOWN[] = {
+#define X(bit, name, scope, core) name,
+        FV_EXTENSIONS(X)
+#undef X
+    };
+    uint32_t extensions = 0;
+    for (size_t i = 0; i < json_array_size(names); i++)
+        for (uint32_t k = 0; k < FV_EXTENSION_COUNT; k++)
+            if (!strcmp(KNOWN[k], json_string_value(json_array_get(names, i))))
+                extensions |= UINT32_C(1) << k;
+    return extensions;
+}
+
+static void take_memory(const quire_host_profile *profile, fv_layout *layout)
+{
+    layout->heap_count = profile->heap_count;
+    layout->type_count = profile->kind_count;
+    for (uint32_t i = 0; i < profile->heap_count; i++)
+        layout->heaps[i] = (VkMemoryHeap){
+            profile->heaps[i].size ? profile->heaps[i].size : USUAL_HEAP, profile->heaps[i].flags};
+    for (uint32_t i = 0; i < profile->kind_count; i++) /* the flags have Vulkan's values */
+        layout->types[i] = (VkMemoryType){profile->kinds[i].flags, profile->kinds[i].heap};
+    layout->granularity = profile->limits.buffer_image_granularity;
+    layout->atom = profile->limits.non_coherent_atom;
+    layout->most_allocations = (uint32_t)profile->limits.most_pages;
+    layout->largest_allocation = profile->limits.largest_page;
+}
+
+static void take_rest(const json_t *root, fv_layout *layout)
+{
+    const json_t *limits = json_object_get(root, "limits");
+    const json_t *features = json_object_get(root, "features");
+    layout->type = type_of(json_string_value(json_object_get(root, "deviceType")));
+    layout->api_version = version_of(json_string_value(json_object_get(root, "apiVersion")));
+    layout->vendor = (uint32_t)number_of(root, "vendorID");
+    layout->device = (uint32_t)number_of(root, "deviceID");
+    layout->largest_buffer = number_of(limits, "maxBufferSize");
+    layout->map_alignment = number_of(limits, "minMemoryMapAlignment");
+    layout->host_pointer_alignment = number_of(limits, "minImportedHostPointerAlignment");
+    layout->sparse_space = number_of(limits, "sparseAddressSpaceSize");
+    layout->storage_alignment = number_of(limits, "minStorageBufferOffsetAlignment");
+    layout->uniform_alignment = number_of(limits, "minUniformBufferOffsetAlignment");
+    layout->texel_alignment = number_of(limits, "minTexelBufferOffsetAlignment");
+    layout->copy_alignment = number_of(limits, "optimalBufferCopyOffsetAlignment");
+    layout->extensions = extensions_of(json_object_get(root, "extensions"));
+    if (json_is_true(json_object_get(features, "sparseBinding")))
+        layout->features |= FV_SPARSE_BINDING;
+    if (json_is_true(json_object_get(features, "sparseResidencyBuffer")))
+        layout->features |= FV_SPARSE_BUFFER;
+    for (uint32_t i = 0; i < layout->type_count; i++)
+        if (layout->types[i].propertyFlags & VK_MEMORY_PROPERTY_PROTECTED_BIT)
+            layout->features |= FV_PROTECTED;
+}
+
+bool fv_layout_file_read(const char *path, fv_layout *layout)
+{
+    quire_host_profile profile = {0};
+    char *name = NULL;
+    json_error_t error;
+    *layout = (fv_layout){0};
+    if (!read_profile(path, &profile, &name))
+        return false;
+    json_t *root = json_load_file(path, 0, &error);
+    if (!root) {
+        free(name);
+        return false;
+    }
+    take_memory(&profile, layout);
+    take_rest(root, layout);
+    layout->name = name;
+    layout->source = "a device profile";
+    json_decref(root);
+    return true;
+}
+
+void fv_layout_file_end(fv_layout *layout)
+{
+    free((void *)(uintptr_t)layout->name);
+    *layout = (fv_layout){0};
+}
+
+static int is_json(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 5 && !strcmp(entry->d_name + length - 5, ".json");
+}
+
+uint32_t fv_layout_files(void (*take)(const fv_layout *layout, void *state), void *state)
+{
+    const char *data = getenv("QUIRE_TEST_DATA");
+    char folder[512], path[1024];
+    struct dirent **entries = NULL;
+    uint32_t taken = 0;
+    snprintf(folder, sizeof folder, "%s/devices", data ? data : "");
+    int count = data ? scandir(folder, &entries, is_json, alphasort) : 0;
+    for (int i = 0; i < count; i++) {
+        fv_layout layout;
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        if (fv_layout_file_read(path, &layout)) {
+            take(&layout, state);
+            taken++;
+        }
+        fv_layout_file_end(&layout);
+        free(entries[i]);
+    }
+    free(entries);
+    return taken;
+}

@@ -1,0 +1,79 @@
+"""The tool on the Vulkan driver of this machine.
+
+usage: vulkan.py TOOL SOURCE_ROOT
+
+Skipped where no driver is found (VK_ICD_FILENAMES names one) or the tool has no Vulkan backend.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from tap import Tap
+
+
+def run(tool, *args, **env):
+    return subprocess.run([tool, *args], text=True, capture_output=True, env={**os.environ, **env})
+
+
+def check_devices(tool):
+    done = run(tool, "devices", "--backend", "vulkan", "--json")
+    device = json.loads(done.stdout)["devices"][0]
+    problems = [] if device["backend"] == "vulkan" else [f"backend {device['backend']}"]
+    if device["choices"]["device"] is None or device["choices"]["upload"] is None:
+        problems.append(f"choices: {device['choices']}")
+    return problems + ([] if not done.stderr else [done.stderr])
+
+
+def check_tour(tool):
+    """An image of 32 x 32 bytes, then a buffer behind it."""
+    done = run(tool, "tour", "--backend", "vulkan", "--json")
+    if done.returncode:
+        return [done.stderr]
+    image, buffer, staging = json.loads(done.stdout)["allocations"]
+    problems = [f"{a['name']}: {a}" for a in (image, buffer, staging) if a["page"] or a["size"] < 1024]
+    if image["offset"] or buffer["offset"] - buffer["left_padding"] < image["size"]:
+        problems.append(f"image {image}, buffer {buffer}")
+    return problems
+
+
+def check_replay(tool, root):
+    trace = root / "docs/traces/ncnn-mobilenet_v2.csv"
+    done = run(tool, "replay", str(trace), "--backend", "vulkan", "--json")
+    if done.returncode:
+        return [done.stderr]
+    value, host = json.loads(done.stdout), json.loads(run(tool, "replay", str(trace), "--json").stdout)
+    return [f"{key}: {value[key]}, on the host backend {host[key]}"
+            for key in ("operations", "allocations", "frees", "failures", "peak_requested_bytes")
+            if value[key] != host[key]] + ([] if value["backend"] == "vulkan" else [value["backend"]])
+
+
+def check_refusals(tool, root):
+    profile = str(root / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json")
+    cases = [
+        (2, "--profile is for the host", run(tool, "devices", "--backend", "vulkan", "--profile", profile)),
+        (1, "fits 'no such device'", run(tool, "devices", "--backend", "vulkan",
+                                         QUIRE_VULKAN_DEVICE="no such device")),
+        (1, "", run(tool, "devices", "--backend", "vulkan", VK_ICD_FILENAMES="/nonexistent")),
+    ]
+    return [f"{done.returncode}: {done.stderr}" for code, part, done in cases
+            if done.returncode != code or part not in done.stderr or not done.stderr or done.stdout]
+
+
+def main():
+    tool, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    tap = Tap()
+    there = run(tool, "devices", "--backend", "vulkan")
+    cases = [("devices", check_devices, ()), ("tour", check_tour, ()),
+             ("replay", check_replay, (root,)), ("refusals", check_refusals, (root,))]
+    for name, check, args in cases:
+        if there.returncode:
+            tap.skip(name, there.stderr.strip())
+        else:
+            tap.case(name, check(tool, *args))
+    tap.end()
+
+
+main()
