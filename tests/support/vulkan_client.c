@@ -3,9 +3,10 @@
  * VkDeviceMemory for everything, and uses all that Vulkan lets a memory object be used for. It
  * knows nothing of quire and prints what it computed: the same with the layer as without.
  *
- * usage: vulkan_client [--abandon | --plain | --map2] --abandon ends without destroying anything;
- * --plain uses buffers of its own alone; --map2 maps by VK_KHR_map_memory2, which old validation
- * layers do not know
+ * usage: vulkan_client [--abandon | --plain | --map2]
+ *   --abandon  ends without destroying anything
+ *   --plain    uses buffers alone
+ *   --map2     maps by VK_KHR_map_memory2, which old validation layers do not know
  */
 #include <pthread.h>
 #include <stdbool.h>

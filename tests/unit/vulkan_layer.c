@@ -71,7 +71,7 @@ static void round_trip(fv_fixture *f, uint32_t up, uint32_t down, uint64_t *rand
     }
 }
 
-/* Caches that nothing keeps coherent, odd sizes and large alignments: atoms and stretches matter. */
+/* Caches that nothing keeps coherent, odd sizes, large alignments: atoms and stretches matter. */
 UNIT(vulkan_layer, bytes_come_and_go_on_every_layout)
 {
     static const uint32_t FLAGS[] = {0, FV_STALE | FV_DIRTY | FV_ODD_SIZES,
