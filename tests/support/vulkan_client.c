@@ -30,7 +30,7 @@ typedef struct program {
     VkQueue queue;
     VkCommandPool pool;
     VkDebugUtilsMessengerEXT messenger;
-    bool has_addresses, has_private_data, uses_map2;
+    bool has_addresses, has_private_data, has_swapchain, uses_map2;
     unsigned messages;
 } program;
 
@@ -74,14 +74,32 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
     return VK_FALSE;
 }
 
+/* Whether there are surfaces that nobody sees. */
+static bool has_headless(void)
+{
+    static VkExtensionProperties all[MOST_EXTENSIONS];
+    uint32_t count = MOST_EXTENSIONS;
+    bool headless = false, surface = false;
+    if (vkEnumerateInstanceExtensionProperties(NULL, &count, all) < 0)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        headless |= !strcmp(all[i].extensionName, VK_EXT_HEADLESS_SURFACE_EXTENSION_NAME);
+        surface |= !strcmp(all[i].extensionName, VK_KHR_SURFACE_EXTENSION_NAME);
+    }
+    return headless && surface;
+}
+
 static void make_instance(program *p)
 {
-    static const char *const NAMES[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    static const char *const NAMES[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
+                                        VK_KHR_SURFACE_EXTENSION_NAME,
+                                        VK_EXT_HEADLESS_SURFACE_EXTENSION_NAME};
+    p->has_swapchain = has_headless();
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                            .apiVersion = VK_API_VERSION_1_3};
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                        .pApplicationInfo = &application,
-                                       .enabledExtensionCount = 1,
+                                       .enabledExtensionCount = p->has_swapchain ? 3 : 1,
                                        .ppEnabledExtensionNames = NAMES};
     uint32_t one = 1;
     MUST(vkCreateInstance(&info, NULL, &p->instance));
@@ -120,8 +138,11 @@ static VkDevice make_device(program *p)
     static const char *const WANTED[] = {
         VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
         VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME, "VK_KHR_map_memory2"};
-    const char *names[4];
+    const char *names[5];
     uint32_t count = 0;
+    p->has_swapchain &= has(p, VK_KHR_SWAPCHAIN_EXTENSION_NAME);
+    if (p->has_swapchain)
+        names[count++] = VK_KHR_SWAPCHAIN_EXTENSION_NAME;
     for (int i = 0; i < 3 + p->uses_map2; i++)
         if (has(p, WANTED[i]))
             names[count++] = WANTED[i];
@@ -581,6 +602,69 @@ static void use_sparse(const program *p)
     vkFreeMemory(p->device, memory, NULL);
 }
 
+/* An image that the program makes and that lies in a swapchain: its bind names no memory. */
+static void use_swapchain(const program *p)
+{
+    VkSurfaceKHR surface = VK_NULL_HANDLE;
+    VkSwapchainKHR swapchain = VK_NULL_HANDLE;
+    VkBool32 can_present = VK_FALSE;
+    VkSurfaceCapabilitiesKHR needs;
+    VkSurfaceFormatKHR format;
+    uint32_t one = 1;
+    if (!p->has_swapchain)
+        return;
+    const VkHeadlessSurfaceCreateInfoEXT headless = {
+        .sType = VK_STRUCTURE_TYPE_HEADLESS_SURFACE_CREATE_INFO_EXT};
+    MUST(((PFN_vkCreateHeadlessSurfaceEXT)vkGetInstanceProcAddr(
+        p->instance, "vkCreateHeadlessSurfaceEXT"))(p->instance, &headless, NULL, &surface));
+    MUST(vkGetPhysicalDeviceSurfaceSupportKHR(p->physical, 0, surface, &can_present));
+    MUST(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(p->physical, surface, &needs));
+    must(vkGetPhysicalDeviceSurfaceFormatsKHR(p->physical, surface, &one, &format) < 0, "formats");
+    const VkSwapchainCreateInfoKHR info = {
+        .sType = VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR,
+        .surface = surface,
+        .minImageCount = needs.minImageCount,
+        .imageFormat = format.format,
+        .imageColorSpace = format.colorSpace,
+        .imageExtent = {SIDE, SIDE},
+        .imageArrayLayers = 1,
+        .imageUsage = VK_IMAGE_USAGE_TRANSFER_DST_BIT,
+        .preTransform = VK_SURFACE_TRANSFORM_IDENTITY_BIT_KHR,
+        .compositeAlpha = VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR,
+        .presentMode = VK_PRESENT_MODE_FIFO_KHR,
+    };
+    VkImage own[8];
+    uint32_t count = 8;
+    MUST(vkCreateSwapchainKHR(p->device, &info, NULL, &swapchain));
+    must(vkGetSwapchainImagesKHR(p->device, swapchain, &count, own) < 0, "images of a swapchain");
+    const VkImageSwapchainCreateInfoKHR of_image = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_SWAPCHAIN_CREATE_INFO_KHR, .swapchain = swapchain};
+    const VkImageCreateInfo image_info = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+        .pNext = &of_image,
+        .imageType = VK_IMAGE_TYPE_2D,
+        .format = format.format,
+        .extent = {SIDE, SIDE, 1},
+        .mipLevels = 1,
+        .arrayLayers = 1,
+        .samples = VK_SAMPLE_COUNT_1_BIT,
+        .tiling = VK_IMAGE_TILING_OPTIMAL,
+        .usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT,
+        .initialLayout = VK_IMAGE_LAYOUT_UNDEFINED,
+    };
+    VkImage image = VK_NULL_HANDLE;
+    MUST(vkCreateImage(p->device, &image_info, NULL, &image));
+    const VkBindImageMemorySwapchainInfoKHR to_swapchain = {
+        .sType = VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_SWAPCHAIN_INFO_KHR, .swapchain = swapchain};
+    const VkBindImageMemoryInfo bind = {
+        .sType = VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_INFO, .pNext = &to_swapchain, .image = image};
+    MUST(vkBindImageMemory2(p->device, 1, &bind));
+    printf("swapchain %d\n", can_present);
+    vkDestroyImage(p->device, image, NULL);
+    vkDestroySwapchainKHR(p->device, swapchain, NULL);
+    vkDestroySurfaceKHR(p->instance, surface, NULL);
+}
+
 /* ---- devices and threads --------------------------------------------------------------------- */
 
 static void use_second_device(const program *p)
@@ -672,6 +756,7 @@ static void use_everything(program *p)
     use_addresses(p);
     use_names(p);
     use_sparse(p);
+    use_swapchain(p);
     use_second_device(p);
     use_threads(p);
 }

@@ -81,13 +81,24 @@ void layer_open(layer_device *device, const layer_instance *instance, VkPhysical
     device->has_placed_maps = has_placed_maps(info);
 }
 
-/* What the program did not free goes with its store. */
+/* The record of a range that the program did not free. */
+static bool release_record(void *user, const quire_item *item)
+{
+    layer_device *device = user;
+    if (!item->is_free)
+        qi_host_release(&device->host, (layer_memory *)(uintptr_t)item->user_data, 1,
+                        sizeof(layer_memory));
+    return true;
+}
+
 void layer_close(layer_device *device)
 {
     layer_report(device);
     layer_trace_close(device);
-    for (uint32_t i = 0; i < qi_atomic_load_acquire_u32(&device->store_count); i++)
+    for (uint32_t i = 0; i < qi_atomic_load_acquire_u32(&device->store_count); i++) {
+        qi_ignore(quire_memory_walk(device->stores[i].memory, release_record, device));
         quire_memory_destroy_all(&device->stores[i].memory);
+    }
     if (device->quire)
         qi_ignore(quire_device_destroy(&device->quire));
     qi_host_release(&device->host, device->privates, device->private_room,
