@@ -224,6 +224,7 @@ static bool go_on(fv_fixture *f, uint32_t type)
         VkMemoryRequirements needs;
         VkDevice device = f->device;
         if (FV(f, vkCreateBuffer)(device, &info, NULL, &buffers[i])) {
+            buffers[i] = VK_NULL_HANDLE; /* not to be looked at after a failure */
             all = false;
             continue;
         }
@@ -232,6 +233,7 @@ static bool go_on(fv_fixture *f, uint32_t type)
                                                .allocationSize = i == 3 ? 20 * MIB : needs.size,
                                                .memoryTypeIndex = i == 1 ? 0 : type};
         if (FV(f, vkAllocateMemory)(device, &allocate, NULL, &memories[i])) {
+            memories[i] = VK_NULL_HANDLE;
             all = false;
             continue;
         }
