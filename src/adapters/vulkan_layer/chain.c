@@ -194,7 +194,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_CreateDevice(VkPhysicalDevice physic
         ((PFN_vkDestroyDevice)get(*handle, "vkDestroyDevice"))(*handle, callbacks);
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
-    layer_open(device, instance, physical, info, callbacks);
+    layer_open(device, instance, physical, info);
     layer_add_device(device);
     layer_trace_open(device);
     return VK_SUCCESS;

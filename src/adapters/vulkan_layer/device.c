@@ -38,9 +38,9 @@ static bool has_placed_maps(const VkDeviceCreateInfo *info)
     return false;
 }
 
+/* Pages are not made with the program's host callbacks: it expects those in its own calls alone. */
 static quire_result wrap(layer_device *device, const layer_instance *instance,
-                         VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
-                         const VkAllocationCallbacks *callbacks)
+                         VkPhysicalDevice physical, const VkDeviceCreateInfo *info)
 {
     static const char *const DEBUG_UTILS = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -59,19 +59,18 @@ static quire_result wrap(layer_device *device, const layer_instance *instance,
         .get_device_proc_addr = device->get,
         .instance_info = &instance_info,
         .device_info = info,
-        .settings = {.callbacks = callbacks},
     };
     return quire_vulkan_wrap(&options, &device->quire);
 }
 
 void layer_open(layer_device *device, const layer_instance *instance, VkPhysicalDevice physical,
-                const VkDeviceCreateInfo *info, const VkAllocationCallbacks *callbacks)
+                const VkDeviceCreateInfo *info)
 {
     VkPhysicalDeviceProperties properties;
     PFN_vkGetPhysicalDeviceProperties get_properties =
         (PFN_vkGetPhysicalDeviceProperties)instance->get(instance->handle,
                                                          "vkGetPhysicalDeviceProperties");
-    if (is_group(info) || !get_properties || wrap(device, instance, physical, info, callbacks))
+    if (is_group(info) || !get_properties || wrap(device, instance, physical, info))
         return;
     qi_ignore(quire_device_get_info(device->quire, &device->info));
     get_properties(physical, &properties);

@@ -153,7 +153,7 @@ layer_device *layer_take_device(VkDevice handle);
 
 /* Puts quire on a device that the next layer has made; without it the device is as it was. */
 void layer_open(layer_device *device, const layer_instance *instance, VkPhysicalDevice physical,
-                const VkDeviceCreateInfo *info, const VkAllocationCallbacks *callbacks);
+                const VkDeviceCreateInfo *info);
 
 /* Gives every page back, reports, and ends the record. */
 void layer_close(layer_device *device);
