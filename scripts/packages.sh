@@ -70,3 +70,32 @@ EOF
     echo "quire: $program cannot be had; see $into/log" >&2
     return 1
 }
+
+# unpack_backports FOLDER PACKAGE... - packages of this release's backports, without their libraries and
+# without installing anything, into FOLDER/root.
+unpack_backports() {
+    into=$(mkdir -p "$1" && cd "$1" && pwd)
+    shift
+    [ -e "$into/complete" ] && return 0
+    release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
+    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+        grep -oE '^(deb .*|URIs: *)https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -1)
+    if ! command -v apt-get >/dev/null || [ -z "$release" ] || [ -z "$mirror" ]; then
+        echo "quire: backports of $* cannot be had here" >&2
+        return 1
+    fi
+    mkdir -p "$into/lists/partial" "$into/archives/partial" "$into/root"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release-backports main" \
+        >"$into/sources.list"
+    options="-qq -o Dir::Etc::sourcelist=$into/sources.list -o Dir::Etc::sourceparts=/nonexistent
+        -o Dir::State::lists=$into/lists -o Dir::Cache=$into -o Acquire::Languages=none
+        -o APT::Sandbox::User= -o Debug::NoLocking=1"
+    (
+        cd "$into" && apt-get $options update && apt-get $options download "$@" &&
+            for package in *.deb; do dpkg -x "$package" root || exit 1; done && touch complete
+    ) >"$into/log" 2>&1
+    rm -rf "$into"/*.deb "$into/lists" "$into/archives"
+    [ -e "$into/complete" ] && return 0
+    echo "quire: backports of $* cannot be had; see $into/log" >&2
+    return 1
+}

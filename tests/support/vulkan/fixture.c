@@ -87,12 +87,20 @@ static void open_device(fv_fixture *f)
     FV(f, vkGetDeviceQueue)(f->device, 0, 0, &f->queue);
 }
 
-void fv_fixture_open_with(fv_fixture *f, const fv_options *options)
+void fv_fixture_open_over(fv_fixture *f, const fv_options *options,
+                          PFN_vkGetInstanceProcAddr (*over)(PFN_vkGetInstanceProcAddr door))
 {
     *f = (fv_fixture){.driver = fv_create(options)};
     f->get = fv_door(f->driver);
+    if (over)
+        f->get = over(f->get);
     open_instance(f);
     open_device(f);
+}
+
+void fv_fixture_open_with(fv_fixture *f, const fv_options *options)
+{
+    fv_fixture_open_over(f, options, NULL);
 }
 
 void fv_fixture_open(fv_fixture *f, const char *layout, uint32_t flags)

@@ -28,6 +28,10 @@ void fv_fixture_open(fv_fixture *f, const char *layout, uint32_t flags);
 /* The same with further options. */
 void fv_fixture_open_with(fv_fixture *f, const fv_options *options);
 
+/* The same with something between the test and the driver's door; NULL: nothing. */
+void fv_fixture_open_over(fv_fixture *f, const fv_options *options,
+                          PFN_vkGetInstanceProcAddr (*over)(PFN_vkGetInstanceProcAddr door));
+
 /* Ends all; fails where a message was given or anything is left alive. */
 void fv_fixture_close(fv_fixture *f);
 

@@ -1,0 +1,109 @@
+/*
+ * device.c - quire on the program's device, taken from the next layer; and its end.
+ */
+#include "src/adapters/vulkan_layer/layer.h"
+
+#include "src/base/result.h"
+
+/* What a driver takes for an allocation in any case, being a page of the system. */
+static const uint64_t LEAST_ALIGNMENT = 4096;
+
+/* VK_EXT_map_memory_placed, which the headers in use may not have. */
+static const VkStructureType PLACED_MAPS = (VkStructureType)1000272000;
+typedef struct placed_maps {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 is_enabled;
+} placed_maps;
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Several physical devices behave as one: what memory is where is not for the layer to say. */
+static bool is_group(const VkDeviceCreateInfo *info)
+{
+    for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext)
+        if (link->sType == VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO)
+            return ((const VkDeviceGroupDeviceCreateInfo *)link)->physicalDeviceCount > 1;
+    return false;
+}
+
+static bool has_placed_maps(const VkDeviceCreateInfo *info)
+{
+    for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext)
+        if (link->sType == PLACED_MAPS)
+            return ((const placed_maps *)link)->is_enabled;
+    return false;
+}
+
+/* Pages are not made with the program's host callbacks: it expects those in its own calls alone. */
+static quire_result wrap(layer_device *device, const layer_instance *instance,
+                         VkPhysicalDevice physical, const VkDeviceCreateInfo *info)
+{
+    static const char *const DEBUG_UTILS = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .apiVersion = instance->api_version};
+    const VkInstanceCreateInfo instance_info = {
+        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+        .pApplicationInfo = &application,
+        .enabledExtensionCount = instance->debug_utils,
+        .ppEnabledExtensionNames = &DEBUG_UTILS,
+    };
+    const quire_vulkan_wrap_options options = {
+        .instance = instance->handle,
+        .physical_device = physical,
+        .device = device->handle,
+        .get_instance_proc_addr = instance->get,
+        .get_device_proc_addr = device->get,
+        .instance_info = &instance_info,
+        .device_info = info,
+    };
+    return quire_vulkan_wrap(&options, &device->quire);
+}
+
+void layer_open(layer_device *device, const layer_instance *instance, VkPhysicalDevice physical,
+                const VkDeviceCreateInfo *info)
+{
+    VkPhysicalDeviceProperties properties;
+    PFN_vkGetPhysicalDeviceProperties get_properties =
+        (PFN_vkGetPhysicalDeviceProperties)instance->get(instance->handle,
+                                                         "vkGetPhysicalDeviceProperties");
+    if (is_group(info) || !get_properties || wrap(device, instance, physical, info))
+        return;
+    qi_ignore(quire_device_get_info(device->quire, &device->info));
+    get_properties(physical, &properties);
+    uint64_t least = larger(LEAST_ALIGNMENT, properties.limits.minMemoryMapAlignment);
+    least = larger(least, device->info.limits.non_coherent_atom);
+    device->least_alignment = larger(least, device->info.limits.buffer_image_granularity);
+    device->has_placed_maps = has_placed_maps(info);
+}
+
+/* The record of a range that the program did not free. */
+static bool release_record(void *user, const quire_item *item)
+{
+    layer_device *device = user;
+    if (!item->is_free)
+        qi_host_release(&device->host, (layer_memory *)(uintptr_t)item->user_data, 1,
+                        sizeof(layer_memory));
+    return true;
+}
+
+void layer_close(layer_device *device)
+{
+    layer_report(device);
+    layer_trace_close(device);
+    for (uint32_t i = 0; i < qi_atomic_load_acquire_u32(&device->store_count); i++) {
+        qi_ignore(quire_memory_walk(device->stores[i].memory, release_record, device));
+        quire_memory_destroy_all(&device->stores[i].memory);
+    }
+    if (device->quire)
+        qi_ignore(quire_device_destroy(&device->quire));
+    qi_host_release(&device->host, device->privates, device->private_room,
+                    sizeof *device->privates);
+    pthread_mutex_destroy(&device->mutex);
+    pthread_mutex_destroy(&device->trace.mutex);
+    qi_host host = device->host;
+    qi_host_release(&host, device, 1, sizeof *device);
+}

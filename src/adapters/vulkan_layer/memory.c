@@ -1,0 +1,215 @@
+/*
+ * memory.c - the calls on memory objects: allocating, freeing, mapping, flushing, asking.
+ */
+#include <string.h>
+
+#include "src/adapters/vulkan_layer/layer.h"
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+/* Ranges that are translated at a time, on the stack. */
+enum { RANGES = 16 };
+
+/* ---- allocating ------------------------------------------------------------------------------ */
+
+static void count(layer_device *device, layer_outcome outcome, uint64_t size)
+{
+    qi_atomic_add_u64(&device->counts.calls[outcome], 1);
+    qi_atomic_add_u64(&device->counts.bytes[outcome], size);
+}
+
+/* Empty pages that quire keeps must not be why a driver is out of memory. */
+static VkResult pass_on(layer_device *device, layer_outcome outcome,
+                        const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *callbacks,
+                        VkDeviceMemory *memory)
+{
+    VkResult code = device->next.AllocateMemory(device->handle, info, callbacks, memory);
+    if (code == VK_ERROR_OUT_OF_DEVICE_MEMORY || code == VK_ERROR_TOO_MANY_OBJECTS) {
+        layer_trim(device);
+        code = device->next.AllocateMemory(device->handle, info, callbacks, memory);
+    }
+    if (code)
+        qi_atomic_add_u64(&device->counts.failed, 1);
+    else
+        count(device, outcome, info->allocationSize);
+    return code;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL layer_AllocateMemory(VkDevice handle,
+                                                    const VkMemoryAllocateInfo *info,
+                                                    const VkAllocationCallbacks *callbacks,
+                                                    VkDeviceMemory *memory)
+{
+    layer_device *device = layer_device_of(handle);
+    layer_store *store = NULL;
+    layer_outcome outcome = layer_plan(device, info, &store);
+    if (outcome != LAYER_IN_A_PAGE)
+        return pass_on(device, outcome, info, callbacks, memory);
+    const layer_memory *made = layer_allocate(device, store, info->allocationSize);
+    if (!made)
+        return pass_on(device, LAYER_REFUSED, info, callbacks, memory);
+    count(device, LAYER_IN_A_PAGE, info->allocationSize);
+    *memory = LAYER_MEMORY(made->allocation.id);
+    return VK_SUCCESS;
+}
+
+VKAPI_ATTR void VKAPI_CALL layer_FreeMemory(VkDevice handle, VkDeviceMemory memory,
+                                            const VkAllocationCallbacks *callbacks)
+{
+    layer_device *device = layer_device_of(handle);
+    layer_memory *found = layer_find(device, memory);
+    if (found) {
+        layer_free(device, found);
+        qi_atomic_add_u64(&device->counts.freed, 1);
+        return;
+    }
+    if (memory)
+        qi_atomic_add_u64(&device->counts.passed_free, 1);
+    device->next.FreeMemory(handle, memory, callbacks);
+}
+
+/* ---- mapping: pages are mapped when made, each memory object once within its page ------------ */
+
+static VkResult map(layer_memory *memory, VkDeviceSize offset, VkDeviceSize size, void **pointer)
+{
+    void *start = NULL;
+    if (memory->mapped || quire_map(memory->store->memory, memory->allocation, &start))
+        return VK_ERROR_MEMORY_MAP_FAILED;
+    memory->mapped = true;
+    memory->map_end = size == VK_WHOLE_SIZE ? memory->size : offset + size;
+    *pointer = (char *)start + offset;
+    return VK_SUCCESS;
+}
+
+static void unmap(layer_memory *memory)
+{
+    if (memory->mapped)
+        qi_ignore(quire_unmap(memory->store->memory, memory->allocation));
+    memory->mapped = false;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL layer_MapMemory(VkDevice handle, VkDeviceMemory memory,
+                                               VkDeviceSize offset, VkDeviceSize size,
+                                               VkMemoryMapFlags flags, void **pointer)
+{
+    layer_device *device = layer_device_of(handle);
+    layer_memory *found = layer_find(device, memory);
+    return found ? map(found, offset, size, pointer)
+                 : device->next.MapMemory(handle, memory, offset, size, flags, pointer);
+}
+
+VKAPI_ATTR void VKAPI_CALL layer_UnmapMemory(VkDevice handle, VkDeviceMemory memory)
+{
+    layer_device *device = layer_device_of(handle);
+    layer_memory *found = layer_find(device, memory);
+    if (found)
+        unmap(found);
+    else
+        device->next.UnmapMemory(handle, memory);
+}
+
+/* A placed map is for kinds that the layer leaves alone: see layer_plan. */
+VKAPI_ATTR VkResult VKAPI_CALL layer_MapMemory2(VkDevice handle, const layer_map_info *info,
+                                                void **pointer)
+{
+    layer_device *device = layer_device_of(handle);
+    layer_memory *found = layer_find(device, info->memory);
+    return found ? map(found, info->offset, info->size, pointer)
+                 : device->next.MapMemory2(handle, info, pointer);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL layer_UnmapMemory2(VkDevice handle, const layer_unmap_info *info)
+{
+    layer_device *device = layer_device_of(handle);
+    layer_memory *found = layer_find(device, info->memory);
+    if (!found)
+        return device->next.UnmapMemory2(handle, info);
+    unmap(found);
+    return VK_SUCCESS;
+}
+
+/* ---- flushing -------------------------------------------------------------------------------- */
+
+/*
+ * What the program says of its memory, of the page. The start is a multiple of the atom in both.
+ * The end may be that of the memory, or of its mapping, and no multiple: then the rest of the atom
+ * goes along, which is nobody else's.
+ */
+static void translate_range(layer_device *device, VkMappedMemoryRange *range)
+{
+    const layer_memory *memory = layer_find(device, range->memory);
+    if (!memory)
+        return;
+    uint64_t atom = device->info.limits.non_coherent_atom;
+    uint64_t end = range->size == VK_WHOLE_SIZE ? memory->map_end : range->offset + range->size;
+    if (qi_align_up_overflows(end, atom ? atom : 1, &end) || end > memory->held)
+        end = memory->held;
+    range->memory = memory->page;
+    range->size = end - range->offset;
+    range->offset += memory->offset;
+}
+
+static VkResult each_range(layer_device *device, PFN_vkFlushMappedMemoryRanges next, uint32_t total,
+                           const VkMappedMemoryRange *ranges)
+{
+    VkMappedMemoryRange translated[RANGES];
+    VkResult code = VK_SUCCESS;
+    for (uint32_t done = 0; done < total && !code;) {
+        uint32_t now = total - done < RANGES ? total - done : RANGES;
+        memcpy(translated, ranges + done, now * sizeof *ranges);
+        for (uint32_t i = 0; i < now; i++)
+            translate_range(device, &translated[i]);
+        code = next(device->handle, now, translated);
+        done += now;
+    }
+    return code;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL layer_FlushMappedMemoryRanges(VkDevice handle, uint32_t total,
+                                                             const VkMappedMemoryRange *ranges)
+{
+    layer_device *device = layer_device_of(handle);
+    return each_range(device, device->next.FlushMappedMemoryRanges, total, ranges);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL layer_InvalidateMappedMemoryRanges(VkDevice handle, uint32_t total,
+                                                                  const VkMappedMemoryRange *ranges)
+{
+    layer_device *device = layer_device_of(handle);
+    return each_range(device, device->next.InvalidateMappedMemoryRanges, total, ranges);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* Of a range all is there. */
+VKAPI_ATTR void VKAPI_CALL layer_GetDeviceMemoryCommitment(VkDevice handle, VkDeviceMemory memory,
+                                                           VkDeviceSize *committed)
+{
+    layer_device *device = layer_device_of(handle);
+    const layer_memory *found = layer_find(device, memory);
+    if (found)
+        *committed = found->size;
+    else
+        device->next.GetDeviceMemoryCommitment(handle, memory, committed);
+}
+
+/* To be used again it would have had to be made for it, and then it is the driver's own. */
+VKAPI_ATTR uint64_t VKAPI_CALL layer_GetDeviceMemoryOpaqueCaptureAddress(
+    VkDevice handle, const VkDeviceMemoryOpaqueCaptureAddressInfo *info)
+{
+    layer_device *device = layer_device_of(handle);
+    VkDeviceMemoryOpaqueCaptureAddressInfo translated = *info;
+    VkDeviceSize offset = 0;
+    layer_translate(device, &translated.memory, &offset);
+    uint64_t address = device->next.GetDeviceMemoryOpaqueCaptureAddress(handle, &translated);
+    return address ? address + offset : 0;
+}
+
+/* A hint, which a page with several owners cannot follow. */
+VKAPI_ATTR void VKAPI_CALL layer_SetDeviceMemoryPriorityEXT(VkDevice handle, VkDeviceMemory memory,
+                                                            float priority)
+{
+    layer_device *device = layer_device_of(handle);
+    if (!layer_find(device, memory))
+        device->next.SetDeviceMemoryPriorityEXT(handle, memory, priority);
+}

@@ -1,0 +1,181 @@
+/*
+ * report.c - what the layer did for a device, as text or as JSON.
+ *
+ * Figures are quire's and the layer's own; nothing of Vulkan is called, so that it can be written
+ * when the process ends, whatever is left of the driver.
+ */
+#include <inttypes.h>
+
+#include "src/adapters/vulkan_layer/layer.h"
+#include "src/base/json.h"
+#include "src/base/result.h"
+
+static const char *const KEYS[] = {
+#define X(name, key, text) key,
+    LAYER_OUTCOMES(X)
+#undef X
+};
+
+static const char *const SENTENCES[] = {
+#define X(name, key, text) text,
+    LAYER_OUTCOMES(X)
+#undef X
+};
+
+typedef struct figures {
+    uint64_t client; /* allocations of the program */
+    uint64_t driver; /* those of the driver that came of them */
+    uint64_t passed;
+    uint64_t live; /* in pages */
+    uint64_t pages, pages_destroyed;
+    uint64_t reserved, peak_reserved, peak_live;
+} figures;
+
+static figures look(const layer_device *device)
+{
+    figures f = {.client = 0};
+    for (int i = 0; i < LAYER_OUTCOME_COUNT; i++)
+        f.client += qi_atomic_load_u64(&device->counts.calls[i]);
+    f.passed = f.client - qi_atomic_load_u64(&device->counts.calls[LAYER_IN_A_PAGE]);
+    f.live = f.client - f.passed - qi_atomic_load_u64(&device->counts.freed);
+    for (uint32_t i = 0; i < qi_atomic_load_acquire_u32(&device->store_count); i++) {
+        quire_memory_stats stats;
+        qi_ignore(quire_memory_get_stats(device->stores[i].memory, &stats));
+        f.pages += stats.pages_created;
+        f.pages_destroyed += stats.pages_destroyed;
+        f.reserved += stats.reserved_bytes;
+        f.peak_reserved += stats.peak_reserved_bytes;
+        f.peak_live += stats.peak_requested_bytes;
+    }
+    f.driver = f.passed + f.pages;
+    return f;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void write_store(qi_writer *w, const layer_store *store)
+{
+    quire_memory_stats stats;
+    qi_ignore(quire_memory_get_stats(store->memory, &stats));
+    qi_write_format(w,
+                    "  type %" PRIu32 ", priority %.2f: %" PRIu64 " allocations in %" PRIu64
+                    " pages, at most %s asked for",
+                    store->kind, (double)store->priority, stats.allocations, stats.pages_created,
+                    qi_bytes(stats.peak_requested_bytes).text);
+    qi_write_format(w, " in %s\n", qi_bytes(stats.peak_reserved_bytes).text);
+}
+
+static void write_text(const layer_device *device, qi_writer *w)
+{
+    const figures f = look(device);
+    qi_write_format(w, "VK_LAYER_QUIRE_suballocate: device %" PRIu32 " '", device->number);
+    qi_write_text(w, device->info.name);
+    qi_write_format(w,
+                    "'\n  %" PRIu64 " allocations of the program, %" PRIu64
+                    " of the driver: %" PRIu64 " pages and %" PRIu64 " passed on\n",
+                    f.client, f.driver, f.pages, f.passed);
+    for (int i = 0; i < LAYER_OUTCOME_COUNT; i++) {
+        uint64_t calls = qi_atomic_load_u64(&device->counts.calls[i]);
+        if (calls)
+            qi_write_format(w, "  %8" PRIu64 "  %10s  %s\n", calls,
+                            qi_bytes(qi_atomic_load_u64(&device->counts.bytes[i])).text,
+                            SENTENCES[i]);
+    }
+    for (uint32_t i = 0; i < qi_atomic_load_acquire_u32(&device->store_count); i++)
+        write_store(w, &device->stores[i]);
+    qi_write_format(w, "  %" PRIu64 " ranges were never freed\n", f.live);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void write_json_stores(const layer_device *device, qi_json *json)
+{
+    qi_json_array(json, "types");
+    for (uint32_t i = 0; i < qi_atomic_load_acquire_u32(&device->store_count); i++) {
+        const layer_store *store = &device->stores[i];
+        quire_memory_stats stats;
+        qi_ignore(quire_memory_get_stats(store->memory, &stats));
+        qi_json_object(json, NULL);
+        qi_json_number(json, "type", store->kind);
+        qi_json_real(json, "priority", (double)store->priority);
+        qi_json_number(json, "threshold", store->threshold);
+        qi_json_number(json, "allocations", stats.allocations);
+        qi_json_number(json, "pages", stats.pages_created);
+        qi_json_number(json, "peak_requested_bytes", stats.peak_requested_bytes);
+        qi_json_number(json, "peak_reserved_bytes", stats.peak_reserved_bytes);
+        qi_json_end_object(json);
+    }
+    qi_json_end_array(json);
+}
+
+static void write_json(const layer_device *device, qi_json *json)
+{
+    const figures f = look(device);
+    qi_json_object(json, NULL);
+    qi_json_number(json, "schema", 1);
+    qi_json_number(json, "device", device->number);
+    qi_json_text(json, "name", device->info.name);
+    qi_json_number(json, "client_allocations", f.client);
+    qi_json_number(json, "driver_allocations", f.driver);
+    qi_json_number(json, "pages", f.pages);
+    qi_json_number(json, "pages_given_back", f.pages_destroyed);
+    qi_json_number(json, "passed_on", f.passed);
+    qi_json_number(json, "passed_on_freed", qi_atomic_load_u64(&device->counts.passed_free));
+    qi_json_number(json, "failed", qi_atomic_load_u64(&device->counts.failed));
+    qi_json_number(json, "never_freed", f.live);
+    qi_json_number(json, "reserved_bytes", f.reserved);
+    qi_json_number(json, "peak_reserved_bytes", f.peak_reserved);
+    qi_json_number(json, "peak_requested_bytes", f.peak_live);
+    qi_json_object(json, "outcomes");
+    for (int i = 0; i < LAYER_OUTCOME_COUNT; i++) {
+        qi_json_object(json, KEYS[i]);
+        qi_json_number(json, "allocations", qi_atomic_load_u64(&device->counts.calls[i]));
+        qi_json_number(json, "bytes", qi_atomic_load_u64(&device->counts.bytes[i]));
+        qi_json_end_object(json);
+    }
+    qi_json_end_object(json);
+    write_json_stores(device, json);
+    qi_json_end_object(json);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* As quire_sink: whether all was taken. */
+static bool to_file(void *user, const char *text, size_t size)
+{
+    return fwrite(text, 1, size, user) == size;
+}
+
+static void write_to(const layer_device *device, FILE *file)
+{
+    quire_result result;
+    if (device->settings.statistics == LAYER_JSON) {
+        qi_json json;
+        qi_json_init(&json, to_file, file);
+        write_json(device, &json);
+        result = qi_json_finish(&json);
+    } else {
+        qi_writer writer;
+        qi_writer_init(&writer, to_file, file);
+        write_text(device, &writer);
+        result = qi_writer_finish(&writer);
+    }
+    if (result || fflush(file))
+        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the statistics could not be written\n");
+}
+
+/* A file is appended to, for a process may have several devices and children. */
+void layer_report(layer_device *device)
+{
+    const char *path = device->settings.statistics_file;
+    if (device->settings.statistics == LAYER_NO_STATISTICS)
+        return;
+    FILE *file = *path ? fopen(path, "a") : stderr;
+    if (!file) {
+        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written\n", path);
+        return;
+    }
+    write_to(device, file);
+    if (*path)
+        fclose(file);
+}

@@ -1,0 +1,49 @@
+/*
+ * layer_fixture.h - the layer over the fake driver, and what a program without an allocator does
+ * with it.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_LAYER_FIXTURE_H
+#define QUIRE_TESTS_SUPPORT_LAYER_FIXTURE_H
+
+#include "tests/support/vulkan/fixture.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+#define COHERENT_FLAGS (VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
+#define COPIES (VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
+
+/* Ended by fv_fixture_close, which checks that nothing was said and nothing is left. */
+void lf_open(fv_fixture *f, const fv_layout *layout, uint32_t flags);
+void lf_open_named(fv_fixture *f, const char *layout);
+
+uint64_t lf_driver_allocations(fv_fixture *f);
+
+VkDeviceMemory lf_allocate(fv_fixture *f, uint64_t size, uint32_t type, const void *chain);
+void lf_release(fv_fixture *f, VkDeviceMemory memory);
+
+/* Whether the driver knows the handle: it was passed on. */
+bool lf_is_passed(fv_fixture *f, VkDeviceMemory memory);
+
+/* What is allocated so is the driver's own. */
+void lf_expect_passed(fv_fixture *f, uint64_t size, uint32_t type, const void *chain);
+
+/* A buffer with memory of its own, as the simplest of programs has them. */
+typedef struct lf_piece {
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    uint64_t size, needed;
+} lf_piece;
+
+lf_piece lf_make_piece(fv_fixture *f, uint64_t size, uint32_t type);
+void lf_end_piece(fv_fixture *f, const lf_piece *piece);
+
+/* A small one, to be bound by the caller. */
+VkImage lf_make_image(fv_fixture *f, VkImageTiling tiling);
+
+/* Commands that are recorded by the caller between the two. */
+VkCommandBuffer lf_begin_commands(fv_fixture *f, VkCommandPool *pool);
+void lf_run_commands(fv_fixture *f, VkCommandBuffer commands, VkCommandPool pool);
+
+uint64_t lf_random(uint64_t *state);
+
+#endif

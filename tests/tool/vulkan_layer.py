@@ -1,0 +1,223 @@
+"""A program that knows nothing of quire, with the layer and without, through the Vulkan loader: the same
+results, few allocations of the driver, and nothing for the validation layer to say, above the layer or
+below it.
+
+usage: vulkan_layer.py CLIENT LAYER_FOLDER FAKE_MANIFEST QUIRE [NAME=MANIFEST...]
+
+Drivers are the fake one in several layouts, those named, and the manifests that QUIRE_VULKAN_DRIVERS
+lists (with colons).
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+LAYER = "VK_LAYER_QUIRE_suballocate"
+VALIDATION = "VK_LAYER_KHRONOS_validation"
+SYSTEM_LAYERS = "/usr/share/vulkan/explicit_layer.d"
+
+LAYOUTS = ("amd-bar", "nvidia-11", "intel-2017", "adreno", "incoherent", "swiftshader")
+
+# of some 2250 the program makes; dedicated and external ones and two devices are among them
+MOST_DRIVER_ALLOCATIONS = 16
+
+# Everything that best practices say of small memory objects, each time.
+BEST_PRACTICES = """\
+khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT
+khronos_validation.report_flags = error,warn,perf
+khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG
+khronos_validation.log_filename = stdout
+khronos_validation.enable_message_limit = false
+khronos_validation.duplicate_message_limit = 1000000
+"""
+SMALL = ("vkAllocateMemory-small-allocation", "vkBindMemory-small-dedicated-allocation")
+
+
+class Driver:
+    def __init__(self, name, manifest, layout=None):
+        self.name, self.manifest, self.layout = name, manifest, layout
+
+    def environment(self, place, folder, layers, more):
+        out = dict(os.environ, VK_ICD_FILENAMES=self.manifest,
+                   VK_LAYER_PATH=f"{folder}:{SYSTEM_LAYERS}", VK_INSTANCE_LAYERS=":".join(layers))
+        if self.layout:
+            out.update(QUIRE_FAKE_LAYOUT=self.layout, QUIRE_FAKE_FLAGS="stale,dirty",
+                       QUIRE_FAKE_REPORT=str(place / "fake"))
+        out.update(more)
+        return out
+
+
+class Bench:
+    def __init__(self, client, folder, quire, place):
+        self.client, self.folder, self.quire, self.place = client, folder, quire, place
+
+    def run(self, driver, *layers, options=(), **more):
+        """What it printed, its exit status, and what the fake driver counted."""
+        report = self.place / "fake"
+        report.unlink(missing_ok=True)
+        done = subprocess.run([self.client, *options], capture_output=True, text=True,
+                              env=driver.environment(self.place, self.folder, layers, more))
+        counted = None
+        if report.exists():
+            counts = [line.split() for line in report.read_text().splitlines()]
+            counted = sum(int(words[2]) for words in counts if words[:2] == ["calls", "vkAllocateMemory"])
+        return done, counted
+
+    def statistics(self, path):
+        """One JSON document a device."""
+        text, decoder, found = path.read_text().strip(), json.JSONDecoder(), []
+        while text:
+            document, end = decoder.raw_decode(text)
+            found.append(document)
+            text = text[end:].strip()
+        return found
+
+
+def failures(done, expected=0):
+    return [] if done.returncode == expected else [f"exit status {done.returncode}", done.stderr[-2000:]]
+
+
+def check_results(tap, bench, driver):
+    statistics = bench.place / "statistics"
+    statistics.unlink(missing_ok=True)
+    plain, without = bench.run(driver)
+    if plain.returncode == 77:
+        tap.skip(f"{driver.name}", plain.stderr.strip())
+        return False
+    layered, with_layer = bench.run(driver, LAYER, QUIRE_LAYER_STATS="json",
+                                    QUIRE_LAYER_STATS_FILE=str(statistics))
+    problems = failures(plain) + failures(layered)
+    if plain.stdout != layered.stdout:
+        problems += ["without the layer:", plain.stdout, "with it:", layered.stdout]
+    tap.case(f"{driver.name}: a program computes the same with the layer", problems)
+    devices = bench.statistics(statistics)
+    asked = sum(d["client_allocations"] for d in devices)
+    made = sum(d["driver_allocations"] for d in devices)
+    problems = [] if len(devices) == 2 else [f"{len(devices)} devices"]
+    if not 2000 < asked or made > MOST_DRIVER_ALLOCATIONS:
+        problems.append(f"{asked} allocations of the program, {made} of the driver")
+    if without is not None and (without, with_layer) != (asked, made):
+        problems.append(f"the driver counts {without} and {with_layer}, the layer {asked} and {made}")
+    if any(d["never_freed"] or d["failed"] for d in devices):
+        problems.append("ranges were not freed or not made")
+    tap.case(f"{driver.name}: {asked} allocations of the program are {made} of the driver", problems)
+    return True
+
+
+def check_validation(tap, bench, driver):
+    for layers in ((LAYER, VALIDATION), (VALIDATION, LAYER), (VALIDATION, LAYER, VALIDATION)):
+        done, _ = bench.run(driver, *layers)
+        words = " over ".join("validation" if layer == VALIDATION else "the layer" for layer in layers)
+        tap.case(f"{driver.name}: nothing to say: {words}",
+                 failures(done) + ([] if "messages 0\n" in done.stdout else [done.stdout, done.stderr[:2000]]))
+
+
+def small_warnings(bench, driver, layers):
+    (bench.place / "vk_layer_settings.txt").write_text(BEST_PRACTICES)
+    done, _ = bench.run(driver, *layers, VALIDATION, options=["--plain"],
+                        VK_LAYER_SETTINGS_PATH=str(bench.place))
+    return [sum(kind in line and "MessageID" in line for line in done.stdout.splitlines()) for kind in SMALL]
+
+
+def check_best_practices(tap, bench, driver):
+    without, with_layer = small_warnings(bench, driver, ()), small_warnings(bench, driver, (LAYER,))
+    problems = [] if min(without) >= 10 and max(with_layer) == 0 else [f"{without} without, {with_layer} with"]
+    tap.case(f"{driver.name}: warnings of small allocations, {without[0]} and {without[1]}, become none",
+             problems)
+
+
+def check_abandoned(tap, bench, driver):
+    done, _ = bench.run(driver, LAYER, options=["--abandon"], QUIRE_LAYER_STATS="text")
+    problems = failures(done)
+    if " 1 ranges were never freed" not in done.stderr:
+        problems.append(done.stderr)
+    tap.case(f"{driver.name}: a program that never destroys its device gets its statistics", problems)
+
+
+def check_map2(tap, bench, driver):
+    plain, _ = bench.run(driver, options=["--map2"])
+    layered, _ = bench.run(driver, LAYER, options=["--map2"])
+    problems = failures(plain) + failures(layered)
+    problems += [] if plain.stdout == layered.stdout else [plain.stdout, layered.stdout]
+    if "map2" not in plain.stdout:
+        return False
+    tap.case(f"{driver.name}: vkMapMemory2KHR", problems)
+    return True
+
+
+def check_settings(tap, bench, driver):
+    done, _ = bench.run(driver, LAYER, QUIRE_LAYER_FIT="linear")
+    tap.case("a setting that cannot be read is refused, not ignored",
+             [] if done.returncode == 1 and "QUIRE_LAYER_FIT is 'linear'" in done.stderr else
+             [done.returncode, done.stderr])
+    plain, _ = bench.run(driver)
+    for fit in ("first", "buddy"):
+        done, made = bench.run(driver, LAYER, QUIRE_LAYER_FIT=fit, QUIRE_LAYER_PAGE_SIZE="8M",
+                               QUIRE_LAYER_DEDICATED="suballocate")
+        problems = failures(done) + ([] if done.stdout == plain.stdout else [plain.stdout, done.stdout])
+        tap.case(f"fit {fit}, other pages, dedicated ones in them: the same ({made} allocations)", problems)
+
+
+def check_symbols(tap, folder):
+    library = pathlib.Path(folder, "libVkLayer_quire_suballocate.so")
+    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True)
+    names = [line.split()[-1].split("@")[0] for line in done.stdout.splitlines()]
+    tap.case("the library exports what the loader asks for and nothing else",
+             [] if names == ["vkNegotiateLoaderLayerInterfaceVersion"] else [names, done.stderr])
+
+
+def check_trace(tap, bench, driver):
+    trace = bench.place / "trace.csv"
+    done, _ = bench.run(driver, LAYER, QUIRE_LAYER_TRACE=str(trace))
+    problems = failures(done)
+    if bench.quire != "none":
+        replayed = subprocess.run([bench.quire, "replay", str(trace), "--json"], capture_output=True, text=True)
+        problems += failures(replayed)
+        if not problems and json.loads(replayed.stdout)["allocations"] < 2000:
+            problems.append(replayed.stdout)
+    tap.case("the trace of a program replays", problems)
+    problems = [] if (bench.place / "trace.csv.2").exists() else ["the second device has no trace"]
+    tap.case("a second device has a trace of its own", problems)
+
+
+def main():
+    client, folder, fake, quire = sys.argv[1:5]
+    tap = Tap()
+    if "vgpreload" in os.environ.get("LD_PRELOAD", ""):
+        tap.skip("programs through the loader", "under valgrind: loader, layers and drivers keep memory")
+        tap.end()
+    drivers = [Driver(f"fake {layout}", fake, layout) for layout in LAYOUTS]
+    drivers += [Driver(*named.split("=", 1)) for named in sys.argv[5:]]
+    drivers += [Driver(pathlib.Path(path).stem, path)
+                for path in os.environ.get("QUIRE_VULKAN_DRIVERS", "").split(":") if path]
+    has_validation = pathlib.Path(SYSTEM_LAYERS, "VkLayer_khronos_validation.json").exists()
+    with tempfile.TemporaryDirectory() as place:
+        bench, has_map2 = Bench(client, folder, quire, pathlib.Path(place)), False
+        for driver in drivers:
+            if not check_results(tap, bench, driver):
+                continue
+            if has_validation:
+                check_validation(tap, bench, driver)
+                check_best_practices(tap, bench, driver)
+            else:
+                tap.skip(f"{driver.name}: validation", "there is no validation layer")
+            check_abandoned(tap, bench, driver)
+            has_map2 |= check_map2(tap, bench, driver)
+        if not has_map2:
+            tap.skip("vkMapMemory2KHR", "no driver has it")
+        check_settings(tap, bench, drivers[0])
+        check_trace(tap, bench, drivers[0])
+    if shutil.which("nm"):
+        check_symbols(tap, folder)
+    else:
+        tap.skip("symbols of the library", "nm is not there")
+    tap.end()
+
+
+main()

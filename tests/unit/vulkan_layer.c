@@ -1,0 +1,341 @@
+/*
+ * vulkan_layer.c - VK_LAYER_QUIRE_suballocate between a program and the fake driver, which checks
+ * every call: what lies in pages, on every layout, and what happens when a driver refuses.
+ */
+#include <pthread.h>
+
+#include "tests/support/layer_fixture.h"
+#include "tests/support/unit.h"
+
+/* ---- in pages -------------------------------------------------------------------------------- */
+
+UNIT(vulkan_layer, five_hundred_allocations_are_one_of_the_driver)
+{
+    enum { COUNT = 500 };
+    fv_fixture f;
+    lf_piece pieces[COUNT];
+    fv_place places[COUNT];
+    uint64_t random = 1;
+    lf_open_named(&f, "amd-bar");
+    for (int i = 0; i < COUNT; i++)
+        pieces[i] = lf_make_piece(&f, 1 + lf_random(&random) % (40 * KIB), 0);
+    CHECK_EQ(lf_driver_allocations(&f), 1);
+    for (int i = 0; i < COUNT; i++) {
+        places[i] = fv_place_of(f.driver, (uint64_t)(uintptr_t)pieces[i].buffer);
+        CHECK(places[i].memory != VK_NULL_HANDLE && places[i].memory != pieces[i].memory);
+        for (int k = 0; k < i; k++)
+            CHECK(places[i].offset + places[i].size <= places[k].offset ||
+                  places[k].offset + places[k].size <= places[i].offset);
+    }
+    for (int i = 0; i < COUNT; i++)
+        lf_end_piece(&f, &pieces[i]);
+    fv_fixture_close(&f);
+}
+
+/* Random bytes up, through the device, and down again, between memory of two types. */
+static void round_trip(fv_fixture *f, uint32_t up, uint32_t down, uint64_t *random)
+{
+    enum { PAIRS = 6, MOST = 5000 };
+    lf_piece from[PAIRS], to[PAIRS];
+    VkCommandPool pool;
+    static unsigned char bytes[PAIRS][MOST];
+    for (int i = 0; i < PAIRS; i++) {
+        void *pointer = NULL;
+        from[i] = lf_make_piece(f, 4 * (1 + lf_random(random) % (MOST / 4)), up);
+        to[i] = lf_make_piece(f, from[i].size, down);
+        for (uint64_t k = 0; k < from[i].size; k++)
+            bytes[i][k] = (unsigned char)lf_random(random);
+        CHECK_VK(FV(f, vkMapMemory)(f->device, from[i].memory, 0, VK_WHOLE_SIZE, 0, &pointer));
+        memcpy(pointer, bytes[i], from[i].size);
+        VkMappedMemoryRange range = {.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
+                                     .memory = from[i].memory,
+                                     .size = i & 1 ? VK_WHOLE_SIZE : from[i].needed};
+        CHECK_VK(FV(f, vkFlushMappedMemoryRanges)(f->device, 1, &range));
+    }
+    VkCommandBuffer commands = lf_begin_commands(f, &pool);
+    for (int i = 0; i < PAIRS; i++)
+        FV(f, vkCmdCopyBuffer)
+    (commands, from[i].buffer, to[i].buffer, 1, &(VkBufferCopy){.size = from[i].size});
+    lf_run_commands(f, commands, pool);
+    for (int i = 0; i < PAIRS; i++) {
+        void *pointer = NULL;
+        CHECK_VK(FV(f, vkMapMemory)(f->device, to[i].memory, 0, to[i].needed, 0, &pointer));
+        VkMappedMemoryRange range = {.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
+                                     .memory = to[i].memory,
+                                     .size = i & 1 ? to[i].needed : VK_WHOLE_SIZE};
+        CHECK_VK(FV(f, vkInvalidateMappedMemoryRanges)(f->device, 1, &range));
+        CHECK(!memcmp(pointer, bytes[i], to[i].size));
+        FV(f, vkUnmapMemory)(f->device, to[i].memory);
+        lf_end_piece(f, &from[i]); /* mapped: freed all the same */
+        lf_end_piece(f, &to[i]);
+    }
+}
+
+/* Caches that nothing keeps coherent, odd sizes, large alignments: atoms and stretches matter. */
+UNIT(vulkan_layer, bytes_come_and_go_on_every_layout)
+{
+    static const uint32_t FLAGS[] = {0, FV_STALE | FV_DIRTY | FV_ODD_SIZES,
+                                     FV_STALE | FV_LARGE_ALIGNMENTS | FV_LATE};
+    uint64_t random = 7;
+    for (uint32_t i = 0; i < fv_layout_count; i++)
+        for (size_t k = 0; k < sizeof FLAGS / sizeof *FLAGS; k++) {
+            fv_fixture f;
+            VkPhysicalDeviceMemoryProperties all;
+            uint32_t previous = UINT32_MAX;
+            lf_open(&f, &fv_layouts[i], FLAGS[k]);
+            FV(&f, vkGetPhysicalDeviceMemoryProperties)(f.physical, &all);
+            for (uint32_t type = 0; type < all.memoryTypeCount; type++) {
+                VkMemoryPropertyFlags flags = all.memoryTypes[type].propertyFlags;
+                if (!(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) ||
+                    flags & VK_MEMORY_PROPERTY_PROTECTED_BIT)
+                    continue;
+                round_trip(&f, type, previous == UINT32_MAX ? type : previous, &random);
+                previous = type;
+            }
+            CHECK(lf_driver_allocations(&f) <= all.memoryTypeCount);
+            fv_fixture_close(&f);
+        }
+}
+
+/* Linear and optimal ones in turns: whatever lies beside them, the driver has nothing to say. */
+UNIT(vulkan_layer, images_and_buffers_lie_beside_each_other_on_every_layout)
+{
+    enum { COUNT = 24 };
+    for (uint32_t i = 0; i < fv_layout_count; i++) {
+        fv_fixture f;
+        VkImage images[COUNT];
+        VkDeviceMemory memories[COUNT];
+        lf_piece pieces[COUNT];
+        lf_open(&f, &fv_layouts[i], i & 1 ? FV_LARGE_ALIGNMENTS : FV_ODD_SIZES);
+        for (int k = 0; k < COUNT; k++) {
+            VkMemoryRequirements needs;
+            images[k] = lf_make_image(&f, k & 1 ? VK_IMAGE_TILING_LINEAR : VK_IMAGE_TILING_OPTIMAL);
+            FV(&f, vkGetImageMemoryRequirements)(f.device, images[k], &needs);
+            uint32_t type = (uint32_t)__builtin_ctz(needs.memoryTypeBits);
+            memories[k] = lf_allocate(&f, needs.size, type, NULL);
+            const VkBindImageMemoryInfo bind = {.sType = VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_INFO,
+                                                .image = images[k],
+                                                .memory = memories[k]};
+            if (k % 3)
+                CHECK_VK(FV(&f, vkBindImageMemory2)(f.device, 1, &bind));
+            else
+                CHECK_VK(FV(&f, vkBindImageMemory)(f.device, images[k], memories[k], 0));
+            pieces[k] = lf_make_piece(&f, 100 + (unsigned)k, type);
+        }
+        for (int k = 0; k < COUNT; k++) {
+            FV(&f, vkDestroyImage)(f.device, images[k], NULL);
+            lf_release(&f, memories[k]);
+            lf_end_piece(&f, &pieces[k]);
+        }
+        fv_fixture_close(&f);
+    }
+}
+
+/* One memory object that the program itself divides. */
+UNIT(vulkan_layer, offsets_of_the_program_are_added_to_those_of_the_range)
+{
+    enum { PARTS = 40 };
+    fv_fixture f;
+    VkBuffer parts[PARTS];
+    VkBindBufferMemoryInfo binds[PARTS];
+    lf_open_named(&f, "amd-bar");
+    VkDeviceMemory first = lf_allocate(&f, 100, 0, NULL);
+    VkDeviceMemory memory = lf_allocate(&f, PARTS * 4 * KIB, 0, NULL);
+    for (unsigned i = 0; i < PARTS; i++) {
+        parts[i] = fv_fixture_buffer(&f, KIB, COPIES);
+        fv_fixture_needs(&f, parts[i]);
+        binds[i] = (VkBindBufferMemoryInfo){.sType = VK_STRUCTURE_TYPE_BIND_BUFFER_MEMORY_INFO,
+                                            .buffer = parts[i],
+                                            .memory = memory,
+                                            .memoryOffset = 4 * KIB * i};
+    }
+    CHECK_VK(FV(&f, vkBindBufferMemory2)(f.device, PARTS, binds));
+    fv_place start = fv_place_of(f.driver, (uint64_t)(uintptr_t)parts[0]);
+    CHECK(start.offset >= 4 * KIB);
+    for (unsigned i = 1; i < PARTS; i++) {
+        fv_place place = fv_place_of(f.driver, (uint64_t)(uintptr_t)parts[i]);
+        CHECK(place.memory == start.memory);
+        CHECK_EQ(place.offset, start.offset + 4 * KIB * i);
+    }
+    for (unsigned i = 0; i < PARTS; i++)
+        FV(&f, vkDestroyBuffer)(f.device, parts[i], NULL);
+    lf_release(&f, memory);
+    lf_release(&f, first);
+    fv_fixture_close(&f);
+}
+
+UNIT(vulkan_layer, priorities_have_pages_of_their_own)
+{
+    static const float PRIORITIES[] = {0.0f, 0.25f, 1.0f};
+    fv_fixture f;
+    lf_piece pieces[3];
+    lf_open_named(&f, "amd-bar");
+    for (int i = 0; i < 3; i++) {
+        const VkMemoryPriorityAllocateInfoEXT priority = {
+            .sType = VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT,
+            .priority = PRIORITIES[i]};
+        fv_memory_info info;
+        pieces[i].buffer = fv_fixture_buffer(&f, 64, COPIES);
+        pieces[i].memory =
+            lf_allocate(&f, fv_fixture_needs(&f, pieces[i].buffer).size, 0, &priority);
+        CHECK_VK(FV(&f, vkBindBufferMemory)(f.device, pieces[i].buffer, pieces[i].memory, 0));
+        CHECK(fv_memory_of(
+            f.driver, fv_place_of(f.driver, (uint64_t)(uintptr_t)pieces[i].buffer).memory, &info));
+        CHECK(info.priority >= PRIORITIES[i] && info.priority <= PRIORITIES[i] + 0.001f);
+        CHECK(info.addressed);
+    }
+    CHECK_EQ(lf_driver_allocations(&f), 3);
+    for (int i = 0; i < 3; i++)
+        lf_end_piece(&f, &pieces[i]);
+    fv_fixture_close(&f);
+}
+
+/* ---- trouble --------------------------------------------------------------------------------- */
+
+UNIT(vulkan_layer, when_no_page_can_be_had_the_driver_answers)
+{
+    fv_fixture f;
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    lf_open_named(&f, "amd-bar");
+    fv_set_capacity(f.driver, 0, 0, MIB);
+    VkDeviceMemory small = lf_allocate(&f, 100 * KIB, 0, NULL);
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .allocationSize = 4 * MIB};
+    CHECK_EQ((uint32_t)FV(&f, vkAllocateMemory)(f.device, &info, NULL, &memory),
+             (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    lf_release(&f, small);
+    /* the empty page is given back for what the driver must find room for */
+    fv_set_capacity(f.driver, 0, 0, 33 * MIB);
+    lf_release(&f, lf_allocate(&f, 100 * KIB, 0, NULL));
+    lf_expect_passed(&f, 32 * MIB, 0, NULL);
+    fv_fixture_close(&f);
+}
+
+/* A program that goes on with whatever it got; false: some call failed. */
+static bool go_on(fv_fixture *f, uint32_t type)
+{
+    VkBuffer buffers[4] = {0};
+    VkDeviceMemory memories[4] = {0};
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 3000, .usage = COPIES};
+    bool all = true;
+    for (uint32_t i = 0; i < 4; i++) {
+        void *pointer = NULL;
+        VkMemoryRequirements needs;
+        VkDevice device = f->device;
+        if (FV(f, vkCreateBuffer)(device, &info, NULL, &buffers[i])) {
+            buffers[i] = VK_NULL_HANDLE; /* not to be looked at after a failure */
+            all = false;
+            continue;
+        }
+        FV(f, vkGetBufferMemoryRequirements)(device, buffers[i], &needs);
+        const VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                               .allocationSize = i == 3 ? 20 * MIB : needs.size,
+                                               .memoryTypeIndex = i == 1 ? 0 : type};
+        if (FV(f, vkAllocateMemory)(device, &allocate, NULL, &memories[i])) {
+            memories[i] = VK_NULL_HANDLE;
+            all = false;
+            continue;
+        }
+        all &= !FV(f, vkBindBufferMemory)(device, buffers[i], memories[i], 0);
+        if (i == 1 || FV(f, vkMapMemory)(device, memories[i], 0, VK_WHOLE_SIZE, 0, &pointer)) {
+            all &= i == 1;
+            continue;
+        }
+        memset(pointer, 1, 3000);
+        const VkMappedMemoryRange range = {.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
+                                           .memory = memories[i],
+                                           .size = VK_WHOLE_SIZE};
+        all &= !FV(f, vkFlushMappedMemoryRanges)(device, 1, &range);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        FV(f, vkDestroyBuffer)(f->device, buffers[i], NULL);
+        if (memories[i])
+            lf_release(f, memories[i]);
+    }
+    return all;
+}
+
+/* Each call of the driver that can fail, once and from then on, with each of its codes. */
+UNIT(vulkan_layer, whichever_call_of_the_driver_fails_nothing_is_left)
+{
+    uint64_t calls = UINT64_MAX, seen = 0;
+    for (uint64_t call = 1; call <= calls; call++)
+        for (uint32_t way = 0; way < 4; way++) {
+            fv_fixture f;
+            lf_open_named(&f, "adreno");
+            lf_piece kept = lf_make_piece(&f, 1000, 2);
+            fv_reset_counters(f.driver);
+            if (calls == UINT64_MAX) {
+                CHECK(go_on(&f, 2));
+                calls = fv_fallible_calls(f.driver);
+            }
+            CHECK(fv_fail(f.driver,
+                          &(fv_fault){.call = call, .from_then = way & 1, .code_index = way >> 1}));
+            bool all = go_on(&f, 2);
+            seen += fv_failed(f.driver).times > 0;
+            /* a page that cannot be had or mapped may still be an allocation passed on */
+            CHECK(all || fv_failed(f.driver).times > 0);
+            fv_heal(f.driver);
+            CHECK(go_on(&f, 2));
+            lf_end_piece(&f, &kept);
+            fv_fixture_close(&f);
+        }
+    CHECK(calls >= 10 && seen >= 2 * calls);
+}
+
+typedef struct crew {
+    fv_fixture *f;
+    uint64_t seed;
+} crew;
+
+static void *work(void *state)
+{
+    crew *c = state;
+    fv_fixture *f = c->f;
+    uint32_t type = fv_fixture_type(f, COHERENT_FLAGS);
+    for (int i = 0; i < 200; i++) {
+        lf_piece pieces[5];
+        unsigned char *pointers[5];
+        for (unsigned k = 0; k < 5; k++) {
+            void *pointer = NULL;
+            pieces[k] = lf_make_piece(f, 1 + lf_random(&c->seed) % 20000, type);
+            CHECK_VK(
+                FV(f, vkMapMemory)(f->device, pieces[k].memory, 0, VK_WHOLE_SIZE, 0, &pointer));
+            pointers[k] = pointer;
+            memset(pointer, (int)(c->seed & 0xff), pieces[k].size);
+            pointers[k][0] = (unsigned char)k;
+        }
+        for (unsigned k = 0; k < 5; k++) {
+            CHECK_EQ(pointers[k][0], k);
+            lf_end_piece(f, &pieces[k]);
+        }
+    }
+    return NULL;
+}
+
+UNIT(vulkan_layer, threads_share_a_device)
+{
+    enum { THREADS = 4 };
+    fv_fixture f;
+    pthread_t threads[THREADS];
+    crew crews[THREADS];
+    lf_open_named(&f, "amd-bar");
+    for (unsigned i = 0; i < THREADS; i++) {
+        crews[i] = (crew){.f = &f, .seed = i};
+        CHECK_EQ(pthread_create(&threads[i], NULL, work, &crews[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(lf_driver_allocations(&f) <= 2);
+    fv_fixture_close(&f);
+}
+
+UNIT(vulkan_layer, a_program_that_leaks_leaves_the_driver_nothing)
+{
+    fv_fixture f;
+    lf_open_named(&f, "amd-bar");
+    for (int i = 0; i < 10; i++)
+        lf_allocate(&f, 1000, 0, NULL);
+    fv_fixture_close(&f);
+}

@@ -1,0 +1,156 @@
+/*
+ * vulkan_layer_settings.c - the layer's settings, statistics and trace, and its place in the chain.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "quire/trace.h"
+#include "tests/support/layer_fixture.h"
+#include "tests/support/mini_loader.h"
+#include "tests/support/unit.h"
+
+/* ---- settings, statistics, trace ------------------------------------------------------------- */
+
+static char *read_all(const char *path)
+{
+    static char text[16384];
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL);
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = 0;
+    return text;
+}
+
+UNIT(vulkan_layer_settings, settings_change_pages_and_thresholds)
+{
+    fv_fixture f;
+    char path[] = "/tmp/quire-layer-XXXXXX";
+    CHECK(mkstemp(path) >= 0);
+    setenv("QUIRE_LAYER_PAGE_SIZE", "1M", 1);
+    setenv("QUIRE_LAYER_THRESHOLD", "100K", 1);
+    setenv("QUIRE_LAYER_FIT", "buddy", 1);
+    setenv("QUIRE_LAYER_RETAIN", "8M", 1);
+    setenv("QUIRE_LAYER_STATS", "json", 1);
+    setenv("QUIRE_LAYER_STATS_FILE", path, 1);
+    VkDeviceMemory memories[40];
+    lf_open_named(&f, "amd-bar");
+    for (int i = 0; i < 40; i++)
+        memories[i] = lf_allocate(&f, 99 * KIB, 0, NULL);
+    CHECK_EQ(lf_driver_allocations(&f), 5); /* blocks of 128 KiB, eight a page */
+    lf_expect_passed(&f, 100 * KIB, 0, NULL);
+    for (int i = 0; i < 40; i++)
+        lf_release(&f, memories[i]);
+    CHECK_EQ(fv_live(f.driver, FV_MEMORY), 5); /* kept */
+    fv_fixture_close(&f);
+    const char *text = read_all(path);
+    CHECK_HAS(text, "\"client_allocations\":41");
+    CHECK_HAS(text, "\"driver_allocations\":6");
+    CHECK_HAS(text, "\"never_freed\":0");
+    remove(path);
+}
+
+UNIT(vulkan_layer_settings, a_setting_that_cannot_be_read_refuses_the_device)
+{
+    static const char *const BAD[][2] = {
+        {"QUIRE_LAYER_PAGE_SIZE", "0"},  {"QUIRE_LAYER_PAGE_SIZE", "1X"},
+        {"QUIRE_LAYER_THRESHOLD", "-5"}, {"QUIRE_LAYER_RETAIN", "99999999999999999999"},
+        {"QUIRE_LAYER_FIT", "linear"},   {"QUIRE_LAYER_DEDICATED", "yes"},
+        {"QUIRE_LAYER_STATS", "1"},
+    };
+    const fv_layout *layout = fv_layout_named("amd-bar");
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        fv_driver *driver = fv_create(&(fv_options){.layouts = {layout}});
+        PFN_vkGetInstanceProcAddr get = mini_loader_over(fv_door(driver));
+        const VkInstanceCreateInfo none = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+        const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+        VkInstance instance = NULL;
+        VkPhysicalDevice physical = NULL;
+        VkDevice device = NULL;
+        uint32_t one = 1;
+        CHECK_VK(((PFN_vkCreateInstance)get(NULL, "vkCreateInstance"))(&none, NULL, &instance));
+        ((PFN_vkEnumeratePhysicalDevices)get(instance, "vkEnumeratePhysicalDevices"))(
+            instance, &one, &physical);
+        setenv(BAD[i][0], BAD[i][1], 1);
+        CHECK_EQ((uint32_t)((PFN_vkCreateDevice)get(instance, "vkCreateDevice"))(physical, &info,
+                                                                                 NULL, &device),
+                 (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
+        unsetenv(BAD[i][0]);
+        ((PFN_vkDestroyInstance)get(instance, "vkDestroyInstance"))(instance, NULL);
+        CHECK_EQ(fv_live(driver, FV_DEVICE), 0);
+        fv_destroy(driver);
+    }
+}
+
+UNIT(vulkan_layer_settings, the_trace_of_a_program_can_be_replayed)
+{
+    fv_fixture f;
+    quire_trace *trace = NULL;
+    quire_trace_info info;
+    char path[] = "/tmp/quire-layer-XXXXXX";
+    CHECK(mkstemp(path) >= 0);
+    setenv("QUIRE_LAYER_TRACE", path, 1);
+    lf_open_named(&f, "amd-bar");
+    VkDeviceMemory a = lf_allocate(&f, 1000, 0, NULL), b = lf_allocate(&f, 70000, 2, NULL);
+    lf_expect_passed(&f, 16 * MIB, 0, NULL);
+    lf_release(&f, a);
+    lf_release(&f, b);
+    lf_allocate(&f, 10, 0, NULL);
+    fv_fixture_close(&f);
+    const char *text = read_all(path);
+    CHECK_OK(quire_trace_parse(path, text, strlen(text), unit_memory(), &trace));
+    CHECK_OK(quire_trace_get_info(trace, &info));
+    CHECK_EQ(info.alloc_count, 3);
+    CHECK_EQ(info.free_count, 2);
+    CHECK_EQ(info.peak_bytes, 71000);
+    CHECK_EQ(info.left_bytes, 10);
+    quire_trace_destroy(&trace);
+    remove(path);
+}
+
+/* ---- the chain ------------------------------------------------------------------------------- */
+
+UNIT(vulkan_layer_settings, what_the_next_layer_lacks_the_program_does_not_get)
+{
+    fv_fixture f;
+    lf_open_named(&f, "amd-bar");
+    CHECK(f.get_of_device(f.device, "vkAllocateMemory") != NULL);
+    CHECK(f.get_of_device(f.device, "vkBindBufferMemory2KHR") != NULL);
+    CHECK(f.get_of_device(f.device, "vkMapMemory2KHR") == NULL);
+    CHECK(f.get_of_device(f.device, "vkBindVideoSessionMemoryKHR") == NULL);
+    CHECK(f.get_of_device(f.device, "vkNoSuchThing") == NULL);
+    CHECK(f.get(f.instance, "vkAllocateMemory") == f.get_of_device(f.device, "vkAllocateMemory"));
+    CHECK(f.get(f.instance, "vkNoSuchThing") == NULL);
+    fv_fixture_close(&f);
+}
+
+/* quire needs 1.1: the layer asks for it, and where a function of it is missing it stays out. */
+UNIT(vulkan_layer_settings, programs_of_vulkan_1_0_and_devices_without_quire_work)
+{
+    const fv_layout *layout = fv_layout_named("amd-bar");
+    for (int hidden = 0; hidden < 2; hidden++) {
+        fv_driver *driver = fv_create(&(fv_options){.layouts = {layout}});
+        PFN_vkGetInstanceProcAddr get = mini_loader_over(fv_door(driver));
+        const VkInstanceCreateInfo none = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+        const float priority = 1;
+        const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                               .queueCount = 1,
+                                               .pQueuePriorities = &priority};
+        const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                         .queueCreateInfoCount = 1,
+                                         .pQueueCreateInfos = &queue};
+        fv_fixture f = {.driver = driver, .get = get};
+        uint32_t one = 1;
+        CHECK_VK(FV(&f, vkCreateInstance)(&none, NULL, &f.instance));
+        CHECK_VK(FV(&f, vkEnumeratePhysicalDevices)(f.instance, &one, &f.physical) < 0);
+        f.get_of_device = FV(&f, vkGetDeviceProcAddr);
+        if (hidden)
+            fv_hide(driver, "vkGetBufferMemoryRequirements2");
+        CHECK_VK(FV(&f, vkCreateDevice)(f.physical, &info, NULL, &f.device));
+        VkDeviceMemory memory = lf_allocate(&f, 1000, 0, NULL);
+        CHECK_EQ(lf_is_passed(&f, memory), hidden);
+        lf_release(&f, memory);
+        fv_fixture_close(&f);
+    }
+}
