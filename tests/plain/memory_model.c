@@ -127,6 +127,15 @@ static uint64_t read_time(void *user)
     return ((world *)user)->time;
 }
 
+/* A page may be made and left empty: the request then fits elsewhere by a longer search. */
+static void see_page(void *user, quire_memory *memory, const quire_event *event)
+{
+    world *w = user;
+    (void)memory;
+    CHECK(event->page < MOST_PAGES);
+    w->empty_since[event->page] = w->time;
+}
+
 /* Whether the promise of a reserve is what keeps a page. */
 static bool is_promised(const world *w, const quire_memory_stats *stats, uint64_t size)
 {
@@ -395,6 +404,8 @@ static void begin_world(world *w, bool is_fake)
     };
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));
+    const quire_hook hook = {.event = see_page, .user = w, .kinds = QUIRE_EVENT_PAGE_MADE};
+    CHECK_OK(quire_memory_set_hook(w->memory, &hook));
 }
 
 static void end_world(world *w)
