@@ -183,7 +183,7 @@ bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined);
 typedef struct qi_patience {
     uint64_t changes; /* seen before the page was asked for */
     uint64_t turn;    /* pages begun up to this one are waited for; 0: not refused yet */
-    uint64_t as_of;   /* the changes there had been then */
+    uint64_t as_of;   /* the changes seen before that page was asked for */
 } qi_patience;
 
 /*

@@ -450,8 +450,8 @@ bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *pa
     bool is_full = (most && pages->in_use >= most) || /* or the fit waits for its only page */
                    shard->shared < shard->space->fit->most_regions;
     bool has_changed = pages->changes != patience->changes;
-    if (!patience->turn || patience->as_of != pages->changes)
-        *patience = (qi_patience){patience->changes, pages->turns, pages->changes};
+    if (!patience->turn || patience->as_of != patience->changes)
+        *patience = (qi_patience){patience->changes, pages->turns, patience->changes};
     bool waits = pages->leaving || pages->moving || (is_full && pages->being_made) ||
                  is_making(pages, patience->turn);
     if (waits && !has_changed)

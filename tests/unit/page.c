@@ -3,6 +3,7 @@
  * given back, and their figures. Dedicated and weakly aligned pages are page_dedicated.c and
  * page_address.c, failures page_fault.c.
  */
+#include "src/memory/memory.h"
 #include "tests/support/fixture.h"
 
 enum { PAGE = 4096 };
@@ -332,4 +333,36 @@ UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
     CHECK_FAILS(quire_memory_trim(NULL, 0, &released), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(released, 0);
     fixture_end(&b);
+}
+
+/* ---- waiting for pages of others ------------------------------------------------------------ */
+
+static bool waits(fixture *f, qi_patience *patience)
+{
+    qi_shard *shard = f->memory->shards;
+    qi_lock_acquire(&shard->lock);
+    bool is_over = !qi_page_await_change(shard, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, patience);
+    qi_lock_release(&shard->lock);
+    return !is_over;
+}
+
+/* A page begun since then may hold what was given back; while nothing has changed, none does. */
+UNIT(page, who_is_refused_after_a_change_waits_for_all_pages_begun_till_then)
+{
+    fixture f;
+    fixture_make(&f, NULL);
+    qi_pages *pages = &f.memory->pages;
+    qi_patience patience = {.changes = pages->changes};
+    pages->changes++; /* after the page was asked for, and before it was refused */
+    pages->turns = 7;
+    CHECK(waits(&f, &patience));
+    CHECK_EQ(patience.turn, 7);
+    patience.changes = pages->changes;
+    pages->turns = 9;
+    CHECK(!waits(&f, &patience)); /* none is being made */
+    CHECK_EQ(patience.turn, 9);
+    pages->turns = 10;
+    CHECK(!waits(&f, &patience));
+    CHECK_EQ(patience.turn, 9);
+    fixture_end(&f);
 }
