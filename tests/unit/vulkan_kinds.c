@@ -8,7 +8,7 @@
 static const quire_memory_flags SPECIAL =
     QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 static uint32_t chosen_for(const quire_device *device, quire_intent intent)
 {

@@ -219,8 +219,8 @@ UNIT(vulkan_layer_calls, sparse_binds_find_their_page)
     FV(&f, vkCmdCopyBuffer)(commands, buffer, back.buffer, 1, &(VkBufferCopy){.size = 2 * BLOCK});
     lf_run_commands(&f, commands, pool);
     CHECK_VK(FV(&f, vkMapMemory)(f.device, back.memory, 0, VK_WHOLE_SIZE, 0, &pointer));
-    CHECK_EQ(*(uint32_t *)pointer, 0x11111111);
-    CHECK_EQ(*(uint32_t *)((char *)pointer + BLOCK), 0x22222222);
+    CHECK_EQ(((uint32_t *)pointer)[0], 0x11111111);
+    CHECK_EQ(((uint32_t *)pointer)[BLOCK / sizeof(uint32_t)], 0x22222222);
     FV(&f, vkDestroyBuffer)(f.device, buffer, NULL);
     lf_end_piece(&f, &back);
     lf_release(&f, memory);
