@@ -227,7 +227,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, ui
 /*
  * Makes pages until the memory has at least `bytes` of them, used or empty, and keeps that many
  * from then on, beyond what retention says; 0 keeps none. They are not given back for a request
- * that finds no room either: trim where that is wanted. Errors: INVALID_ARGUMENT, UNSUPPORTED
+ * that finds no room either: trim where that is wanted. A trim or another reserve, by any thread,
+ * takes its place, also while it makes pages. Errors: INVALID_ARGUMENT, UNSUPPORTED
  * (QUIRE_DEDICATED_ALWAYS: no page is made before its allocation), and those of making a page (see
  * quire_allocate): then what was kept before is kept, and the memory's empty pages beyond it are
  * given back.

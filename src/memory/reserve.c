@@ -121,12 +121,13 @@ static quire_result make_page(qi_shard *shard)
     return QUIRE_SUCCESS;
 }
 
-static bool has_reserved(quire_memory *memory, uint64_t bytes)
+/* Not once another thread has set a floor of its own, or none: what is made would leave again. */
+static bool needs_pages(quire_memory *memory, uint64_t bytes)
 {
     qi_lock_acquire(&memory->pages.lock);
-    bool has = memory->pages.stats.reserved_bytes >= bytes;
+    bool needs = memory->pages.floor == bytes && memory->pages.stats.reserved_bytes < bytes;
     qi_lock_release(&memory->pages.lock);
-    return has;
+    return needs;
 }
 
 /* Back to the old floor, unless another thread has set one meanwhile. */
@@ -161,7 +162,7 @@ quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes)
     if (result)
         return result;
     uint64_t old = set_floor(memory, bytes);
-    for (uint32_t turn = 0; !result && !has_reserved(memory, bytes); turn++)
+    for (uint32_t turn = 0; !result && needs_pages(memory, bytes); turn++)
         result = make_page(&memory->shards[turn % memory->shard_count]);
     if (result) {
         restore_floor(memory, bytes, old);

@@ -320,3 +320,23 @@ UNIT(reserve, the_log_is_told_of_each_page)
     CHECK_EQ(lines, 3);
     fixture_end(&f);
 }
+
+/* As another thread may, at any time. */
+static void trim_all(void *user, quire_memory *memory, const quire_event *event)
+{
+    (void)user, (void)event;
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+}
+
+UNIT(reserve, a_trim_meanwhile_ends_it)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages.page_size = 4096});
+    const quire_hook hook = {.event = trim_all, .kinds = QUIRE_EVENT_PAGE_MADE};
+    CHECK_OK(quire_memory_set_hook(f.memory, &hook));
+    CHECK_OK(quire_memory_reserve(f.memory, 8 * 4096));
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_EQ(f.fake.pages, 0);
+    CHECK_OK(quire_memory_set_hook(f.memory, NULL));
+    fixture_end(&f);
+}
