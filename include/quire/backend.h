@@ -257,6 +257,20 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_adopt(quire_memory *memory,
                                                        quire_allocation *allocation);
 
 /*
+ * What a backend keeps in a memory beside allocations, and whose own calls name the memory. While
+ * it is attached quire_memory_destroy is BUSY with it, and quire_memory_destroy_all ends it first.
+ */
+typedef struct quire_attachment {
+    const char *name; /* for the error; it must stay as long. NULL: none */
+    void (*end)(struct quire_attachment *attachment); /* detaches it, too */
+    struct quire_attachment *next, *previous;         /* the core's */
+} quire_attachment;
+
+/* Attaching what is attached, or detaching what is not, is not noticed. */
+QUIRE_API void quire_memory_attach(quire_memory *memory, quire_attachment *attachment);
+QUIRE_API void quire_memory_detach(quire_memory *memory, quire_attachment *attachment);
+
+/*
  * Sets the thread's last error with the native code kept, and returns `result`: how every function
  * of a table fails. The format is printf's.
  */

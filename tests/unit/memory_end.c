@@ -62,6 +62,43 @@ UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_fine)
     quire_memory_destroy_all(&memory);
 }
 
+/* What a backend would keep in the memory. */
+typedef struct belonging {
+    quire_attachment attachment;
+    quire_memory *memory;
+    uint64_t ends;
+} belonging;
+
+static void end_kept(quire_attachment *attachment)
+{
+    belonging *one = (belonging *)attachment;
+    one->ends++;
+    quire_memory_detach(one->memory, attachment);
+}
+
+UNIT(memory_end, what_a_backend_keeps_in_it_is_named_and_ended_by_destroy_all)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    belonging all[3];
+    for (int i = 0; i < 3; i++) {
+        all[i] = (belonging){{.name = i ? "field" : NULL, .end = end_kept}, b.memory, 0};
+        quire_memory_attach(b.memory, &all[i].attachment);
+    }
+    quire_memory_detach(b.memory, &all[1].attachment); /* between two */
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "memory 'weights' still has fake's 'field'");
+    quire_memory_detach(b.memory, &all[2].attachment);
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "memory 'weights' still has fake's '(unnamed)'");
+    quire_memory_attach(b.memory, &all[2].attachment);
+    quire_memory_destroy_all(&b.memory);
+    CHECK_EQ(all[0].ends, 1);
+    CHECK_EQ(all[1].ends, 0);
+    CHECK_EQ(all[2].ends, 1);
+    end(&b);
+}
+
 UNIT(memory_end, what_lives_is_named_in_the_error_and_in_the_log_and_nothing_changes)
 {
     bench b;
