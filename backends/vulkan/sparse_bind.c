@@ -145,15 +145,19 @@ static quire_result bind(const change *c)
     const VkSparseImageMemoryBindInfo of_tiles = {QI_VULKAN_HANDLE(VkImage, s->native),
                                                   c->tile_count, c->tiles};
     bool is_buffer = s->object == QUIRE_OBJECT_BUFFER;
-    const VkBindSparseInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO,
-        .bufferBindCount = is_buffer && c->range_count,
-        .pBufferBinds = &of_buffer,
-        .imageOpaqueBindCount = !is_buffer && c->range_count,
-        .pImageOpaqueBinds = &of_image,
-        .imageBindCount = c->tile_count != 0,
-        .pImageBinds = &of_tiles,
-    };
+    VkBindSparseInfo info = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO};
+    /* some validation layers follow the pointers of lists that are empty */
+    if (c->range_count && is_buffer) {
+        info.bufferBindCount = 1;
+        info.pBufferBinds = &of_buffer;
+    } else if (c->range_count) {
+        info.imageOpaqueBindCount = 1;
+        info.pImageOpaqueBinds = &of_image;
+    }
+    if (c->tile_count) {
+        info.imageBindCount = 1;
+        info.pImageBinds = &of_tiles;
+    }
     return run(s->vulkan, &info);
 }
 
