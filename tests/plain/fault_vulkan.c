@@ -477,6 +477,30 @@ static void sparse_blocks(vulkan_bench *b)
     b->result = failed;
 }
 
+static void sparse_tiles(vulkan_bench *b)
+{
+    const quire_vulkan_region region = {.offset = {128, 0, 0}, .extent = {0, 128, 0}};
+    const uint64_t block = 64 * KIB;
+    quire_vulkan_sparse *sparse;
+    VkImageCreateInfo info = IMAGE;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    info.flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT;
+    info.extent.width = info.extent.height = 300;
+    info.mipLevels = 9;
+    STEP(b, quire_vulkan_sparse_image_create(m, &info, NULL, &sparse));
+    bound_bytes(b, sparse, quire_vulkan_sparse_bind_region(sparse, &region), 0, 2 * block);
+    if (!b->result)
+        bound_bytes(b, sparse, quire_vulkan_sparse_bind(sparse, 0, 0), 2 * block, 14 * block);
+    if (!b->result)
+        bound_bytes(b, sparse, quire_vulkan_sparse_unbind_region(sparse, &region), 14 * block,
+                    12 * block);
+    quire_result failed = b->result;
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    b->result = failed;
+}
+
 /* ---- other APIs ----------------------------------------------------------------------------- */
 
 static void exported(vulkan_bench *b)
@@ -578,6 +602,7 @@ static const scenario scenarios[] = {
     {"a sparse buffer, bound late", NULL, FV_LATE, sparse_buffer},
     {"a sparse image", NULL, 0, sparse_image},
     {"blocks of a sparse buffer", NULL, FV_LATE, sparse_blocks},
+    {"tiles of a sparse image", NULL, 0, sparse_tiles},
     {"a page exported and imported", NULL, 0, exported},
     {"a host pointer imported", NULL, 0, imported_pointer},
 };

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 
+#include "backends/vulkan/sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 
@@ -390,6 +391,169 @@ UNIT(vulkan_sparse, threads_take_turns)
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_EQ(live_allocations(memory), 0);
     vulkan_bench_end(&b);
+}
+
+/* ---- tiles of images -------------------------------------------------------------------------- */
+
+/* Four levels of tiles of 128 x 128 texels, 5 x 3, 3 x 2, 2 x 1 and one, and a tail for each layer. */
+static const VkImageCreateInfo TILED = {
+    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+    .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
+    .imageType = VK_IMAGE_TYPE_2D,
+    .format = VK_FORMAT_R8G8B8A8_UNORM,
+    .extent = {600, 300, 1},
+    .mipLevels = 4,
+    .arrayLayers = 2,
+    .samples = VK_SAMPLE_COUNT_1_BIT,
+    .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
+};
+
+static quire_vulkan_sparse *make_tiled(quire_memory *memory, const VkImageCreateInfo *info)
+{
+    quire_vulkan_sparse *sparse = NULL;
+    CHECK_OK(quire_vulkan_sparse_image_create(memory, info, NULL, &sparse));
+    return sparse;
+}
+
+/* Every block's region leads back to it; all texels of the levels with tiles are in one. */
+static uint64_t check_regions(quire_vulkan_sparse *sparse)
+{
+    quire_vulkan_sparse_info info = info_of(sparse);
+    uint64_t texels = 0;
+    for (uint64_t at = 0; at < info.size; at += info.block) {
+        quire_vulkan_part part = part_at(sparse, at);
+        uint64_t found;
+        CHECK_OK(quire_vulkan_sparse_find(sparse, &part.region, &found));
+        CHECK(part.is_tail ? found <= at : found == at);
+        CHECK_EQ(part.is_tail, part.region.level >= info.tiled_levels);
+        if (!part.is_tail)
+            texels += (uint64_t)part.region.extent.width * part.region.extent.height *
+                      part.region.extent.depth;
+    }
+    return texels;
+}
+
+UNIT(vulkan_sparse, an_image_is_resident_tile_by_tile)
+{
+    vulkan_bench b;
+    uint64_t at = 0;
+    quire_memory *memory = begin(&b, &LOCAL);
+    quire_vulkan_sparse *sparse = make_tiled(memory, &TILED);
+    quire_vulkan_sparse_info info = info_of(sparse);
+    CHECK_EQ(info.tile.width, 128);
+    CHECK_EQ(info.tile.height, 128);
+    CHECK_EQ(info.tiled_levels, 2); /* 150 x 75 is less high than a tile */
+    CHECK_EQ(info.part_count, 2 * (15 + 6) + 2 * 1);
+    CHECK_EQ(check_regions(sparse), 2 * (600 * 300 + 300 * 150));
+    CHECK_EQ(info.bound, 0);
+    const quire_vulkan_region some = {
+        .layer = 1, .offset = {384, 128, 0}, .extent = {216, 172, 1}}; /* to the corner */
+    CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &some));
+    CHECK_EQ(check_parts(sparse), 4);
+    CHECK_OK(quire_vulkan_sparse_find(sparse, &some, &at));
+    CHECK_EQ(at, (21 + 5 + 3) * BLOCK);
+    CHECK(part_at(sparse, at).allocation.id && part_at(sparse, at + BLOCK).allocation.id);
+    CHECK(!part_at(sparse, at - BLOCK).allocation.id);
+    const quire_vulkan_region rest = {.layer = 1};
+    CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &rest));
+    CHECK_EQ(check_parts(sparse), 15);
+    const quire_vulkan_region tail = {.level = 3, .layer = 0};
+    CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &tail));
+    CHECK(part_at(sparse, 42 * BLOCK).allocation.id && part_at(sparse, 42 * BLOCK).is_tail);
+    CHECK(!part_at(sparse, 43 * BLOCK).allocation.id);
+    CHECK_OK(quire_vulkan_sparse_unbind_region(sparse, &rest));
+    CHECK_OK(quire_vulkan_sparse_unbind_region(sparse, &(quire_vulkan_region){.level = 2}));
+    CHECK_EQ(check_parts(sparse), 0);
+    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
+    CHECK_EQ(check_parts(sparse), 44);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    CHECK_EQ(live_allocations(memory), 0);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_sparse, images_of_three_dimensions_have_tiles_too)
+{
+    vulkan_bench b;
+    quire_memory *memory = begin(&b, &LOCAL);
+    VkImageCreateInfo info = TILED;
+    info.imageType = VK_IMAGE_TYPE_3D;
+    info.extent = (VkExtent3D){64, 40, 20}; /* 2 x 2 x 2 tiles of 32 x 32 x 16 */
+    info.mipLevels = 1;
+    info.arrayLayers = 1;
+    quire_vulkan_sparse *sparse = make_tiled(memory, &info);
+    CHECK_EQ(info_of(sparse).part_count, 8);
+    CHECK_EQ(check_regions(sparse), 64 * 40 * 20);
+    const quire_vulkan_region back = {.offset = {0, 32, 16}};
+    CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &back));
+    CHECK_EQ(check_parts(sparse), 2);
+    CHECK(part_at(sparse, 6 * BLOCK).allocation.id && part_at(sparse, 7 * BLOCK).allocation.id);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_sparse, regions_are_checked)
+{
+    static const struct {
+        quire_vulkan_region region;
+        quire_result result;
+    } wrong[] = {
+        {{.level = 4}, QUIRE_ERROR_OUT_OF_RANGE},
+        {{.layer = 2}, QUIRE_ERROR_OUT_OF_RANGE},
+        {{.offset = {-128, 0, 0}}, QUIRE_ERROR_OUT_OF_RANGE},
+        {{.offset = {640, 0, 0}}, QUIRE_ERROR_OUT_OF_RANGE},
+        {{.offset = {0, 0, 1}}, QUIRE_ERROR_OUT_OF_RANGE},
+        {{.extent = {0, 301, 0}}, QUIRE_ERROR_OUT_OF_RANGE},
+        {{.offset = {128, 0, 0}, .extent = {UINT32_MAX, 0, 0}}, QUIRE_ERROR_OUT_OF_RANGE},
+        {{.level = 3, .extent = {76, 0, 0}}, QUIRE_ERROR_OUT_OF_RANGE},
+        {{.offset = {1, 0, 0}}, INVALID},
+        {{.extent = {0, 127, 0}}, INVALID},
+        {{.offset = {128, 0, 0}, .extent = {100, 0, 0}}, INVALID},
+        {{.reserved = {0, 0, 0, 1}}, INVALID},
+    };
+    vulkan_bench b;
+    uint64_t at = 0;
+    quire_memory *memory = begin(&b, &LOCAL);
+    quire_vulkan_sparse *sparse = make_tiled(memory, &TILED);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK_FAILS(quire_vulkan_sparse_bind_region(sparse, &wrong[i].region), wrong[i].result);
+        CHECK_FAILS(quire_vulkan_sparse_unbind_region(sparse, &wrong[i].region), wrong[i].result);
+        CHECK_FAILS(quire_vulkan_sparse_find(sparse, &wrong[i].region, &at), wrong[i].result);
+    }
+    CHECK_FAILS(quire_vulkan_sparse_find(sparse, NULL, &at), INVALID);
+    CHECK_EQ(check_parts(sparse), 0);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    vulkan_bench_end(&b);
+}
+
+/* What no driver here has: one tail for all layers, of three blocks, in the middle of the bytes. */
+UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
+{
+    const qi_vulkan_tiles tiles = {
+        .tile = {128, 128, 1},
+        .extent = {256, 128, 1},
+        .layers = 3,
+        .levels = 1,
+        .all_levels = 9,
+        .tails = 1,
+        .tail_blocks = 3,
+        .tail_offset = 1024 * KIB,
+        .of_layer = 2,
+    };
+    qi_vulkan_box box;
+    CHECK_EQ(qi_vulkan_tiles_count(&tiles), 9);
+    for (uint32_t layer = 0; layer < 3; layer++) {
+        CHECK_OK(
+            qi_vulkan_tiles_find(&tiles, &(quire_vulkan_region){.level = 1, .layer = layer}, &box));
+        CHECK_EQ(box.first, 6);
+        CHECK_EQ(box.blocks * box.rows * box.slices, 3);
+    }
+    CHECK(!qi_vulkan_tiles_at(&tiles, 5, BLOCK).is_tail);
+    CHECK_EQ(qi_vulkan_tiles_at(&tiles, 5, BLOCK).layer, 2);
+    CHECK_EQ(qi_vulkan_tiles_at(&tiles, 5, BLOCK).offset.x, 128);
+    qi_vulkan_tile last = qi_vulkan_tiles_at(&tiles, 8, BLOCK);
+    CHECK(last.is_tail);
+    CHECK_EQ(last.level, 1);
+    CHECK_EQ(last.resource_offset, 1024 * KIB + 2 * BLOCK);
 }
 
 /* ---- the end ---------------------------------------------------------------------------------- */
