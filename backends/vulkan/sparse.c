@@ -89,21 +89,13 @@ static quire_result check_queue(const qi_vulkan *vulkan)
 
 /* ---- made --------------------------------------------------------------------------------- */
 
-/* Frees the parts that there are, once nothing is bound to them. */
-static void free_parts(quire_vulkan_sparse *s)
-{
-    for (uint32_t i = 0; i < s->part_count; i++)
-        if (s->parts[i].id)
-            qi_ignore(quire_free(s->memory, s->parts[i])); /* harm is told */
-}
-
 /* Ends an object in any state of its making. */
 static void finish(quire_vulkan_sparse *s)
 {
     qi_host *host = &s->vulkan->host;
     if (s->native)
         qi_vulkan_object_destroy(s->vulkan, s->object, s->native);
-    free_parts(s);
+    qi_vulkan_parts_free(s, s->parts, s->part_count);
     qi_host_release(host, s->parts, s->part_room, sizeof *s->parts);
     qi_host_release(host, s->offsets, s->offset_room, sizeof *s->offsets);
     qi_host_release_text(host, s->name);

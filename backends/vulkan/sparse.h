@@ -60,6 +60,16 @@ struct quire_vulkan_sparse {
 uint64_t qi_vulkan_part_offset(const quire_vulkan_sparse *sparse, uint32_t part);
 uint64_t qi_vulkan_part_size(const quire_vulkan_sparse *sparse, uint32_t part);
 
+/*
+ * Allocations of `size` bytes for parts, all or none, held so that nobody else frees them; and
+ * their end, {0} passed over.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *sparse,
+                                                     uint64_t size, quire_allocation *allocations,
+                                                     uint32_t count);
+void qi_vulkan_parts_free(const quire_vulkan_sparse *sparse, const quire_allocation *allocations,
+                          uint32_t count);
+
 /* Gives an object without parts all that it needs, and binds them; on failure some may be left. */
 QUIRE_MUST_USE quire_result qi_vulkan_sparse_place_whole(quire_vulkan_sparse *sparse);
 

@@ -192,20 +192,6 @@ static void gather(change *c, const qi_vulkan_box *box)
         }
 }
 
-static quire_result allocate(change *c)
-{
-    const quire_vulkan_sparse *s = c->sparse;
-    quire_allocation_options wish = s->wish;
-    wish.size = s->block > s->granularity ? s->block : s->granularity;
-    return quire_allocate_batch(s->memory, &wish, c->allocations, c->count);
-}
-
-static void free_all(const change *c)
-{
-    for (uint32_t i = 0; i < c->count; i++)
-        qi_ignore(quire_free(c->sparse->memory, c->allocations[i]));
-}
-
 /* The record follows what was done: the allocations are the parts', or nobody's. */
 static void keep(change *c)
 {
@@ -220,7 +206,8 @@ static void keep(change *c)
 
 static quire_result bind_gathered(change *c)
 {
-    quire_result result = allocate(c);
+    const quire_vulkan_sparse *s = c->sparse;
+    quire_result result = qi_vulkan_parts_allocate(s, s->block, c->allocations, c->count);
     if (result)
         return result;
     result = translate(c);
@@ -228,7 +215,7 @@ static quire_result bind_gathered(change *c)
         result = bind(c);
     if (result) {
         qi_error said = qi_error_save();
-        free_all(c);
+        qi_vulkan_parts_free(s, c->allocations, c->count);
         qi_error_restore(&said);
         return result;
     }
@@ -264,7 +251,7 @@ static quire_result unbind_gathered(change *c)
     if (result)
         return result;
     keep(c);
-    free_all(c);
+    qi_vulkan_parts_free(c->sparse, c->allocations, c->count);
     return QUIRE_SUCCESS;
 }
 

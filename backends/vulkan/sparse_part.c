@@ -70,6 +70,39 @@ quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t 
     return QUIRE_SUCCESS;
 }
 
+/* ---- their allocations -------------------------------------------------------------------- */
+
+quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *s, uint64_t size,
+                                      quire_allocation *allocations, uint32_t count)
+{
+    quire_allocation_options wish = s->wish;
+    uint32_t held = 0;
+    if (qi_align_up_overflows(size, s->granularity, &wish.size))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a part of %u bytes", size);
+    quire_result result = quire_allocate_batch(s->memory, &wish, allocations, count);
+    if (result)
+        return result;
+    while (held < count && !result)
+        result = quire_allocation_hold(s->memory, allocations[held++]);
+    if (result) /* somebody has found and freed one in between */
+        for (uint32_t i = 0; i < count; i++) {
+            if (i + 1 < held)
+                quire_allocation_release(s->memory, allocations[i]);
+            qi_ignore(quire_free(s->memory, allocations[i]));
+        }
+    return result;
+}
+
+void qi_vulkan_parts_free(const quire_vulkan_sparse *s, const quire_allocation *allocations,
+                          uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (allocations[i].id) {
+            quire_allocation_release(s->memory, allocations[i]);
+            qi_ignore(quire_free(s->memory, allocations[i])); /* harm is told */
+        }
+}
+
 /* ---- bound whole -------------------------------------------------------------------------- */
 
 /* For one part more; both lists are doubled. */
@@ -95,15 +128,6 @@ static quire_result make_room(quire_vulkan_sparse *s)
                                 "no host memory for %u parts of a sparse object", room);
 }
 
-static quire_result allocate(const quire_vulkan_sparse *s, uint64_t size,
-                             quire_allocation *allocation)
-{
-    quire_allocation_options wish = s->wish;
-    if (qi_align_up_overflows(size, s->granularity, &wish.size))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a part of %u bytes", size);
-    return quire_allocate(s->memory, &wish, allocation);
-}
-
 static bool is_want_of_room(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET ||
@@ -116,7 +140,8 @@ static quire_result allocate_most(const quire_vulkan_sparse *s, uint64_t left, u
 {
     qi_error before = qi_error_save();
     for (;;) {
-        quire_result result = allocate(s, left < *most ? left : *most, allocation);
+        quire_result result =
+            qi_vulkan_parts_allocate(s, left < *most ? left : *most, allocation, 1);
         if (!is_want_of_room(result) || *most == s->block || left <= s->block) {
             if (!result)
                 qi_error_restore(&before);

@@ -257,6 +257,16 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_adopt(quire_memory *memory,
                                                        quire_allocation *allocation);
 
 /*
+ * Keeps a live allocation from being freed, for what the backend has put into it: quire_free is
+ * BUSY until it is released as often as it was held. quire_memory_destroy_all takes no notice.
+ * Errors as quire_allocation_get_info, WRONG_STATE (reserved), BUSY (held 262,143 times).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_hold(quire_memory *memory,
+                                                            quire_allocation allocation);
+/* Of what is held. */
+QUIRE_API void quire_allocation_release(quire_memory *memory, quire_allocation allocation);
+
+/*
  * What a backend keeps in a memory beside allocations, and whose own calls name the memory. While
  * it is attached quire_memory_destroy is BUSY with it, and quire_memory_destroy_all ends it first.
  */

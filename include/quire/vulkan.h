@@ -212,7 +212,7 @@ QUIRE_API VkFormat quire_vulkan_format(quire_channel_type type, uint32_t channel
  *    order. Each block is a part.
  * A part is an allocation of the memory with the object's name: quire_allocation_get_info tells
  * page, offset, left padding and size, and quire_write and quire_read reach its bytes. It is the
- * object's: freeing it is a mistake.
+ * object's to free: quire_free is BUSY.
  *
  * Everything is bound through the device's queue, whose family must be able to, and the calls
  * return when that is done. The caller sees to it that the device does not use what is unbound.

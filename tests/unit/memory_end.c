@@ -99,6 +99,27 @@ UNIT(memory_end, what_a_backend_keeps_in_it_is_named_and_ended_by_destroy_all)
     end(&b);
 }
 
+UNIT(memory_end, what_is_held_is_freed_with_the_rest)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_allocation one = allocate(b.memory, 100, "one"), other = allocate(b.memory, 100, NULL);
+    CHECK_FAILS(quire_allocation_hold(NULL, one), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocation_hold(b.memory, (quire_allocation){0}),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_allocation_hold(b.memory, one));
+    CHECK_OK(quire_allocation_hold(b.memory, one));
+    CHECK_OK(quire_allocation_hold(b.memory, other));
+    quire_allocation_release(b.memory, one);
+    CHECK_FAILS(quire_free(b.memory, one), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "in use by 1 calls or objects");
+    quire_allocation_release(b.memory, one);
+    CHECK_OK(quire_free(b.memory, one));
+    CHECK_FAILS(quire_allocation_hold(b.memory, one), QUIRE_ERROR_STALE_HANDLE);
+    quire_memory_destroy_all(&b.memory);
+    end(&b);
+}
+
 UNIT(memory_end, what_lives_is_named_in_the_error_and_in_the_log_and_nothing_changes)
 {
     bench b;

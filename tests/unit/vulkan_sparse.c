@@ -835,16 +835,20 @@ UNIT(vulkan_sparse, ranges_are_checked)
     vulkan_bench_end(&b);
 }
 
-/* A part that was freed behind the object's back harms nobody else. */
-UNIT(vulkan_sparse, a_part_that_the_caller_freed_is_passed_over_at_the_end)
+UNIT(vulkan_sparse, a_part_is_the_objects_to_free)
 {
     vulkan_bench b;
     quire_memory *memory = begin(&b, &LOCAL);
-    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL), *whole = make(memory, &WHOLE);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 2 * BLOCK));
-    CHECK_OK(quire_free(memory, part_at(sparse, 0).allocation));
-    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), QUIRE_ERROR_STALE_HANDLE);
+    quire_allocation part = part_at(sparse, 0).allocation;
+    CHECK_FAILS(quire_free(memory, part), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_free_batch(memory, &part, 1), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_free(memory, part_at(whole, 0).allocation), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, BLOCK));
+    CHECK_FAILS(quire_free(memory, part), QUIRE_ERROR_STALE_HANDLE);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    CHECK_OK(quire_vulkan_sparse_destroy(&whole));
     CHECK_EQ(live_allocations(memory), 0);
     vulkan_bench_end(&b);
 }
