@@ -285,7 +285,7 @@ UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
     vulkan_bench_end(&b);
 }
 
-/* ---- resident in parts ------------------------------------------------------------------------ */
+/* ---- resident in parts ----------------------------------------------------------------------- */
 
 UNIT(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order)
 {
@@ -393,9 +393,9 @@ UNIT(vulkan_sparse, threads_take_turns)
     vulkan_bench_end(&b);
 }
 
-/* ---- tiles of images -------------------------------------------------------------------------- */
+/* ---- tiles of images ------------------------------------------------------------------------- */
 
-/* Four levels of tiles of 128 x 128 texels, 5 x 3, 3 x 2, 2 x 1 and one, and a tail for each layer. */
+/* Two levels of tiles of 128 x 128 texels, 5 x 3 and 3 x 2, and a tail for each layer. */
 static const VkImageCreateInfo TILED = {
     .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
     .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
@@ -556,7 +556,7 @@ UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
     CHECK_EQ(last.resource_offset, 1024 * KIB + 2 * BLOCK);
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
 {
@@ -617,7 +617,7 @@ UNIT(vulkan_sparse, a_mapped_part_keeps_it)
     vulkan_bench_end(&b);
 }
 
-/* ---- the queue -------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 typedef struct gate {
     fv_driver *driver;
@@ -747,7 +747,7 @@ UNIT(vulkan_sparse, a_device_without_sparse_binding_says_so)
     vulkan_bench_end(&b);
 }
 
-/* ---- misuse ----------------------------------------------------------------------------------- */
+/* ---- misuse ---------------------------------------------------------------------------------- */
 
 static quire_result try_options(quire_memory *memory, quire_vulkan_object_options options)
 {

@@ -18,7 +18,7 @@ typedef struct bench {
     VkCommandPool pool;
 } bench;
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static bool begin(bench *b, uint64_t staging)
 {
@@ -69,7 +69,7 @@ static quire_vulkan_part part_at(quire_vulkan_sparse *sparse, uint64_t offset)
     return part;
 }
 
-/* ---- commands --------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static VkCommandBuffer begin_commands(bench *b)
 {
@@ -143,7 +143,7 @@ static void check_part(quire_vulkan_sparse *sparse, quire_vulkan_part part, uint
     free(found);
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static const VkBufferCreateInfo BUFFER = {
     .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -211,7 +211,7 @@ UNIT(vulkan_sparse_driver, blocks_keep_their_bytes_while_others_come_and_go)
     end(&b);
 }
 
-/* ---- images ----------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 enum { SIDE = 512, TEXEL = 4, LAYERS = 2 };
 
