@@ -26,13 +26,13 @@ extern "C" {
 /* ---- devices -------------------------------------------------------------------------------- */
 
 /*
- * The queue for copies between the host and memory that it cannot reach, fills and layout changes.
- * Without one these are UNSUPPORTED.
+ * The queue for copies between the host and memory that it cannot reach, fills, layout changes and
+ * the binding of sparse objects. Without one these are UNSUPPORTED.
  */
 typedef struct quire_vulkan_queue {
     VkQueue queue; /* NULL: none */
     /* its family: one that uses the memory, for quire hands nothing over between families; it must
-       be able to transfer, and for texels to compute or draw */
+       be able to transfer, for texels to compute or draw, and for sparse objects to bind them */
     uint32_t family;
     /*
      * Called around each use of the queue, which lasts as long as one submission; a thread that

@@ -393,6 +393,39 @@ UNIT(vulkan_sparse, threads_take_turns)
     vulkan_bench_end(&b);
 }
 
+/* An object of the thread's own, and copies, which use the queue too. */
+static void *bind_and_copy(void *argument)
+{
+    quire_memory *memory = argument;
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    const uint32_t word = 77;
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
+        CHECK_OK(quire_write(memory, part_at(sparse, 0).allocation, 0, &word, 4));
+        CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, BLOCK));
+    }
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    return NULL;
+}
+
+/* A queue of quire's own, which no lock of the caller's guards. */
+UNIT(vulkan_sparse, different_objects_and_copies_take_turns_at_the_queue)
+{
+    vulkan_bench b = {.descriptor = -1};
+    pthread_t threads[THREADS];
+    b.driver = fv_create(
+        &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50}); /* to be seen */
+    test_memory_init(&b.host_memory);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&threads[i], NULL, bind_and_copy, memory));
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(live_allocations(memory), 0);
+    vulkan_bench_end(&b);
+}
+
 /* ---- tiles of images ------------------------------------------------------------------------- */
 
 /* Two levels of tiles of 128 x 128 texels, 5 x 3 and 3 x 2, and a tail for each layer. */
@@ -568,10 +601,11 @@ UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
     quire_vulkan_sparse *one = make(memory, &PARTIAL), *other = NULL;
     CHECK_OK(quire_vulkan_sparse_buffer_create(memory, &PARTIAL, NULL, &other));
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
-    CHECK_STR(quire_last_error(), "memory 'local' still has vulkan's '(unnamed)'");
+    CHECK_STR(quire_last_error(),
+              "memory 'local' still has objects of backend vulkan: '(unnamed)', 'field'");
     CHECK_OK(quire_vulkan_sparse_destroy(&other));
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
-    CHECK_STR(quire_last_error(), "memory 'local' still has vulkan's 'field'");
+    CHECK_STR(quire_last_error(), "memory 'local' still has objects of backend vulkan: 'field'");
     CHECK_OK(quire_vulkan_sparse_destroy(&one));
     CHECK_OK(quire_vulkan_sparse_destroy(&one)); /* of none */
     CHECK_OK(quire_memory_destroy(&memory));
