@@ -177,6 +177,35 @@ UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
     vulkan_bench_end(&b);
 }
 
+/* Also pages that are smaller than a block, or no whole number of them. */
+UNIT(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size)
+{
+    static const uint64_t sizes[] = {16 * KIB, BLOCK, 200 * KIB, 4 * BLOCK, 32 * 1024 * KIB};
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                     QUIRE_FIT_LINEAR};
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof fits / sizeof *fits; k++) {
+            quire_memory *memory = NULL;
+            const quire_memory_options options = {
+                .flags = QUIRE_DEVICE_LOCAL, .fit = fits[k], .pages = {.page_size = sizes[i]}};
+            CHECK_OK(quire_memory_create(b.device, &options, &memory));
+            quire_vulkan_sparse *sparse = make(memory, &WHOLE);
+            uint32_t parts = check_parts(sparse);
+            CHECK(parts == 1 || sizes[i] < 1024 * KIB);
+            CHECK(parts <= 16);
+            fill(&b, info_of(sparse).buffer, 0, VK_WHOLE_SIZE, 6);
+            for (uint64_t at = 0; at < WHOLE.size; at += BLOCK)
+                CHECK_EQ(word_of(sparse, at), 6);
+            CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+            CHECK_OK(quire_memory_check(memory));
+            CHECK_OK(quire_memory_destroy(&memory));
+        }
+    vulkan_bench_end(&b);
+}
+
 UNIT(vulkan_sparse, one_call_binds_it_and_none_unbinds_it)
 {
     vulkan_bench b;
