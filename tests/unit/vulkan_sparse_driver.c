@@ -24,8 +24,9 @@ static bool begin(bench *b, uint64_t staging)
 {
     real_vulkan *r = &b->r;
     void *bytes;
-    if (!real_begin_wrapped(r))
+    if (!real_begin_strict(r))
         return false;
+    real_wrap(r);
     if (!r->features.sparseBinding || !r->features.sparseResidencyBuffer) {
         real_end(r);
         cr_skip_test("%s", "the driver has no sparse binding");
