@@ -52,6 +52,14 @@ static inline quire_result place(quire_memory *memory, const quire_allocation_op
     return place_as_wished(memory, options, how, failed, slot);
 }
 
+/* What was placed becomes the caller's. */
+static inline void hand_out(quire_memory *memory, uint32_t slot, int phase,
+                            quire_allocation *allocation)
+{
+    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
+    *allocation = qi_slot_hand_out(&memory->slots, slot, phase);
+}
+
 static quire_result reserve(quire_memory *memory, const quire_allocation_options *options, int how,
                             quire_allocation *allocation)
 {
@@ -62,12 +70,9 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
                        "quire_allocate: memory, options or allocation is null");
     uint32_t slot = 0;
     quire_result result = place(memory, options, how, &slot);
-    if (result)
-        return result;
-    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
-    *allocation =
-        qi_slot_hand_out(&memory->slots, slot, how & COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
-    return QUIRE_SUCCESS;
+    if (!result)
+        hand_out(memory, slot, how & COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED, allocation);
+    return result;
 }
 
 quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,
@@ -154,11 +159,9 @@ quire_result quire_page_adopt(quire_memory *memory, const void *description,
     wish.tied = true;
     wish.description = description;
     result = qi_place(memory, &wish, QUIRE_SUCCESS, &slot);
-    if (result)
-        return result;
-    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
-    *allocation = qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
-    return QUIRE_SUCCESS;
+    if (!result)
+        hand_out(memory, slot, QI_PHASE_LIVE, allocation);
+    return result;
 }
 
 quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
