@@ -7,6 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/memory/event.h"
+#include "src/memory/extra.h"
 #include "src/memory/place.h"
 
 /* ---- public calls ------------------------------------------------------------------------- */
