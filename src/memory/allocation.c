@@ -54,7 +54,7 @@ static inline quire_result place(quire_memory *memory, const quire_allocation_op
 }
 
 /* What was placed becomes the caller's. */
-static inline void hand_out(quire_memory *memory, uint32_t slot, int phase,
+static inline void hand_out(quire_memory *memory, uint32_t slot, qi_phase phase,
                             quire_allocation *allocation)
 {
     qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
