@@ -287,6 +287,11 @@ quire_result quire_memory_destroy(quire_memory **memory)
         return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
                             ending->name, left, names);
     }
+    if (ending->attachments) {
+        const char *name = ending->attachments->name;
+        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has %s's '%s'", ending->name,
+                            ending->device->info.backend, name ? name : "(unnamed)");
+    }
     *memory = NULL;
     finish(ending);
     return QUIRE_SUCCESS;
@@ -298,11 +303,39 @@ void quire_memory_destroy_all(quire_memory **memory)
         return;
     quire_memory *ending = *memory;
     *memory = NULL;
+    while (ending->attachments)
+        ending->attachments->end(ending->attachments);
     count_left(ending); /* what is on its way is freed already */
     for (uint32_t i = 0; i < qi_slots_top(&ending->slots); i++)
         if (qi_slot_force_leave(&ending->slots, i))
             qi_ignore(qi_place_release(ending, i)); /* harm is told */
     finish(ending);
+}
+
+/* ---- what backends attach ----------------------------------------------------------------- */
+
+void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
+{
+    qi_lock_acquire(&memory->device->lock);
+    attachment->previous = NULL;
+    attachment->next = memory->attachments;
+    if (attachment->next)
+        attachment->next->previous = attachment;
+    memory->attachments = attachment;
+    qi_lock_release(&memory->device->lock);
+}
+
+void quire_memory_detach(quire_memory *memory, quire_attachment *attachment)
+{
+    qi_lock_acquire(&memory->device->lock);
+    if (attachment->next)
+        attachment->next->previous = attachment->previous;
+    if (attachment->previous)
+        attachment->previous->next = attachment->next;
+    else
+        memory->attachments = attachment->next;
+    attachment->next = attachment->previous = NULL;
+    qi_lock_release(&memory->device->lock);
 }
 
 /* ---- questions --------------------------------------------------------------- */

@@ -48,9 +48,10 @@ struct quire_memory {
     qi_pages pages;
     uint32_t shard_count;
     qi_shard *shards;
-    qi_names names;         /* the limits of names */
-    qi_section *sections;   /* innermost first; under the locks of all shards */
-    qi_atomic_u64 refusals; /* so far: their numbers */
+    qi_names names;                /* the limits of names */
+    qi_section *sections;          /* innermost first; under the locks of all shards */
+    quire_attachment *attachments; /* the backend's; under the device's lock */
+    qi_atomic_u64 refusals;        /* so far: their numbers */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif
