@@ -10,6 +10,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/page_size.h"
 #include "src/memory/place.h"
 #include "src/memory/policy.h"
 
@@ -187,7 +188,7 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
         qi_host_release(&host, memory, 1, sizeof *memory);
         return result;
     }
-    memory->largest_at_once = qi_place_largest_at_once(memory);
+    memory->largest_at_once = qi_wish_largest_at_once(memory);
     *out = memory;
     return QUIRE_SUCCESS;
 }
@@ -365,11 +366,11 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
                        "quire_memory_get_info: memory or info is null");
     qi_shard *shard = qi_shard_mine(memory);
     qi_lock_acquire(&shard->lock);
-    uint64_t page_size = qi_page_policy_size(shard);
-    qi_lock_release(&shard->lock);
     qi_lock_acquire(&memory->pages.lock);
+    uint64_t page_size = qi_page_policy_size(shard);
     uint64_t page_count = memory->pages.stats.page_count;
     qi_lock_release(&memory->pages.lock);
+    qi_lock_release(&shard->lock);
     *info = (quire_memory_info){
         .name = memory->name,
         .device = memory->device,

@@ -42,7 +42,7 @@ struct quire_memory {
     qi_calls calls;
     qi_account account; /* bytes of its pages, from before they are made until they are gone */
 
-    uint64_t largest_at_once; /* see qi_place_largest_at_once */
+    uint64_t largest_at_once; /* see qi_wish_largest_at_once */
 
     qi_slots slots;
     qi_pages pages;

@@ -191,30 +191,19 @@ void fv_vkDestroyImage(VkDevice handle, VkImage image_handle,
 
 /* ---- requirements ------------------------------------------------------------------------- */
 
-static void requirements_of(VkDevice handle, fv_call call, VkImage image_handle,
-                            VkMemoryRequirements2 *out)
-{
-    fv_device *device = (fv_device *)handle;
-    (void)fv_enter(fv_driver_of(device), call);
-    fv_image *image = fv_object_find(device, call, FV_IMAGE, (uint64_t)image_handle);
-    if (image) {
-        image->resource.asked = true;
-        fv_tell_requirements(&image->resource, out);
-    }
-    fv_leave(fv_driver_of(device));
-}
-
 void fv_vkGetImageMemoryRequirements(VkDevice device, VkImage image, VkMemoryRequirements *out)
 {
     VkMemoryRequirements2 all = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
-    requirements_of(device, FV_CALL_vkGetImageMemoryRequirements, image, &all);
+    fv_requirements_of((fv_device *)device, FV_CALL_vkGetImageMemoryRequirements, FV_IMAGE,
+                       (uint64_t)image, &all);
     *out = all.memoryRequirements;
 }
 
 void fv_vkGetImageMemoryRequirements2(VkDevice device, const VkImageMemoryRequirementsInfo2 *info,
                                       VkMemoryRequirements2 *out)
 {
-    requirements_of(device, FV_CALL_vkGetImageMemoryRequirements2, info->image, out);
+    fv_requirements_of((fv_device *)device, FV_CALL_vkGetImageMemoryRequirements2, FV_IMAGE,
+                       (uint64_t)info->image, out);
 }
 
 void fv_vkGetDeviceImageMemoryRequirements(VkDevice handle,
