@@ -14,7 +14,8 @@ static const char *const INSTANCE_EXTENSIONS[] = {VK_EXT_DEBUG_UTILS_EXTENSION_N
                                                   VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
 /* Enabled where the driver has them; what needs one asks real_lacks first. */
 static const char *const DEVICE_EXTENSIONS[REAL_MOST_EXTENSIONS] = {
-    VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
+    VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
+    VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
     "VK_KHR_portability_subset", /* must be, where it is */
 };
 
