@@ -410,6 +410,18 @@ UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
 
 /* ---- other APIs ------------------------------------------------------------------------------ */
 
+/* Such a page is for buffers that tell it in a chain, else the layer says so: the caller's stays. */
+static void bind_with_chain(quire_memory *memory, VkExternalMemoryHandleTypeFlags type)
+{
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = type};
+    VkBufferCreateInfo info = BUFFER;
+    quire_buffer buffer;
+    info.pNext = &external;
+    CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
+    CHECK_OK(quire_free(memory, buffer.allocation));
+}
+
 /* A page goes out as a descriptor and comes back as another one, over the same bytes. */
 static void export_and_import(VkExternalMemoryHandleTypeFlagBits type, const char *extension)
 {
@@ -432,6 +444,7 @@ static void export_and_import(VkExternalMemoryHandleTypeFlagBits type, const cha
         return;
     }
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 100}, &buffer));
+    bind_with_chain(memory, type);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &mine));
     CHECK_OK(quire_write(memory, mine, 0, "over the border", 16));
     CHECK_OK(quire_vulkan_export_fd(memory, mine, type, &descriptor));
