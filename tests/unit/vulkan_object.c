@@ -410,7 +410,7 @@ UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
 
 /* ---- other APIs ------------------------------------------------------------------------------ */
 
-/* In such a page lie buffers that tell it in a chain, else the layer says so: the caller's stays. */
+/* Buffers in such a page say so in a chain, else the layer tells: the caller's chain stays. */
 static void bind_with_chain(quire_memory *memory, VkExternalMemoryHandleTypeFlags type)
 {
     const VkExternalMemoryBufferCreateInfo external = {
