@@ -27,11 +27,7 @@ quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
     return QUIRE_SUCCESS;
 }
 
-/*
- * A wait may fail for want of memory while the work goes on, and whoever hears of it may free what
- * the device still writes to. So it is tried again, unless the device is lost.
- */
-static VkResult wait_for(const qi_vulkan *vulkan, VkFence fence)
+VkResult qi_vulkan_wait(const qi_vulkan *vulkan, VkFence fence)
 {
     VkResult code = VK_ERROR_UNKNOWN;
     for (int i = 0; i < MOST_WAITS && code && code != VK_ERROR_DEVICE_LOST; i++)
@@ -45,7 +41,7 @@ static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     const qi_vulkan_functions *f = &vulkan->f;
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->is_running[i]) /* nobody is left to be told that it failed */
-            wait_for(vulkan, s->fences[i]);
+            qi_vulkan_wait(vulkan, s->fences[i]);
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->fences[i])
             f->DestroyFence(vulkan->device, s->fences[i], vulkan->callbacks);
@@ -219,7 +215,7 @@ quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half)
     qi_vulkan_staging *s = vulkan->staging;
     if (!s->is_running[half])
         return QUIRE_SUCCESS;
-    VkResult code = wait_for(vulkan, s->fences[half]);
+    VkResult code = qi_vulkan_wait(vulkan, s->fences[half]);
     /* what could not be waited for runs on, and is waited for again before it is used */
     s->is_running[half] = code && code != VK_ERROR_DEVICE_LOST;
     s->is_signaled[half] = !s->is_running[half];

@@ -31,6 +31,12 @@ struct qi_vulkan_staging {
     bool is_signaled[QI_VULKAN_HALVES]; /* the fence, which is reset before it is used again */
 };
 
+/*
+ * Waits for a fence. A wait may fail for want of memory while the work goes on, and whoever hears
+ * of it may free what the device still writes to. So it is tried again, unless the device is lost.
+ */
+VkResult qi_vulkan_wait(const qi_vulkan *vulkan, VkFence fence);
+
 /* The record and its mutex; nothing of Vulkan is made before it is needed. */
 QUIRE_MUST_USE quire_result qi_vulkan_staging_init(qi_vulkan *vulkan);
 

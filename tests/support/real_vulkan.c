@@ -166,12 +166,18 @@ static void make_device(real_vulkan *r)
                                           .pNext = &r->address};
     REAL(r, vkGetPhysicalDeviceFeatures2)(r->physical_device, &features);
     r->address.bufferDeviceAddressCaptureReplay = VK_FALSE;
+    r->features = (VkPhysicalDeviceFeatures){
+        .sparseBinding = features.features.sparseBinding,
+        .sparseResidencyBuffer = features.features.sparseResidencyBuffer,
+        .sparseResidencyImage2D = features.features.sparseResidencyImage2D,
+    };
     r->device_info = (VkDeviceCreateInfo){
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &r->address,
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &queue,
         .ppEnabledExtensionNames = r->extensions,
+        .pEnabledFeatures = &r->features,
     };
     choose_extensions(r);
     CHECK_EQ(REAL(r, vkCreateDevice)(r->physical_device, &r->device_info, NULL, &r->device), 0);
