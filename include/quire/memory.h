@@ -13,10 +13,14 @@ extern "C" {
 
 typedef struct quire_memory quire_memory;
 
-/* When an allocation gets a page of its own. */
+/*
+ * When an allocation gets a page of its own. NEVER: only where the backend cannot do without; what
+ * it would rather have counts for nothing, and options that ask for one are INVALID_ARGUMENT.
+ */
 typedef enum quire_dedicated {
     QUIRE_DEDICATED_BY_SIZE = 0, /* from the policy's threshold on */
-    QUIRE_DEDICATED_ALWAYS       /* one page per object */
+    QUIRE_DEDICATED_ALWAYS,      /* one page per object */
+    QUIRE_DEDICATED_NEVER
 } quire_dedicated;
 
 /* What growth_percent refers to. */

@@ -61,7 +61,8 @@ static quire_result try_place(qi_making *m, bool tied, bool optimal, uint32_t *s
 /* In a page of its own where the backend needs that, or would rather have it and it can be had. */
 static quire_result find_place(qi_making *m, bool optimal, uint32_t *slot)
 {
-    bool prefers = m->needs.prefers_dedicated && !m->needs.dedicated;
+    bool prefers = m->needs.prefers_dedicated && !m->needs.dedicated &&
+                   m->memory->policy.dedicated != QUIRE_DEDICATED_NEVER;
     if (prefers) {
         qi_error before = qi_error_save();
         quire_result result = try_place(m, true, optimal, slot);

@@ -22,6 +22,10 @@ quire_result qi_wish_check(const quire_memory *memory, const qi_wish *wish)
                             "alignment %llu is above the largest of memory '%s', %llu",
                             (unsigned long long)wish->alignment, memory->name,
                             (unsigned long long)memory->largest_alignment);
+    if (wish->dedicated && memory->policy.dedicated == QUIRE_DEDICATED_NEVER)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "a page of its own is asked for, and memory '%s' never gives one",
+                            memory->name);
     if (wish->name && strlen(wish->name) > QUIRE_LONGEST_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(wish->name), QUIRE_LONGEST_NAME);
@@ -55,6 +59,8 @@ bool qi_wish_wants_dedicated(const quire_memory *memory, const qi_wish *wish)
 {
     const quire_page_policy *policy = &memory->policy;
     bool is_one_page = memory->shards->space->fit->most_regions; /* which nothing is to outgrow */
+    if (policy->dedicated == QUIRE_DEDICATED_NEVER)
+        return wish->tied;
     return wish->dedicated || wish->tied || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
            (is_one_page && (wish->size > policy->page_size ||
                             policy->page_size - wish->size < qi_checked_most_added(memory))) ||
