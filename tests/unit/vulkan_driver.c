@@ -116,8 +116,10 @@ UNIT(vulkan_driver, the_budget_is_the_drivers_and_holds)
     CHECK_EQ(with.used, 64 * MIB);
     CHECK(with.available <= with.budget);
     CHECK_OK(quire_free(memory, allocation));
-    if (with.budget < with.size)
-        CHECK_FAILS(quire_memory_reserve(memory, with.size), QUIRE_ERROR_OVER_BUDGET);
+    if (with.budget < with.size) { /* unless the driver has even less */
+        quire_result result = quire_memory_reserve(memory, with.size);
+        CHECK(result == QUIRE_ERROR_OVER_BUDGET || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    }
     end_memory(memory);
     end(&b);
 }
