@@ -71,13 +71,15 @@ bool qi_vulkan_is_sparse(VkFlags flags)
 static quire_result check_queue(const qi_vulkan *vulkan)
 {
     VkQueueFamilyProperties2 families[MOST_FAMILIES];
-    uint32_t count = MOST_FAMILIES, family = vulkan->queue.family;
+    uint32_t count = 0, family = vulkan->queue.family;
     if (!vulkan->queue.queue)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the device was wrapped without a queue, by which sparse objects are bound");
     for (int i = 0; i < MOST_FAMILIES; i++)
         families[i] =
             (VkQueueFamilyProperties2){.sType = VK_STRUCTURE_TYPE_QUEUE_FAMILY_PROPERTIES_2};
+    vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, NULL);
+    count = count < MOST_FAMILIES ? count : MOST_FAMILIES;
     vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, families);
     if (family < count &&
         families[family].queueFamilyProperties.queueFlags & VK_QUEUE_SPARSE_BINDING_BIT)

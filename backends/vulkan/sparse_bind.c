@@ -10,12 +10,9 @@
 
 static quire_result submit(const qi_vulkan *vulkan, const VkBindSparseInfo *info, VkFence fence)
 {
-    const quire_vulkan_queue *queue = &vulkan->queue;
-    if (queue->lock)
-        queue->lock(queue->user);
-    VkResult code = vulkan->f.QueueBindSparse(queue->queue, 1, info, fence);
-    if (queue->unlock)
-        queue->unlock(queue->user);
+    qi_vulkan_queue_take(vulkan);
+    VkResult code = vulkan->f.QueueBindSparse(vulkan->queue.queue, 1, info, fence);
+    qi_vulkan_queue_give(vulkan);
     if (code)
         return qi_vulkan_fail(code, "vkQueueBindSparse");
     code = qi_vulkan_wait(vulkan, fence);

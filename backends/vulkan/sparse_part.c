@@ -161,7 +161,9 @@ quire_result qi_vulkan_sparse_place_whole(quire_vulkan_sparse *s)
 {
     quire_memory_info info;
     quire_result result = quire_memory_get_info(s->memory, &info);
-    uint64_t most = qi_align_down(info.page_size, s->block);
+    /* the linear fit has one page, and a page for each allocation that is larger */
+    uint64_t wanted = info.fit == QUIRE_FIT_LINEAR ? s->size : info.page_size;
+    uint64_t most = qi_align_down(wanted, s->block);
     most = most ? most : s->block;
     for (uint64_t at = 0; at < s->size && !result; at += most) { /* the last ends beyond it */
         result = make_room(s);

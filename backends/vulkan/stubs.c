@@ -221,6 +221,45 @@ quire_result quire_vulkan_sparse_find(quire_vulkan_sparse *sparse,
     return refuse();
 }
 
+quire_result quire_vulkan_alias_buffer_create(quire_memory *memory, quire_allocation allocation,
+                                              const VkBufferCreateInfo *info,
+                                              const quire_vulkan_alias_options *options,
+                                              quire_vulkan_alias **alias)
+{
+    UNUSED(memory);
+    UNUSED(allocation);
+    UNUSED(info);
+    UNUSED(options);
+    CLEAR(alias, NULL);
+    return refuse();
+}
+
+quire_result quire_vulkan_alias_image_create(quire_memory *memory, quire_allocation allocation,
+                                             const VkImageCreateInfo *info,
+                                             const quire_vulkan_alias_options *options,
+                                             quire_vulkan_alias **alias)
+{
+    UNUSED(memory);
+    UNUSED(allocation);
+    UNUSED(info);
+    UNUSED(options);
+    CLEAR(alias, NULL);
+    return refuse();
+}
+
+quire_result quire_vulkan_alias_destroy(quire_vulkan_alias **alias)
+{
+    UNUSED(alias);
+    return refuse();
+}
+
+quire_result quire_vulkan_alias_get_info(quire_vulkan_alias *alias, quire_vulkan_alias_info *info)
+{
+    UNUSED(alias);
+    CLEAR(info, (quire_vulkan_alias_info){.size = 0});
+    return refuse();
+}
+
 quire_result quire_vulkan_get_range(quire_memory *memory, quire_allocation allocation,
                                     quire_vulkan_range *range)
 {

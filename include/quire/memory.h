@@ -200,8 +200,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
                                                           quire_memory **memory);
 
 /*
- * Gives all pages back and ends the memory. BUSY while allocations live: the first ones are named
- * in the error, all of them in the log at warning level, and nothing changes.
+ * Gives all pages back and ends the memory. BUSY while allocations live, or objects of the backend
+ * that belong to it: the first ones are named in the error, all of them in the log at warning
+ * level, and nothing changes.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
 

@@ -26,13 +26,13 @@ extern "C" {
 /* ---- devices -------------------------------------------------------------------------------- */
 
 /*
- * The queue for copies between the host and memory that it cannot reach, fills and layout changes.
- * Without one these are UNSUPPORTED.
+ * The queue for copies between the host and memory that it cannot reach, fills, layout changes and
+ * the binding of sparse objects. Without one these are UNSUPPORTED.
  */
 typedef struct quire_vulkan_queue {
     VkQueue queue; /* NULL: none */
     /* its family: one that uses the memory, for quire hands nothing over between families; it must
-       be able to transfer, and for texels to compute or draw */
+       be able to transfer, for texels to compute or draw, and for sparse objects to bind them */
     uint32_t family;
     /*
      * Called around each use of the queue, which lasts as long as one submission; a thread that
@@ -224,11 +224,11 @@ QUIRE_API VkFormat quire_vulkan_format(quire_channel_type type, uint32_t channel
 typedef struct quire_vulkan_sparse quire_vulkan_sparse;
 
 /*
- * Options as for other objects, NULL means {0}: alignment, zero, dedicated, host_read and host_write
- * are those of each part. Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, UNSUPPORTED (a feature that is
- * not enabled, which is named; no queue, or one that cannot bind; a format that the device does not
- * support so; residency of an image of several aspects or samples), those of quire_allocate, and
- * what Vulkan answers. On failure nothing is left.
+ * Options as for other objects, NULL means {0}: alignment, zero, dedicated, host_read and
+ * host_write are those of each part. Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, UNSUPPORTED (a
+ * feature that is not enabled, which is named; no queue, or one that cannot bind; a format that the
+ * device does not support so; residency of an image of several aspects or samples), those of
+ * quire_allocate, and what Vulkan answers. On failure nothing is left.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_buffer_create(
     quire_memory *memory, const VkBufferCreateInfo *info,
@@ -315,6 +315,56 @@ quire_vulkan_sparse_unbind_region(quire_vulkan_sparse *sparse, const quire_vulka
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_find(quire_vulkan_sparse *sparse,
                                                                const quire_vulkan_region *region,
                                                                uint64_t *offset);
+
+/* ---- objects that share memory -------------------------------------------------------------- */
+
+/*
+ * A buffer or image on the bytes of an allocation, beside whatever lies there: of a raw range that
+ * is large and aligned enough for all of them, or of an object. The allocation is BUSY for
+ * quire_free while an alias is on it, so that its place goes when the last of them is gone. What
+ * one of them writes is for the others undefined unless Vulkan says otherwise, as it does for
+ * buffers and for images that are made alike with VK_IMAGE_CREATE_ALIAS_BIT; barriers between their
+ * uses are the caller's. The alias belongs to the memory, which is BUSY with it;
+ * quire_memory_destroy_all ends it, too.
+ */
+typedef struct quire_vulkan_alias quire_vulkan_alias;
+
+typedef struct quire_vulkan_alias_options {
+    uint64_t offset;      /* bytes, in the allocation */
+    const char *name;     /* copied; also its debug name where VK_EXT_debug_utils is enabled */
+    uint64_t reserved[4]; /* must be zero */
+} quire_vulkan_alias_options;
+
+/*
+ * NULL options mean {0}. Errors: INVALID_ARGUMENT (also where the place is not aligned as Vulkan
+ * asks), OUT_OF_RANGE (it does not fit into the allocation; an image of optimal tiling takes whole
+ * multiples of bufferImageGranularity), UNSUPPORTED (sparse; the memory's kind cannot hold it; it
+ * requires memory of its own, or what lies there has it), WRONG_STATE (reserved), those of handles,
+ * and what Vulkan answers. On failure nothing is left.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_alias_buffer_create(
+    quire_memory *memory, quire_allocation allocation, const VkBufferCreateInfo *info,
+    const quire_vulkan_alias_options *options, quire_vulkan_alias **alias);
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_alias_image_create(
+    quire_memory *memory, quire_allocation allocation, const VkImageCreateInfo *info,
+    const quire_vulkan_alias_options *options, quire_vulkan_alias **alias);
+
+/* *alias becomes NULL, which is accepted, too. Errors: INVALID_ARGUMENT. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_alias_destroy(quire_vulkan_alias **alias);
+
+typedef struct quire_vulkan_alias_info {
+    quire_memory *memory;
+    quire_allocation allocation;
+    uint64_t offset; /* in the allocation */
+    uint64_t size;   /* bytes that it takes there */
+    VkBuffer buffer; /* one of the two, the other is VK_NULL_HANDLE */
+    VkImage image;
+    uint64_t reserved[4];
+} quire_vulkan_alias_info;
+
+/* Errors: INVALID_ARGUMENT. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_alias_get_info(quire_vulkan_alias *alias,
+                                                                  quire_vulkan_alias_info *info);
 
 /* ---- ranges --------------------------------------------------------------------------------- */
 

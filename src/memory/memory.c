@@ -273,6 +273,22 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
     }
 }
 
+/* The same of what the backend has attached. Nobody else uses the memory. */
+static void list_attachments(quire_memory *memory, char *text, size_t room)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (const quire_attachment *a = memory->attachments; a; a = a->next) {
+        const char *name = a->name ? a->name : "(unnamed)";
+        if (length + 1 < room) {
+            int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
+            length += more > 0 ? (size_t)more : 0;
+        }
+        qi_log(&memory->device->log, QUIRE_LOG_WARNING, "memory '%s' still has '%s' of backend %s",
+               memory->name, name, memory->device->info.backend);
+    }
+}
+
 quire_result quire_memory_destroy(quire_memory **memory)
 {
     if (!memory)
@@ -288,9 +304,10 @@ quire_result quire_memory_destroy(quire_memory **memory)
                             ending->name, left, names);
     }
     if (ending->attachments) {
-        const char *name = ending->attachments->name;
-        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has %s's '%s'", ending->name,
-                            ending->device->info.backend, name ? name : "(unnamed)");
+        char names[768];
+        list_attachments(ending, names, sizeof names);
+        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
+                            ending->name, ending->device->info.backend, names);
     }
     *memory = NULL;
     finish(ending);

@@ -501,6 +501,25 @@ static void sparse_tiles(vulkan_bench *b)
     b->result = failed;
 }
 
+/* ---- objects that share memory -------------------------------------------------------------- */
+
+/* The second one is left to the memory's end. */
+static void aliases(vulkan_bench *b)
+{
+    const quire_vulkan_alias_options options = {.offset = 4 * KIB, .name = "other"};
+    quire_vulkan_alias *one, *other;
+    quire_allocation a;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 16 * KIB, .alignment = KIB}, &a));
+    STEP(b, quire_vulkan_alias_buffer_create(m, a, &BUFFER, NULL, &one));
+    quire_result result = quire_vulkan_alias_image_create(m, a, &IMAGE, &options, &other);
+    CHECK_OK(quire_vulkan_alias_destroy(&one));
+    STEP(b, result);
+    CHECK_FAILS(quire_free(m, a), QUIRE_ERROR_BUSY);
+}
+
 /* ---- other APIs ----------------------------------------------------------------------------- */
 
 static void exported(vulkan_bench *b)
@@ -603,6 +622,7 @@ static const scenario scenarios[] = {
     {"a sparse image", NULL, 0, sparse_image},
     {"blocks of a sparse buffer", NULL, FV_LATE, sparse_blocks},
     {"tiles of a sparse image", NULL, 0, sparse_tiles},
+    {"objects that share memory", NULL, 0, aliases},
     {"a page exported and imported", NULL, 0, exported},
     {"a host pointer imported", NULL, 0, imported_pointer},
 };

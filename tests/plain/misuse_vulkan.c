@@ -162,6 +162,31 @@ static void sparse_objects(void)
     bench_end(&b);
 }
 
+static void aliases(void)
+{
+    quire_vulkan_alias *alias;
+    quire_vulkan_alias_info told;
+    quire_allocation place = buffer.allocation;
+    begin();
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_buffer_create(memory, place, &BUFFER, NULL, &alias));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_buffer_create(NULL, place, &BUFFER, NULL, &alias));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_buffer_create(memory, place, NULL, NULL, &alias));
+    REFUSED(&b, INVALID, quire_vulkan_alias_buffer_create(memory, place, &BUFFER, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_image_create(memory, place, &IMAGE, NULL, &alias));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_image_create(NULL, place, &IMAGE, NULL, &alias));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_image_create(memory, place, NULL, NULL, &alias));
+    REFUSED(&b, INVALID, quire_vulkan_alias_image_create(memory, place, &IMAGE, NULL, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_alias_destroy(NULL));
+    REFUSED_OUT(&b, INVALID, told, quire_vulkan_alias_get_info(NULL, &told));
+    bench_end(&b);
+}
+
 static void ranges(void)
 {
     quire_vulkan_range range;
@@ -232,6 +257,7 @@ int main(int argc, char **argv)
     plain_case("what objects need", needs);
     plain_case("objects", objects);
     plain_case("sparse objects", sparse_objects);
+    plain_case("objects that share memory", aliases);
     plain_case("ranges", ranges);
     plain_case("images", images);
     plain_case("other APIs and processes", other_apis);

@@ -87,10 +87,14 @@ UNIT(memory_end, what_a_backend_keeps_in_it_is_named_and_ended_by_destroy_all)
     }
     quire_memory_detach(b.memory, &all[1].attachment); /* between two */
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
-    CHECK_STR(quire_last_error(), "memory 'weights' still has fake's 'field'");
+    CHECK_STR(quire_last_error(),
+              "memory 'weights' still has objects of backend fake: 'field', '(unnamed)'");
+    CHECK_STR(b.log, "memory 'weights' still has 'field' of backend fake\n"
+                     "memory 'weights' still has '(unnamed)' of backend fake\n");
     quire_memory_detach(b.memory, &all[2].attachment);
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
-    CHECK_STR(quire_last_error(), "memory 'weights' still has fake's '(unnamed)'");
+    CHECK_STR(quire_last_error(),
+              "memory 'weights' still has objects of backend fake: '(unnamed)'");
     quire_memory_attach(b.memory, &all[2].attachment);
     quire_memory_destroy_all(&b.memory);
     CHECK_EQ(all[0].ends, 1);

@@ -177,6 +177,35 @@ UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
     vulkan_bench_end(&b);
 }
 
+/* Also pages that are smaller than a block, or no whole number of them. */
+UNIT(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size)
+{
+    static const uint64_t sizes[] = {16 * KIB, BLOCK, 200 * KIB, 4 * BLOCK, 32 * 1024 * KIB};
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                     QUIRE_FIT_LINEAR};
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof fits / sizeof *fits; k++) {
+            quire_memory *memory = NULL;
+            const quire_memory_options options = {
+                .flags = QUIRE_DEVICE_LOCAL, .fit = fits[k], .pages = {.page_size = sizes[i]}};
+            CHECK_OK(quire_memory_create(b.device, &options, &memory));
+            quire_vulkan_sparse *sparse = make(memory, &WHOLE);
+            uint32_t parts = check_parts(sparse);
+            CHECK(parts == 1 || sizes[i] < 1024 * KIB);
+            CHECK(parts <= 16);
+            fill(&b, info_of(sparse).buffer, 0, VK_WHOLE_SIZE, 6);
+            for (uint64_t at = 0; at < WHOLE.size; at += BLOCK)
+                CHECK_EQ(word_of(sparse, at), 6);
+            CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+            CHECK_OK(quire_memory_check(memory));
+            CHECK_OK(quire_memory_destroy(&memory));
+        }
+    vulkan_bench_end(&b);
+}
+
 UNIT(vulkan_sparse, one_call_binds_it_and_none_unbinds_it)
 {
     vulkan_bench b;
@@ -285,7 +314,7 @@ UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
     vulkan_bench_end(&b);
 }
 
-/* ---- resident in parts ------------------------------------------------------------------------ */
+/* ---- resident in parts ----------------------------------------------------------------------- */
 
 UNIT(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order)
 {
@@ -393,9 +422,42 @@ UNIT(vulkan_sparse, threads_take_turns)
     vulkan_bench_end(&b);
 }
 
-/* ---- tiles of images -------------------------------------------------------------------------- */
+/* An object of the thread's own, and copies, which use the queue too. */
+static void *bind_and_copy(void *argument)
+{
+    quire_memory *memory = argument;
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    const uint32_t word = 77;
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
+        CHECK_OK(quire_write(memory, part_at(sparse, 0).allocation, 0, &word, 4));
+        CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, BLOCK));
+    }
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    return NULL;
+}
 
-/* Four levels of tiles of 128 x 128 texels, 5 x 3, 3 x 2, 2 x 1 and one, and a tail for each layer. */
+/* A queue of quire's own, which no lock of the caller's guards. */
+UNIT(vulkan_sparse, different_objects_and_copies_take_turns_at_the_queue)
+{
+    vulkan_bench b = {.descriptor = -1};
+    pthread_t threads[THREADS];
+    b.driver = fv_create(
+        &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50}); /* to be seen */
+    test_memory_init(&b.host_memory);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&threads[i], NULL, bind_and_copy, memory));
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(live_allocations(memory), 0);
+    vulkan_bench_end(&b);
+}
+
+/* ---- tiles of images ------------------------------------------------------------------------- */
+
+/* Two levels of tiles of 128 x 128 texels, 5 x 3 and 3 x 2, and a tail for each layer. */
 static const VkImageCreateInfo TILED = {
     .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
     .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
@@ -556,7 +618,7 @@ UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
     CHECK_EQ(last.resource_offset, 1024 * KIB + 2 * BLOCK);
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
 {
@@ -568,10 +630,11 @@ UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
     quire_vulkan_sparse *one = make(memory, &PARTIAL), *other = NULL;
     CHECK_OK(quire_vulkan_sparse_buffer_create(memory, &PARTIAL, NULL, &other));
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
-    CHECK_STR(quire_last_error(), "memory 'local' still has vulkan's '(unnamed)'");
+    CHECK_STR(quire_last_error(),
+              "memory 'local' still has objects of backend vulkan: '(unnamed)', 'field'");
     CHECK_OK(quire_vulkan_sparse_destroy(&other));
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
-    CHECK_STR(quire_last_error(), "memory 'local' still has vulkan's 'field'");
+    CHECK_STR(quire_last_error(), "memory 'local' still has objects of backend vulkan: 'field'");
     CHECK_OK(quire_vulkan_sparse_destroy(&one));
     CHECK_OK(quire_vulkan_sparse_destroy(&one)); /* of none */
     CHECK_OK(quire_memory_destroy(&memory));
@@ -617,7 +680,7 @@ UNIT(vulkan_sparse, a_mapped_part_keeps_it)
     vulkan_bench_end(&b);
 }
 
-/* ---- the queue -------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 typedef struct gate {
     fv_driver *driver;
@@ -747,7 +810,7 @@ UNIT(vulkan_sparse, a_device_without_sparse_binding_says_so)
     vulkan_bench_end(&b);
 }
 
-/* ---- misuse ----------------------------------------------------------------------------------- */
+/* ---- misuse ---------------------------------------------------------------------------------- */
 
 static quire_result try_options(quire_memory *memory, quire_vulkan_object_options options)
 {

@@ -18,20 +18,21 @@ typedef struct bench {
     VkCommandPool pool;
 } bench;
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static bool begin(bench *b, uint64_t staging)
 {
     real_vulkan *r = &b->r;
     void *bytes;
-    if (!real_begin_wrapped(r))
+    if (!real_begin_strict(r))
         return false;
+    real_wrap(r);
     if (!r->features.sparseBinding || !r->features.sparseResidencyBuffer) {
         real_end(r);
         cr_skip_test("%s", "the driver has no sparse binding");
         return false;
     }
-    b->memory = real_memory(r, &(quire_memory_options){.pages = {.page_size = 256 * KIB}});
+    b->memory = real_memory(r, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
     b->host = real_memory(r, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
     CHECK_OK(quire_buffer_create(
         b->host, &(quire_buffer_options){.size = staging, .host_read = true, .host_write = true},
@@ -69,7 +70,7 @@ static quire_vulkan_part part_at(quire_vulkan_sparse *sparse, uint64_t offset)
     return part;
 }
 
-/* ---- commands --------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static VkCommandBuffer begin_commands(bench *b)
 {
@@ -143,12 +144,12 @@ static void check_part(quire_vulkan_sparse *sparse, quire_vulkan_part part, uint
     free(found);
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static const VkBufferCreateInfo BUFFER = {
     .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
     .flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT,
-    .size = 1000 * 1000,
+    .size = 4500 * 1000,
     .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
 };
 
@@ -211,9 +212,9 @@ UNIT(vulkan_sparse_driver, blocks_keep_their_bytes_while_others_come_and_go)
     end(&b);
 }
 
-/* ---- images ----------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
-enum { SIDE = 512, TEXEL = 4, LAYERS = 2 };
+enum { SIDE = 1024, LEVELS = 11, TEXEL = 4, LAYERS = 2 };
 
 static const VkImageCreateInfo IMAGE = {
     .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
@@ -345,14 +346,14 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
         return;
     VkImageCreateInfo asked = IMAGE;
     asked.flags |= VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT;
-    asked.mipLevels = 10;
+    asked.mipLevels = LEVELS;
     CHECK(b.r.features.sparseResidencyImage2D);
     CHECK_OK(quire_vulkan_sparse_image_create(b.memory, &asked, NULL, &sparse));
     quire_vulkan_sparse_info info = info_of(sparse);
     uint32_t wide = info.tile.width, high = info.tile.height;
     CHECK(info.residency && wide && high && info.tiled_levels);
     for (uint32_t layer = 0; layer < LAYERS; layer++)
-        for (uint32_t level = 0; level <= info.tiled_levels && level < 10; level++)
+        for (uint32_t level = 0; level <= info.tiled_levels && level < LEVELS; level++)
             CHECK_OK(quire_vulkan_sparse_bind_region(
                 sparse, &(quire_vulkan_region){.level = level, .layer = layer}));
     CHECK_EQ(info_of(sparse).bound, info.size); /* nothing is left out */
@@ -362,11 +363,11 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
         .extent = {wide, 2 * high, 1},
     };
     check_region(&b, sparse, &region, 5);
-    for (uint32_t level = 1; level < 10; level++) { /* the small ones, which share the tail */
+    for (uint32_t level = 1; level < LEVELS; level++) { /* the small ones, which share the tail */
         fill_staging(&b, level_bytes(level), level);
         write_texels(&b, info.image, level);
     }
-    for (uint32_t level = 1; level < 10; level++) {
+    for (uint32_t level = 1; level < LEVELS; level++) {
         read_texels(&b, info.image, level);
         for (uint64_t i = 0; i < level_bytes(level); i++)
             CHECK_EQ(b.bytes[i], byte_at(i, level));
