@@ -1,7 +1,8 @@
 /*
  * memories.h - whole memories as subjects: what a program calls to have device memory, with
- * handles, locks, pages and figures, over the same mock driver. The arena of such a subject is the
- * size of its pages, 0 for what it takes by itself; its unit is the smallest size worth having.
+ * handles, locks, pages and figures, over the same driver: the mock one, or Vulkan's. The arena of
+ * such a subject is the size of its pages, 0 for what it takes by itself; its unit is the smallest
+ * size worth having.
  */
 #ifndef QUIRE_BENCH_MEMORIES_H
 #define QUIRE_BENCH_MEMORIES_H
@@ -32,6 +33,10 @@ extern const subject QUIRE_MEMORIES[];
 extern const size_t QUIRE_MEMORY_COUNT;
 extern const subject VMA_MEMORIES[];
 extern const size_t VMA_MEMORY_COUNT;
+
+/* On a Vulkan device: ranges, and as many subjects of the same names that make buffers. */
+extern const subject VULKAN_RANGES[], VULKAN_BUFFERS[];
+extern const size_t VULKAN_SUBJECT_COUNT;
 
 static inline const memory_how *how_of(const subject *s)
 {

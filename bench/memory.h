@@ -1,5 +1,6 @@
 /*
- * memory.h - what the parts of bench_memory share: what was asked for, where results go.
+ * memory.h - what the parts of bench_memory and bench_vulkan share: what was asked for, where
+ * results go.
  *
  * Each part measures one family on the memories that it suits, prints a block of text as soon as it
  * is done and adds rows to its array of the JSON document.
@@ -34,7 +35,8 @@ enum {
 
 /* ---- the parts ---------------------------------------------------------------------------- */
 
-void measure_pages(memory_bench *b);     /* memory_pages.c: cost against the number of pages */
+/* memory_pages.c: cost against the number of pages, as an array of the document named `part` */
+void measure_pages(memory_bench *b, const char *part);
 void measure_threads(memory_bench *b);   /* memory_threads.c: throughput of several threads */
 void measure_locks(memory_bench *b);     /* memory_locks.c: a lock that nobody else wants */
 void measure_transient(memory_bench *b); /* memory_transient.c: driver calls in a steady state */

@@ -1,4 +1,4 @@
-"""The figures of a run of bench_memory, and what the project wants of them.
+"""The figures of a run of bench_memory or bench_vulkan, and what the project wants of them.
 
 A goal is (what, line, must, stretch, form, values, at_least); each value is (what, value, must,
 stretch), and a limit holds when the value is not above it, or with `at_least` not below it.
@@ -11,11 +11,12 @@ SLABS = "quire, a shard each, slabs"
 
 
 class MemoryFigures:
-    """Every look-up answers None where the run has no such figure."""
+    """Every look-up answers None where the run has no such figure. `part` has the series."""
 
-    def __init__(self, path):
+    def __init__(self, path, part="pages"):
         with open(path, encoding="utf-8") as file:
             self.data = json.load(file)
+        self.part = part
         self.names = [s["name"] for s in self.data["subjects"]]
         self.absent = {s["name"]: s["absent"] for s in self.data["subjects"] if s["absent"]}
 
@@ -29,10 +30,10 @@ class MemoryFigures:
     def series(self, name):
         """The points of a series, (page size, live), fewest pages first."""
         return list(dict.fromkeys((row["page_size"], row["live"])
-                                  for row in self.rows("pages", series=name)))
+                                  for row in self.rows(self.part, series=name)))
 
     def at(self, series, subject, point):
-        return self.row("pages", series=series, subject=subject, page_size=point[0], live=point[1])
+        return self.row(self.part, series=series, subject=subject, page_size=point[0], live=point[1])
 
     def pages_ratio(self, series, subject, at):
         """A pair at a point, the first of the series being 0, against one at the first."""
@@ -68,14 +69,28 @@ def ratio(one, other):
 AT_256, AT_10000 = 5, 2
 
 
+def peer_goal(f):
+    return ("a pair, to VMA's whole path", 13, "1 page ≤ 0.45; 256 pages ≤ 0.05", "≤ 0.30; ≤ 0.03",
+            "{:.3f}", [("1 page", f.pages_to("pages", QUIRE, VMA, 0), 0.45, 0.30),
+                       ("256 pages", f.pages_to("pages", QUIRE, VMA, AT_256), 0.05, 0.03)], False)
+
+
+def buffer_goal(f):
+    values = []
+    for at, point in enumerate(f.series("pages")):
+        row = f.at("pages", QUIRE, point)
+        if row:
+            what = f"{row['pages']} page{'s' * (row['pages'] > 1)}"
+            values.append((what, f.pages_to("pages", QUIRE, VMA, at), 1.0, 1.0))
+    return ("a pair of buffers, to VMA's", "-", "≤ 1.0", "≤ 1.0", "{:.2f}", values, False)
+
+
 def page_goals(f):
     yield ("a pair among many pages, to one page", 12, "256 pages ≤ 1.25; 10,000 ≤ 1.3",
            "≤ 1.02; ≤ 1.1", "{:.2f}",
            [("256 pages", f.pages_ratio("pages", QUIRE, AT_256), 1.25, 1.02),
             ("10,000 pages", f.pages_ratio("many-pages", QUIRE, AT_10000), 1.3, 1.1)], False)
-    yield ("a pair, to VMA's whole path", 13, "1 page ≤ 0.45; 256 pages ≤ 0.05", "≤ 0.30; ≤ 0.03",
-           "{:.3f}", [("1 page", f.pages_to("pages", QUIRE, VMA, 0), 0.45, 0.30),
-                      ("256 pages", f.pages_to("pages", QUIRE, VMA, AT_256), 0.05, 0.03)], False)
+    yield peer_goal(f)
 
 
 def thread_goals(f):
@@ -106,7 +121,7 @@ def lock_goals(f):
 
 def rank(values, at_least):
     """2: stretch, 1: must, 0: neither, by the worst of the values; None: some are missing."""
-    if any(value is None for _, value, _, _ in values):
+    if not values or any(value is None for _, value, _, _ in values):
         return None
     sign = 1 if at_least else -1
     within = [[sign * value >= sign * limit for limit in limits] for _, value, *limits in values]

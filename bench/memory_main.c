@@ -28,27 +28,6 @@ static const usage USAGE = {
     "  --list          lists the subjects, present and absent, and ends\n",
 };
 
-/* ---- choosing ----------------------------------------------------------------------------- */
-
-roster memories_of(const memory_bench *b, unsigned sharing)
-{
-    roster all = subjects_chosen(&b->subjects, &b->wanted_subjects, &b->unwanted_subjects);
-    roster out = {.count = 0};
-    for (size_t i = 0; i < all.count; i++)
-        if (sharing & 1u << how_of(all.items[i])->sharing)
-            out.items[out.count++] = all.items[i];
-    return out;
-}
-
-roster plain_memories_of(const memory_bench *b, unsigned sharing)
-{
-    roster all = memories_of(b, sharing), out = {.count = 0};
-    for (size_t i = 0; i < all.count; i++)
-        if (!how_of(all.items[i])->strategy)
-            out.items[out.count++] = all.items[i];
-    return out;
-}
-
 /* ---- options ------------------------------------------------------------------------------ */
 
 typedef struct choices {
@@ -138,7 +117,7 @@ static int run(memory_bench *b, const char *json_path)
     report_clock();
     subjects_print(&b->subjects);
     subjects_write(&b->subjects, &b->out.json);
-    measure_pages(b);
+    measure_pages(b, "pages");
     measure_threads(b);
     measure_locks(b);
     measure_transient(b);

@@ -184,6 +184,15 @@ static double ratio(const page_row *one, const page_row *other)
     return one->reps && other->reps ? one->pair.min / other->pair.min : 0;
 }
 
+/* The first peer stands for all. */
+static page_row peer_row(const run *r, size_t at)
+{
+    for (size_t i = 0; i < r->roster.count; i++)
+        if (r->roster.items[i]->kind == SUBJECT_PEER)
+            return row_of(r, at, i);
+    return (page_row){.reps = 0};
+}
+
 static void print_row(const run *r, size_t at, size_t who, const page_row *row)
 {
     const subject *on = r->roster.items[who];
@@ -192,15 +201,11 @@ static void print_row(const run *r, size_t at, size_t who, const page_row *row)
         printf(" failed\n");
         return;
     }
-    page_row one_page = row_of(r, 0, who);
+    page_row one_page = row_of(r, 0, who), peer = peer_row(r, at);
     printf(" %6" PRIu64 " %9.1f %9.1f %9.1f %9.1f %9.2f", row->last.pages, row->pair.min,
            row->pair.median, row->allocate.min, row->free.min, ratio(row, &one_page));
-    page_row vma = {.reps = 0};
-    for (size_t i = 0; i < r->roster.count; i++)
-        if (r->roster.items[i] == &VMA_MEMORIES[0])
-            vma = row_of(r, at, i);
-    if (vma.reps)
-        printf(" %8.3f", ratio(row, &vma));
+    if (peer.reps)
+        printf(" %8.3f", ratio(row, &peer));
     else
         printf(" %8s", "-");
     printf(" %7" PRIu64 " %5zu\n", row->last.driver_calls, row->reps);
@@ -271,9 +276,9 @@ static void run_series(memory_bench *b, const series *s)
         workload_free(&r.lists[i]);
 }
 
-void measure_pages(memory_bench *b)
+void measure_pages(memory_bench *b, const char *part)
 {
-    qi_json_array(&b->out.json, "pages");
+    qi_json_array(&b->out.json, part);
     for (size_t i = 0; i < SERIES_COUNT; i++)
         if (is_wanted(&b->wanted_families, SERIES[i].name))
             run_series(b, &SERIES[i]);

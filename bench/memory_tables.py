@@ -25,9 +25,9 @@ def size_text(size):
 
 # ---- the parts ----------------------------------------------------------------------------------
 
-def goal_table(figures):
+def goal_table(wanted):
     rows = []
-    for text, line, must, stretch, form, values, at_least in goals(figures):
+    for text, line, must, stretch, form, values, at_least in wanted:
         measured = ", ".join(f"{what} {formed(form, value) or 'not in this run'}"
                              for what, value, _, _ in values)
         reached = rank(values, at_least)
@@ -43,7 +43,7 @@ def subjects_of(figures, part, **wanted):
 
 def series_table(figures, series):
     points = figures.series(series)
-    names = subjects_of(figures, "pages", series=series)
+    names = subjects_of(figures, figures.part, series=series)
     rows = []
     for at, point in enumerate(points):
         found = {name: figures.at(series, name, point) for name in names}
@@ -58,7 +58,7 @@ def series_table(figures, series):
 
 def pages(figures):
     lines = []
-    for series in dict.fromkeys(row["series"] for row in figures.data["pages"]):
+    for series in dict.fromkeys(row["series"] for row in figures.data[figures.part]):
         lines += [f"`{series}`", "", *series_table(figures, series)]
     return lines
 
@@ -110,7 +110,7 @@ def slow(figures):
 
 
 PARTS = (
-    ("Goals.", goal_table),
+    ("Goals.", lambda figures: goal_table(goals(figures))),
     ("Nanoseconds a pair of free and allocate against the number of pages, least / median.", pages),
     ("Million pairs a second of all threads together, best / median of the repeats.", threads),
     ("Nanoseconds to take and give back a lock that nobody else wants.", locks),
@@ -126,22 +126,33 @@ def head(figures, options):
              f"{about['processor']}, {about['processors']} processors, "
              f"{figures.data['reps']} repeats.", ""]
     lines += [f"- not in this run: {name} ({reason})" for name, reason in figures.absent.items()]
+    if "device" in figures.data:
+        lines[0] = f"{figures.data['device']}. {lines[0]}"
     return lines + [""] * bool(figures.absent) + [
         f"All figures of the run: [{pathlib.Path(near).name}]({near}).", ""]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parsed(about):
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("figures")
     parser.add_argument("page", type=pathlib.Path)
-    options = parser.parse_args()
-    figures = MemoryFigures(options.figures)
-    lines = head(figures, options)
-    for title, part in PARTS:
+    return parser.parse_args()
+
+
+def titled(parts, figures):
+    lines = []
+    for title, part in parts:
         rows = part(figures)
         if len(rows) > 3:
             lines += [title, "", *rows]
-    replace(options.page, BEGIN, END, lines)
+    return lines
 
 
-main()
+def main():
+    options = parsed(__doc__)
+    figures = MemoryFigures(options.figures)
+    replace(options.page, BEGIN, END, head(figures, options) + titled(PARTS, figures))
+
+
+if __name__ == "__main__":
+    main()

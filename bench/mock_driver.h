@@ -3,6 +3,7 @@
  * and giving back memory is counting, so that what is left to be timed is the memory itself.
  *
  * There is one in a process; each measurement runs in a process of its own. Any thread may call it.
+ * Where the driver is a real one, what it makes and takes back is counted here.
  */
 #ifndef QUIRE_BENCH_MOCK_DRIVER_H
 #define QUIRE_BENCH_MOCK_DRIVER_H

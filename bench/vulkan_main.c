@@ -1,254 +1,132 @@
 /*
- * vulkan_main.c - bench_vulkan: buffers made and freed on a real Vulkan device, by quire and by the
- * Vulkan Memory Allocator on the same VkDevice, the same sizes in the same order, in turns.
+ * vulkan_main.c - bench_vulkan: memories on a real Vulkan device, of this project and of the Vulkan
+ * Memory Allocator, side by side in the same run: raw ranges, where no call of Vulkan is left to be
+ * made, and buffers. Text goes to standard output, a JSON document to the file asked for.
  *
- *     bench_vulkan [--pairs N] [--reps N] [--live N]
- *
- * A pair is one buffer freed and one made, with N others alive. Reported is the least of all
- * repeats, for each, and the ratio of the two; and the same for raw ranges, where quire calls
- * nothing of Vulkan.
+ * Which device: what quire_vulkan_open says, QUIRE_VULKAN_DEVICE and the loader's VK_ICD_FILENAMES.
  */
-#include <inttypes.h>
-#include <stdio.h>
+#include <getopt.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "bench/memory.h"
 #include "bench/ticks.h"
-#define VMA_STATIC_VULKAN_FUNCTIONS 0
-#define VMA_DYNAMIC_VULKAN_FUNCTIONS 0
-#include <vk_mem_alloc.h>
-
 #include "quire/quire.h"
 #include "quire/vulkan.h"
+#include "src/base/result.h"
 
-enum { MOST_SIZES = 1 << 16 };
+static const usage USAGE = {
+    "bench_vulkan",
+    "usage: bench_vulkan [options]\n"
+    "  --reps N        repeats of each measurement (default 9)\n"
+    "  --family GLOB   only these: pages many-pages full-pages; repeatable (default pages)\n"
+    "  --subject GLOB  only these of those listed at the start; repeatable\n"
+    "  --pairs N       times N pairs at most: a trial, no result\n"
+    "  --json FILE     writes all figures there\n"
+    "  --list          lists device and subjects, present and absent, and ends\n",
+};
 
-typedef struct bench {
-    quire_device *device;
-    quire_memory *memory;
-    VmaAllocator allocator;
-    uint64_t pairs, reps, live;
-    uint64_t *sizes;
-    uint32_t *victims;
-    /* what lives, by the one who made it */
-    quire_allocation *ours;
-    VmaAllocation *theirs;
-    VkBuffer *their_buffers;
-} bench;
+typedef struct choices {
+    memory_bench bench;
+    const char *json_path;
+    bool list;
+} choices;
 
-static _Noreturn void fail(const char *what)
+/* ---- options -------------------------------------------------------------------------------- */
+
+static void add_pattern(patterns *p, const char *item)
 {
-    fprintf(stderr, "bench_vulkan: %s: %s\n", what, quire_last_error());
-    exit(1);
+    if (!patterns_add(p, item))
+        usage_error(&USAGE, "one pattern too many:", item);
 }
 
-/* ---- one step of each ---------------------------------------------------------------------- */
-
-static const VkBufferUsageFlags USAGE = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-                                        VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                        VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-
-static VkBufferCreateInfo info_of(uint64_t size)
+static void take_option(choices *c, int option, const char *value)
 {
-    return (VkBufferCreateInfo){
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size, .usage = USAGE};
-}
-
-static void make_ours(bench *b, uint64_t at, uint64_t size)
-{
-    quire_buffer buffer;
-    if (quire_buffer_create(b->memory, &(quire_buffer_options){.size = size}, &buffer))
-        fail("quire_buffer_create");
-    b->ours[at] = buffer.allocation;
-}
-
-static void free_ours(bench *b, uint64_t at)
-{
-    if (quire_free(b->memory, b->ours[at]))
-        fail("quire_free");
-}
-
-static void make_theirs(bench *b, uint64_t at, uint64_t size)
-{
-    const VkBufferCreateInfo info = info_of(size);
-    const VmaAllocationCreateInfo wish = {.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE};
-    if (vmaCreateBuffer(b->allocator, &info, &wish, &b->their_buffers[at], &b->theirs[at], NULL))
-        fail("vmaCreateBuffer");
-}
-
-static void free_theirs(bench *b, uint64_t at)
-{
-    vmaDestroyBuffer(b->allocator, b->their_buffers[at], b->theirs[at]);
-}
-
-static void allocate_ours(bench *b, uint64_t at, uint64_t size)
-{
-    if (quire_allocate(b->memory, &(quire_allocation_options){.size = size, .alignment = 64},
-                       &b->ours[at]))
-        fail("quire_allocate");
-}
-
-static void allocate_theirs(bench *b, uint64_t at, uint64_t size)
-{
-    const VkMemoryRequirements needs = {.size = size, .alignment = 64, .memoryTypeBits = 1};
-    const VmaAllocationCreateInfo wish = {.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT};
-    if (vmaAllocateMemory(b->allocator, &needs, &wish, &b->theirs[at], NULL))
-        fail("vmaAllocateMemory");
-}
-
-static void release_theirs(bench *b, uint64_t at)
-{
-    vmaFreeMemory(b->allocator, b->theirs[at]);
-}
-
-typedef struct way {
-    const char *name;
-    void (*make)(bench *b, uint64_t at, uint64_t size);
-    void (*end)(bench *b, uint64_t at);
-} way;
-
-/* Nanoseconds a pair. */
-static double run(bench *b, const way *w)
-{
-    uint64_t next = 0;
-    for (uint64_t i = 0; i < b->live; i++)
-        w->make(b, i, b->sizes[next++ % MOST_SIZES]);
-    uint64_t since = ticks_now();
-    for (uint64_t i = 0; i < b->pairs; i++) {
-        uint64_t at = b->victims[i % MOST_SIZES];
-        w->end(b, at);
-        w->make(b, at, b->sizes[next++ % MOST_SIZES]);
-    }
-    double spent = (double)ticks_spent(since) * the_clock.ns;
-    for (uint64_t i = 0; i < b->live; i++)
-        w->end(b, i);
-    return spent / (double)b->pairs;
-}
-
-/* In turns, so that what slows the machine down slows both. */
-static void compare(bench *b, const char *what, const way *ours, const way *theirs)
-{
-    double best[2] = {1e18, 1e18};
-    for (uint64_t i = 0; i < b->reps; i++) {
-        double a = run(b, ours), c = run(b, theirs);
-        best[0] = a < best[0] ? a : best[0];
-        best[1] = c < best[1] ? c : best[1];
-    }
-    printf("%-28s %-20s %8.0f ns   %-20s %8.0f ns   ratio %.2f\n", what, ours->name, best[0],
-           theirs->name, best[1], best[0] / best[1]);
-}
-
-/* ---- setting up ---------------------------------------------------------------------------- */
-
-static void make_sizes(bench *b)
-{
-    uint64_t state = 1;
-    for (int i = 0; i < MOST_SIZES; i++) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        b->sizes[i] = 64 + (state >> 33) % (UINT64_C(1) << (8 + (state >> 60)));
-        b->victims[i] = (uint32_t)((state >> 20) % b->live);
+    switch (option) {
+    case 'r':
+        c->bench.reps = usage_number(&USAGE, value, MOST_REPS);
+        break;
+    case 'f':
+        add_pattern(&c->bench.wanted_families, value);
+        break;
+    case 's':
+        add_pattern(&c->bench.wanted_subjects, value);
+        break;
+    case 'p':
+        c->bench.most_pairs = usage_number(&USAGE, value, UINT64_MAX);
+        break;
+    case 'o':
+        c->json_path = value;
+        break;
+    case 'l':
+        c->list = true;
+        break;
+    case 'h':
+        printf("%s", USAGE.text);
+        exit(0);
+    default:
+        fprintf(stderr, "%s", USAGE.text);
+        exit(EXIT_USAGE);
     }
 }
 
-static void make_allocator(bench *b, const quire_vulkan_handles *h)
+static void parse(choices *c, int argc, char **argv)
 {
-    PFN_vkGetDeviceProcAddr of_device =
-        (PFN_vkGetDeviceProcAddr)h->get_instance_proc_addr(h->instance, "vkGetDeviceProcAddr");
-#define OF_DEVICE(name) .name = (PFN_##name)of_device(h->device, #name)
-#define OF_INSTANCE(name) .name = (PFN_##name)h->get_instance_proc_addr(h->instance, #name)
-    const VmaVulkanFunctions functions = {
-        OF_INSTANCE(vkGetPhysicalDeviceProperties),
-        OF_INSTANCE(vkGetPhysicalDeviceMemoryProperties),
-        OF_DEVICE(vkAllocateMemory),
-        OF_DEVICE(vkFreeMemory),
-        OF_DEVICE(vkMapMemory),
-        OF_DEVICE(vkUnmapMemory),
-        OF_DEVICE(vkFlushMappedMemoryRanges),
-        OF_DEVICE(vkInvalidateMappedMemoryRanges),
-        OF_DEVICE(vkBindBufferMemory),
-        OF_DEVICE(vkBindImageMemory),
-        OF_DEVICE(vkGetBufferMemoryRequirements),
-        OF_DEVICE(vkGetImageMemoryRequirements),
-        OF_DEVICE(vkCreateBuffer),
-        OF_DEVICE(vkDestroyBuffer),
-        OF_DEVICE(vkCreateImage),
-        OF_DEVICE(vkDestroyImage),
-        OF_DEVICE(vkCmdCopyBuffer),
-        .vkGetBufferMemoryRequirements2KHR = (PFN_vkGetBufferMemoryRequirements2KHR)of_device(
-            h->device, "vkGetBufferMemoryRequirements2"),
-        .vkGetImageMemoryRequirements2KHR = (PFN_vkGetImageMemoryRequirements2KHR)of_device(
-            h->device, "vkGetImageMemoryRequirements2"),
-        .vkBindBufferMemory2KHR =
-            (PFN_vkBindBufferMemory2KHR)of_device(h->device, "vkBindBufferMemory2"),
-        .vkBindImageMemory2KHR =
-            (PFN_vkBindImageMemory2KHR)of_device(h->device, "vkBindImageMemory2"),
-        .vkGetPhysicalDeviceMemoryProperties2KHR =
-            (PFN_vkGetPhysicalDeviceMemoryProperties2KHR)h->get_instance_proc_addr(
-                h->instance, "vkGetPhysicalDeviceMemoryProperties2"),
+    static const struct option options[] = {
+        {"reps", required_argument, NULL, 'r'},    {"family", required_argument, NULL, 'f'},
+        {"subject", required_argument, NULL, 's'}, {"pairs", required_argument, NULL, 'p'},
+        {"json", required_argument, NULL, 'o'},    {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
-    const VmaAllocatorCreateInfo info = {
-        .physicalDevice = h->physical_device,
-        .device = h->device,
-        .instance = h->instance,
-        .pVulkanFunctions = &functions,
-        .vulkanApiVersion = VK_API_VERSION_1_1,
-    };
-    if (vmaCreateAllocator(&info, &b->allocator))
-        fail("vmaCreateAllocator");
+    c->bench.reps = DEFAULT_REPS;
+    c->bench.most_pairs = UINT64_MAX;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;)
+        take_option(c, option, optarg);
+    if (optind < argc)
+        usage_error(&USAGE, "what is", argv[optind]);
+    if (!c->bench.wanted_families.count)
+        add_pattern(&c->bench.wanted_families, "pages");
 }
 
-static uint64_t number(int argc, char **argv, const char *name, uint64_t otherwise)
+/* ---- the run -------------------------------------------------------------------------------- */
+
+/* Its name; empty where there is none, which the subjects say. */
+static quire_device_info device_info(void)
 {
-    for (int i = 1; i + 1 < argc; i++)
-        if (!strcmp(argv[i], name))
-            return strtoull(argv[i + 1], NULL, 10);
-    return otherwise;
+    quire_device *device = NULL;
+    quire_device_info info = {.kind_count = 0};
+    if (!quire_vulkan_open(NULL, &device)) {
+        qi_ignore(quire_device_get_info(device, &info));
+        qi_ignore(quire_device_destroy(&device));
+    }
+    return info;
 }
 
-static void *room(uint64_t count, size_t size)
+static void measure(memory_bench *b, const char *part, const subject *subjects)
 {
-    void *p = calloc(count, size);
-    if (!p)
-        fail("no memory");
-    return p;
+    printf("\n-- %s\n", part);
+    b->subjects.count = 0;
+    subjects_add(&b->subjects, subjects, VULKAN_SUBJECT_COUNT);
+    measure_pages(b, part);
 }
 
 int main(int argc, char **argv)
 {
-    static const way buffers = {"quire_buffer_create", make_ours, free_ours};
-    static const way vma_buffers = {"vmaCreateBuffer", make_theirs, free_theirs};
-    static const way ranges = {"quire_allocate", allocate_ours, free_ours};
-    static const way vma_ranges = {"vmaAllocateMemory", allocate_theirs, release_theirs};
-    bench b = {.pairs = number(argc, argv, "--pairs", 100000),
-               .reps = number(argc, argv, "--reps", 7),
-               .live = number(argc, argv, "--live", 1000)};
-    quire_vulkan_handles handles;
-    quire_device_info info;
+    static choices c;
+    memory_bench *b = &c.bench;
+    parse(&c, argc, argv);
+    const quire_device_info info = device_info();
+    printf("device: %s\n", info.name[0] ? info.name : "none");
+    subjects_add(&b->subjects, VULKAN_RANGES, VULKAN_SUBJECT_COUNT);
+    subjects_print(&b->subjects);
+    if (c.list)
+        return 0;
     ticks_init();
-    if (!b.live || !b.reps || !b.pairs)
-        fail("counts must be above 0");
-    b.sizes = room(MOST_SIZES, sizeof *b.sizes);
-    b.victims = room(MOST_SIZES, sizeof *b.victims);
-    b.ours = room(b.live, sizeof *b.ours);
-    b.theirs = room(b.live, sizeof(VmaAllocation));
-    b.their_buffers = room(b.live, sizeof *b.their_buffers);
-    make_sizes(&b);
-    if (quire_vulkan_open(NULL, &b.device) || quire_vulkan_get_handles(b.device, &handles) ||
-        quire_device_get_info(b.device, &info) || quire_memory_create(b.device, NULL, &b.memory))
-        fail("no Vulkan device");
-    make_allocator(&b, &handles);
-    printf("%s: %" PRIu64 " pairs with %" PRIu64 " alive, the least of %" PRIu64 " repeats\n",
-           info.name, b.pairs, b.live, b.reps);
-    compare(&b, "a buffer freed and made", &buffers, &vma_buffers);
-    compare(&b, "a raw range freed and made", &ranges, &vma_ranges);
-    vmaDestroyAllocator(b.allocator);
-    quire_memory_destroy_all(&b.memory);
-    if (quire_device_destroy(&b.device))
-        fail("quire_device_destroy");
-    free(b.sizes);
-    free(b.victims);
-    free(b.ours);
-    free(b.theirs);
-    free(b.their_buffers);
-    return 0;
+    if (!document_begin(&b->out, c.json_path, b->reps))
+        return 1;
+    report_clock();
+    qi_json_text(&b->out.json, "device", info.name);
+    subjects_write(&b->subjects, &b->out.json);
+    measure(b, "ranges", VULKAN_RANGES);
+    measure(b, "buffers", VULKAN_BUFFERS);
+    return document_end(&b->out, USAGE.program);
 }

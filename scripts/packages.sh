@@ -33,59 +33,21 @@ install_packages() {
         done
 }
 
-# unpack_newer FOLDER PROGRAM PACKAGE... - for a program that this release of Debian does not have:
-# unpacks the packages of the next release, with their libraries, into FOLDER, without installing
-# anything, and makes FOLDER/bin/PROGRAM. Takes the mirror and the key from the machine's own sources.
-unpack_newer() {
-    into=$(mkdir -p "$1" && cd "$1" && pwd) program=$2
+# unpack_packages FOLDER SUITE PACKAGE... - packages of a suite of Debian (trixie, bookworm-backports),
+# without what they depend on and without installing anything, into FOLDER/root. Takes the mirror and
+# the key from the machine's own sources.
+unpack_packages() {
+    into=$(mkdir -p "$1" && cd "$1" && pwd) suite=$2
     shift 2
-    [ -x "$into/bin/$program" ] && return 0
-    if ! command -v apt-get >/dev/null || [ "$(dpkg --print-architecture)" != amd64 ]; then
-        echo "quire: $program cannot be had here" >&2
-        return 1
-    fi
-    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-        grep -oE '^(deb .*|URIs: *)https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -1)
-    mkdir -p "$into/lists/partial" "$into/archives/partial" "$into/bin" "$into/root"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" \
-        >"$into/sources.list"
-    options="-qq -o Dir::Etc::sourcelist=$into/sources.list -o Dir::Etc::sourceparts=/nonexistent
-        -o Dir::State::lists=$into/lists -o Dir::Cache=$into -o Acquire::Languages=none
-        -o APT::Sandbox::User= -o Debug::NoLocking=1"
-    (
-        cd "$into" && apt-get $options update && apt-get $options download "$@" &&
-            for package in *.deb; do dpkg -x "$package" root; done
-    ) >"$into/log" 2>&1
-    # the program and its libraries come from one release, so that they fit whatever is installed
-    cat >"$into/bin/$program" <<EOF
-#!/bin/sh
-exec $into/root/usr/lib64/ld-linux-x86-64.so.2 \\
-    --library-path $into/root/usr/lib/x86_64-linux-gnu:$into/root/usr/lib \\
-    $into/root/usr/bin/$program "\$@"
-EOF
-    chmod +x "$into/bin/$program"
-    rm -rf "$into"/*.deb "$into/lists" "$into/archives"
-    "$into/bin/$program" --version >>"$into/log" 2>&1 && return 0
-    rm "$into/bin/$program"
-    echo "quire: $program cannot be had; see $into/log" >&2
-    return 1
-}
-
-# unpack_backports FOLDER PACKAGE... - packages of this release's backports, without their libraries and
-# without installing anything, into FOLDER/root.
-unpack_backports() {
-    into=$(mkdir -p "$1" && cd "$1" && pwd)
-    shift
     [ -e "$into/complete" ] && return 0
-    release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
     mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
         grep -oE '^(deb .*|URIs: *)https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -1)
-    if ! command -v apt-get >/dev/null || [ -z "$release" ] || [ -z "$mirror" ]; then
-        echo "quire: backports of $* cannot be had here" >&2
+    if ! command -v apt-get >/dev/null || [ -z "$mirror" ]; then
+        echo "quire: $* of $suite cannot be had here" >&2
         return 1
     fi
     mkdir -p "$into/lists/partial" "$into/archives/partial" "$into/root"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release-backports main" \
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" \
         >"$into/sources.list"
     options="-qq -o Dir::Etc::sourcelist=$into/sources.list -o Dir::Etc::sourceparts=/nonexistent
         -o Dir::State::lists=$into/lists -o Dir::Cache=$into -o Acquire::Languages=none
@@ -94,8 +56,40 @@ unpack_backports() {
         cd "$into" && apt-get $options update && apt-get $options download "$@" &&
             for package in *.deb; do dpkg -x "$package" root || exit 1; done && touch complete
     ) >"$into/log" 2>&1
-    rm -rf "$into"/*.deb "$into/lists" "$into/archives"
+    rm -rf "$into"/*.deb "$into"/*.bin "$into/lists" "$into/archives"
     [ -e "$into/complete" ] && return 0
-    echo "quire: backports of $* cannot be had; see $into/log" >&2
+    echo "quire: $* of $suite cannot be had; see $into/log" >&2
+    return 1
+}
+
+# The suite of this machine's release, such as bookworm.
+release=$(. /etc/os-release 2>/dev/null && echo "$VERSION_CODENAME") || release=unknown
+
+# For what this release has not got.
+later_release=trixie
+
+# unpack_program FOLDER PROGRAM PACKAGE... - a program of the later release, whose libraries are among
+# the packages, as FOLDER/bin/PROGRAM.
+unpack_program() {
+    into=$(mkdir -p "$1" && cd "$1" && pwd) program=$2
+    shift 2
+    [ -x "$into/bin/$program" ] && return 0
+    if [ "$(uname -m)" != x86_64 ]; then
+        echo "quire: $program cannot be had here" >&2
+        return 1
+    fi
+    unpack_packages "$into" $later_release "$@" || return 1
+    mkdir -p "$into/bin"
+    # the program and its libraries come from one release, so that they fit whatever is installed
+    cat >"$into/bin/$program" <<EOF
+#!/bin/sh
+exec $into/root/usr/lib64/ld-linux-x86-64.so.2 \\
+    --library-path $into/root/usr/lib/x86_64-linux-gnu:$into/root/usr/lib \\
+    $into/root/usr/bin/$program "\$@"
+EOF
+    chmod +x "$into/bin/$program"
+    "$into/bin/$program" --version >>"$into/log" 2>&1 && return 0
+    rm "$into/bin/$program"
+    echo "quire: $program does not run; see $into/log" >&2
     return 1
 }

@@ -1,4 +1,5 @@
-"""Sums up what meson's test runs did: one line per failure and per skip, then the totals.
+"""Sums up what meson's test runs did: one line per failure and per skip, one for what ran on each Vulkan
+driver, then the totals.
 
 usage: summary.py BUILD_FOLDER...
 Exit status 1 when anything failed or nothing ran.
@@ -27,7 +28,7 @@ def results_of(test):
     """One test program: its cases if it speaks TAP, else itself."""
     cases = list(tap_results(test.get("stdout") or ""))
     outcome = test["result"]
-    if outcome in ("OK", "EXPECTEDFAIL", "FAIL") and cases and outcome != "EXPECTEDFAIL":
+    if outcome in ("OK", "FAIL", "SKIP") and cases:
         yield from cases
         if outcome == "FAIL" and not any(kind == "failed" for kind, _, _ in cases):
             yield "failed", "(the program itself)", ""
@@ -40,8 +41,18 @@ def results_of(test):
         yield "failed", outcome, ""
 
 
+def driver_of(test):
+    """Of a test that runs once on each driver: its name ends in the driver's."""
+    words = test["name"].rsplit("_", 1)
+    return words[1] if "driver" in test["name"].split(" / ")[0] and len(words) == 2 else None
+
+
+def counts(totals):
+    return f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped"
+
+
 def main():
-    totals = {"passed": 0, "failed": 0, "skipped": 0}
+    totals, drivers = {"passed": 0, "failed": 0, "skipped": 0}, {}
     for folder in sys.argv[1:]:
         # one log; with a wrapper it bears the wrapper's name
         logs = sorted((pathlib.Path(folder) / "meson-logs").glob("testlog*.json"))
@@ -50,14 +61,19 @@ def main():
             totals["failed"] += 1
         for line in (line for log in logs for line in log.read_text().splitlines()):
             test = json.loads(line)
+            on_driver = drivers.setdefault(driver_of(test), dict.fromkeys(totals, 0))
             for kind, name, reason in results_of(test):
                 totals[kind] += 1
+                on_driver[kind] += 1
                 where = f"{pathlib.Path(folder).name}: {test['name']}: {name}".rstrip(": ")
                 if kind == "failed":
                     print(f"FAILED  {where}")
                 elif kind == "skipped":
                     print(f"SKIPPED {where}: {reason}")
-    print(f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped")
+    for driver, of_driver in drivers.items():
+        if driver:
+            print(f"on Vulkan driver {driver}: {counts(of_driver)}")
+    print(counts(totals))
     sys.exit(1 if totals["failed"] or not totals["passed"] else 0)
 
 

@@ -7,7 +7,10 @@
 
 bool kit_holds_contents(const contract_world *w, uint32_t kind)
 {
-    return !(w->info.kinds[kind].flags & (QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED));
+    const quire_memory_flags special =
+        QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+    quire_memory_flags flags = w->info.kinds[kind].flags;
+    return flags && !(flags & special);
 }
 
 bool kit_is_visible(const contract_world *w, uint32_t kind)

@@ -17,7 +17,11 @@ static inline uint64_t kit_round_up(uint64_t value, uint64_t unit)
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
-/* Bytes of such a kind can be had and written: not lazily allocated, not protected. */
+/*
+ * Bytes of such a kind can be had and written on every device. Lazily allocated and protected ones
+ * cannot, AMD's special ones want a feature that quire does not enable, and in those without any
+ * flag Vulkan's drivers put images only.
+ */
 bool kit_holds_contents(const contract_world *w, uint32_t kind);
 
 bool kit_is_visible(const contract_world *w, uint32_t kind);

@@ -1,7 +1,7 @@
 /*
- * vulkan.c - the contract's subjects of the Vulkan backend: the driver of this machine, opened by
- * quire under whatever layers the environment asks for, whose warnings fail the scenario; and the
- * fake driver in several poses.
+ * vulkan.c - the contract's subjects of the Vulkan backend: the driver that the loader finds first,
+ * opened by quire under whatever layers the environment asks for, whose warnings fail the scenario;
+ * and the fake driver in several poses.
  */
 #include "quire/vulkan.h"
 
@@ -65,7 +65,7 @@ static void close_driver(void *own)
 }
 
 static const contract_subject subject_driver = {
-    .name = "vulkan, this machine's driver",
+    .name = "vulkan, a driver",
     .open = open_driver,
     .close = close_driver,
     .is_shared = true,
@@ -79,21 +79,6 @@ typedef struct pose {
     uint32_t flags; /* FV_ */
 } pose;
 
-/*
- * The contract wants pages of every kind with contents: these need features that quire does not
- * enable, or, without flags, hold no buffers.
- */
-static void drop_special_types(fv_layout *layout)
-{
-    const VkMemoryPropertyFlags special =
-        QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < layout->type_count; i++)
-        if (layout->types[i].propertyFlags && !(layout->types[i].propertyFlags & special))
-            layout->types[kept++] = layout->types[i];
-    layout->type_count = kept;
-}
-
 static quire_result open_fake(const contract_subject *subject, const quire_host_memory *host,
                               contract_opened *opened)
 {
@@ -101,7 +86,6 @@ static quire_result open_fake(const contract_subject *subject, const quire_host_
     fv_layout layout = *fv_layout_named(p->layout);
     for (uint32_t i = 0; i < layout.heap_count; i++) /* which the test machine's memory bears */
         layout.heaps[i].size = layout.heaps[i].size > MOST_HEAP ? MOST_HEAP : layout.heaps[i].size;
-    drop_special_types(&layout);
     layout.extensions |= FV_BIT(BUDGET); /* so that set_budget has an effect */
     const fv_options options = {.layouts = {&layout}, .flags = p->flags};
     fv_driver *driver = fv_create(&options);

@@ -12,8 +12,12 @@ static const char *const LAYER = "VK_LAYER_KHRONOS_validation";
 
 static const char *const INSTANCE_EXTENSIONS[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
                                                   VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-static const char *const DEVICE_EXTENSIONS[] = {VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
-                                                VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME};
+/* Enabled where the driver has them; what needs one asks real_lacks first. */
+static const char *const DEVICE_EXTENSIONS[REAL_MOST_EXTENSIONS] = {
+    VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
+    VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
+    "VK_KHR_portability_subset", /* must be, where it is */
+};
 
 PFN_vkVoidFunction real_function(const real_vulkan *r, const char *name)
 {
@@ -100,8 +104,11 @@ static bool make_instance(real_vulkan *r)
         .enabledExtensionCount = 2,
         .ppEnabledExtensionNames = INSTANCE_EXTENSIONS,
     };
-    if (!create || create(&r->instance_info, NULL, &r->instance))
-        return skip("no Vulkan instance can be made");
+    if (!create || create(&r->instance_info, NULL, &r->instance)) {
+        const char *manifest = getenv("VK_ICD_FILENAMES");
+        cr_skip_test("no Vulkan instance can be made of %s", manifest ? manifest : "what is here");
+        return false;
+    }
     r->instance_info.pNext = NULL;
     const VkDebugUtilsMessengerCreateInfoEXT info = {
         .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
@@ -114,6 +121,30 @@ static bool make_instance(real_vulkan *r)
         .pUserData = r,
     };
     CHECK_EQ(REAL(r, vkCreateDebugUtilsMessengerEXT)(r->instance, &info, NULL, &r->messenger), 0);
+    return true;
+}
+
+static void choose_extensions(real_vulkan *r)
+{
+    uint32_t count = 0;
+    PFN_vkEnumerateDeviceExtensionProperties list = REAL(r, vkEnumerateDeviceExtensionProperties);
+    CHECK_EQ(list(r->physical_device, NULL, &count, NULL), 0);
+    VkExtensionProperties *has = calloc(count, sizeof *has);
+    CHECK(has || !count);
+    CHECK_EQ(list(r->physical_device, NULL, &count, has), 0);
+    for (int i = 0; i < REAL_MOST_EXTENSIONS; i++)
+        for (uint32_t j = 0; j < count; j++)
+            if (!strcmp(DEVICE_EXTENSIONS[i], has[j].extensionName))
+                r->extensions[r->device_info.enabledExtensionCount++] = DEVICE_EXTENSIONS[i];
+    free(has);
+}
+
+bool real_lacks(const real_vulkan *r, const char *extension)
+{
+    for (uint32_t i = 0; i < r->device_info.enabledExtensionCount; i++)
+        if (!strcmp(r->extensions[i], extension))
+            return false;
+    cr_skip_test("%s has no %s", r->properties.deviceName, extension);
     return true;
 }
 
@@ -145,10 +176,10 @@ static void make_device(real_vulkan *r)
         .pNext = &r->address,
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &queue,
-        .enabledExtensionCount = 2,
-        .ppEnabledExtensionNames = DEVICE_EXTENSIONS,
+        .ppEnabledExtensionNames = r->extensions,
         .pEnabledFeatures = &r->features,
     };
+    choose_extensions(r);
     CHECK_EQ(REAL(r, vkCreateDevice)(r->physical_device, &r->device_info, NULL, &r->device), 0);
     REAL(r, vkGetDeviceQueue)(r->device, 0, 0, &r->queue);
 }

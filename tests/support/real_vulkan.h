@@ -14,6 +14,8 @@
 #include "quire/vulkan.h"
 #include "tests/support/unit.h"
 
+enum { REAL_MOST_EXTENSIONS = 4 };
+
 typedef struct real_vulkan {
     PFN_vkGetInstanceProcAddr get;
     VkInstance instance;
@@ -33,6 +35,7 @@ typedef struct real_vulkan {
     VkApplicationInfo application;
     VkInstanceCreateInfo instance_info;
     VkDeviceCreateInfo device_info;
+    const char *extensions[REAL_MOST_EXTENSIONS]; /* that the driver has of those wanted */
     VkPhysicalDeviceBufferDeviceAddressFeatures address;
     VkPhysicalDeviceMaintenance4Features maintenance4;
     VkPhysicalDeviceFeatures features; /* those of sparse objects, where the driver has them */
@@ -44,6 +47,9 @@ bool real_begin_strict(real_vulkan *r);
 
 /* False: this machine has not got what it takes; the test is skipped, with the reason. */
 bool real_begin(real_vulkan *r);
+
+/* True: the driver has no such extension; the test is skipped, which is said. */
+bool real_lacks(const real_vulkan *r, const char *extension);
 
 /* Wraps it. real_begin_wrapped does both. */
 void real_wrap(real_vulkan *r);

@@ -1,0 +1,283 @@
+/*
+ * vulkan_driver.c - what one driver of this machine has and another one lacks: budgets, priorities,
+ * a coarse granularity between buffers and images, out of memory in earnest. On a device of quire's
+ * own, under the validation layer; what the layer or the driver says fails the test.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "quire/quire.h"
+#include "quire/vulkan.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+
+typedef struct bench {
+    quire_device *device;
+    quire_device_info info;
+    uint64_t troubles;
+    char first[1024];
+} bench;
+
+static void hear(void *user, quire_log_level level, const char *line)
+{
+    bench *b = user;
+    (void)level; /* warnings and errors */
+    if (!b->troubles++)
+        snprintf(b->first, sizeof b->first, "%s", line);
+}
+
+/* False: there is no driver here; the test is skipped, with the reason. */
+static bool begin(bench *b)
+{
+    const char *preload = getenv("LD_PRELOAD");
+    *b = (bench){.device = NULL};
+    const quire_vulkan_options options = {
+        .settings = {.device = {.host_memory = unit_memory(),
+                                .log = {.write = hear, .user = b, .level = QUIRE_LOG_WARNING}}}};
+    if (preload && strstr(preload, "vgpreload")) {
+        cr_skip_test("%s", "valgrind finds what drivers and layers leak");
+        return false;
+    }
+    setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
+    if (quire_vulkan_open(&options, &b->device)) {
+        cr_skip_test("%s", quire_last_error());
+        return false;
+    }
+    CHECK_OK(quire_device_get_info(b->device, &b->info));
+    return true;
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_device_destroy(&b->device));
+    if (b->troubles)
+        check_failed(__FILE__, __LINE__, "%" PRIu64 " messages, the first: %s", b->troubles,
+                     b->first);
+}
+
+static quire_memory *memory_of(bench *b, const quire_memory_options *options)
+{
+    quire_memory *memory = NULL;
+    CHECK_OK(quire_memory_create(b->device, options, &memory));
+    return memory;
+}
+
+static void end_memory(quire_memory *memory)
+{
+    CHECK_OK(quire_memory_check(memory));
+    CHECK_OK(quire_memory_destroy(&memory));
+}
+
+/* True: the driver has no such extension; the test is skipped, which is said. */
+static bool lacks(const bench *b, const char *extension)
+{
+    quire_vulkan_handles h;
+    uint32_t count = 0;
+    bool found = false;
+    CHECK_OK(quire_vulkan_get_handles(b->device, &h));
+    PFN_vkEnumerateDeviceExtensionProperties list =
+        (PFN_vkEnumerateDeviceExtensionProperties)h.get_instance_proc_addr(
+            h.instance, "vkEnumerateDeviceExtensionProperties");
+    CHECK_EQ(list(h.physical_device, NULL, &count, NULL), 0);
+    VkExtensionProperties *has = calloc(count, sizeof *has);
+    CHECK(has || !count);
+    CHECK_EQ(list(h.physical_device, NULL, &count, has), 0);
+    for (uint32_t i = 0; i < count; i++)
+        found |= !strcmp(has[i].extensionName, extension);
+    free(has);
+    if (!found)
+        cr_skip_test("%s has no %s", b->info.name, extension);
+    return !found;
+}
+
+/* ---- budgets and priorities ----------------------------------------------------------------- */
+
+/* Others use the heap, too, so that its use is known from below only. */
+UNIT(vulkan_driver, the_budget_is_the_drivers_and_holds)
+{
+    bench b;
+    quire_memory_info info;
+    quire_budget_info before, with;
+    quire_allocation allocation;
+    if (!begin(&b) || lacks(&b, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME))
+        return;
+    quire_memory *memory = memory_of(&b, &(quire_memory_options){.pages = {.page_size = 64 * MIB}});
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    uint32_t heap = b.info.kinds[info.kind].heap;
+    CHECK_OK(quire_device_get_budget(b.device, heap, &before));
+    CHECK(before.budget > 0 && before.budget <= before.size);
+    CHECK_EQ(before.used, 0);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB}, &allocation));
+    CHECK_OK(quire_device_get_budget(b.device, heap, &with));
+    CHECK_EQ(with.used, 64 * MIB);
+    CHECK(with.available <= with.budget);
+    CHECK_OK(quire_free(memory, allocation));
+    if (with.budget < with.size) { /* unless the driver has even less */
+        quire_result result = quire_memory_reserve(memory, with.size);
+        CHECK(result == QUIRE_ERROR_OVER_BUDGET || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    }
+    end_memory(memory);
+    end(&b);
+}
+
+UNIT(vulkan_driver, pages_of_every_priority_are_made)
+{
+    static const float priorities[] = {0, 0.1f, 0.9f, 1};
+    bench b;
+    quire_buffer buffer;
+    if (!begin(&b) || lacks(&b, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME))
+        return;
+    for (int i = 0; i < 4; i++) {
+        quire_memory *memory = memory_of(&b, &(quire_memory_options){.priority = priorities[i]});
+        CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
+        CHECK_OK(quire_free(memory, buffer.allocation));
+        end_memory(memory);
+    }
+    end(&b);
+}
+
+/* ---- out of memory -------------------------------------------------------------------------- */
+
+/* A size that a heap has and the driver does not give in one piece; 0: it would give the heap. */
+static uint64_t refused_size(const bench *b, uint32_t kind)
+{
+    uint64_t heap = b->info.heaps[b->info.kinds[kind].heap].size;
+    uint64_t most = b->info.limits.largest_page;
+    return most && most < heap ? most + b->info.limits.page_granularity : 0;
+}
+
+UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
+{
+    bench b;
+    quire_memory_info info;
+    quire_native_page page;
+    quire_allocation allocation;
+    if (!begin(&b))
+        return;
+    quire_memory *memory = memory_of(&b, NULL);
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    uint64_t size = refused_size(&b, info.kind);
+    if (!size) {
+        cr_skip_test("%s would give all of its heap at once", b.info.name);
+        return;
+    }
+    /* past the limits that the core keeps */
+    const quire_page_request request = {.kind = info.kind, .size = size, .alignment = 1};
+    quire_result result =
+        quire_device_backend(b.device)->page_create(quire_device_state(b.device), &request, &page);
+    if (!result) {
+        quire_device_backend(b.device)->page_destroy(quire_device_state(b.device), &page);
+        cr_skip_test("%s gives more than its maxMemoryAllocationSize", b.info.name);
+        return;
+    }
+    CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &allocation) < 0);
+    CHECK_EQ(allocation.id, 0);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB}, &allocation));
+    CHECK_OK(quire_free(memory, allocation));
+    end_memory(memory);
+    end(&b);
+}
+
+/* ---- granularity ---------------------------------------------------------------------------- */
+
+enum { OBJECTS = 120, SIDE = 24 };
+
+typedef struct object {
+    bool is_image;
+    quire_buffer buffer;
+    quire_image image;
+    quire_allocation_info place;
+    uint64_t size; /* of its contents */
+} object;
+
+static void make_object(quire_memory *memory, object *o, test_random *random)
+{
+    o->is_image = random_next(random) & 1;
+    if (o->is_image) {
+        const quire_image_options options = {.width = 1 + (uint32_t)random_below(random, SIDE),
+                                             .height = SIDE};
+        CHECK_OK(quire_image_create(memory, &options, &o->image));
+        CHECK_OK(quire_allocation_get_info(memory, o->image.allocation, &o->place));
+        o->size = (uint64_t)options.width * options.height;
+        return;
+    }
+    o->size = 4 + random_below(random, 3000);
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = o->size}, &o->buffer));
+    CHECK_OK(quire_allocation_get_info(memory, o->buffer.allocation, &o->place));
+}
+
+static void fill(quire_memory *memory, const object *o, unsigned char *bytes, int value)
+{
+    memset(bytes, value, o->size);
+    if (o->is_image)
+        CHECK_OK(quire_vulkan_image_write(memory, o->image, VK_IMAGE_LAYOUT_UNDEFINED,
+                                          VK_IMAGE_LAYOUT_GENERAL, bytes, o->size));
+    else
+        CHECK_OK(quire_write(memory, o->buffer.allocation, 0, bytes, o->size));
+}
+
+static void expect(quire_memory *memory, const object *o, unsigned char *bytes, int value)
+{
+    if (o->is_image)
+        CHECK_OK(
+            quire_vulkan_image_read(memory, o->image, VK_IMAGE_LAYOUT_GENERAL, bytes, o->size));
+    else
+        CHECK_OK(quire_read(memory, o->buffer.allocation, 0, bytes, o->size));
+    for (uint64_t i = 0; i < o->size; i++)
+        CHECK_EQ(bytes[i], value);
+}
+
+/* Whether the stretches that two ranges touch meet. */
+static bool share_stretch(const quire_allocation_info *a, const quire_allocation_info *b,
+                          uint64_t granularity)
+{
+    return a->page == b->page &&
+           a->offset / granularity <= (b->offset + b->size - 1) / granularity &&
+           b->offset / granularity <= (a->offset + a->size - 1) / granularity;
+}
+
+static void check_stretches(const object *all, uint64_t granularity)
+{
+    for (int i = 0; i < OBJECTS; i++)
+        for (int j = 0; j < i; j++)
+            CHECK(all[i].is_image == all[j].is_image ||
+                  !share_stretch(&all[i].place, &all[j].place, granularity));
+}
+
+/* Buffers and images of optimal tiling come and go in the same pages. */
+UNIT(vulkan_driver, buffers_and_images_keep_the_drivers_granularity)
+{
+    static unsigned char bytes[4096];
+    static object all[OBJECTS];
+    bench b;
+    test_random random = {21};
+    if (!begin(&b))
+        return;
+    quire_memory *memory = memory_of(&b, &(quire_memory_options){.pages = {.page_size = MIB}});
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < OBJECTS; i++) {
+            if (round && random_next(&random) & 1)
+                continue;
+            if (round)
+                CHECK_OK(quire_free(memory, all[i].is_image ? all[i].image.allocation
+                                                            : all[i].buffer.allocation));
+            make_object(memory, &all[i], &random);
+        }
+        check_stretches(all, b.info.limits.buffer_image_granularity);
+        for (int i = 0; i < OBJECTS; i++)
+            fill(memory, &all[i], bytes, i);
+        for (int i = 0; i < OBJECTS; i++)
+            expect(memory, &all[i], bytes, i);
+    }
+    for (int i = 0; i < OBJECTS; i++)
+        CHECK_OK(quire_free(memory,
+                            all[i].is_image ? all[i].image.allocation : all[i].buffer.allocation));
+    end_memory(memory);
+    end(&b);
+}
