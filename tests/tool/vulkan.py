@@ -41,6 +41,15 @@ def check_tour(tool):
     return problems
 
 
+def check_tour_apart(tool):
+    """A driver that would rather have a page for the image alone, to which only texels go."""
+    done = run(tool, "tour", "--backend", "vulkan", "--json", QUIRE_FAKE_FLAGS="prefer-dedicated")
+    if done.returncode:
+        return [done.stderr]
+    image, buffer, _ = json.loads(done.stdout)["allocations"]
+    return [f"image {image}, buffer {buffer}"] if image["page"] == buffer["page"] else []
+
+
 def check_replay(tool, root):
     trace = root / "docs/traces/ncnn-mobilenet_v2.csv"
     done = run(tool, "replay", str(trace), "--backend", "vulkan", "--json")
@@ -75,6 +84,8 @@ def main():
             tap.skip(name, there.stderr.strip())
         else:
             tap.case(name, check(tool, *args))
+    if "quire-fake-vulkan" in os.environ.get("VK_ICD_FILENAMES", ""):
+        tap.case("tour, the image apart", check_tour_apart(tool))
     tap.end()
 
 
