@@ -17,21 +17,31 @@
     X(CUDA_ERROR_INVALID_CONTEXT, 201)                                                             \
     X(CUDA_ERROR_ECC_UNCORRECTABLE, 214)                                                           \
     X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217)                                                     \
+    X(CUDA_ERROR_NVLINK_UNCORRECTABLE, 220)                                                        \
     X(CUDA_ERROR_OPERATING_SYSTEM, 304)                                                            \
     X(CUDA_ERROR_INVALID_HANDLE, 400)                                                              \
     X(CUDA_ERROR_ILLEGAL_STATE, 401)                                                               \
     X(CUDA_ERROR_NOT_FOUND, 500)                                                                   \
     X(CUDA_ERROR_NOT_READY, 600)                                                                   \
     X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                             \
+    X(CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                              \
     X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704)                                                 \
     X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, 705)                                                     \
     X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                        \
+    X(CUDA_ERROR_ASSERT, 710)                                                                      \
     X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, 712)                                              \
     X(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, 713)                                                  \
+    X(CUDA_ERROR_HARDWARE_STACK_ERROR, 714)                                                        \
+    X(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)                                                         \
+    X(CUDA_ERROR_MISALIGNED_ADDRESS, 716)                                                          \
+    X(CUDA_ERROR_INVALID_ADDRESS_SPACE, 717)                                                       \
+    X(CUDA_ERROR_INVALID_PC, 718)                                                                  \
     X(CUDA_ERROR_LAUNCH_FAILED, 719)                                                               \
     X(CUDA_ERROR_NOT_PERMITTED, 800)                                                               \
     X(CUDA_ERROR_NOT_SUPPORTED, 801)                                                               \
     X(CUDA_ERROR_SYSTEM_NOT_READY, 802)                                                            \
+    X(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803)                                                      \
+    X(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804)                                              \
     X(CUDA_ERROR_UNKNOWN, 999)
 
 #define QI_CU_ATTRIBUTES_11_2(X)                                                                   \

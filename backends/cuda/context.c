@@ -8,14 +8,20 @@
 
 #include "backends/cuda/cuda.h"
 
+bool qi_cuda_has_forked(const qi_cuda *cuda)
+{
+    return getpid() != cuda->process;
+}
+
 quire_result qi_cuda_check_process(const qi_cuda *cuda)
 {
-    if (getpid() == cuda->process)
+    if (!qi_cuda_has_forked(cuda))
         return QUIRE_SUCCESS;
-    return quire_backend_fail(QUIRE_ERROR_NOT_PERMITTED, 0,
-                              "the device was opened before a fork: CUDA does not work in the child "
-                              "(process %ld, opened in %ld)",
-                              (long)getpid(), (long)cuda->process);
+    return quire_backend_fail(
+        QUIRE_ERROR_NOT_PERMITTED, 0,
+        "the device was opened before a fork: CUDA does not work in the child "
+        "(process %ld, opened in %ld)",
+        (long)getpid(), (long)cuda->process);
 }
 
 quire_result qi_cuda_enter(const qi_cuda *cuda)

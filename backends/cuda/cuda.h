@@ -51,6 +51,7 @@ typedef struct qi_cuda_chunk {
     quire_cuda_handle_types types; /* it can be exported as */
     bool is_mapped;
     bool is_foreign; /* imported: never kept for another page */
+    bool is_callers; /* not taken over yet: never released */
     bool is_compressed;
     bool is_rdma_capable;
 } qi_cuda_chunk;
@@ -134,6 +135,9 @@ quire_result qi_cuda_result(qi_cu_result code);
 bool qi_cuda_is_lost(qi_cu_result code);
 
 /* ---- context.c ------------------------------------------------------------------------------ */
+
+/* In a child that was forked from the process that opened the device nothing can be called. */
+bool qi_cuda_has_forked(const qi_cuda *cuda);
 
 /* NOT_PERMITTED in a process that was forked from the one that opened the device. */
 QUIRE_MUST_USE quire_result qi_cuda_check_process(const qi_cuda *cuda);

@@ -2,8 +2,6 @@
  * device.c - a CUDA device as quire sees it: its description, budgets, images, its table.
  */
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"
@@ -19,8 +17,7 @@ static quire_result cuda_describe(void *state, quire_device_info *info)
     const qi_cuda *cuda = state;
     snprintf(info->name, sizeof info->name, "%s", cuda->name);
     info->heap_count = 2;
-    info->heaps[0] =
-        (quire_heap){.size = cuda->device_bytes, .flags = QUIRE_HEAP_DEVICE_LOCAL};
+    info->heaps[0] = (quire_heap){.size = cuda->device_bytes, .flags = QUIRE_HEAP_DEVICE_LOCAL};
     info->heaps[1] = (quire_heap){.size = cuda->host_bytes};
     info->kind_count = cuda->kind_count;
     for (uint32_t i = 0; i < cuda->kind_count; i++)
@@ -88,7 +85,7 @@ static quire_result cuda_image_requirements(void *state, const quire_image_optio
 static void cuda_destroy(void *state)
 {
     qi_cuda *cuda = state;
-    bool is_ours = cuda->process == getpid();
+    bool is_ours = !qi_cuda_has_forked(cuda);
     bool is_entered = is_ours && !cuda->f.CtxPushCurrent(cuda->context);
     qi_cuda_finish_pages(cuda, true);
     bool all = qi_cuda_release_chunks(cuda);
@@ -161,8 +158,8 @@ quire_result qi_cuda_of_memory(quire_memory *memory, quire_memory_info *info, qi
     return *cuda ? QUIRE_SUCCESS : refuse_memory();
 }
 
-quire_result qi_cuda_native(quire_memory *memory, quire_allocation allocation,
-                            quire_native *native, qi_cuda **cuda)
+quire_result qi_cuda_native(quire_memory *memory, quire_allocation allocation, quire_native *native,
+                            qi_cuda **cuda)
 {
     quire_result result = quire_get_native(memory, allocation, native);
     if (result)

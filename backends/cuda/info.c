@@ -47,8 +47,9 @@ quire_result quire_cuda_get_kind_info(quire_device *device, uint32_t kind,
     if (!cuda)
         return QUIRE_ERROR_INVALID_ARGUMENT;
     if (kind >= cuda->kind_count)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "there is no memory kind %u: the device has %u",
-                            kind, cuda->kind_count);
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "there is no memory kind %u: the device has %u", kind,
+                            cuda->kind_count);
     const qi_cuda_kind *found = &cuda->kinds[kind];
     *info = (quire_cuda_kind_info){
         .page_kind = found->page_kind,

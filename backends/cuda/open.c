@@ -181,7 +181,7 @@ static quire_result make_state(const quire_cuda_settings *settings, qi_cuda **ou
 
 void qi_cuda_end(qi_cuda *cuda)
 {
-    if (cuda->is_primary && cuda->process == getpid())
+    if (cuda->is_primary && !qi_cuda_has_forked(cuda))
         cuda->f.DevicePrimaryCtxRelease(cuda->device);
     qi_cuda_close_library(cuda->library);
     pthread_mutex_destroy(&cuda->mutex);

@@ -297,10 +297,9 @@ static quire_result add_nodes(qi_cuda *cuda, bool is_named)
 
 static quire_result add_kinds(qi_cuda *cuda)
 {
-    const uint32_t usual = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_DEVICE) |
-                           QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_PINNED) |
-                           QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_COMBINED) |
-                           QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_HOST_NUMA);
+    const uint32_t usual =
+        QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_DEVICE) | QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_PINNED) |
+        QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_COMBINED) | QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_HOST_NUMA);
     uint32_t named = cuda->settings.kinds, wanted = named ? named : usual;
     quire_result result = QUIRE_SUCCESS;
     for (int i = 0; i < QUIRE_CUDA_PAGE_KINDS && !result; i++) {
@@ -365,8 +364,8 @@ quire_result qi_cuda_probe(qi_cuda *cuda)
     if (result)
         return result;
     match_functions(cuda, &cuda->offers);
-    qi_atomic_init_u32(&cuda->fabric, cuda->offers.fabric ? QUIRE_CUDA_FABRIC_UNTRIED
-                                                          : QUIRE_CUDA_FABRIC_ABSENT);
+    qi_atomic_init_u32(&cuda->fabric,
+                       cuda->offers.fabric ? QUIRE_CUDA_FABRIC_UNTRIED : QUIRE_CUDA_FABRIC_ABSENT);
     result = check_export(cuda);
     if (!result)
         result = check_peers(cuda);
