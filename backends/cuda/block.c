@@ -2,8 +2,9 @@
  * block.c - pages that the driver allocates whole: cuMemAlloc, managed and page-locked memory; and
  * page-locked memory that can be exported: a memfd, mapped and registered.
  *
- * The driver aligns what it allocates as it likes, for whole pages at 2 MiB or more. Where that is
- * less than was asked, more is allocated and the page begins within it.
+ * The driver aligns what it allocates to 256 bytes at least. A device with kinds of cuMemAlloc
+ * promises no more, and the core sees to larger alignments; of others pages are as aligned as asked:
+ * where the driver's address is not, more is allocated and the page begins within it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -176,13 +177,14 @@ quire_result qi_cuda_block_make(qi_cuda *cuda, const quire_page_request *request
 {
     bool is_locked = cuda->kinds[page->kind].page_kind == QUIRE_CUDA_PINNED ||
                      cuda->kinds[page->kind].page_kind == QUIRE_CUDA_COMBINED;
+    uint64_t alignment = cuda->page_alignment ? cuda->page_alignment : request->alignment;
     if (is_locked)
         return request->exportable ? make_shared(cuda, request, page)
-                                   : make_locked(cuda, request->alignment, page);
+                                   : make_locked(cuda, alignment, page);
     if (request->exportable)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "pages of memory kind %u cannot be exported", page->kind);
-    return make_block(cuda, request->alignment, page);
+    return make_block(cuda, alignment, page);
 }
 
 bool qi_cuda_block_take_down(qi_cuda *cuda, qi_cuda_page *page)

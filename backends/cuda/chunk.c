@@ -144,6 +144,8 @@ void qi_cuda_chunk_look(const qi_cuda *cuda, qi_cuda_chunk *chunk)
         return;
     chunk->is_compressed = granted.allocFlags.compressionType == QI_CU_MEM_ALLOCATION_COMP_GENERIC;
     chunk->is_rdma_capable = granted.allocFlags.gpuDirectRDMACapable != 0;
+    chunk->is_decompressible =
+        (granted.allocFlags.usage & QI_CU_MEM_CREATE_USAGE_HW_DECOMPRESS) != 0;
 }
 
 static qi_cuda_chunk *new_chunk(qi_cuda *cuda, uint32_t kind, uint64_t size)
@@ -178,7 +180,8 @@ quire_result qi_cuda_chunk_take(qi_cuda *cuda, uint32_t kind, uint64_t size,
         return qi_cuda_fail(&cuda->f, code, "cuMemCreate of %s of memory kind %u",
                             qi_bytes(size).text, kind);
     }
-    if (of->page_kind == QUIRE_CUDA_COMPRESSED || of->page_kind == QUIRE_CUDA_REGISTERED)
+    if (of->page_kind == QUIRE_CUDA_COMPRESSED || of->page_kind == QUIRE_CUDA_REGISTERED ||
+        cuda->settings.hardware_decompression)
         qi_cuda_chunk_look(cuda, chunk);
     *out = chunk;
     return QUIRE_SUCCESS;

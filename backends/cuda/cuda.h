@@ -12,6 +12,9 @@
 #include "src/base/atomic.h"
 #include "src/base/host_memory.h"
 
+/* What cuMemAlloc promises. */
+#define QI_CUDA_ALIGNMENT UINT64_C(256)
+
 enum { QI_CUDA_MOST_PEERS = QUIRE_CUDA_MOST_ACCESSES - 2 };
 
 /* What driver and device have: attribute and functions together. */
@@ -54,6 +57,7 @@ typedef struct qi_cuda_chunk {
     bool is_callers; /* not taken over yet: never released */
     bool is_compressed;
     bool is_rdma_capable;
+    bool is_decompressible;
 } qi_cuda_chunk;
 
 /* How a page is made, and so how it is taken down. */
@@ -105,6 +109,7 @@ typedef struct qi_cuda {
     qi_cuda_kind kinds[QUIRE_MOST_KINDS];
     uint32_t kind_count;
     uint64_t device_bytes, host_bytes;
+    uint64_t page_alignment;      /* promised of all pages; 0: as asked */
     quire_cuda_settings settings; /* defaults resolved; the lists are not looked at any more */
     int peers[QI_CUDA_MOST_PEERS];
     uint32_t peer_count;

@@ -8,8 +8,6 @@
 #include "src/base/log.h"
 #include "src/base/result.h"
 
-static const uint64_t BUFFER_ALIGNMENT = 256; /* what cuMemAlloc promises */
-
 /* ---- describing --------------------------------------------------------------------------- */
 
 static quire_result cuda_describe(void *state, quire_device_info *info)
@@ -24,7 +22,8 @@ static quire_result cuda_describe(void *state, quire_device_info *info)
         info->kinds[i] = cuda->kinds[i].description;
     info->limits = (quire_limits){
         .page_granularity = cuda->kinds[0].granularity,
-        .buffer_alignment = BUFFER_ALIGNMENT,
+        .page_alignment = cuda->page_alignment,
+        .buffer_alignment = QI_CUDA_ALIGNMENT,
         .image_row_alignment = cuda->offers.row_alignment,
     };
     info->exportable = cuda->offers.fd && cuda->offers.host_register;
@@ -70,9 +69,9 @@ static quire_result cuda_image_requirements(void *state, const quire_image_optio
                                   "an image of %u x %u x %u texels: its bytes cannot be counted",
                                   options->width, options->height, options->depth);
     out->size = size;
-    out->alignment = cuda->offers.texture_alignment > BUFFER_ALIGNMENT
+    out->alignment = cuda->offers.texture_alignment > QI_CUDA_ALIGNMENT
                          ? cuda->offers.texture_alignment
-                         : BUFFER_ALIGNMENT;
+                         : QI_CUDA_ALIGNMENT;
     out->kind_mask = UINT32_MAX;
     out->row_pitch = row;
     out->slice_pitch = slice;

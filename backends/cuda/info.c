@@ -126,6 +126,7 @@ quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocat
         .handle_count = page->chunk_count,
         .is_compressed = first && first->is_compressed,
         .is_rdma_capable = first && first->is_rdma_capable,
+        .is_decompressible = first && first->is_decompressible,
         .is_borrowed = page->make == QI_CUDA_BORROWED,
         .export_types = page->types,
     };

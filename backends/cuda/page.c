@@ -104,17 +104,29 @@ void qi_cuda_page_destroy(void *state, const quire_native_page *native)
 
 /* ---- making ------------------------------------------------------------------------------- */
 
-static quire_result make(qi_cuda *cuda, const quire_page_request *request, qi_cuda_page *page)
+/* Some drivers promise host memory that there is not. */
+static quire_result round_size(const qi_cuda *cuda, const quire_page_request *request,
+                               qi_cuda_page *page)
 {
     const qi_cuda_kind *kind = &cuda->kinds[request->kind];
+    uint64_t most = kind->description.heap ? cuda->host_bytes : cuda->device_bytes;
+    if (request->size > most ||
+        qi_align_up_overflows(request->size, kind->granularity, &page->padded))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "%s asked: the heap of memory kind %u has %s in all",
+                                  qi_bytes(request->size).text, request->kind, qi_bytes(most).text);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result make(qi_cuda *cuda, const quire_page_request *request, qi_cuda_page *page)
+{
     if (request->description)
         return qi_cuda_adopt(cuda, request, page);
-    if (qi_align_up_overflows(request->size, kind->granularity, &page->padded) ||
-        page->padded > UINT64_MAX / 2)
-        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0, "a page of %llu bytes",
-                                  (unsigned long long)request->size);
-    return kind->is_virtual ? qi_cuda_virtual_make(cuda, request, page)
-                            : qi_cuda_block_make(cuda, request, page);
+    quire_result result = round_size(cuda, request, page);
+    if (result)
+        return result;
+    return cuda->kinds[request->kind].is_virtual ? qi_cuda_virtual_make(cuda, request, page)
+                                                 : qi_cuda_block_make(cuda, request, page);
 }
 
 /* In the context. What a failure leaves is taken down at once, or later. */

@@ -115,6 +115,9 @@ qi_cu_allocation_prop qi_cuda_prop(const qi_cuda *cuda, const qi_cuda_kind *kind
             (qi_cu_location){.type = QI_CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = kind->node};
     if (kind->page_kind == QUIRE_CUDA_HOST)
         prop.location = (qi_cu_location){.type = QI_CU_MEM_LOCATION_TYPE_HOST};
+    if (cuda->settings.hardware_decompression &&
+        prop.location.type == QI_CU_MEM_LOCATION_TYPE_DEVICE)
+        prop.allocFlags.usage = QI_CU_MEM_CREATE_USAGE_HW_DECOMPRESS;
     if (kind->page_kind == QUIRE_CUDA_COMPRESSED)
         prop.allocFlags.compressionType = QI_CU_MEM_ALLOCATION_COMP_GENERIC;
     if (kind->page_kind == QUIRE_CUDA_REGISTERED)
@@ -278,6 +281,13 @@ static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int 
     } else if (result) {
         return result;
     }
+    if (cuda->settings.hardware_decompression && page_kind == QUIRE_CUDA_DEVICE && !kind.is_virtual)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "'%s' has no virtual memory management, and so no pages that hardware "
+                            "decompresses into",
+                            cuda->name);
+    if (!kind.is_virtual && kind.description.flags & QUIRE_DEVICE_LOCAL)
+        cuda->page_alignment = QI_CUDA_ALIGNMENT; /* more would cost device memory */
     cuda->kinds[cuda->kind_count++] = kind;
     return QUIRE_SUCCESS;
 }

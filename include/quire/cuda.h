@@ -90,6 +90,9 @@ typedef struct quire_cuda_settings {
      * Pages are made in multiples of the granularity that the driver recommends, not of the least.
      */
     bool recommended_granularity;
+    /* device-local pages of virtual memory management can be decompressed into by the device's
+       hardware; where that cannot be had they are UNSUPPORTED */
+    bool hardware_decompression;
     /* the caller sees to it that no device works on a page that is given back. Else the context's
        work is waited for first, as cuMemFree does; of other contexts it is never waited for */
     bool unsynchronized;
@@ -190,18 +193,19 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_release_kept(quire_device *devi
 typedef struct quire_cuda_range {
     uint64_t address; /* CUdeviceptr */
     uint64_t size;
-    void *host;            /* the same bytes for the host; NULL: it cannot reach them */
-    uint64_t page_address; /* CUdeviceptr of the page */
-    uint64_t page_offset;  /* of the allocation */
-    uint64_t page_size;    /* bytes asked of the backend */
-    uint64_t padded_size;  /* bytes made: a multiple of the granularity */
-    uint64_t handle;       /* CUmemGenericAllocationHandle of the page's first chunk, which stays
+    void *host;             /* the same bytes for the host; NULL: it cannot reach them */
+    uint64_t page_address;  /* CUdeviceptr of the page */
+    uint64_t page_offset;   /* of the allocation */
+    uint64_t page_size;     /* bytes asked of the backend */
+    uint64_t padded_size;   /* bytes made: a multiple of the granularity */
+    uint64_t handle;        /* CUmemGenericAllocationHandle of the page's first chunk, which stays
                                quire's; 0 where it is not virtual memory management */
-    uint64_t chunk_size;   /* of that handle, bytes */
-    uint32_t handle_count; /* of the page */
-    bool is_compressed;    /* granted by the driver */
-    bool is_rdma_capable;  /* likewise */
-    bool is_borrowed;      /* the page is memory that somebody else made and ends */
+    uint64_t chunk_size;    /* of that handle, bytes */
+    uint32_t handle_count;  /* of the page */
+    bool is_compressed;     /* granted by the driver */
+    bool is_rdma_capable;   /* likewise */
+    bool is_decompressible; /* likewise */
+    bool is_borrowed;       /* the page is memory that somebody else made and ends */
     quire_cuda_handle_types export_types; /* that the page can be handed out as */
     uint64_t reserved[4];
 } quire_cuda_range;
