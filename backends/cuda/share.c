@@ -101,6 +101,10 @@ static quire_result export_dma_buf(qi_cuda *cuda, const qi_cuda_page *page, int 
             QUIRE_ERROR_UNSUPPORTED,
             "the page cannot be a dma-buf: driver and device must have them, and the page "
             "be device-local and quire's own");
+    if (qi_padding(page->address, (uint64_t)sysconf(_SC_PAGESIZE)))
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "the page lies at %x: a dma-buf begins at a page of the host",
+                            page->address);
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
