@@ -126,6 +126,25 @@ UNIT(cuda_memory, running_work_is_waited_for)
     cuda_bench_end(&b);
 }
 
+/* A copy to the device and a fill may return before the device has them. */
+UNIT(cuda_memory, copies_and_fills_are_complete_on_return)
+{
+    cuda_bench b;
+    quire_allocation a;
+    char bytes[100] = {1};
+    fc_options options = cuda_bench_options(NULL, FC_LATE | FC_DIRTY);
+    quire_memory *memory = begin(&b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100, .zero = true}, &a));
+    CHECK_EQ(b.fc->calls("cuMemsetD8"), 1);
+    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 1);
+    CHECK_EQ(b.fc->pending(), 0);
+    CHECK_OK(quire_write(memory, a, 0, bytes, sizeof bytes));
+    CHECK_EQ(b.fc->calls("cuMemcpyHtoD"), 1);
+    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 2);
+    CHECK_EQ(b.fc->pending(), 0);
+    cuda_bench_end(&b);
+}
+
 /* ---- granularity ---------------------------------------------------------------------------- */
 
 UNIT(cuda_memory, pages_are_padded_to_the_granularity_of_their_kind)

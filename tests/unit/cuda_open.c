@@ -411,13 +411,22 @@ UNIT(cuda_open, of_a_lost_device_everything_can_be_ended)
     CHECK_EQ(b.host_memory.blocks, 0);
 }
 
+static void count_errors(void *user, quire_log_level level, const char *line)
+{
+    (void)line;
+    *(int *)user += level == QUIRE_LOG_ERROR;
+}
+
 /* At the end of a process the driver may go before the library's destructors run. */
 UNIT(cuda_open, a_driver_that_is_gone_is_no_error)
 {
     cuda_bench b;
     quire_allocation a;
+    int errors = 0;
     cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kept_bytes = 100 * MIB}));
+    const quire_cuda_settings settings = {
+        .kept_bytes = 100 * MIB, .device = {.log = {.write = count_errors, .user = &errors}}};
+    CHECK(cuda_bench_open(&b, &settings));
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
     use(cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL));
@@ -426,5 +435,6 @@ UNIT(cuda_open, a_driver_that_is_gone_is_no_error)
     for (int i = 0; i < 2; i++)
         CHECK_OK(quire_memory_destroy(&b.memories[i]));
     CHECK_OK(quire_device_destroy(&b.device));
+    CHECK_EQ(errors, 0);
     CHECK_EQ(b.host_memory.blocks, 0);
 }
