@@ -79,6 +79,18 @@ UNIT(fake_cuda_faults, a_function_may_do_its_work_and_fail_still)
     fc_fixture_close();
 }
 
+UNIT(fake_cuda_faults, what_ends_something_fails_only_by_its_name)
+{
+    (void)fc_fixture_open(NULL);
+    qi_cu_handle first = fc_make(FC_PIECE), second = fc_make(FC_PIECE);
+    CHECK(fc_fail(&(fc_fault){.call = 1, .from_then = true}));
+    CHECK_CODE(create(), OUT_OF_MEMORY);
+    CHECK_CU(cu.MemRelease(first));
+    CHECK_CU(cu.MemRelease(second));
+    fc_heal();
+    fc_fixture_close();
+}
+
 /* A bit of everything; gives back what it got. Answers the first failure. */
 static qi_cu_result scenario(void)
 {
@@ -142,7 +154,6 @@ UNIT(fake_cuda_faults, every_call_fails_with_every_code)
     fc_fixture_close();
 }
 
-/* A copy into nothing is refused before anything is, so that only what fails is counted. */
 UNIT(fake_cuda_faults, each_function_can_be_missing)
 {
 #define X(name, suffix, version, presence, parameters)                                             \

@@ -217,6 +217,7 @@ UNIT(fake_cuda_misuse, unmapping)
     CHECK_CODE(cu.MemUnmap(s.mapped, 0), INVALID_VALUE);
     CHECK_CODE(cu.MemUnmap(s.mapped, FC_PIECE), INVALID_VALUE);
     CHECK_CODE(cu.MemUnmap(s.mapped + FC_PIECE, FC_PIECE), INVALID_VALUE);
+    CHECK_CODE(cu.MemUnmap(s.mapped + FC_PIECE, 2 * FC_PIECE), INVALID_VALUE);
     CHECK_CODE(cu.MemUnmap(s.mapped, 2 * FC_PIECE - 1), INVALID_VALUE);
     CHECK_CODE(cu.MemUnmap(s.mapped, 3 * FC_PIECE), INVALID_VALUE);
     CHECK_CODE(cu.MemUnmap(s.empty, FC_PIECE), INVALID_VALUE);
@@ -238,6 +239,7 @@ UNIT(fake_cuda_misuse, giving_access)
     CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, pair, 2), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.mapped, 3 * FC_PIECE, &s.desc, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.mapped + 4096, FC_PIECE, &s.desc, 1), INVALID_VALUE);
+    CHECK_CODE(cu.MemSetAccess(s.mapped + 4096, 2 * FC_PIECE - 4096, &s.desc, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.mapped, FC_PIECE + 4096, &s.desc, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.empty, FC_PIECE, &s.desc, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, &no_device, 1), INVALID_DEVICE);

@@ -39,6 +39,26 @@ UNIT(fake_cuda_virtual, memory_mapped_twice_shows_the_same_bytes)
     fc_fixture_close();
 }
 
+UNIT(fake_cuda_virtual, different_memory_has_different_bytes)
+{
+    qi_cu_handle handles[2];
+    qi_cu_ptr pointers[2], allocation;
+    (void)fc_fixture_open(NULL);
+    for (uint32_t i = 0; i < 2; i++)
+        pointers[i] = fc_mapped(FC_PIECE, &handles[i]);
+    CHECK_CU(cu.MemAlloc(&allocation, 8));
+    fc_write(pointers[0], 1);
+    fc_write(pointers[1], 2);
+    fc_write(allocation, 3);
+    CHECK_EQ(fc_read(pointers[0]), 1);
+    CHECK_EQ(fc_read(pointers[1]), 2);
+    CHECK_EQ(fc_read(allocation), 3);
+    CHECK_CU(cu.MemFree(allocation));
+    for (uint32_t i = 0; i < 2; i++)
+        fc_unmapped(pointers[i], FC_PIECE, handles[i]);
+    fc_fixture_close();
+}
+
 UNIT(fake_cuda_virtual, released_memory_lives_as_long_as_it_is_mapped)
 {
     qi_cu_handle handle, again;
@@ -196,6 +216,14 @@ UNIT(fake_cuda_virtual, memory_of_a_host_node_is_reached_by_both_once_it_is_allo
     CHECK_CU(cu.MemMap(pointer, size, 0, handle, 0));
     CHECK_CU(cu.MemSetAccess(pointer, size, descs, 1));
     CHECK(touching_kills(pointer));
+    const void *as_host = (const void *)(uintptr_t)(pointer + 4096);
+    CHECK_CODE(cu.MemcpyHtoD(pointer, as_host, 8), INVALID_VALUE);
+    descs[1].flags = QI_CU_MEM_ACCESS_FLAGS_PROT_READ;
+    CHECK_CU(cu.MemSetAccess(pointer, size, descs, 2));
+    CHECK_CU(cu.MemcpyHtoD(pointer, as_host, 8));
+    CHECK(touching_kills(pointer)); /* by writing */
+    CHECK_CODE(cu.MemcpyDtoH((void *)(uintptr_t)as_host, pointer, 8), INVALID_VALUE);
+    descs[1].flags = QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     CHECK_CU(cu.MemSetAccess(pointer, size, descs, 2));
     *(uint64_t *)(uintptr_t)pointer = 99; /* the same address for both */
     CHECK_EQ(fc_read(pointer), 99);
