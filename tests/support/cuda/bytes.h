@@ -2,7 +2,8 @@
  * bytes.h - the bytes of physical memory: a part of a file without a name, so that it can be mapped
  * at several addresses and given to another process.
  *
- * The driver itself reaches them through a mapping of its own, whatever the caller's mappings allow.
+ * The driver itself reaches them through a mapping of its own, whatever the caller's mappings
+ * allow.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_BYTES_H
 #define QUIRE_TESTS_SUPPORT_CUDA_BYTES_H

@@ -12,17 +12,18 @@
 #define HOST_BYTES (UINT64_C(64) << 30)
 #define VERSION 13000
 
-fc_driver fc = {.lock = PTHREAD_MUTEX_INITIALIZER, .store = -1};
+fc_driver fc = {.store = -1};
 void (*fc_starter)(void);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void fc_lock(void)
 {
-    pthread_mutex_lock(&fc.lock);
+    pthread_mutex_lock(&lock);
 }
 
 void fc_unlock(void)
 {
-    pthread_mutex_unlock(&fc.lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- beginning ---------------------------------------------------------------------------- */
@@ -63,9 +64,7 @@ void fc_reset(const fc_options *options)
     free(fc.reservations);
     uint64_t generation = fc.generation + 1, handle = fc.next_handle;
     fc_driver fresh = {.store = -1, .generation = generation, .started = true};
-    pthread_mutex_t lock = fc.lock;
     fc = fresh;
-    fc.lock = lock;
     fc.next_handle = handle + !handle;
     fc.options = options ? *options : (fc_options){0};
     resolve(&fc.options);

@@ -54,7 +54,6 @@ struct fc_reservation;
 struct fc_work;
 
 typedef struct fc_driver {
-    pthread_mutex_t lock;
     fc_options options;
     uint64_t generation; /* of fc_reset: what threads have on their stacks is of this one or void */
     bool started, initialized, gone;

@@ -3,9 +3,9 @@
  * really mapped where cuMemMap says, several times where it is mapped several times, work waits in
  * streams for a logical clock, and what the driver refuses is refused with its codes.
  *
- * Two doors lead to the same code. A test program can have it linked in and asks
- * fc_GetProcAddress_v2; and it is built as a shared object libcuda.so.1, which an unchanged program
- * or backend opens as the real one. Then fake_cuda(), found by dlsym, gives the functions below, and
+ * Two doors lead to the same code. A test program can have it linked in, with fake_cuda()->find for
+ * cuGetProcAddress; and it is built as a shared object libcuda.so.1, which an unchanged program or
+ * backend opens as the real one. Then fake_cuda(), found by dlsym, gives the functions below, and
  * the environment its options, see environment.c.
  *
  * As with the real driver there is one per process. fc_reset makes it anew; it and what a test
@@ -226,9 +226,28 @@ uint32_t fc_depth(void);
     X(reset)                                                                                       \
     X(message_count)                                                                               \
     X(message)                                                                                     \
-    X(forget) X(live) X(leaks) X(calls) X(usage_of) X(reset_counters) X(report) X(codes) X(fail)   \
-        X(failed) X(heal) X(fallible_calls) X(slow) X(lose) X(deinitialize) X(hide)                \
-            X(set_capacity) X(set_others) X(advance) X(pending) X(address_of) X(depth)
+    X(forget)                                                                                      \
+    X(live)                                                                                        \
+    X(leaks)                                                                                       \
+    X(calls)                                                                                       \
+    X(usage_of)                                                                                    \
+    X(reset_counters)                                                                              \
+    X(report)                                                                                      \
+    X(codes)                                                                                       \
+    X(fail)                                                                                        \
+    X(failed)                                                                                      \
+    X(heal)                                                                                        \
+    X(fallible_calls)                                                                              \
+    X(slow)                                                                                        \
+    X(lose)                                                                                        \
+    X(deinitialize)                                                                                \
+    X(hide)                                                                                        \
+    X(set_capacity)                                                                                \
+    X(set_others)                                                                                  \
+    X(advance)                                                                                     \
+    X(pending)                                                                                     \
+    X(address_of)                                                                                  \
+    X(depth)
 
 typedef struct fc_control {
 #define X(name) __typeof__(fc_##name) *name;
