@@ -80,7 +80,8 @@ static quire_result ask_attributes(const qi_cuda *cuda, qi_cuda_offers *o)
         {QI_CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, &o->multicast},
         {QI_CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &o->host_numa},
         {QI_CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &o->host},
-        {QI_CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, &o->managed},
+        {QI_CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, &o->managed}, /* the host may look at it
+                                                                            while work runs */
         {QI_CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, &o->host_register},
     };
     int value = 0;
@@ -314,16 +315,17 @@ static quire_result add_kinds(qi_cuda *cuda)
     quire_result result = QUIRE_SUCCESS;
     for (int i = 0; i < QUIRE_CUDA_PAGE_KINDS && !result; i++) {
         quire_cuda_page_kind page_kind = (quire_cuda_page_kind)i;
+        bool is_named = named || (page_kind == QUIRE_CUDA_HOST_NUMA && cuda->settings.numa_nodes);
         if (!(wanted >> i & 1))
             continue;
         if (!is_offered(&cuda->offers, page_kind)) {
-            if (named)
+            if (is_named)
                 return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no pages of kind %s",
                                     cuda->name, names[i]);
             continue;
         }
-        result = page_kind == QUIRE_CUDA_HOST_NUMA ? add_nodes(cuda, named != 0)
-                                                   : add_kind(cuda, page_kind, -1, named != 0);
+        result = page_kind == QUIRE_CUDA_HOST_NUMA ? add_nodes(cuda, is_named)
+                                                   : add_kind(cuda, page_kind, -1, is_named);
     }
     return result;
 }
@@ -349,6 +351,19 @@ static quire_result check_peers(const qi_cuda *cuda)
                                 cuda->peers[i], cuda->device);
     }
     return QUIRE_SUCCESS;
+}
+
+/* Who reaches other pages is not for us to say. */
+static quire_result check_virtual(const qi_cuda *cuda)
+{
+    for (uint32_t i = 0; i < cuda->kind_count; i++)
+        if (cuda->kinds[i].is_virtual)
+            return QUIRE_SUCCESS;
+    return cuda->peer_count
+               ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                              "peers are named, and '%s' has no pages of virtual memory management",
+                              cuda->name)
+               : QUIRE_SUCCESS;
 }
 
 static quire_result check_export(const qi_cuda *cuda)
@@ -379,5 +394,7 @@ quire_result qi_cuda_probe(qi_cuda *cuda)
     result = check_export(cuda);
     if (!result)
         result = check_peers(cuda);
-    return result ? result : add_kinds(cuda);
+    if (!result)
+        result = add_kinds(cuda);
+    return result ? result : check_virtual(cuda);
 }

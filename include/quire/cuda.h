@@ -41,8 +41,10 @@ typedef enum quire_cuda_page_kind {
     /* host-visible, coherent, cached: a host node's memory by virtual memory management (EGM);
        driver 12.2 */
     QUIRE_CUDA_HOST_NUMA,
-    QUIRE_CUDA_HOST,   /* likewise of whatever node; driver 13.0 */
-    QUIRE_CUDA_MANAGED /* host-visible, coherent, cached: migrates between host and device */
+    QUIRE_CUDA_HOST, /* likewise of whatever node; driver 13.0 */
+    /* host-visible, coherent, cached: migrates between host and device; of devices with concurrent
+       managed access */
+    QUIRE_CUDA_MANAGED
 } quire_cuda_page_kind;
 
 #define QUIRE_CUDA_PAGE_KINDS 9

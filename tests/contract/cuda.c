@@ -35,7 +35,8 @@ typedef struct pose {
     uint64_t bytes;       /* of the device; 0: the model's */
     uint64_t granularity; /* 0: the model's */
     uint64_t chunk_size, kept_bytes;
-    uint32_t kinds; /* 0: all that the model has */
+    uint32_t kinds;  /* 0: all that the model has */
+    bool is_wrapped; /* in a context of the caller's */
 } pose;
 
 /*
@@ -68,6 +69,21 @@ static void look_at_driver(void)
     CHECK_EQ(fc->depth(), 0);
 }
 
+#define CALL(name, version)                                                                        \
+    ((qi_cu_fn_##name)cuda_bench_find(cuda_bench_driver(), "cu" #name, version))
+
+static quire_result open_wrapped(const quire_cuda_settings *settings, contract_opened *opened)
+{
+    qi_cu_context context = NULL;
+    CHECK_EQ(CALL(Init, 2000)(0), 0);
+    CHECK_EQ(CALL(CtxCreate, 3020)(&context, 0, 0), 0);
+    CHECK_EQ(CALL(CtxPopCurrent, 4000)(NULL), 0);
+    const quire_cuda_wrap_options options = {
+        .context = context, .library = FAKE_CUDA_LIBRARY, .settings = *settings};
+    opened->own = context;
+    return quire_cuda_wrap(&options, &opened->device);
+}
+
 static quire_result open_fake(const contract_subject *subject, const quire_host_memory *host,
                               contract_opened *opened)
 {
@@ -80,14 +96,16 @@ static quire_result open_fake(const contract_subject *subject, const quire_host_
                      .kinds = p->kinds ? p->kinds : cuda_bench_kinds(fc_model_named(p->model)),
                      .chunk_size = p->chunk_size,
                      .kept_bytes = p->kept_bytes}};
-    quire_result result = quire_cuda_open(&options, &opened->device);
+    quire_result result = p->is_wrapped ? open_wrapped(&options.settings, opened)
+                                        : quire_cuda_open(&options, &opened->device);
     open_devices += !result;
     return result;
 }
 
 static void close_fake(void *own)
 {
-    (void)own;
+    if (own)
+        CHECK_EQ(CALL(CtxDestroy, 4000)(own), 0);
     if (!--open_devices)
         look_at_driver();
 }
@@ -96,16 +114,13 @@ static void close_fake(void *own)
 static bool look(void *own, const quire_native_page *page, uint64_t offset, void *data,
                  uint64_t size)
 {
-    const fc_control *fc = cuda_bench_driver();
     qi_cu_context context = NULL;
     (void)own;
-#define CALL(name, version) ((qi_cu_fn_##name)cuda_bench_find(fc, "cu" #name, version))
     CHECK_EQ(CALL(DevicePrimaryCtxRetain, 7000)(&context, 0), 0);
     CHECK_EQ(CALL(CtxPushCurrent, 4000)(context), 0);
     qi_cu_result code = CALL(MemcpyDtoH, 3020)(data, page->address + offset, size);
     CHECK_EQ(CALL(CtxPopCurrent, 4000)(&context), 0);
     CHECK_EQ(CALL(DevicePrimaryCtxRelease, 11000)(0), 0);
-#undef CALL
     CHECK_EQ(code, 0);
     return true;
 }
@@ -127,9 +142,11 @@ static const contract_subject poses[] = {
     POSE("posing as an Orin", .model = "orin"),
     POSE("posing as a virtual GPU", .model = "vgpu", .flags = FC_LATE | FC_DIRTY),
     POSE("posing as an A100 with the driver of CUDA 11.2", .model = "a100", .version = 11020),
+    POSE("posing as a GH200, in the caller's context", .model = "gh200",
+         .flags = FC_NEEDS_CONTEXT | FC_LATE, .is_wrapped = true),
 };
 
 const contract_subject *const cuda_subjects[] = {
     &subject_driver, &poses[0], &poses[1], &poses[2], &poses[3],
-    &poses[4],       &poses[5], &poses[6], NULL,
+    &poses[4],       &poses[5], &poses[6], &poses[7], NULL,
 };

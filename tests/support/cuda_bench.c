@@ -46,7 +46,7 @@ fc_options cuda_bench_options(const char *model, uint32_t flags)
 uint32_t cuda_bench_kinds(const fc_model *model)
 {
     uint32_t kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) | CUDA_KIND(PINNED) | CUDA_KIND(COMBINED);
-    if (model->features & FC_MANAGED_MEMORY)
+    if (model->features & FC_CONCURRENT_MANAGED)
         kinds |= CUDA_KIND(MANAGED);
     if (!(model->features & FC_VMM))
         return kinds;

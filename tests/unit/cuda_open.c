@@ -194,6 +194,22 @@ UNIT(cuda_open, without_virtual_memory_management_device_pages_are_plain)
     cuda_bench_end(&b);
 }
 
+UNIT(cuda_open, host_nodes_and_peers_that_are_named_are_not_passed_over)
+{
+    static const int32_t peer = 1;
+    const quire_cuda_settings wrong[] = {{.numa_nodes = 1}, {.peers = &peer, .peer_count = 1}};
+    const fc_model *vgpu = fc_model_named("vgpu");
+    const fc_options options = {.models = {vgpu, vgpu}, .peers = {0x2, 0x1}};
+    for (int i = 0; i < 2; i++) {
+        cuda_bench b;
+        cuda_bench_begin(&b, &options);
+        CHECK(!cuda_bench_open(&b, &wrong[i]));
+        CHECK_EQ(b.result, UNSUPPORTED);
+        CHECK_HAS(quire_last_error(), i ? "peers are named" : "host NUMA");
+        cuda_bench_end(&b);
+    }
+}
+
 UNIT(cuda_open, each_host_node_that_is_named_is_a_kind)
 {
     cuda_bench b;
