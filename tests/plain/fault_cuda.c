@@ -19,9 +19,12 @@
 typedef struct scenario {
     const char *name;
     const char *model; /* NULL: "h200" */
-    uint32_t flags;    /* FC_ */
+    uint32_t flags;    /* FC_, WRAPPED */
     void (*body)(cuda_bench *b);
 } scenario;
+
+/* Beside the flags: in a context of the caller's, which is there before anything fails. */
+#define WRAPPED (UINT32_C(1) << 31)
 
 static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
 static const quire_intent EXPORTABLE = {.exportable = true};
@@ -71,6 +74,15 @@ RANGE_OF(combined, QUIRE_CUDA_COMBINED)
 RANGE_OF(host_numa, QUIRE_CUDA_HOST_NUMA)
 RANGE_OF(host, QUIRE_CUDA_HOST)
 RANGE_OF(managed, QUIRE_CUDA_MANAGED)
+
+static void with_peers(cuda_bench *b)
+{
+    static const int32_t peer = 1;
+    const quire_cuda_settings settings = {
+        .kinds = CUDA_KIND(DEVICE), .peers = &peer, .peer_count = 1};
+    if (cuda_bench_open(b, &settings))
+        range_of(b, cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
+}
 
 static void in_chunks(cuda_bench *b)
 {
@@ -267,6 +279,7 @@ static const scenario scenarios[] = {
     {"a device", NULL, 0, open_alone},
     {"a device of little", "vgpu", 0, open_alone},
     {"a page of device memory", NULL, FC_DIRTY | FC_LATE, device},
+    {"the same in the caller's context", NULL, FC_DIRTY | FC_LATE | WRAPPED, device},
     {"the same where there is cuMemAlloc alone", "vgpu", FC_DIRTY | FC_LATE, device},
     {"a plain page", NULL, FC_DIRTY, plain},
     {"a compressed page", NULL, FC_DIRTY, compressed},
@@ -278,6 +291,7 @@ static const scenario scenarios[] = {
     {"a managed page", NULL, FC_DIRTY, managed},
     {"pages in chunks that are kept", NULL, FC_DIRTY, in_chunks},
     {"pages that come and go", NULL, 0, many_pages},
+    {"pages that another device reaches", NULL, 0, with_peers},
     {"a budget", NULL, 0, budget},
     {"a page exported and imported", NULL, 0, exported_device},
     {"the same where the fabric is refused", NULL, 0, exported_with_fabric},
@@ -305,13 +319,24 @@ static uint64_t failures;    /* made, all scenarios together */
 static uint64_t fallible;    /* calls of the scenario when nothing fails */
 static uint64_t allocations; /* of host memory, likewise */
 
+/* A driver with two devices that reach each other. */
+static void begin(cuda_bench *b, const scenario *s)
+{
+    fc_options options = cuda_bench_options(s->model, s->flags & ~WRAPPED);
+    options.models[1] = options.models[0];
+    options.peers[0] = 2;
+    options.peers[1] = 1;
+    cuda_bench_begin(b, &options);
+    if (s->flags & WRAPPED)
+        cuda_bench_make_context(b);
+}
+
 /* Runs a scenario with a fault (NULL: none), or an allocation of host memory failing (0: none);
    whether it came to the fault. */
 static bool run_once(const scenario *s, const fc_fault *fault, uint64_t allocation)
 {
     cuda_bench b;
-    fc_options options = cuda_bench_options(s->model, s->flags);
-    cuda_bench_begin(&b, &options);
+    begin(&b, s);
     if (fault && !b.fc->fail(fault))
         return false; /* no such code is documented */
     test_memory_fail(&b.host_memory, allocation, false);
@@ -387,8 +412,7 @@ static const struct {
 static void run_without(const scenario *s, const char *function, presence needed)
 {
     cuda_bench b;
-    fc_options options = cuda_bench_options(s->model, s->flags);
-    cuda_bench_begin(&b, &options);
+    begin(&b, s);
     CHECK(b.fc->hide(function));
     s->body(&b);
     if (needed == REQUIRED) {

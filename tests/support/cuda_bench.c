@@ -74,13 +74,27 @@ bool cuda_bench_step(cuda_bench *b, quire_result result)
     return !result;
 }
 
-bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *settings)
+void cuda_bench_make_context(cuda_bench *b)
 {
-    quire_cuda_options options = {.device = "0", .library = FAKE_CUDA_LIBRARY};
-    if (settings)
-        options.settings = *settings;
-    options.settings.device.host_memory = &b->host_memory.callbacks;
-    return cuda_bench_step(b, quire_cuda_open(&options, &b->device));
+    CHECK_EQ(CUDA_BENCH_CALL(b, Init, 2000)(0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, CtxCreate, 3020)(&b->context, 0, 0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, CtxPopCurrent, 4000)(NULL), 0);
+}
+
+bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *asked)
+{
+    quire_cuda_settings settings = asked ? *asked : (quire_cuda_settings){.kinds = 0};
+    settings.device.host_memory = &b->host_memory.callbacks;
+    if (b->context)
+        return cuda_bench_step(
+            b, quire_cuda_wrap(&(quire_cuda_wrap_options){.context = b->context,
+                                                          .library = FAKE_CUDA_LIBRARY,
+                                                          .settings = settings},
+                               &b->device));
+    return cuda_bench_step(b, quire_cuda_open(&(quire_cuda_options){.device = "0",
+                                                                    .library = FAKE_CUDA_LIBRARY,
+                                                                    .settings = settings},
+                                              &b->device));
 }
 
 quire_memory *cuda_bench_memory(cuda_bench *b, quire_cuda_page_kind page_kind,
@@ -117,6 +131,8 @@ void cuda_bench_end(cuda_bench *b)
         quire_memory_destroy_all(&b->memories[i]);
     }
     CHECK_OK(quire_device_destroy(&b->device));
+    if (b->context)
+        CHECK_EQ(CUDA_BENCH_CALL(b, CtxDestroy, 4000)(b->context), 0);
     if (b->descriptor >= 0)
         close(b->descriptor);
     check_driver(b);

@@ -21,6 +21,7 @@ typedef struct cuda_bench {
     quire_device *device;
     quire_result result;             /* of the step that failed; 0: none did */
     quire_cuda_multicast *multicast; /* to be destroyed at the end */
+    qi_cu_context context;           /* likewise, after the device; NULL: none */
     int descriptor;                  /* likewise to be closed; -1: none */
     quire_memory *memories[4];
     uint32_t memory_count;
@@ -40,6 +41,9 @@ void cuda_bench_begin(cuda_bench *b, const fc_options *options);
 
 /* Opens device 0 on its primary context. Further settings: NULL. False: it failed. */
 bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *settings);
+
+/* Makes a context of the caller's, in which cuda_bench_open opens then. */
+void cuda_bench_make_context(cuda_bench *b);
 
 /* Makes a memory of a page kind, kept until the end; further options: NULL. NULL: it failed. */
 quire_memory *cuda_bench_memory(cuda_bench *b, quire_cuda_page_kind page_kind,
