@@ -9,7 +9,6 @@
 #include "tests/support/cuda/multicast.h"
 #include "tests/support/cuda/queue.h"
 
-#define PAGE UINT64_C(4096)
 /* Addresses are always aligned to this, so that any piece of most devices can be mapped there. */
 #define LEAST_ALIGNMENT (UINT64_C(2) << 20)
 #define MOST_ADDRESSES (UINT64_C(1) << 47)
@@ -66,7 +65,7 @@ void fc_reservations_end(void)
 
 static qi_cu_result reserve(qi_cu_ptr *pointer, uint64_t size, uint64_t alignment, uint64_t hint)
 {
-    if (!size || size % PAGE || alignment & (alignment - 1))
+    if (!size || size % fc_page() || alignment & (alignment - 1))
         return fc.options.flags & FC_BAD_SIZE_2 ? QI_CUDA_ERROR_OUT_OF_MEMORY
                                                 : QI_CUDA_ERROR_INVALID_VALUE;
     if (size > MOST_ADDRESSES || alignment > MOST_ADDRESSES)
