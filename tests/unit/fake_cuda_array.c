@@ -234,6 +234,7 @@ UNIT(fake_cuda_array, tiles_of_a_sparse_array_are_mapped_one_by_one)
     CHECK_EQ(told.miptailSize, TILE);
     CHECK_CU(cu.MipmappedArrayGetLevel(&top, mipmap, 0));
     CHECK_CU(cu.MipmappedArrayGetLevel(&small, mipmap, 4));
+    CHECK_CODE(cu.ArrayGetSparseProperties(&told, small), INVALID_VALUE);
     qi_cu_handle pool = make_pool(FC_PIECE);
     qi_cu_array_map_info two = tiles_of(mipmap, (area){1, 0, 0, 2, 1, 1}, pool, 3 * TILE);
     CHECK_CU(cu.MemMapArrayAsync(&two, 1, NULL));
@@ -252,6 +253,34 @@ UNIT(fake_cuda_array, tiles_of_a_sparse_array_are_mapped_one_by_one)
     CHECK_CU(get(small, (area){0, 0, 0, 32, 16, 1}, back));
     CHECK(!memcmp(texels, back, 32 * 16 * 4));
     CHECK_CU(cu.MipmappedArrayDestroy(mipmap));
+    CHECK_CU(cu.MemRelease(pool));
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_array, a_sparse_array_without_levels_has_no_tail)
+{
+    uint32_t texels[4] = {1, 2, 3, 4}, back[4];
+    qi_cu_array array;
+    qi_cu_sparse_properties told;
+    qi_cu_array3d_descriptor desc =
+        form(200, 100, 2, QI_CUDA_ARRAY3D_SPARSE | QI_CUDA_ARRAY3D_LAYERED);
+    (void)fc_fixture_open(NULL);
+    CHECK_CU(cu.Array3DCreate(&array, &desc));
+    CHECK_CU(cu.ArrayGetSparseProperties(&told, array));
+    CHECK(told.miptailFirstLevel == 0 && told.miptailSize == 0 && told.tileExtent.depth == 1);
+    qi_cu_handle pool = make_pool(FC_PIECE);
+    qi_cu_array_map_info layer = whole_of(array, pool, 0);
+    layer.subresource.sparseLevel.layer = 1;
+    layer.subresource.sparseLevel.extentWidth = 200;  /* to the edge */
+    layer.subresource.sparseLevel.extentHeight = 128; /* or to the end of the tile */
+    layer.subresource.sparseLevel.extentDepth = 1;
+    CHECK_CU(cu.MemMapArrayAsync(&layer, 1, NULL));
+    CHECK_CU(put(array, (area){196, 99, 1, 4, 1, 1}, texels));
+    CHECK_CU(get(array, (area){196, 99, 1, 4, 1, 1}, back));
+    CHECK(!memcmp(texels, back, sizeof texels));
+    layer.subresource.sparseLevel.extentHeight = 256;
+    CHECK_CODE(cu.MemMapArrayAsync(&layer, 1, NULL), INVALID_VALUE);
+    CHECK_CU(cu.ArrayDestroy(array));
     CHECK_CU(cu.MemRelease(pool));
     fc_fixture_close();
 }

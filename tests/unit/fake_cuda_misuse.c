@@ -47,6 +47,7 @@ UNIT(fake_cuda_misuse, reserving)
     CHECK_CODE(cu.MemAddressReserve(&p, FC_PIECE, 0, 0, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemAddressReserve(&p, 0, 0, 0, 0), INVALID_VALUE);
     CHECK_CODE(cu.MemAddressReserve(&p, 1000, 0, 0, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemAddressReserve(&p, FC_PIECE, 0, s.empty + 100, 0), INVALID_VALUE);
     CHECK_CODE(cu.MemAddressReserve(&p, FC_PIECE, 3 * FC_PIECE, 0, 0), INVALID_VALUE);
     CHECK_CODE(cu.MemAddressReserve(&p, UINT64_C(1) << 50, 0, 0, 0), OUT_OF_MEMORY);
     close_scene(&s);

@@ -61,8 +61,11 @@ UNIT(fake_cuda_multicast, nothing_is_bound_or_mapped_until_all_have_joined)
     CHECK_CODE(cu.MulticastAddDevice(object, 0), INVALID_VALUE);
     memory = make_on(0, 0);
     qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
+    /* where the real driver waits */
     CHECK_CODE(cu.MulticastBindMem(object, 0, memory, 0, 2 * FC_PIECE, 0), ILLEGAL_STATE);
+    fc_fixture_expect("fc-waits: cuMulticastBindMem");
     CHECK_CODE(cu.MemMap(pointer, 2 * FC_PIECE, 0, object, 0), ILLEGAL_STATE);
+    fc_fixture_expect("fc-waits: cuMemMap");
     CHECK_CU(cu.MulticastAddDevice(object, 1));
     CHECK_CU(cu.MulticastBindMem(object, FC_PIECE, memory, FC_PIECE, FC_PIECE, 0));
     CHECK_CODE(cu.MulticastBindMem(object, FC_PIECE, memory, 0, FC_PIECE, 0), INVALID_VALUE);

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE UINT64_C(4096)
 #define GARBAGE_BYTES (UINT64_C(64) << 10)
 
 static void *pointer_to(uint64_t address)
@@ -43,14 +42,22 @@ static bool take_alone(fc_bytes *bytes, uint64_t more)
     return false;
 }
 
-static uint64_t whole_pages(uint64_t size)
+uint64_t fc_page(void)
 {
-    return (size + PAGE - 1) & ~(PAGE - 1);
+    static uint64_t size;
+    if (!size) /* with the lock held, as all that uses it */
+        size = (uint64_t)sysconf(_SC_PAGESIZE);
+    return size;
+}
+
+uint64_t fc_whole_pages(uint64_t size)
+{
+    return (size + fc_page() - 1) & ~(fc_page() - 1);
 }
 
 bool fc_bytes_make(fc_bytes *bytes, uint64_t size, bool alone, uint64_t more)
 {
-    *bytes = (fc_bytes){.size = whole_pages(size), .alone = alone};
+    *bytes = (fc_bytes){.size = fc_whole_pages(size), .alone = alone};
     bool made = alone ? take_alone(bytes, more) : take_of_store(bytes);
     if (!made)
         *bytes = (fc_bytes){0};
@@ -108,7 +115,7 @@ bool fc_bytes_map(const fc_bytes *bytes, uint64_t offset, uint64_t size, uint64_
 /* Takes more, and gives back what lies around the aligned part. */
 static uint64_t take_aligned(uint64_t size, uint64_t alignment)
 {
-    uint64_t more = alignment > PAGE ? alignment - PAGE : 0;
+    uint64_t more = alignment > fc_page() ? alignment - fc_page() : 0;
     if (size > UINT64_MAX - more)
         return 0;
     void *taken = mmap(NULL, (size_t)(size + more), PROT_NONE, EMPTY, -1, 0);

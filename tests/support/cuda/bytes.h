@@ -37,6 +37,10 @@ void fc_bytes_dirty(fc_bytes *bytes);
 /* Maps a part at an address that is reserved; false: the system has no more mappings. */
 bool fc_bytes_map(const fc_bytes *bytes, uint64_t offset, uint64_t size, uint64_t address);
 
+/* Bytes of a page of the system, and a size made of whole ones. */
+uint64_t fc_page(void);
+uint64_t fc_whole_pages(uint64_t size);
+
 /*
  * Addresses with nothing behind them, aligned, a power of two of at least a page; 0: none. And
  * back, and a part of them made empty again.

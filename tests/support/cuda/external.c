@@ -65,8 +65,8 @@ static qi_cu_result map(fc_context *context, fc_external *external,
                         const qi_cu_external_buffer *buffer, qi_cu_ptr *pointer)
 {
     fc_bytes bytes;
-    uint64_t room = (buffer->offset + buffer->size + 4095) & ~UINT64_C(4095);
-    uint64_t base = fc_addresses_take(room, 4096, 0);
+    uint64_t room = fc_whole_pages(buffer->offset + buffer->size);
+    uint64_t base = fc_addresses_take(room, fc_page(), 0);
     int copy = base ? dup(external->fd) : -1;
     if (copy >= 0)
         fc_bytes_adopt(&bytes, copy, room);

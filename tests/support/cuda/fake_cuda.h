@@ -13,7 +13,8 @@
  * but fc_reset only while no CUDA call runs.
  *
  * It has what memory needs. Kernels, modules, graphs, stream capture, legacy interprocess handles,
- * per-thread default streams and textures are not there.
+ * per-thread default streams and textures are not there; multicast objects are bound and mapped,
+ * but not given to other processes, and nothing is written through them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
 #define QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
@@ -31,9 +32,9 @@
  *
  * LATE           work in streams is done when somebody waits for it or fc_advance is called
  * DIRTY          the first 64 KiB of fresh device memory hold garbage
- * NEEDS_CONTEXT  the functions for physical memory and addresses want a current context of the
- *                device, as the copies do: more than is documented, so that a backend that always
- *                has one is told from one that does not
+ * NEEDS_CONTEXT  the functions for physical memory and addresses want a current context, as the
+ *                copies do: more than is documented, so that a backend that always has one is told
+ *                from one that does not
  * HOST_REACHES   the processor may touch device memory wherever the device may. Without it that is
  *                a segmentation fault, as on most machines
  * BAD_DEVICE_1   a location with a device that does not exist is INVALID_VALUE, which conformance

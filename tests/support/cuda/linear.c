@@ -5,25 +5,19 @@
 
 #include "tests/support/cuda/queue.h"
 
-#define PAGE UINT64_C(4096)
 /* What is promised, and not more: callers who count on more are noticed. */
 #define ALIGNMENT UINT64_C(512)
 
 #define MOST_ALLOC_FLAGS 7u
 #define MOST_REGISTER_FLAGS 15u
 
-static uint64_t whole_pages(uint64_t size)
-{
-    return (size + PAGE - 1) & ~(PAGE - 1);
-}
-
 /* ---- of devices --------------------------------------------------------------------------- */
 
 static fc_span *place(fc_context *context, fc_kind kind, uint64_t size)
 {
     fc_bytes bytes;
-    uint64_t room = whole_pages(size + ALIGNMENT);
-    uint64_t base = fc_addresses_take(room, PAGE, 0);
+    uint64_t room = fc_whole_pages(size + ALIGNMENT);
+    uint64_t base = fc_addresses_take(room, fc_page(), 0);
     if (!base || !fc_bytes_make(&bytes, room, false, 0)) {
         if (base)
             fc_addresses_give(base, room);
@@ -118,12 +112,12 @@ static fc_span *take_host(fc_context *context, fc_kind kind, uint64_t size)
 {
     if (!fc_take(FC_HOST, size))
         return NULL;
-    uint64_t base = fc_addresses_take(whole_pages(size), PAGE, 0);
+    uint64_t base = fc_addresses_take(fc_whole_pages(size), fc_page(), 0);
     if (!base) {
         fc_give(FC_HOST, size);
         return NULL;
     }
-    fc_addresses_allow(base, whole_pages(size), true, true);
+    fc_addresses_allow(base, fc_whole_pages(size), true, true);
     fc_span *span = fc_span_add(kind, base, size);
     span->device = FC_HOST;
     span->context = context->object.handle;

@@ -29,9 +29,16 @@ static uint32_t count_bits(uint32_t bits)
     return count;
 }
 
-bool fc_multicast_is_complete(const fc_multicast *multicast)
+static bool is_complete(const fc_multicast *multicast)
 {
     return count_bits(multicast->devices) == multicast->wanted;
+}
+
+bool fc_multicast_is_complete(const fc_multicast *multicast, fc_call call)
+{
+    if (!is_complete(multicast))
+        fc_say("fc-waits", call, "it waits until %u devices have joined", multicast->wanted);
+    return is_complete(multicast);
 }
 
 static void unbind(binding **at)
@@ -140,7 +147,7 @@ qi_cu_result fc_MulticastAddDevice(qi_cu_handle handle, qi_cu_device device)
         result = QI_CUDA_ERROR_INVALID_DEVICE;
     else if (!result && !(fc.devices[device].model.features & FC_MULTICAST))
         result = QI_CUDA_ERROR_NOT_SUPPORTED;
-    else if (!result && (multicast->devices >> device & 1 || fc_multicast_is_complete(multicast)))
+    else if (!result && (multicast->devices >> device & 1 || is_complete(multicast)))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result)
         multicast->devices |= UINT32_C(1) << device;
@@ -162,15 +169,16 @@ typedef struct range {
     unsigned long long flags;
 } range;
 
-static qi_cu_result check_binding(const fc_memory *object, const fc_memory *memory, const range *r)
+static qi_cu_result check_binding(fc_call call, const fc_memory *object, const fc_memory *memory,
+                                  const range *r)
 {
     const fc_multicast *multicast = object->multicast;
     if (r->flags || !memory || memory->multicast || memory->place < 0 || !r->size ||
-        (r->offset | r->size) % object->granularity || r->memory_offset % memory->granularity ||
+        (r->offset | r->size | r->memory_offset) % object->granularity ||
         r->offset > object->size || r->size > object->size - r->offset ||
         r->memory_offset > memory->size || r->size > memory->size - r->memory_offset)
         return QI_CUDA_ERROR_INVALID_VALUE;
-    if (!fc_multicast_is_complete(multicast))
+    if (!fc_multicast_is_complete(multicast, call))
         return QI_CUDA_ERROR_ILLEGAL_STATE;
     if (!(multicast->devices >> memory->place & 1))
         return QI_CUDA_ERROR_INVALID_DEVICE;
@@ -199,7 +207,7 @@ qi_cu_result fc_MulticastBindMem(qi_cu_handle handle, size_t offset, qi_cu_handl
     range r = {offset, size, memory_offset, flags};
     if (!result) {
         memory = fc_memory_find(FC_CALL_MulticastBindMem, memory_handle);
-        result = check_binding(object, memory, &r);
+        result = check_binding(FC_CALL_MulticastBindMem, object, memory, &r);
     }
     if (!result)
         bind(multicast, memory, &r);
@@ -215,7 +223,7 @@ qi_cu_result fc_MulticastBindAddr(qi_cu_handle handle, size_t offset, qi_cu_ptr 
     const fc_span *span = result ? NULL : fc_span_at(pointer);
     range r = {offset, size, span ? pointer - span->base : 0, flags};
     if (!result)
-        result = check_binding(object, span ? span->memory : NULL, &r);
+        result = check_binding(FC_CALL_MulticastBindAddr, object, span ? span->memory : NULL, &r);
     if (!result)
         bind(multicast, span->memory, &r);
     return fc_leave(result);

@@ -13,7 +13,10 @@ typedef struct fc_multicast fc_multicast;
 /* Unbinds all and frees it. */
 void fc_multicast_end(fc_multicast *multicast);
 
-/* All devices that it was made for have joined. */
-bool fc_multicast_is_complete(const fc_multicast *multicast);
+/*
+ * All devices that it was made for have joined. If not, says that the call would wait for them,
+ * here for ever.
+ */
+bool fc_multicast_is_complete(const fc_multicast *multicast, fc_call call);
 
 #endif

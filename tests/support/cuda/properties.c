@@ -38,7 +38,7 @@ static uint64_t of_device(const fc_model *model, const qi_cu_allocation_prop *pr
 /* Memory of the host is mapped by all devices. */
 static uint64_t of_host(const qi_cu_allocation_prop *prop, bool recommended)
 {
-    uint64_t size = 4096;
+    uint64_t size = fc_page();
     for (int i = 0; i < fc.device_count; i++) {
         const fc_model *model = &fc.devices[i].model;
         size = larger(size, model->host_granularity ? model->host_granularity

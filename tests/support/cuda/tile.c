@@ -23,8 +23,11 @@ fc_texel fc_tile_extent(const fc_array *array)
     return is_deep ? DEEP[i] : FLAT[i];
 }
 
+/* An array without levels has none: its last tiles are filled in part. */
 uint64_t fc_tail_begin(const fc_array *array)
 {
+    if (array->object.kind == FC_ARRAY)
+        return array->levels;
     fc_texel tile = fc_tile_extent(array);
     uint64_t level = 0;
     for (; level < array->levels; level++) {
@@ -154,8 +157,9 @@ typedef struct box {
 
 static bool edge(uint64_t offset, uint64_t extent, uint64_t tile, uint64_t whole)
 {
-    return extent && offset % tile == 0 && offset <= whole && extent <= whole - offset &&
-           (extent % tile == 0 || offset + extent == whole);
+    uint64_t end = offset + extent;
+    return extent && offset % tile == 0 &&
+           (extent % tile ? end == whole : end <= parts(whole, tile) * tile);
 }
 
 static bool box_of(const fc_array *array, const qi_cu_array_map_info *info, box *out)
@@ -292,13 +296,14 @@ static qi_cu_result sparse_properties(fc_call call, qi_cu_sparse_properties *out
 {
     qi_cu_result result = fc_enter(call);
     const fc_array *array = result ? NULL : fc_array_peek(handle);
-    if (!result && (!out || !array || !fc_array_is_sparse(array)))
+    if (!result && (!out || !array || array->parent || !fc_array_is_sparse(array)))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result) {
         fc_texel tile = fc_tile_extent(array);
         *out = (qi_cu_sparse_properties){
             .tileExtent = {(unsigned)tile.x, (unsigned)tile.y, (unsigned)tile.z},
-            .miptailFirstLevel = (unsigned)fc_tail_begin(array),
+            .miptailFirstLevel =
+                array->object.kind == FC_ARRAY ? 0 : (unsigned)fc_tail_begin(array),
             .miptailSize = fc_tail_bytes(array)};
     }
     return fc_leave(result);
@@ -321,7 +326,7 @@ static qi_cu_result requirements(fc_call call, qi_cu_array_requirements *out, ui
 {
     qi_cu_result result = fc_enter(call);
     const fc_array *array = result ? NULL : fc_array_peek(handle);
-    if (!result && (!out || !array || !fc_is_device(device) ||
+    if (!result && (!out || !array || array->parent || !fc_is_device(device) ||
                     !(array->desc.Flags & QI_CUDA_ARRAY3D_DEFERRED_MAPPING)))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result) {

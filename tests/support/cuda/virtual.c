@@ -9,7 +9,6 @@
 #include "tests/support/cuda/multicast.h"
 #include "tests/support/cuda/queue.h"
 
-#define PAGE UINT64_C(4096)
 /* Addresses are always aligned to this, so that any piece of most devices can be mapped there. */
 #define LEAST_ALIGNMENT (UINT64_C(2) << 20)
 #define MOST_ADDRESSES (UINT64_C(1) << 47)
@@ -66,7 +65,7 @@ void fc_reservations_end(void)
 
 static qi_cu_result reserve(qi_cu_ptr *pointer, uint64_t size, uint64_t alignment, uint64_t hint)
 {
-    if (!size || size % PAGE || alignment & (alignment - 1))
+    if (!size || (size | hint) % fc_page() || alignment & (alignment - 1))
         return fc.options.flags & FC_BAD_SIZE_2 ? QI_CUDA_ERROR_OUT_OF_MEMORY
                                                 : QI_CUDA_ERROR_INVALID_VALUE;
     if (size > MOST_ADDRESSES || alignment > MOST_ADDRESSES)
@@ -131,7 +130,7 @@ static qi_cu_result check_mapping(uint64_t base, uint64_t size, uint64_t offset,
         return QI_CUDA_ERROR_INVALID_VALUE;
     if (memory->prop.allocFlags.usage & QI_CU_MEM_CREATE_USAGE_TILE_POOL)
         return QI_CUDA_ERROR_INVALID_VALUE; /* for arrays only */
-    if (memory->multicast && !fc_multicast_is_complete(memory->multicast))
+    if (memory->multicast && !fc_multicast_is_complete(memory->multicast, FC_CALL_MemMap))
         return QI_CUDA_ERROR_ILLEGAL_STATE;
     return fc_is_reserved(base, size) && !fc_span_in(base, size) ? 0 : QI_CUDA_ERROR_INVALID_VALUE;
 }
