@@ -3,8 +3,8 @@
  * page-locked memory that can be exported: a memfd, mapped and registered.
  *
  * The driver aligns what it allocates to 256 bytes at least. A device with kinds of cuMemAlloc
- * promises no more, and the core sees to larger alignments; of others pages are as aligned as asked:
- * where the driver's address is not, more is allocated and the page begins within it.
+ * promises no more, and the core sees to larger alignments; of others pages are as aligned as
+ * asked: where the driver's address is not, more is allocated and the page begins within it.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * copy.c - copies between the host and pages that it cannot reach, and fills with zeros.
  *
  * They go through the context's default stream: after the work of its blocking streams, as cuMemcpy
- * does. A copy to the device may return when the driver has the bytes and the device not yet; so may
- * a fill: the stream is waited for.
+ * does. A copy to the device may return when the driver has the bytes and the device not yet; so
+ * may a fill: the stream is waited for.
  */
 #include <string.h>
 

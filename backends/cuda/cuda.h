@@ -214,7 +214,7 @@ bool qi_cuda_release_chunks(qi_cuda *cuda);
 /* What was granted of what pages of a kind are made for: asks the driver. */
 void qi_cuda_chunk_look(const qi_cuda *cuda, qi_cuda_chunk *chunk);
 
-/* ---- virtual.c: pages of virtual memory management --------------------------------------------- */
+/* ---- virtual.c: pages of virtual memory management ------------------------------------------ */
 
 /* In the context. On failure the page holds what is to be taken down. */
 QUIRE_MUST_USE quire_result qi_cuda_virtual_make(qi_cuda *cuda, const quire_page_request *request,
@@ -225,7 +225,7 @@ bool qi_cuda_virtual_take_down(qi_cuda *cuda, qi_cuda_page *page);
 QUIRE_MUST_USE quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment,
                                                 qi_cuda_page *page);
 
-/* ---- block.c: pages that the driver allocates whole, and shared ones ---------------------------- */
+/* ---- block.c: pages that the driver allocates whole, and shared ones ------------------------ */
 
 QUIRE_MUST_USE quire_result qi_cuda_block_make(qi_cuda *cuda, const quire_page_request *request,
                                                qi_cuda_page *page);
@@ -246,7 +246,7 @@ void qi_cuda_page_unmap(void *state, const quire_native_page *page);
 /* Goes on with the pages that could not be taken down; `last`: what still fails is given up. */
 void qi_cuda_finish_pages(qi_cuda *cuda, bool last);
 
-/* ---- copy.c: entries of the table ------------------------------------------------------------- */
+/* ---- copy.c: entries of the table ----------------------------------------------------------- */
 
 quire_result qi_cuda_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                   const void *data, uint64_t size);

@@ -2,8 +2,8 @@
  * functions.c - see functions.h.
  *
  * cuGetProcAddress is asked for each function with the version that brought the form declared in
- * abi_functions.h, so that a newer driver gives that one and no later form. Drivers before CUDA 11.3
- * do not have it; there, and for what it does not know, the library's symbols are looked up.
+ * abi_functions.h, so that a newer driver gives that one and no later form. Drivers before CUDA
+ * 11.3 do not have it; there, and for what it does not know, the library's symbols are looked up.
  */
 #include "backends/cuda/functions.h"
 

@@ -1,8 +1,8 @@
 /*
  * multicast.c - multicast objects: memory of several devices behind one address.
  *
- * An object is made, gets its devices, and is bound to memory of each; it can be mapped as a page is
- * once all devices are in. It lies beside the memories: the pages bound stay their own.
+ * An object is made, gets its devices, and is bound to memory of each; it can be mapped as a page
+ * is once all devices are in. It lies beside the memories: the pages bound stay their own.
  */
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"
@@ -191,7 +191,7 @@ quire_result quire_cuda_multicast_unbind(quire_cuda_multicast *m, int32_t ordina
 
 /* ---- mapping ------------------------------------------------------------------------------ */
 
-/* In the context; undone where it fails half way. False: something of it could not be given back. */
+/* In the context. False: something of it could not be given back; the rest is for another try. */
 static bool take_down_map(quire_cuda_multicast *m)
 {
     const qi_cuda *cuda = m->cuda;

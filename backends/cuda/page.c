@@ -1,6 +1,6 @@
 /*
- * page.c - pages as the core asks for them: made as their kind is made, given back, and gone on with
- * where giving back failed half way.
+ * page.c - pages as the core asks for them: made as their kind is made, given back, and gone on
+ * with where giving back failed half way.
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -32,7 +32,7 @@ quire_result qi_cuda_result(qi_cu_result code)
     }
 }
 
-/* After a fault on the device every call in its context gives the same code, to the process's end. */
+/* After a fault on the device every call in its context gives the same code, to the end. */
 bool qi_cuda_is_lost(qi_cu_result code)
 {
     switch (code) {

@@ -3,8 +3,8 @@
  * other into a range of addresses.
  *
  * In this order: chunks, addresses, mappings, access for the whole range at once. A mapping grants
- * nobody access. Taken down in the reverse order, each mapping whole as it was made, and never under
- * running work: the driver does not wait for it (see quire_cuda_settings.unsynchronized).
+ * nobody access. Taken down in the reverse order, each mapping whole as it was made, and never
+ * under running work: the driver does not wait for it (quire_cuda_settings.unsynchronized).
  */
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"

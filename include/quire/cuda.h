@@ -244,9 +244,9 @@ typedef struct quire_cuda_access {
 /*
  * Sets what each of `count` locations may do with the whole page that an allocation lies in, at
  * once; others keep what they have. The caller sees to it that nobody works on the page meanwhile.
- * INVALID_ARGUMENT: no or too many locations, unknown values, one named twice. UNSUPPORTED: the page
- * is not of virtual memory management, or the driver does not grant it (the host reaches host pages
- * only, a peer what cuDeviceCanAccessPeer says).
+ * INVALID_ARGUMENT: no or too many locations, unknown values, one named twice. UNSUPPORTED: the
+ * page is not of virtual memory management, or the driver does not grant it (the host reaches host
+ * pages only, a peer what cuDeviceCanAccessPeer says).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_set_access(quire_memory *memory,
                                                             quire_allocation allocation,

@@ -1,6 +1,6 @@
 /*
- * cuda.c - the CUDA backend under the contract: on this machine's driver, where there is one, and on
- * the fake driver, posing as devices that have much and little.
+ * cuda.c - the CUDA backend under the contract: on this machine's driver, where there is one, and
+ * on the fake driver, posing as devices that have much and little.
  */
 #include <stdlib.h>
 

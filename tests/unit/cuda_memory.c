@@ -334,7 +334,7 @@ UNIT(cuda_memory, pages_for_registration_are_one_exportable_handle)
     cuda_bench_end(&b);
 }
 
-/* ---- alignment, host memory, images ----------------------------------------------------------- */
+/* ---- alignment, host memory, images ---------------------------------------------------------- */
 
 UNIT(cuda_memory, pages_of_every_kind_are_as_aligned_as_asked)
 {
@@ -426,7 +426,7 @@ UNIT(cuda_memory, what_others_have_is_taken_into_account)
     cuda_bench_end(&b);
 }
 
-/* ---- ends that fail half way ------------------------------------------------------------------ */
+/* ---- ends that fail half way ----------------------------------------------------------------- */
 
 /* The first documented code after which the driver is still there. */
 static qi_cu_result passing_code(const fc_control *fc, const char *function)

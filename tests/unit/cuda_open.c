@@ -38,7 +38,7 @@ static void use(quire_memory *memory)
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
 }
 
-/* ---- which device ----------------------------------------------------------------------------- */
+/* ---- which device ---------------------------------------------------------------------------- */
 
 static fc_options three_devices(void)
 {
@@ -101,7 +101,7 @@ UNIT(cuda_open, drivers_that_cannot_be_used_are_told_apart)
     CHECK_EQ(quire_last_native_code(), QI_CUDA_ERROR_UNKNOWN);
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------ */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static uint32_t page_kinds_of(cuda_bench *b)
 {
@@ -256,7 +256,7 @@ UNIT(cuda_open, intents_choose_among_the_kinds)
     cuda_bench_end(&b);
 }
 
-/* ---- contexts --------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 UNIT(cuda_open, the_primary_context_is_shared_and_given_back)
 {
@@ -364,7 +364,7 @@ UNIT(cuda_open, threads_without_a_context_may_call)
     cuda_bench_end(&b);
 }
 
-/* ---- forks ------------------------------------------------------------------------------------ */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 /* In the child every call is refused but for the ends, which leave the driver alone. */
 static int in_child(cuda_bench *b, quire_allocation held)
@@ -407,7 +407,7 @@ UNIT(cuda_open, a_forked_child_is_refused_and_the_parent_goes_on)
     cuda_bench_end(&b);
 }
 
-/* ---- lost devices ----------------------------------------------------------------------------- */
+/* ---- lost devices ---------------------------------------------------------------------------- */
 
 UNIT(cuda_open, of_a_lost_device_everything_can_be_ended)
 {

@@ -241,7 +241,7 @@ UNIT(cuda_share, a_fabric_alone_is_refused_with_its_reason)
     cuda_bench_end(&b);
 }
 
-/* ---- dma-buf, handles, pointers ----------------------------------------------------------------- */
+/* ---- dma-buf, handles, pointers -------------------------------------------------------------- */
 
 UNIT(cuda_share, a_dma_buf_covers_the_page)
 {
