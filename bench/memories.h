@@ -22,6 +22,7 @@ typedef struct memory_how {
     memory_sharing sharing;
     uint32_t shards;   /* 0: one */
     bool dedicated;    /* each allocation gets a page of its own */
+    bool slabs;        /* this project's option for small ranges */
     bool unlocked;     /* no locks: a thread must have it alone, frees included */
     uint32_t strategy; /* VMA's */
 } memory_how;

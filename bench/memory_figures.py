@@ -7,6 +7,7 @@ stretch), and a limit holds when the value is not above it, or with `at_least` n
 import json
 
 QUIRE, SHARDED, VMA = "quire", "quire, a shard each", "VMA"
+SLABS = "quire, a shard each, slabs"
 
 
 class MemoryFigures:
@@ -92,6 +93,9 @@ def thread_goals(f):
         yield (f"pairs a second of two threads, to VMA's, {sizes} sizes", 14,
                "a shard each ≥ 10; one shard ≥ 1", "≥ 10; ≥ 2", "{:.1f}",
                [("a shard each", to_vma, 10, 10), ("one shard", contended, 1, 2)], True)
+    with_slabs = ratio(f.pair(VMA, 2, "small"), f.pair(SLABS, 2, "small"))
+    yield ("the same, small sizes, with slabs", 14, "a shard each ≥ 10", "≥ 10", "{:.1f}",
+           [("a shard each", with_slabs, 10, 10)], True)
 
 
 def lock_goals(f):

@@ -67,8 +67,10 @@ static void *create(const subject *self, const subject_arena *arena)
     if (!state)
         return NULL;
     state->dedicated = how_of(self)->dedicated;
-    quire_memory_options options = {
-        .shards = how_of(self)->shards, .granule = arena->unit, .pages.page_size = arena->size};
+    quire_memory_options options = {.shards = how_of(self)->shards,
+                                    .slabs = how_of(self)->slabs,
+                                    .granule = arena->unit,
+                                    .pages.page_size = arena->size};
     if (!quire_device_create(&MOCK_BACKEND, NULL, NULL, &state->device) &&
         !quire_memory_create(state->device, &options, &state->memory))
         return state;
@@ -116,6 +118,7 @@ static const char *absent(const subject *self)
 const subject QUIRE_MEMORIES[] = {
     MEMORY("quire", .sharing = SHARE_ONE),
     MEMORY("quire, a shard each", .sharing = SHARE_SHARDS),
+    MEMORY("quire, a shard each, slabs", .sharing = SHARE_SHARDS, .slabs = true),
     MEMORY("quire, a memory each", .sharing = SHARE_NOTHING),
 };
 

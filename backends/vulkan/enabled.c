@@ -18,10 +18,22 @@ static bool has_extension(const VkDeviceCreateInfo *device, const char *name)
     return has_name(device->ppEnabledExtensionNames, device->enabledExtensionCount, name);
 }
 
+static void look_at_features(const VkPhysicalDeviceFeatures *features, qi_vulkan_enabled *out)
+{
+    out->sparse_binding |= features->sparseBinding != 0;
+    out->sparse_buffer |= features->sparseResidencyBuffer != 0;
+    out->sparse_image_2d |= features->sparseResidencyImage2D != 0;
+    out->sparse_image_3d |= features->sparseResidencyImage3D != 0;
+    out->sparse_aliased |= features->sparseResidencyAliased != 0;
+}
+
 /* One struct of the chain. The type tells which it is; others are passed over. */
 static void look_at(const VkBaseInStructure *link, qi_vulkan_enabled *out)
 {
     switch ((int)link->sType) {
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
+        look_at_features(&((const VkPhysicalDeviceFeatures2 *)link)->features, out);
+        break;
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
         out->protected_memory |=
             ((const VkPhysicalDeviceVulkan11Features *)link)->protectedMemory != 0;
@@ -63,6 +75,8 @@ static void look_at_device(uint32_t api_version, const VkDeviceCreateInfo *devic
 {
     for (const VkBaseInStructure *link = device->pNext; link; link = link->pNext)
         look_at(link, out);
+    if (device->pEnabledFeatures)
+        look_at_features(device->pEnabledFeatures, out);
     out->device_address &= api_version >= VK_API_VERSION_1_2 ||
                            has_extension(device, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
     out->maintenance4 &= api_version >= VK_API_VERSION_1_3 ||

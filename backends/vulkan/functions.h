@@ -15,6 +15,7 @@
 #define QI_VULKAN_INSTANCE_FUNCTIONS(X)                                                            \
     X(GetPhysicalDeviceProperties2)                                                                \
     X(GetPhysicalDeviceMemoryProperties2)                                                          \
+    X(GetPhysicalDeviceQueueFamilyProperties2)                                                     \
     X(GetPhysicalDeviceImageFormatProperties2)
 
 #define QI_VULKAN_DEVICE_FUNCTIONS(X)                                                              \
@@ -32,6 +33,7 @@
     X(DestroyImage)                                                                                \
     X(GetImageMemoryRequirements2)                                                                 \
     X(GetImageSubresourceLayout)                                                                   \
+    X(GetImageSparseMemoryRequirements2)                                                           \
     X(BindImageMemory)                                                                             \
     X(CreateImageView)                                                                             \
     X(DestroyImageView)                                                                            \
@@ -53,6 +55,7 @@
     X(ResetFences)                                                                                 \
     X(WaitForFences)                                                                               \
     X(QueueSubmit)                                                                                 \
+    X(QueueBindSparse)                                                                             \
     X(GetDeviceQueue)                                                                              \
     X(DeviceWaitIdle)                                                                              \
     X(DestroyDevice)

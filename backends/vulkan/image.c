@@ -92,24 +92,20 @@ static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperti
            info->arrayLayers <= most->maxArrayLayers && info->samples & most->sampleCounts;
 }
 
-static quire_result check_flags(const VkImageCreateInfo *info)
+static quire_result check_flags(const qi_vulkan *vulkan, const VkImageCreateInfo *info)
 {
     if (!info->extent.width || !info->extent.height || !info->extent.depth)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "an image of %u x %u x %u texels",
                             info->extent.width, info->extent.height, info->extent.depth);
-    if (info->flags & (VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT |
-                       VK_IMAGE_CREATE_SPARSE_ALIASED_BIT))
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "a sparse image is bound by the caller, to raw ranges: see docs/vulkan.md");
     if (info->flags & VK_IMAGE_CREATE_DISJOINT_BIT)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the planes of a disjoint image are bound by the caller, to raw ranges");
-    return QUIRE_SUCCESS;
+    return qi_vulkan_check_sparse(vulkan, &(qi_vulkan_description){.image = info});
 }
 
 quire_result qi_vulkan_check_image(const qi_vulkan *vulkan, const VkImageCreateInfo *info)
 {
-    quire_result result = check_flags(info);
+    quire_result result = check_flags(vulkan, info);
     /* modifiers and external formats are told by chains that only their user knows */
     if (result || info->format == VK_FORMAT_UNDEFINED ||
         info->tiling == VK_IMAGE_TILING_DRM_FORMAT_MODIFIER_EXT)

@@ -228,11 +228,17 @@ static quire_result check_buffer_info(const VkBufferCreateInfo *info)
 {
     if (!info->size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is asked for");
-    if (info->flags & (VK_BUFFER_CREATE_SPARSE_BINDING_BIT | VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT |
-                       VK_BUFFER_CREATE_SPARSE_ALIASED_BIT))
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "a sparse buffer is bound by the caller, to raw ranges: see docs/vulkan.md");
     return QUIRE_SUCCESS;
+}
+
+/* A handle stands for one range; sparse objects have parts. */
+static quire_result refuse_sparse(VkFlags flags)
+{
+    return qi_vulkan_is_sparse(flags)
+               ? qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                         "a sparse object has parts: see quire_vulkan_sparse_buffer_create and "
+                         "quire_vulkan_sparse_image_create")
+               : QUIRE_SUCCESS;
 }
 
 quire_result qi_vulkan_buffer_needs(const qi_vulkan *vulkan, const VkBufferCreateInfo *info,
@@ -301,6 +307,8 @@ quire_result quire_vulkan_buffer_requirements(quire_device *device, const VkBuff
     if (!vulkan)
         return QUIRE_ERROR_INVALID_ARGUMENT;
     quire_result result = check_buffer_info(info);
+    if (!result)
+        result = qi_vulkan_check_sparse(vulkan, &(qi_vulkan_description){.buffer = info});
     return result ? result : qi_vulkan_buffer_needs(vulkan, info, requirements);
 }
 
@@ -359,6 +367,8 @@ quire_result quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCrea
     if (!memory || !info || !buffer)
         return refuse_null("quire_vulkan_buffer_create");
     quire_result result = check_buffer_info(info);
+    if (!result)
+        result = refuse_sparse(info->flags);
     if (result)
         return result;
     quire_object_options object = {.object = QUIRE_OBJECT_BUFFER,
@@ -388,6 +398,9 @@ quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreate
         *image = (quire_image){0};
     if (!memory || !info || !image)
         return refuse_null("quire_vulkan_image_create");
+    quire_result result = refuse_sparse(info->flags);
+    if (result)
+        return result;
     quire_object_options object = {
         .object = QUIRE_OBJECT_IMAGE,
         .optimal = info->tiling != VK_IMAGE_TILING_LINEAR,

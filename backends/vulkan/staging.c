@@ -22,16 +22,29 @@ quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
     if (!staging)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a staging record");
     pthread_mutex_init(&staging->mutex, NULL);
+    pthread_mutex_init(&staging->queue_mutex, NULL);
     staging->half = qi_align_down(vulkan->settings.staging_size / QI_VULKAN_HALVES, HALF_ALIGNMENT);
     vulkan->staging = staging;
     return QUIRE_SUCCESS;
 }
 
-/*
- * A wait may fail for want of memory while the work goes on, and whoever hears of it may free what
- * the device still writes to. So it is tried again, unless the device is lost.
- */
-static VkResult wait_for(const qi_vulkan *vulkan, VkFence fence)
+void qi_vulkan_queue_take(const qi_vulkan *vulkan)
+{
+    if (vulkan->queue.lock)
+        vulkan->queue.lock(vulkan->queue.user);
+    else
+        pthread_mutex_lock(&vulkan->staging->queue_mutex);
+}
+
+void qi_vulkan_queue_give(const qi_vulkan *vulkan)
+{
+    if (vulkan->queue.unlock)
+        vulkan->queue.unlock(vulkan->queue.user);
+    else
+        pthread_mutex_unlock(&vulkan->staging->queue_mutex);
+}
+
+VkResult qi_vulkan_wait(const qi_vulkan *vulkan, VkFence fence)
 {
     VkResult code = VK_ERROR_UNKNOWN;
     for (int i = 0; i < MOST_WAITS && code && code != VK_ERROR_DEVICE_LOST; i++)
@@ -45,7 +58,7 @@ static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     const qi_vulkan_functions *f = &vulkan->f;
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->is_running[i]) /* nobody is left to be told that it failed */
-            wait_for(vulkan, s->fences[i]);
+            qi_vulkan_wait(vulkan, s->fences[i]);
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->fences[i])
             f->DestroyFence(vulkan->device, s->fences[i], vulkan->callbacks);
@@ -70,6 +83,7 @@ void qi_vulkan_staging_finish(qi_vulkan *vulkan)
         return;
     destroy(vulkan, staging);
     pthread_mutex_destroy(&staging->mutex);
+    pthread_mutex_destroy(&staging->queue_mutex);
     qi_host_release(&vulkan->host, staging, 1, sizeof *staging);
     vulkan->staging = NULL;
 }
@@ -219,7 +233,7 @@ quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half)
     qi_vulkan_staging *s = vulkan->staging;
     if (!s->is_running[half])
         return QUIRE_SUCCESS;
-    VkResult code = wait_for(vulkan, s->fences[half]);
+    VkResult code = qi_vulkan_wait(vulkan, s->fences[half]);
     /* what could not be waited for runs on, and is waited for again before it is used */
     s->is_running[half] = code && code != VK_ERROR_DEVICE_LOST;
     s->is_signaled[half] = !s->is_running[half];
@@ -300,7 +314,6 @@ quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half)
 quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
 {
     qi_vulkan_staging *s = vulkan->staging;
-    const quire_vulkan_queue *queue = &vulkan->queue;
     add_barrier(vulkan, s->commands[half], VK_PIPELINE_STAGE_TRANSFER_BIT,
                 VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT);
     VkResult code = vulkan->f.EndCommandBuffer(s->commands[half]);
@@ -314,11 +327,9 @@ quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
         .commandBufferCount = 1,
         .pCommandBuffers = &s->commands[half],
     };
-    if (queue->lock)
-        queue->lock(queue->user);
-    code = vulkan->f.QueueSubmit(queue->queue, 1, &info, s->fences[half]);
-    if (queue->unlock)
-        queue->unlock(queue->user);
+    qi_vulkan_queue_take(vulkan);
+    code = vulkan->f.QueueSubmit(vulkan->queue.queue, 1, &info, s->fences[half]);
+    qi_vulkan_queue_give(vulkan);
     s->is_lost |= code == VK_ERROR_DEVICE_LOST;
     if (code)
         return qi_vulkan_fail(code, "vkQueueSubmit");

@@ -4,7 +4,8 @@
  *
  * The ring is one buffer in two halves, made when it is first needed: while the device works on one
  * half the host fills or empties the other. One call uses it at a time; others wait at its mutex,
- * under which there is no lock of quire. The queue is held only while something is submitted.
+ * under which there is no lock of quire. The queue is held only while something is submitted, here
+ * and by whoever else submits (sparse_bind.c).
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STAGING_H
 #define QUIRE_BACKENDS_VULKAN_STAGING_H
@@ -17,6 +18,7 @@ enum { QI_VULKAN_HALVES = 2 };
 
 struct qi_vulkan_staging {
     pthread_mutex_t mutex;
+    pthread_mutex_t queue_mutex; /* innermost; where the caller has no lock */
     bool is_made;
     bool is_lost; /* with the device: nothing is known of what ran, and nothing runs any more */
     VkDeviceMemory memory;
@@ -30,6 +32,16 @@ struct qi_vulkan_staging {
     bool is_running[QI_VULKAN_HALVES];  /* submitted, and not known to be done */
     bool is_signaled[QI_VULKAN_HALVES]; /* the fence, which is reset before it is used again */
 };
+
+/* The queue, for one submission: no other thread has it meanwhile. By the caller's lock, if any. */
+void qi_vulkan_queue_take(const qi_vulkan *vulkan);
+void qi_vulkan_queue_give(const qi_vulkan *vulkan);
+
+/*
+ * Waits for a fence. A wait may fail for want of memory while the work goes on, and whoever hears
+ * of it may free what the device still writes to. So it is tried again, unless the device is lost.
+ */
+VkResult qi_vulkan_wait(const qi_vulkan *vulkan, VkFence fence);
 
 /* The record and its mutex; nothing of Vulkan is made before it is needed. */
 QUIRE_MUST_USE quire_result qi_vulkan_staging_init(qi_vulkan *vulkan);

@@ -22,6 +22,11 @@ typedef struct qi_vulkan_enabled {
     bool host_pointer;
     bool win32;
     bool debug_utils;
+    bool sparse_binding;
+    bool sparse_buffer; /* residency, like the two below */
+    bool sparse_image_2d;
+    bool sparse_image_3d;
+    bool sparse_aliased;
 } qi_vulkan_enabled;
 
 /* See staging.c. */
@@ -168,6 +173,15 @@ typedef struct qi_vulkan_description {
     uint64_t existing;
     const char *name;
 } qi_vulkan_description;
+
+/* ---- sparse.c ------------------------------------------------------------------------------- */
+
+/* Whether create flags of a buffer or image are of a sparse one. */
+bool qi_vulkan_is_sparse(VkFlags flags);
+
+/* UNSUPPORTED where a description is sparse in a way that is not enabled. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan,
+                                                   const qi_vulkan_description *own);
 
 /* ---- image.c -------------------------------------------------------------------------------- */
 

@@ -118,8 +118,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_abort(quire_memory *memory,
  * Frees an allocation with its object. Of several threads that free the same one exactly one
  * succeeds. Never calls the host memory callbacks' allocate, never waits for a page being made.
  * Errors: INVALID_ARGUMENT ({0}), STALE_HANDLE, FOREIGN_HANDLE, WRONG_STATE (reserved), BUSY
- * (mapped, or in use by another call right now). In checked builds also CORRUPTED, from quire_abort
- * too: somebody wrote beside the allocation, and it is freed all the same (docs/checked.md).
+ * (mapped, in use by another call right now, or by an object of the backend that lies in it). In
+ * checked builds also CORRUPTED, from quire_abort too: somebody wrote beside the allocation, and it
+ * is freed all the same (docs/checked.md).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_free(quire_memory *memory, quire_allocation allocation);
 

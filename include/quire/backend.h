@@ -258,6 +258,30 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_adopt(quire_memory *memory,
                                                        quire_allocation *allocation);
 
 /*
+ * Keeps a live allocation from being freed, for what the backend has put into it: quire_free is
+ * BUSY until it is released as often as it was held. quire_memory_destroy_all takes no notice.
+ * Errors as quire_allocation_get_info, WRONG_STATE (reserved), BUSY (held 262,143 times).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_hold(quire_memory *memory,
+                                                            quire_allocation allocation);
+/* Of what is held. */
+QUIRE_API void quire_allocation_release(quire_memory *memory, quire_allocation allocation);
+
+/*
+ * What a backend keeps in a memory beside allocations, and whose own calls name the memory. While
+ * it is attached quire_memory_destroy is BUSY with it, and quire_memory_destroy_all ends it first.
+ */
+typedef struct quire_attachment {
+    const char *name; /* for the error; it must stay as long. NULL: none */
+    void (*end)(struct quire_attachment *attachment); /* detaches it, too */
+    struct quire_attachment *next, *previous;         /* the core's */
+} quire_attachment;
+
+/* Attaching what is attached, or detaching what is not, is not noticed. */
+QUIRE_API void quire_memory_attach(quire_memory *memory, quire_attachment *attachment);
+QUIRE_API void quire_memory_detach(quire_memory *memory, quire_attachment *attachment);
+
+/*
  * Sets the thread's last error with the native code kept, and returns `result`: how every function
  * of a table fails. The format is printf's.
  */

@@ -13,10 +13,14 @@ extern "C" {
 
 typedef struct quire_memory quire_memory;
 
-/* When an allocation gets a page of its own. */
+/*
+ * When an allocation gets a page of its own. NEVER: only where the backend cannot do without; what
+ * it would rather have counts for nothing, and options that ask for one are INVALID_ARGUMENT.
+ */
 typedef enum quire_dedicated {
     QUIRE_DEDICATED_BY_SIZE = 0, /* from the policy's threshold on */
-    QUIRE_DEDICATED_ALWAYS       /* one page per object */
+    QUIRE_DEDICATED_ALWAYS,      /* one page per object */
+    QUIRE_DEDICATED_NEVER
 } quire_dedicated;
 
 /* What growth_percent refers to. */
@@ -196,8 +200,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
                                                           quire_memory **memory);
 
 /*
- * Gives all pages back and ends the memory. BUSY while allocations live: the first ones are named
- * in the error, all of them in the log at warning level, and nothing changes.
+ * Gives all pages back and ends the memory. BUSY while allocations live, or objects of the backend
+ * that belong to it: the first ones are named in the error, all of them in the log at warning
+ * level, and nothing changes.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
 

@@ -24,8 +24,8 @@ QUIRE_MUST_USE quire_result qi_host_init(qi_host *host, const quire_host_memory 
 
 /*
  * `count` elements of `size` bytes, aligned to a cache line (less than one altogether: to 16 bytes)
- * and zeroed, or NULL when the callbacks
- * or the arithmetic fail. A count of 0 gives NULL. The caller sets the error.
+ * and zeroed, or NULL when the callbacks or the arithmetic fail. A count of 0 gives NULL. The
+ * caller sets the error.
  */
 void *qi_host_allocate(qi_host *host, uint64_t count, size_t size);
 

@@ -36,22 +36,25 @@ static inline uint32_t qi_table_chunk_count(uint32_t chunk)
     return UINT32_C(1) << (chunk + QI_TABLE_FIRST_BITS);
 }
 
-/* An element that is there, of the table's element size. Index below 2^26. */
-static inline void *qi_table_at(const qi_table *table, uint32_t index, size_t element_size)
+/* Where an element lies; an address near 0 where its chunk is not. */
+static inline uintptr_t qi_table_address(const qi_table *table, uint32_t index, size_t element_size)
 {
     /* shifted by the first chunk's count, the highest bit is the chunk and the rest lies within */
     uint32_t shifted = index + (1u << QI_TABLE_FIRST_BITS), bit = qi_highest_bit(shifted);
-    char *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
-    return elements + (shifted ^ 1u << bit) * element_size;
+    void *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
+    return (uintptr_t)elements + (shifted ^ 1u << bit) * element_size;
+}
+
+/* An element that is there, of the table's element size. Index below 2^26. */
+static inline void *qi_table_at(const qi_table *table, uint32_t index, size_t element_size)
+{
+    return (void *)qi_table_address(table, index, element_size);
 }
 
 /* Asks for an element ahead of its use; one that is not there does no harm. */
 static inline void qi_table_fetch(const qi_table *table, uint32_t index, size_t element_size)
 {
-    uint32_t shifted = index + (1u << QI_TABLE_FIRST_BITS), bit = qi_highest_bit(shifted);
-    void *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
-    uintptr_t address = (uintptr_t)elements + (shifted ^ 1u << bit) * element_size;
-    __builtin_prefetch((const void *)address, 1);
+    __builtin_prefetch((const void *)qi_table_address(table, index, element_size), 1);
 }
 
 /* False where the element's chunk was never made or was released. Index below 2^26. */

@@ -252,6 +252,18 @@ quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 
 /* ---- native side -------------------------------------------------------------------------- */
 
+quire_result quire_allocation_hold(quire_memory *memory, quire_allocation allocation)
+{
+    uint32_t slot = 0;
+    return memory ? qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot)
+                  : qi_refuse_null_memory();
+}
+
+void quire_allocation_release(quire_memory *memory, quire_allocation allocation)
+{
+    qi_slot_unpin(&memory->slots, qi_handle_slot(allocation.id));
+}
+
 quire_result quire_get_native(quire_memory *memory, quire_allocation allocation,
                               quire_native *native)
 {

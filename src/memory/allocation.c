@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "src/base/result.h"
+#include "src/memory/any.h"
 #include "src/memory/event.h"
+#include "src/memory/extra.h"
 #include "src/memory/place.h"
 
 /* ---- public calls ------------------------------------------------------------------------- */
@@ -52,6 +54,14 @@ static inline quire_result place(quire_memory *memory, const quire_allocation_op
     return place_as_wished(memory, options, how, failed, slot);
 }
 
+/* What was placed becomes the caller's. */
+static inline void hand_out(quire_memory *memory, uint32_t slot, qi_phase phase,
+                            quire_allocation *allocation)
+{
+    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
+    *allocation = qi_slot_hand_out(&memory->slots, slot, phase);
+}
+
 static quire_result reserve(quire_memory *memory, const quire_allocation_options *options, int how,
                             quire_allocation *allocation)
 {
@@ -62,12 +72,9 @@ static quire_result reserve(quire_memory *memory, const quire_allocation_options
                        "quire_allocate: memory, options or allocation is null");
     uint32_t slot = 0;
     quire_result result = place(memory, options, how, &slot);
-    if (result)
-        return result;
-    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
-    *allocation =
-        qi_slot_hand_out(&memory->slots, slot, how & COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED);
-    return QUIRE_SUCCESS;
+    if (!result)
+        hand_out(memory, slot, how & COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED, allocation);
+    return result;
 }
 
 quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,
@@ -82,60 +89,19 @@ quire_result quire_reserve(quire_memory *memory, const quire_allocation_options 
     return reserve(memory, options, 0, allocation);
 }
 
-/* The first of the memories that can; *error is the last refusal of the first one. */
-static quire_result allocate_from(quire_memory *const *memories, uint32_t count,
-                                  const quire_allocation_options *options, int how,
-                                  uint32_t *chosen, quire_allocation *allocation, qi_error *error)
+static quire_result allocate_in(const qi_any *any, quire_memory *memory, bool is_unaided)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (!(how & UNAIDED) && !memories[i]->on_shortage.freed)
-            continue; /* it has done what it can */
-        quire_result result = reserve(memories[i], options, how, allocation);
-        if (!result)
-            *chosen = i;
-        if (!result || result == QUIRE_ERROR_INVALID_ARGUMENT)
-            return result;
-        if (!i)
-            *error = qi_error_save();
-    }
-    return error->code;
-}
-
-static quire_result check_any(quire_memory *const *memories, uint32_t count,
-                              const quire_allocation_options *options, const uint32_t *chosen,
-                              const quire_allocation *allocation)
-{
-    bool is_null = !memories || !options || !chosen || !allocation;
-    for (uint32_t i = 0; i < count && !is_null; i++)
-        is_null = !memories[i];
-    if (is_null)
-        return qi_fail(
-            QUIRE_ERROR_INVALID_ARGUMENT,
-            "quire_allocate_any: memories, one of them, options, chosen or allocation is null");
-    if (!count)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocate_any: there are no memories");
-    return QUIRE_SUCCESS;
+    return reserve(memory, any->options, COMMITTED | (is_unaided ? UNAIDED : 0), any->made);
 }
 
 quire_result quire_allocate_any(quire_memory *const *memories, uint32_t count,
                                 const quire_allocation_options *options, uint32_t *chosen,
                                 quire_allocation *allocation)
 {
-    if (chosen)
-        *chosen = 0;
     if (allocation)
         *allocation = (quire_allocation){0};
-    quire_result result = check_any(memories, count, options, chosen, allocation);
-    if (result)
-        return result;
-    qi_error before = qi_error_save(), error;
-    result =
-        allocate_from(memories, count, options, COMMITTED | UNAIDED, chosen, allocation, &error);
-    if (result && result != QUIRE_ERROR_INVALID_ARGUMENT)
-        result = allocate_from(memories, count, options, COMMITTED, chosen, allocation, &error);
-    if (result != QUIRE_ERROR_INVALID_ARGUMENT) /* whose sentence is the last error */
-        qi_error_restore(result ? &error : &before);
-    return result;
+    const qi_any any = {memories, count, options, allocation, allocate_in};
+    return qi_any_make(&any, chosen);
 }
 
 quire_result quire_page_adopt(quire_memory *memory, const void *description,
@@ -154,11 +120,9 @@ quire_result quire_page_adopt(quire_memory *memory, const void *description,
     wish.tied = true;
     wish.description = description;
     result = qi_place(memory, &wish, QUIRE_SUCCESS, &slot);
-    if (result)
-        return result;
-    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
-    *allocation = qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
-    return QUIRE_SUCCESS;
+    if (!result)
+        hand_out(memory, slot, QI_PHASE_LIVE, allocation);
+    return result;
 }
 
 quire_result quire_commit(quire_memory *memory, quire_allocation allocation)

@@ -10,6 +10,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/page_size.h"
 #include "src/memory/place.h"
 #include "src/memory/policy.h"
 
@@ -187,7 +188,7 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
         qi_host_release(&host, memory, 1, sizeof *memory);
         return result;
     }
-    memory->largest_at_once = qi_place_largest_at_once(memory);
+    memory->largest_at_once = qi_wish_largest_at_once(memory);
     *out = memory;
     return QUIRE_SUCCESS;
 }
@@ -272,6 +273,22 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
     }
 }
 
+/* The same of what the backend has attached. Nobody else uses the memory. */
+static void list_attachments(quire_memory *memory, char *text, size_t room)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (const quire_attachment *a = memory->attachments; a; a = a->next) {
+        const char *name = a->name ? a->name : "(unnamed)";
+        if (length + 1 < room) {
+            int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
+            length += more > 0 ? (size_t)more : 0;
+        }
+        qi_log(&memory->device->log, QUIRE_LOG_WARNING, "memory '%s' still has '%s' of backend %s",
+               memory->name, name, memory->device->info.backend);
+    }
+}
+
 quire_result quire_memory_destroy(quire_memory **memory)
 {
     if (!memory)
@@ -286,6 +303,12 @@ quire_result quire_memory_destroy(quire_memory **memory)
         return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
                             ending->name, left, names);
     }
+    if (ending->attachments) {
+        char names[768];
+        list_attachments(ending, names, sizeof names);
+        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
+                            ending->name, ending->device->info.backend, names);
+    }
     *memory = NULL;
     finish(ending);
     return QUIRE_SUCCESS;
@@ -297,11 +320,39 @@ void quire_memory_destroy_all(quire_memory **memory)
         return;
     quire_memory *ending = *memory;
     *memory = NULL;
+    while (ending->attachments)
+        ending->attachments->end(ending->attachments);
     count_left(ending); /* what is on its way is freed already */
     for (uint32_t i = 0; i < qi_slots_top(&ending->slots); i++)
         if (qi_slot_force_leave(&ending->slots, i))
             qi_ignore(qi_place_release(ending, i)); /* harm is told */
     finish(ending);
+}
+
+/* ---- what backends attach ----------------------------------------------------------------- */
+
+void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
+{
+    qi_lock_acquire(&memory->device->lock);
+    attachment->previous = NULL;
+    attachment->next = memory->attachments;
+    if (attachment->next)
+        attachment->next->previous = attachment;
+    memory->attachments = attachment;
+    qi_lock_release(&memory->device->lock);
+}
+
+void quire_memory_detach(quire_memory *memory, quire_attachment *attachment)
+{
+    qi_lock_acquire(&memory->device->lock);
+    if (attachment->next)
+        attachment->next->previous = attachment->previous;
+    if (attachment->previous)
+        attachment->previous->next = attachment->next;
+    else
+        memory->attachments = attachment->next;
+    attachment->next = attachment->previous = NULL;
+    qi_lock_release(&memory->device->lock);
 }
 
 /* ---- questions --------------------------------------------------------------- */
@@ -315,11 +366,11 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
                        "quire_memory_get_info: memory or info is null");
     qi_shard *shard = qi_shard_mine(memory);
     qi_lock_acquire(&shard->lock);
-    uint64_t page_size = qi_page_policy_size(shard);
-    qi_lock_release(&shard->lock);
     qi_lock_acquire(&memory->pages.lock);
+    uint64_t page_size = qi_page_policy_size(shard);
     uint64_t page_count = memory->pages.stats.page_count;
     qi_lock_release(&memory->pages.lock);
+    qi_lock_release(&shard->lock);
     *info = (quire_memory_info){
         .name = memory->name,
         .device = memory->device,

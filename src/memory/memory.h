@@ -42,15 +42,16 @@ struct quire_memory {
     qi_calls calls;
     qi_account account; /* bytes of its pages, from before they are made until they are gone */
 
-    uint64_t largest_at_once; /* see qi_place_largest_at_once */
+    uint64_t largest_at_once; /* see qi_wish_largest_at_once */
 
     qi_slots slots;
     qi_pages pages;
     uint32_t shard_count;
     qi_shard *shards;
-    qi_names names;         /* the limits of names */
-    qi_section *sections;   /* innermost first; under the locks of all shards */
-    qi_atomic_u64 refusals; /* so far: their numbers */
+    qi_names names;                /* the limits of names */
+    qi_section *sections;          /* innermost first; under the locks of all shards */
+    quire_attachment *attachments; /* the backend's; under the device's lock */
+    qi_atomic_u64 refusals;        /* so far: their numbers */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif

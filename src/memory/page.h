@@ -167,11 +167,6 @@ void qi_page_keep(const qi_page *page);
 /* Without a lock: gives back the empty pages of every shard, inboxes seen to. False: none. */
 bool qi_pages_give_empties(quire_memory *memory);
 
-/* The bytes of a page in which the request surely fits. Fails as qi_page_make. */
-QUIRE_MUST_USE quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size,
-                                                uint64_t alignment, bool dedicated,
-                                                uint64_t *needed);
-
 /*
  * With the shard's lock, given up meanwhile: waits for a page being made in it in which `size`
  * bytes will be left. `joined`, NULL at first, is where the caller's share was taken, which happens
@@ -195,8 +190,5 @@ typedef struct qi_patience {
  */
 bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *patience);
 uint64_t qi_pages_changes(const qi_shard *shard);
-
-/* With the shard's lock: what the policy says for the next page, within the device's limit. */
-uint64_t qi_page_policy_size(const qi_shard *shard);
 
 #endif

@@ -4,111 +4,10 @@
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/memory/memory.h"
+#include "src/memory/page_size.h"
 #include "src/memory/policy.h"
 #include "src/memory/refusal.h"
 #include "src/space/fit.h"
-
-/* ---- sizes -------------------------------------------------------------------------------- */
-
-/* Page sizes are multiples of this. */
-static uint64_t page_unit(const quire_memory *memory)
-{
-    uint64_t granularity = memory->device->info.limits.page_granularity;
-    return granularity > memory->granule ? granularity : memory->granule;
-}
-
-/* Regions begin at whole granules. */
-static uint64_t coarsest(const quire_memory *memory, uint64_t alignment)
-{
-    return alignment > memory->granule ? alignment : memory->granule;
-}
-
-/* The bytes a page needs so that the request fits whatever the native base turns out to be. */
-static bool page_overflows(const qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
-                           uint64_t *total)
-{
-    const quire_memory *memory = shard->memory;
-    uint64_t wanted = coarsest(memory, alignment),
-             base = memory->device->info.limits.page_alignment;
-    if (!base) /* pages come aligned as they are asked for */
-        base = coarsest(memory, memory->largest_alignment);
-    if (!dedicated)
-        return qi_space_region_overflows(shard->space, size, alignment, base, total);
-    return qi_align_up_overflows(size, memory->granule, total) ||
-           qi_add_overflows(*total, wanted > base ? wanted - base : 0, total);
-}
-
-/* Whether the heap and the device can have a page for `size` bytes at all. */
-static quire_result check_total(const quire_memory *memory, uint64_t size, uint64_t total)
-{
-    const quire_device_info *info = &memory->device->info;
-    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
-    if (total > heap)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b (%u bytes) asked: the heap of memory kind %u has %b in all", size,
-                            size, memory->kind, heap);
-    if (info->limits.largest_page && total > info->limits.largest_page)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b asked: the device makes no page above %b", size,
-                            info->limits.largest_page);
-    return QUIRE_SUCCESS;
-}
-
-quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t alignment,
-                                 bool dedicated, uint64_t *needed)
-{
-    uint64_t total = 0;
-    if (page_overflows(shard, size, alignment, dedicated, &total) ||
-        qi_align_up_overflows(total, page_unit(shard->memory), &total))
-        total = UINT64_MAX;
-    quire_result result = check_total(shard->memory, size, total);
-    if (!result)
-        *needed = total;
-    return result;
-}
-
-/* No more than the device and the line of the space allow. */
-static uint64_t within_limits(const qi_shard *shard, uint64_t size)
-{
-    const quire_memory *memory = shard->memory;
-    uint64_t largest = memory->device->info.limits.largest_page;
-    uint64_t line = qi_space_line_left(shard->space);
-    largest = largest && largest < line ? largest : line;
-    return size > largest ? qi_align_down(largest, page_unit(memory)) : size;
-}
-
-/* With both locks. */
-static uint64_t policy_size(const qi_shard *shard)
-{
-    const quire_memory *memory = shard->memory;
-    qi_page_history had = qi_policy_history(&memory->policy, &memory->pages);
-    return within_limits(shard, qi_policy_next_page(&memory->policy, &had, page_unit(memory)));
-}
-
-/* The same for a page made for `size` bytes, which needs to have `needed`. */
-static uint64_t wanted_size(const qi_shard *shard, const qi_page *page, uint64_t size,
-                            uint64_t needed)
-{
-    const quire_page_policy *policy = &shard->memory->policy;
-    if (page->tied)
-        return needed;
-    uint64_t wanted = qi_policy_round(policy, needed);
-    if (!page->dedicated)
-        qi_raise(&wanted,
-                 qi_policy_page_for(policy, page->policy_size, size, page_unit(shard->memory)));
-    wanted = within_limits(shard, wanted);
-    return wanted > needed ? wanted : needed;
-}
-
-uint64_t qi_page_policy_size(const qi_shard *shard)
-{
-    qi_pages *pages = &shard->memory->pages;
-    qi_lock_acquire(&pages->lock);
-    uint64_t size = policy_size(shard);
-    qi_lock_release(&pages->lock);
-    return size;
-}
 
 /* ---- numbering ---------------------------------------------------------------------------- */
 
@@ -173,8 +72,8 @@ static quire_result begin(qi_shard *shard, const plan *p, qi_page **out)
     page->shard = shard;
     page->dedicated = p->dedicated;
     page->tied = p->tie != NULL;
-    page->policy_size = p->dedicated ? 0 : policy_size(shard);
-    page->wanted = wanted_size(shard, page, p->size, p->needed);
+    page->policy_size = p->dedicated ? 0 : qi_page_policy_size(shard);
+    page->wanted = qi_page_wanted_size(shard, page, p->size, p->needed);
     page->to_join = p->dedicated ? 0 : page->wanted - p->needed;
     page->turn = ++memory->pages.turns;
     page->next = memory->pages.being_made;
@@ -235,7 +134,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, const plan
         .dedicated = page->dedicated,
         .exportable = memory->exportable,
         .size = page->wanted,
-        .alignment = coarsest(memory, memory->largest_alignment),
+        .alignment = qi_page_alignment(memory, memory->largest_alignment),
         .label = memory->name,
         .object = tie.object,
         .native = tie.native,
@@ -246,7 +145,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, const plan
         quire_result result = ask(memory, &request, native);
         if (!qi_is_want_of_memory(result) || request.size == p->needed)
             return result;
-        uint64_t half = qi_align_down(request.size / 2, page_unit(memory));
+        uint64_t half = qi_align_down(request.size / 2, qi_page_unit(memory));
         request.size = half > p->needed ? half : p->needed;
         *tried |= QI_TRIED_SMALLER;
     }
@@ -384,7 +283,7 @@ quire_result qi_page_make_tied(qi_shard *shard, uint64_t size, const qi_tie *tie
                                unsigned *tried)
 {
     const plan p = {.size = size, .needed = size, .dedicated = true, .tie = tie};
-    quire_result result = check_total(shard->memory, size, size);
+    quire_result result = qi_page_check_total(shard->memory, size, size);
     return result ? result : make_planned(shard, &p, page, tried);
 }
 

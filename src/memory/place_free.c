@@ -3,6 +3,7 @@
  * or through that shard's inbox.
  */
 #include "src/base/result.h"
+#include "src/memory/extra.h"
 #include "src/memory/place.h"
 #include "src/memory/put.h"
 

@@ -118,14 +118,18 @@ static quire_result check_classes(const quire_page_policy *policy)
 
 static quire_result check_dedicated(const quire_page_policy *policy)
 {
-    if (policy->dedicated != QUIRE_DEDICATED_BY_SIZE && policy->dedicated != QUIRE_DEDICATED_ALWAYS)
+    if ((unsigned)policy->dedicated > QUIRE_DEDICATED_NEVER)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no dedicated mode %u",
                             (uint64_t)policy->dedicated);
     if (policy->dedicated == QUIRE_DEDICATED_BY_SIZE)
         return QUIRE_SUCCESS;
     if (policy->dedicated_threshold)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "a dedicated threshold contradicts one page per object");
+                       policy->dedicated == QUIRE_DEDICATED_NEVER
+                           ? "a dedicated threshold contradicts pages that are never dedicated"
+                           : "a dedicated threshold contradicts one page per object");
+    if (policy->dedicated == QUIRE_DEDICATED_NEVER)
+        return QUIRE_SUCCESS;
     if (policy->growth != QUIRE_GROWTH_LAST || policy->request_factor > 1 ||
         policy->classes[0].largest_request)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,

@@ -1,6 +1,6 @@
 /*
- * fit.h - what a fit (the algorithm of a space) offers to space.c, and the part of a space that all
- * fits share.
+ * fit.h - what a fit (the algorithm of a space) offers to space.c and range.c, and the part of a
+ * space that all fits share.
  *
  * A fit's own struct begins with a quire_space. Arguments are valid when a fit is called: sizes are
  * above 0, alignments are powers of two up to the largest, regions exist. A fit keeps the sums of
@@ -85,7 +85,7 @@ struct qi_fit {
     bool (*region_is_empty)(const quire_space *space, uint32_t region);
     void (*remove_region)(quire_space *space, uint32_t region);
 
-    bool keeps_kinds_apart; /* else space.c rounds ranges of optimal tiling to whole stretches */
+    bool keeps_kinds_apart; /* else range.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;
     bool clears_at_once; /* O(1), and the records need no new order afterwards */
 
@@ -211,5 +211,15 @@ uint64_t qi_space_line_left(const quire_space *space);
 
 /* No larger region has a place anywhere on the line. */
 uint64_t qi_space_line_most(const quire_space *space);
+
+/*
+ * A caller that only reads sees a space in which nothing is put off. Every space comes from the
+ * heap, so that a pointer to a constant one is no promise that it cannot be written.
+ */
+static inline void qi_space_settle(const quire_space *space)
+{
+    if (space->fit->settle)
+        space->fit->settle((quire_space *)(uintptr_t)space);
+}
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * slabs.c - see slabs.h. Allocating and freeing a slot is at the end; what makes, gives up and
- * records slabs comes before it, the checks are in slabs_check.c.
+ * slabs.c - see slabs.h. Allocating and freeing a slot is at the end; what makes and gives up slabs
+ * comes before it, their records are in slabs_records.c, the checks in slabs_check.c.
  */
 #include "src/space/slabs.h"
 
@@ -10,14 +10,11 @@
 #include "src/space/lists.h"
 
 enum {
-    EIGHTHS = 3,           /* classes a power of two, as an exponent */
-    FIRST_SLOTS = 4,       /* of the first slabs of a class */
-    FEWEST_SLOTS = 2,      /* a slab is not worth less */
-    SHARE_OF_CLASS = 8,    /* a slab has at most this share of the slots of its class */
-    LARGEST_SLAB = 262144, /* bytes */
-    FIRST_CAPACITY = 16,
-    DOUBLED_BELOW = 256,
-    GROWTH = 8
+    EIGHTHS = 3,          /* classes a power of two, as an exponent */
+    FIRST_SLOTS = 4,      /* of the first slabs of a class */
+    FEWEST_SLOTS = 2,     /* a slab is not worth less */
+    SHARE_OF_CLASS = 8,   /* a slab has at most this share of the slots of its class */
+    LARGEST_SLAB = 262144 /* bytes */
 };
 
 /* ---- classes ------------------------------------------------------------------------------ */
@@ -48,112 +45,6 @@ static void list_remove(qi_slabs *slabs, const qi_slab *slab)
         slabs->items[slab->before].next = slab->next;
     else
         slabs->classes[slab->class].head = slab->next;
-}
-
-/* ---- records ------------------------------------------------------------------------------ */
-
-static bool resize(qi_segregated *s, uint32_t capacity)
-{
-    qi_slabs *slabs = s->slabs;
-    qi_host *host = &s->space.host;
-    uint64_t old_slots = (uint64_t)slabs->capacity * QI_SLAB_SLOTS;
-    uint64_t slots = (uint64_t)capacity * QI_SLAB_SLOTS;
-    qi_slab *items = qi_host_allocate(host, capacity, sizeof *items);
-    uint32_t *generations = qi_host_allocate(host, slots, sizeof *generations);
-    uint64_t *users = slabs->users ? qi_host_allocate(host, slots, sizeof *users) : NULL;
-    if (!items || !generations || (slabs->users && !users)) {
-        qi_host_release(host, items, capacity, sizeof *items);
-        qi_host_release(host, generations, slots, sizeof *generations);
-        qi_host_release(host, users, slots, sizeof *users);
-        return false;
-    }
-    uint64_t kept = old_slots < slots ? old_slots : slots;
-    if (slabs->capacity) {
-        memcpy(items, slabs->items, kept / QI_SLAB_SLOTS * sizeof *items);
-        memcpy(generations, slabs->generations, kept * sizeof *generations);
-        if (users)
-            memcpy(users, slabs->users, kept * sizeof *users);
-    }
-    qi_host_release(host, slabs->items, slabs->capacity, sizeof *items);
-    qi_host_release(host, slabs->generations, old_slots, sizeof *generations);
-    qi_host_release(host, slabs->users, old_slots, sizeof *users);
-    slabs->items = items;
-    slabs->generations = generations;
-    slabs->users = users;
-    slabs->capacity = capacity;
-    return true;
-}
-
-/* Makes sure that one more slab has a number; NO_SPACE, without a sentence, when all are used. */
-static quire_result reserve_number(qi_segregated *s)
-{
-    qi_slabs *slabs = s->slabs;
-    if (slabs->unused || slabs->top < slabs->capacity)
-        return QUIRE_SUCCESS;
-    uint32_t old = slabs->capacity;
-    uint32_t capacity = old < DOUBLED_BELOW ? old * 2 : old + old / GROWTH;
-    if (!old)
-        capacity = FIRST_CAPACITY;
-    if (old >= QI_MOST_SLABS)
-        return QUIRE_ERROR_NO_SPACE; /* the fit may have numbers left */
-    if (capacity > QI_MOST_SLABS)
-        capacity = QI_MOST_SLABS;
-    if (!resize(s, capacity))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for %u slabs",
-                            capacity);
-    slabs->top += !slabs->top;
-    return QUIRE_SUCCESS;
-}
-
-quire_result qi_slabs_reserve_user(qi_segregated *s, uint64_t user)
-{
-    qi_slabs *slabs = s->slabs;
-    if (!user || slabs->users || !slabs->capacity)
-        return QUIRE_SUCCESS;
-    uint64_t slots = (uint64_t)slabs->capacity * QI_SLAB_SLOTS;
-    slabs->users = qi_host_allocate(&s->space.host, slots, sizeof *slabs->users);
-    return slabs->users ? QUIRE_SUCCESS
-                        : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                                  "no host memory for the user values of small ranges");
-}
-
-quire_result qi_slabs_init(qi_segregated *s)
-{
-    s->slabs = qi_host_allocate(&s->space.host, 1, sizeof *s->slabs);
-    if (!s->slabs)
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the slabs of a space");
-    s->slabs->allocate = s->space.allocate_range;
-    s->slabs->free_range = s->space.free_range;
-    return QUIRE_SUCCESS;
-}
-
-void qi_slabs_finish(qi_segregated *s)
-{
-    qi_slabs *slabs = s->slabs;
-    qi_host *host = &s->space.host;
-    uint64_t slots = (uint64_t)slabs->capacity * QI_SLAB_SLOTS;
-    qi_host_release(host, slabs->items, slabs->capacity, sizeof *slabs->items);
-    qi_host_release(host, slabs->generations, slots, sizeof *slabs->generations);
-    qi_host_release(host, slabs->users, slots, sizeof *slabs->users);
-    qi_host_release(host, slabs, 1, sizeof *slabs);
-}
-
-void qi_slabs_trim(qi_segregated *s)
-{
-    qi_slabs *slabs = s->slabs;
-    qi_slabs_shed(s);
-    if (slabs->count || !slabs->capacity)
-        return; /* generations of numbers that are given back would be forgotten */
-    uint32_t highest = slabs->first_generation;
-    for (uint64_t i = 0; i < (uint64_t)slabs->top * QI_SLAB_SLOTS; i++) /* 0 has none */
-        if (slabs->generations[i] > highest)
-            highest = slabs->generations[i];
-    if (highest > QI_LAST_GENERATION / 2 || slabs->capacity <= FIRST_CAPACITY ||
-        !resize(s, FIRST_CAPACITY))
-        return;
-    slabs->top = 1;
-    slabs->unused = 0;
-    slabs->first_generation = highest;
 }
 
 /* ---- slabs -------------------------------------------------------------------------------- */
@@ -254,7 +145,7 @@ static quire_result make_slab(qi_segregated *s, uint32_t class, uint32_t stride,
 {
     quire_space *space = &s->space;
     *number = 0;
-    quire_result result = reserve_number(s);
+    quire_result result = qi_slabs_reserve_number(s);
     if (result)
         return result;
     uint64_t alignment = (stride & (0 - stride)) * space->granule;

@@ -83,6 +83,9 @@ bool qi_slabs_get(const qi_segregated *s, uint32_t slot, uint32_t generation, qu
 
 bool qi_slabs_set_user(qi_segregated *s, uint32_t slot, uint32_t generation, uint64_t user);
 
+/* Makes sure that one more slab has a number; NO_SPACE, without a sentence, when all are used. */
+QUIRE_MUST_USE quire_result qi_slabs_reserve_number(qi_segregated *s);
+
 /* Makes room for user values, if this one is not 0. Fails with OUT_OF_HOST_MEMORY. */
 QUIRE_MUST_USE quire_result qi_slabs_reserve_user(qi_segregated *s, uint64_t user);
 

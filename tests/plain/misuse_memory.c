@@ -143,7 +143,7 @@ static void policies(void)
     refuse_policy(INVALID, (quire_page_policy){.page_size = 8192, .largest_page = 4096});
     refuse_policy(INVALID, (quire_page_policy){
                                .page_size = 4096, .first_page_size = 9000, .largest_page = 8192});
-    refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)2});
+    refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)3});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
                                                .dedicated_threshold = 1});
     refuse_policy(INVALID, (quire_page_policy){.growth = (quire_growth)3});

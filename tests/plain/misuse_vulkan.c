@@ -126,6 +126,67 @@ static void objects(void)
     bench_end(&b);
 }
 
+static void sparse_objects(void)
+{
+    VkBufferCreateInfo info = BUFFER;
+    VkImageCreateInfo texels = IMAGE;
+    quire_vulkan_sparse *sparse;
+    quire_vulkan_sparse_info told;
+    quire_vulkan_part part;
+    const quire_vulkan_region region = {.level = 0};
+    uint64_t offset;
+    begin();
+    info.flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
+    texels.flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT;
+    REFUSED_OUT(&b, INVALID, sparse,
+                quire_vulkan_sparse_buffer_create(memory, &info, NULL, &sparse));
+    REFUSED_OUT(&b, INVALID, sparse, quire_vulkan_sparse_buffer_create(NULL, &info, NULL, &sparse));
+    REFUSED_OUT(&b, INVALID, sparse,
+                quire_vulkan_sparse_buffer_create(memory, NULL, NULL, &sparse));
+    REFUSED(&b, INVALID, quire_vulkan_sparse_buffer_create(memory, &info, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, sparse,
+                quire_vulkan_sparse_image_create(memory, &texels, NULL, &sparse));
+    REFUSED_OUT(&b, INVALID, sparse,
+                quire_vulkan_sparse_image_create(NULL, &texels, NULL, &sparse));
+    REFUSED_OUT(&b, INVALID, sparse, quire_vulkan_sparse_image_create(memory, NULL, NULL, &sparse));
+    REFUSED(&b, INVALID, quire_vulkan_sparse_image_create(memory, &texels, NULL, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_sparse_destroy(NULL));
+    REFUSED_OUT(&b, INVALID, told, quire_vulkan_sparse_get_info(NULL, &told));
+    REFUSED_OUT(&b, INVALID, part, quire_vulkan_sparse_get_part(NULL, 0, &part));
+    REFUSED(&b, INVALID, quire_vulkan_sparse_bind(NULL, 0, 0));
+    REFUSED(&b, INVALID, quire_vulkan_sparse_unbind(NULL, 0, 0));
+    REFUSED(&b, INVALID, quire_vulkan_sparse_bind_region(NULL, &region));
+    REFUSED(&b, INVALID, quire_vulkan_sparse_unbind_region(NULL, &region));
+    REFUSED_OUT(&b, INVALID, offset, quire_vulkan_sparse_find(NULL, &region, &offset));
+    REFUSED(&b, INVALID, quire_vulkan_sparse_find(NULL, &region, NULL));
+    bench_end(&b);
+}
+
+static void aliases(void)
+{
+    quire_vulkan_alias *alias;
+    quire_vulkan_alias_info told;
+    quire_allocation place = buffer.allocation;
+    begin();
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_buffer_create(memory, place, &BUFFER, NULL, &alias));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_buffer_create(NULL, place, &BUFFER, NULL, &alias));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_buffer_create(memory, place, NULL, NULL, &alias));
+    REFUSED(&b, INVALID, quire_vulkan_alias_buffer_create(memory, place, &BUFFER, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_image_create(memory, place, &IMAGE, NULL, &alias));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_image_create(NULL, place, &IMAGE, NULL, &alias));
+    REFUSED_OUT(&b, INVALID, alias,
+                quire_vulkan_alias_image_create(memory, place, NULL, NULL, &alias));
+    REFUSED(&b, INVALID, quire_vulkan_alias_image_create(memory, place, &IMAGE, NULL, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_alias_destroy(NULL));
+    REFUSED_OUT(&b, INVALID, told, quire_vulkan_alias_get_info(NULL, &told));
+    bench_end(&b);
+}
+
 static void ranges(void)
 {
     quire_vulkan_range range;
@@ -195,6 +256,8 @@ int main(int argc, char **argv)
     plain_case("opening", opening);
     plain_case("what objects need", needs);
     plain_case("objects", objects);
+    plain_case("sparse objects", sparse_objects);
+    plain_case("objects that share memory", aliases);
     plain_case("ranges", ranges);
     plain_case("images", images);
     plain_case("other APIs and processes", other_apis);

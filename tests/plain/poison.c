@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +101,16 @@ static int play(void (*part)(void), char *report, size_t room)
     return status;
 }
 
+/* Whether the access is in the part itself, not in a later check: by its address, for a report
+   names files only where the machine has what the compiler's sanitizer names them with. */
+static bool is_within(const char *report, void (*part)(void))
+{
+    enum { MOST_CODE = 4096 };
+    const char *at = strstr(report, " at pc 0x");
+    uintptr_t pc = at ? (uintptr_t)strtoull(at + strlen(" at pc "), NULL, 16) : 0;
+    return pc >= (uintptr_t)part && pc - (uintptr_t)part < MOST_CODE;
+}
+
 static void expect_report(void (*part)(void), const char *access)
 {
     static char report[65536];
@@ -107,7 +118,7 @@ static void expect_report(void (*part)(void), const char *access)
     CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
     CHECK_HAS(report, "AddressSanitizer: use-after-poison");
     CHECK_HAS(report, access);
-    CHECK_HAS(report, "poison.c"); /* the access itself, not a later check */
+    CHECK(is_within(report, part));
 }
 
 static void behind(void)

@@ -135,6 +135,11 @@ static void make_device(real_vulkan *r)
                                           .pNext = &r->address};
     REAL(r, vkGetPhysicalDeviceFeatures2)(r->physical_device, &features);
     r->address.bufferDeviceAddressCaptureReplay = VK_FALSE;
+    r->features = (VkPhysicalDeviceFeatures){
+        .sparseBinding = features.features.sparseBinding,
+        .sparseResidencyBuffer = features.features.sparseResidencyBuffer,
+        .sparseResidencyImage2D = features.features.sparseResidencyImage2D,
+    };
     r->device_info = (VkDeviceCreateInfo){
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &r->address,
@@ -142,6 +147,7 @@ static void make_device(real_vulkan *r)
         .pQueueCreateInfos = &queue,
         .enabledExtensionCount = 2,
         .ppEnabledExtensionNames = DEVICE_EXTENSIONS,
+        .pEnabledFeatures = &r->features,
     };
     CHECK_EQ(REAL(r, vkCreateDevice)(r->physical_device, &r->device_info, NULL, &r->device), 0);
     REAL(r, vkGetDeviceQueue)(r->device, 0, 0, &r->queue);

@@ -35,7 +35,8 @@ typedef struct real_vulkan {
     VkDeviceCreateInfo device_info;
     VkPhysicalDeviceBufferDeviceAddressFeatures address;
     VkPhysicalDeviceMaintenance4Features maintenance4;
-    quire_vulkan_wrap_options wrap; /* of quire; to be changed before real_wrap */
+    VkPhysicalDeviceFeatures features; /* those of sparse objects, where the driver has them */
+    quire_vulkan_wrap_options wrap;    /* of quire; to be changed before real_wrap */
 } real_vulkan;
 
 /* The same, with the layer's best practices. */

@@ -210,3 +210,122 @@ UNIT(fake_vulkan_image, formats_can_be_taken_away)
         VK_IMAGE_USAGE_TRANSFER_DST_BIT, 0, &limits));
     fv_fixture_close(&f);
 }
+
+/* ---- sparse images --------------------------------------------------------------------------- */
+
+enum { TILE = 65536, SIDE = 256 }; /* bytes; texels of four tiles of 128 x 128 */
+
+static VkImage make_tiled(fv_fixture *f)
+{
+    const VkImageCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+        .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
+        .imageType = VK_IMAGE_TYPE_2D,
+        .format = VK_FORMAT_R8G8B8A8_UNORM,
+        .extent = {SIDE, SIDE, 1},
+        .mipLevels = 2,
+        .arrayLayers = 1,
+        .samples = VK_SAMPLE_COUNT_1_BIT,
+        .usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
+    };
+    VkImage image;
+    VkMemoryRequirements needs;
+    VkSparseImageMemoryRequirements told;
+    uint32_t count = 1;
+    CHECK_VK(FV(f, vkCreateImage)(f->device, &info, NULL, &image));
+    FV(f, vkGetImageMemoryRequirements)(f->device, image, &needs);
+    CHECK_EQ(needs.alignment, TILE);
+    CHECK_EQ(needs.size, 5 * TILE);
+    FV(f, vkGetImageSparseMemoryRequirements)(f->device, image, &count, &told);
+    CHECK_EQ(count, 1);
+    CHECK_EQ(told.formatProperties.imageGranularity.width, SIDE / 2);
+    CHECK_EQ(told.imageMipTailFirstLod, 2); /* none */
+    CHECK_EQ(told.imageMipTailSize, 0);
+    return image;
+}
+
+static void bind_tiles(fv_fixture *f, VkImage image, uint32_t count,
+                       const VkSparseImageMemoryBind *binds)
+{
+    const VkSparseImageMemoryBindInfo of_image = {image, count, binds};
+    const VkBindSparseInfo bind = {
+        .sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO, .imageBindCount = 1, .pImageBinds = &of_image};
+    CHECK_VK(FV(f, vkQueueBindSparse)(f->queue, 1, &bind, VK_NULL_HANDLE));
+}
+
+/* All texels of level 0 are their own number, where there is memory. */
+static void write_numbers(fv_fixture *f, VkImage image)
+{
+    fv_visible source = fv_fixture_visible(f, (uint64_t)SIDE * SIDE * 4);
+    const VkBufferImageCopy region = {.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
+                                      .imageExtent = {SIDE, SIDE, 1}};
+    for (uint32_t i = 0; i < SIDE * SIDE; i++)
+        memcpy(source.bytes + (size_t)i * 4, &i, 4);
+    VkCommandBuffer commands = fv_fixture_begin(f);
+    transit(f, commands, image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL);
+    FV(f, vkCmdCopyBufferToImage)
+    (commands, source.buffer, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
+    fv_fixture_run(f, commands);
+    fv_fixture_hide(f, &source);
+}
+
+UNIT(fake_vulkan_image, tiles_lie_where_they_are_bound)
+{
+    fv_fixture f;
+    void *data;
+    fv_fixture_open(&f, NULL, 0);
+    VkImage image = make_tiled(&f);
+    VkDeviceMemory memory = fv_fixture_memory(&f, 4 * TILE, fv_fixture_coherent(&f));
+    const VkImageSubresource first = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0};
+    VkSparseImageMemoryBind binds[] = {
+        {first, {SIDE / 2, 0, 0}, {SIDE / 2, SIDE, 1}, memory, TILE, 0}, /* right: two tiles */
+        {first, {0, SIDE / 2, 0}, {SIDE / 2, SIDE / 2, 1}, memory, 0, 0},
+    };
+    bind_tiles(&f, image, 2, binds);
+    write_numbers(&f, image);
+    CHECK_VK(FV(&f, vkMapMemory)(f.device, memory, 0, VK_WHOLE_SIZE, 0, &data));
+    const uint32_t *words = data;
+    CHECK_EQ(words[0], SIDE * SIDE / 2); /* lower left */
+    CHECK_EQ(words[1], SIDE * SIDE / 2 + 1);
+    CHECK_EQ(words[SIDE / 2], SIDE * (SIDE / 2 + 1));          /* its second row */
+    CHECK_EQ(words[TILE / 4], SIDE / 2);                       /* upper right */
+    CHECK_EQ(words[TILE / 4 * 2 - 1], SIDE * SIDE / 2 - 1);    /* its last */
+    CHECK_EQ(words[TILE / 4 * 2], SIDE * SIDE / 2 + SIDE / 2); /* lower right */
+    CHECK_EQ(words[TILE / 4 * 3], 0);
+    binds[1].memory = VK_NULL_HANDLE;
+    bind_tiles(&f, image, 1, &binds[1]);
+    memset(data, 0, 4 * TILE);
+    write_numbers(&f, image);
+    CHECK_EQ(words[0], 0);
+    CHECK_EQ(words[TILE / 4], SIDE / 2);
+    end_image(&f, image, memory);
+    fv_fixture_close(&f);
+}
+
+UNIT(fake_vulkan_image, tiles_are_whole_and_in_the_image)
+{
+    fv_fixture f;
+    fv_fixture_open(&f, NULL, 0);
+    VkImage image = make_tiled(&f);
+    VkDeviceMemory memory = fv_fixture_memory(&f, 2 * TILE, fv_fixture_coherent(&f));
+    const VkImageSubresource first = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0};
+    const VkExtent3D one = {SIDE / 2, SIDE / 2, 1};
+    const struct {
+        VkSparseImageMemoryBind bind;
+        const char *part;
+    } wrong[] = {
+        {{first, {1, 0, 0}, one, memory, 0, 0}, "VUID-VkSparseImageMemoryBind-offset-01107"},
+        {{first, {0, SIDE, 0}, one, memory, 0, 0}, "VUID-VkSparseImageMemoryBind-offset-01107"},
+        {{first, {0, 0, 0}, {1, 1, 1}, memory, 0, 0}, "VUID-VkSparseImageMemoryBind-offset-01107"},
+        {{first, {0, 0, 0}, one, memory, 4, 0}, "fv-sparse-alignment"},
+        {{first, {0, 0, 0}, one, memory, 2 * TILE, 0}, "VUID-VkSparseMemoryBind-size-01102"},
+        {{{VK_IMAGE_ASPECT_COLOR_BIT, 2, 0}, {0, 0, 0}, one, memory, 0, 0}, "01722"},
+        {{{VK_IMAGE_ASPECT_COLOR_BIT, 0, 1}, {0, 0, 0}, one, memory, 0, 0}, "01722"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        bind_tiles(&f, image, 1, &wrong[i].bind);
+        fv_fixture_expect(&f, wrong[i].part);
+    }
+    end_image(&f, image, memory);
+    fv_fixture_close(&f);
+}

@@ -62,6 +62,68 @@ UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_fine)
     quire_memory_destroy_all(&memory);
 }
 
+/* What a backend would keep in the memory. */
+typedef struct belonging {
+    quire_attachment attachment;
+    quire_memory *memory;
+    uint64_t ends;
+} belonging;
+
+static void end_kept(quire_attachment *attachment)
+{
+    belonging *one = (belonging *)attachment;
+    one->ends++;
+    quire_memory_detach(one->memory, attachment);
+}
+
+UNIT(memory_end, what_a_backend_keeps_in_it_is_named_and_ended_by_destroy_all)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    belonging all[3];
+    for (int i = 0; i < 3; i++) {
+        all[i] = (belonging){{.name = i ? "field" : NULL, .end = end_kept}, b.memory, 0};
+        quire_memory_attach(b.memory, &all[i].attachment);
+    }
+    quire_memory_detach(b.memory, &all[1].attachment); /* between two */
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(),
+              "memory 'weights' still has objects of backend fake: 'field', '(unnamed)'");
+    CHECK_STR(b.log, "memory 'weights' still has 'field' of backend fake\n"
+                     "memory 'weights' still has '(unnamed)' of backend fake\n");
+    quire_memory_detach(b.memory, &all[2].attachment);
+    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(),
+              "memory 'weights' still has objects of backend fake: '(unnamed)'");
+    quire_memory_attach(b.memory, &all[2].attachment);
+    quire_memory_destroy_all(&b.memory);
+    CHECK_EQ(all[0].ends, 1);
+    CHECK_EQ(all[1].ends, 0);
+    CHECK_EQ(all[2].ends, 1);
+    end(&b);
+}
+
+UNIT(memory_end, what_is_held_is_freed_with_the_rest)
+{
+    bench b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    quire_allocation one = allocate(b.memory, 100, "one"), other = allocate(b.memory, 100, NULL);
+    CHECK_FAILS(quire_allocation_hold(NULL, one), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocation_hold(b.memory, (quire_allocation){0}),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_allocation_hold(b.memory, one));
+    CHECK_OK(quire_allocation_hold(b.memory, one));
+    CHECK_OK(quire_allocation_hold(b.memory, other));
+    quire_allocation_release(b.memory, one);
+    CHECK_FAILS(quire_free(b.memory, one), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "in use by 1 calls or objects");
+    quire_allocation_release(b.memory, one);
+    CHECK_OK(quire_free(b.memory, one));
+    CHECK_FAILS(quire_allocation_hold(b.memory, one), QUIRE_ERROR_STALE_HANDLE);
+    quire_memory_destroy_all(&b.memory);
+    end(&b);
+}
+
 UNIT(memory_end, what_lives_is_named_in_the_error_and_in_the_log_and_nothing_changes)
 {
     bench b;

@@ -99,6 +99,39 @@ UNIT(page_dedicated, one_page_per_object)
     fixture_end(&b);
 }
 
+UNIT(page_dedicated, never)
+{
+    fixture b;
+    quire_allocation none = {1};
+    make(&b, (quire_page_policy){.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER});
+    CHECK_FAILS(quire_allocate(b.memory,
+                               &(quire_allocation_options){.size = 100, .dedicated = true}, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "never gives one");
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(b.fake.pages, 0);
+    quire_allocation large = allocate(&b, 5 * PAGE, false);
+    CHECK(!fixture_info(&b, large).dedicated); /* a shared page that is large enough */
+    CHECK_EQ(b.fake.pages, 1);
+    fixture_end(&b);
+}
+
+UNIT(page_dedicated, never_with_one_shared_page_refuses_what_is_larger)
+{
+    fixture b;
+    quire_allocation none = {1};
+    fixture_prepare(&b);
+    fixture_open(&b, &(quire_memory_options){
+                         .fit = QUIRE_FIT_LINEAR,
+                         .pages = {.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER}});
+    CHECK(!fixture_info(&b, allocate(&b, PAGE / 2, false)).dedicated);
+    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = PAGE + 1}, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(b.fake.pages, 1);
+    fixture_end(&b);
+}
+
 UNIT(page_dedicated, given_back_at_once_when_nothing_is_to_be_kept)
 {
     fixture b;

@@ -125,8 +125,11 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
     expect_refused(
         (quire_page_policy){.page_size = 1024, .first_page_size = 8192, .largest_page = 4096},
         invalid, "the first page's 8 KiB");
-    expect_refused((quire_page_policy){.dedicated = (quire_dedicated)2}, invalid,
-                   "no dedicated mode 2");
+    expect_refused((quire_page_policy){.dedicated = (quire_dedicated)3}, invalid,
+                   "no dedicated mode 3");
+    expect_refused(
+        (quire_page_policy){.dedicated = QUIRE_DEDICATED_NEVER, .dedicated_threshold = 1}, invalid,
+        "contradicts pages that are never dedicated");
     expect_refused(
         (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .dedicated_threshold = 1}, invalid,
         "contradicts one page per object");

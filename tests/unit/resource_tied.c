@@ -133,6 +133,26 @@ UNIT(resource_tied, zeros_are_written_once_the_object_is_bound)
 
 /* ---- a page that is rather had than not------------------------------------------------------ */
 
+/* What the driver would rather have counts for nothing there, what it needs does. */
+UNIT(resource_tied, never_dedicated_follows_needs_and_not_preferences)
+{
+    fixture f;
+    quire_buffer_info info;
+    fixture_prepare(&f);
+    f.fake.object_needs.prefers_dedicated = true;
+    fixture_open(&f, &(quire_memory_options){
+                         .pages = {.page_size = 64 * 1024, .dedicated = QUIRE_DEDICATED_NEVER}});
+    quire_buffer beside = buffer_of(&f, 1000);
+    CHECK_OK(quire_buffer_get_info(f.memory, beside, &info));
+    CHECK(!info.place.dedicated);
+    f.fake.object_needs.dedicated = true;
+    quire_buffer own = buffer_of(&f, 1000);
+    CHECK_OK(quire_buffer_get_info(f.memory, own, &info));
+    CHECK(info.place.dedicated);
+    CHECK_EQ(f.fake.pages, 2);
+    fixture_end(&f);
+}
+
 UNIT(resource_tied, an_object_that_prefers_a_page_does_without_where_there_is_none)
 {
     fixture f;

@@ -167,7 +167,7 @@ UNIT(slot, a_pinned_slot_cannot_leave_and_says_how_many_use_it)
     CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
     CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
     CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
-    CHECK_HAS(quire_last_error(), "2 other calls");
+    CHECK_HAS(quire_last_error(), "2 calls");
     qi_slot_unpin(&b.slots, slot);
     CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     qi_slot_unpin(&b.slots, slot);

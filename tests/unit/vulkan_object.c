@@ -294,6 +294,74 @@ UNIT(vulkan_object, the_callers_own_objects_are_placed_and_stay_the_callers)
     real_end(&r);
 }
 
+/* Fills a buffer with a word by a command of its own. */
+static void fill_by_command(real_vulkan *r, VkBuffer buffer, uint32_t word)
+{
+    const VkCommandPoolCreateInfo pool_info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
+    };
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    CHECK_EQ(REAL(r, vkCreateCommandPool)(r->device, &pool_info, NULL, &pool), 0);
+    const VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = pool,
+        .commandBufferCount = 1,
+    };
+    const VkCommandBufferBeginInfo once = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+    };
+    const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                                 .commandBufferCount = 1,
+                                 .pCommandBuffers = &commands};
+    CHECK_EQ(REAL(r, vkAllocateCommandBuffers)(r->device, &info, &commands), 0);
+    CHECK_EQ(REAL(r, vkBeginCommandBuffer)(commands, &once), 0);
+    REAL(r, vkCmdFillBuffer)(commands, buffer, 0, VK_WHOLE_SIZE, word);
+    CHECK_EQ(REAL(r, vkEndCommandBuffer)(commands), 0);
+    CHECK_EQ(REAL(r, vkQueueSubmit)(r->queue, 1, &submit, VK_NULL_HANDLE), 0);
+    CHECK_EQ(REAL(r, vkQueueWaitIdle)(r->queue), 0);
+    REAL(r, vkDestroyCommandPool)(r->device, pool, NULL);
+}
+
+UNIT(vulkan_object, objects_share_the_bytes_of_a_range)
+{
+    real_vulkan r;
+    quire_allocation range;
+    quire_vulkan_alias *all[4] = {NULL};
+    quire_vulkan_alias_info info;
+    uint32_t words[3] = {0};
+    if (!real_begin_wrapped(&r))
+        return;
+    quire_memory *memory = real_memory(&r, NULL);
+    VkImageCreateInfo picture = IMAGE;
+    picture.flags = VK_IMAGE_CREATE_ALIAS_BIT;
+    CHECK_OK(quire_allocate(
+        memory, &(quire_allocation_options){.size = 128 * KIB, .alignment = 64 * KIB}, &range));
+    for (unsigned i = 0; i < 4; i++) {
+        const quire_vulkan_alias_options at = {.offset = i == 1 ? 512 : 0};
+        CHECK_OK(i < 2 ? quire_vulkan_alias_buffer_create(memory, range, &BUFFER, &at, &all[i])
+                       : quire_vulkan_alias_image_create(memory, range, &picture, &at, &all[i]));
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK_OK(quire_vulkan_alias_get_info(all[i], &info));
+        fill_by_command(&r, info.buffer, i + 1);
+    }
+    CHECK_OK(quire_read(memory, range, 0, &words[0], 4));
+    CHECK_OK(quire_read(memory, range, 508, &words[1], 8));
+    CHECK_EQ(words[0], 1);
+    CHECK_EQ(words[1], 1);
+    CHECK_EQ(words[2], 2); /* the other's, over its own */
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK_FAILS(quire_free(memory, range), QUIRE_ERROR_BUSY);
+        CHECK_OK(quire_vulkan_alias_destroy(&all[i]));
+    }
+    CHECK_OK(quire_free(memory, range));
+    real_memory_end(memory);
+    real_end(&r);
+}
+
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
 UNIT(vulkan_object, a_caller_who_binds_gets_memory_and_offset)

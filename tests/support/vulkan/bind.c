@@ -209,19 +209,25 @@ static void find_and_bind(fv_device *device, fv_call call, fv_kind kind, uint64_
         fv_bind(resource, memory, offset, call);
 }
 
+/* vkBindBufferMemory and vkBindImageMemory: the two differ in the kind of handle alone. */
+static VkResult bind_one(fv_device *device, fv_call call, fv_kind kind, uint64_t handle,
+                         uint64_t memory, uint64_t offset)
+{
+    fv_driver *driver = fv_driver_of(device);
+    fv_claim_handle(driver, call, handle);
+    VkResult result = fv_enter(driver, call);
+    if (!result)
+        find_and_bind(device, call, kind, handle, memory, offset);
+    fv_leave(driver);
+    fv_release_handle(driver, handle);
+    return result;
+}
+
 VkResult fv_vkBindBufferMemory(VkDevice handle, VkBuffer buffer, VkDeviceMemory memory,
                                VkDeviceSize offset)
 {
-    fv_device *device = (fv_device *)handle;
-    fv_driver *driver = fv_driver_of(device);
-    fv_claim_handle(driver, FV_CALL_vkBindBufferMemory, (uint64_t)buffer);
-    VkResult result = fv_enter(driver, FV_CALL_vkBindBufferMemory);
-    if (!result)
-        find_and_bind(device, FV_CALL_vkBindBufferMemory, FV_BUFFER, (uint64_t)buffer,
-                      (uint64_t)memory, offset);
-    fv_leave(driver);
-    fv_release_handle(driver, (uint64_t)buffer);
-    return result;
+    return bind_one((fv_device *)handle, FV_CALL_vkBindBufferMemory, FV_BUFFER, (uint64_t)buffer,
+                    (uint64_t)memory, offset);
 }
 
 VkResult fv_vkBindBufferMemory2(VkDevice handle, uint32_t count,
@@ -242,16 +248,8 @@ VkResult fv_vkBindBufferMemory2(VkDevice handle, uint32_t count,
 VkResult fv_vkBindImageMemory(VkDevice handle, VkImage image, VkDeviceMemory memory,
                               VkDeviceSize offset)
 {
-    fv_device *device = (fv_device *)handle;
-    fv_driver *driver = fv_driver_of(device);
-    fv_claim_handle(driver, FV_CALL_vkBindImageMemory, (uint64_t)image);
-    VkResult result = fv_enter(driver, FV_CALL_vkBindImageMemory);
-    if (!result)
-        find_and_bind(device, FV_CALL_vkBindImageMemory, FV_IMAGE, (uint64_t)image,
-                      (uint64_t)memory, offset);
-    fv_leave(driver);
-    fv_release_handle(driver, (uint64_t)image);
-    return result;
+    return bind_one((fv_device *)handle, FV_CALL_vkBindImageMemory, FV_IMAGE, (uint64_t)image,
+                    (uint64_t)memory, offset);
 }
 
 VkResult fv_vkBindImageMemory2(VkDevice handle, uint32_t count, const VkBindImageMemoryInfo *infos)

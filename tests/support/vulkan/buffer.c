@@ -133,30 +133,19 @@ void fv_vkDestroyBuffer(VkDevice handle, VkBuffer buffer_handle,
 
 /* ---- requirements ------------------------------------------------------------------------- */
 
-static void requirements_of(VkDevice handle, fv_call call, VkBuffer buffer_handle,
-                            VkMemoryRequirements2 *out)
-{
-    fv_device *device = (fv_device *)handle;
-    (void)fv_enter(fv_driver_of(device), call);
-    fv_buffer *buffer = fv_object_find(device, call, FV_BUFFER, (uint64_t)buffer_handle);
-    if (buffer) {
-        buffer->resource.asked = true;
-        fv_tell_requirements(&buffer->resource, out);
-    }
-    fv_leave(fv_driver_of(device));
-}
-
 void fv_vkGetBufferMemoryRequirements(VkDevice device, VkBuffer buffer, VkMemoryRequirements *out)
 {
     VkMemoryRequirements2 all = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
-    requirements_of(device, FV_CALL_vkGetBufferMemoryRequirements, buffer, &all);
+    fv_requirements_of((fv_device *)device, FV_CALL_vkGetBufferMemoryRequirements, FV_BUFFER,
+                       (uint64_t)buffer, &all);
     *out = all.memoryRequirements;
 }
 
 void fv_vkGetBufferMemoryRequirements2(VkDevice device, const VkBufferMemoryRequirementsInfo2 *info,
                                        VkMemoryRequirements2 *out)
 {
-    requirements_of(device, FV_CALL_vkGetBufferMemoryRequirements2, info->buffer, out);
+    fv_requirements_of((fv_device *)device, FV_CALL_vkGetBufferMemoryRequirements2, FV_BUFFER,
+                       (uint64_t)info->buffer, out);
 }
 
 void fv_vkGetDeviceBufferMemoryRequirements(VkDevice handle,

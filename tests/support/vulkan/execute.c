@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/support/vulkan/command.h"
+#include "tests/support/vulkan/tile.h"
 
 /* Bytes moved at a time. */
 #define CHUNK (UINT64_C(256) << 10)
@@ -97,15 +98,16 @@ static void check_layout(const fv_image *image, const fv_command *command, uint3
 
 /* Copies one row of texels. */
 static void copy_row(fv_resource *buffer, fv_image *image, const fv_command *command,
-                     uint64_t buffer_at, uint64_t image_at, void *row, uint64_t size)
+                     uint64_t buffer_at, fv_texels texels, void *row)
 {
-    bool to_image = command->call == FV_CALL_vkCmdCopyBufferToImage;
-    if (!is_in(buffer, buffer_at, size) || !is_in(&image->resource, image_at, size))
+    uint64_t size = (uint64_t)texels.count * image->format.texel_size;
+    if (!is_in(buffer, buffer_at, size))
         return;
-    fv_read(to_image ? buffer : &image->resource, command->call, to_image ? buffer_at : image_at,
-            row, size);
-    fv_write(to_image ? &image->resource : buffer, command->call, to_image ? image_at : buffer_at,
-             row, size);
+    if (command->call == FV_CALL_vkCmdCopyBufferToImage) {
+        fv_read(buffer, command->call, buffer_at, row, size);
+        fv_texels_write(image, command->call, texels, row);
+    } else if (fv_texels_read(image, command->call, texels, row))
+        fv_write(buffer, command->call, buffer_at, row, size);
 }
 
 static void copy_slice(fv_resource *buffer, fv_image *image, const fv_command *command,
@@ -117,13 +119,16 @@ static void copy_slice(fv_resource *buffer, fv_image *image, const fv_command *c
     uint64_t rows = region->bufferImageHeight ? region->bufferImageHeight : size->height;
     uint64_t slice = (uint64_t)layer * size->depth + z;
     uint64_t start = region->bufferOffset + slice * rows * pitch;
+    fv_texels texels = {
+        .level = region->imageSubresource.mipLevel,
+        .layer = region->imageSubresource.baseArrayLayer + layer,
+        .x = (uint32_t)region->imageOffset.x,
+        .z = (uint32_t)region->imageOffset.z + z,
+        .count = size->width,
+    };
     for (uint32_t y = 0; y < size->height; y++) {
-        uint64_t at =
-            fv_row(image, region->imageSubresource.mipLevel,
-                   region->imageSubresource.baseArrayLayer + layer,
-                   (uint32_t)region->imageOffset.z + z, (uint32_t)region->imageOffset.y + y);
-        copy_row(buffer, image, command, start + y * pitch,
-                 at + (uint32_t)region->imageOffset.x * texel, row, size->width * texel);
+        texels.y = (uint32_t)region->imageOffset.y + y;
+        copy_row(buffer, image, command, start + y * pitch, texels, row);
     }
 }
 
@@ -154,12 +159,12 @@ static void copy_image(fv_device *device, const fv_command *command)
 
 /* Fills a level of a layer with one row. */
 static void write_rows(fv_image *image, fv_call call, uint32_t level, uint32_t layer,
-                       const void *row, uint64_t length)
+                       const void *row)
 {
     const VkExtent3D *size = &image->levels[level].extent;
     for (uint32_t z = 0; z < size->depth; z++)
         for (uint32_t y = 0; y < size->height; y++)
-            fv_write(&image->resource, call, fv_row(image, level, layer, z, y), row, length);
+            fv_texels_write(image, call, (fv_texels){level, layer, 0, y, z, size->width}, row);
 }
 
 static unsigned char *take_row(const fv_image *image, uint32_t level, uint64_t *length)
@@ -177,7 +182,7 @@ static void clear_part(fv_image *image, const fv_command *command, uint32_t leve
     unsigned char *row = take_row(image, level, &length);
     for (uint64_t at = 0; at < length; at += image->format.texel_size)
         fv_format_pack(&image->format, &command->color, row + at);
-    write_rows(image, command->call, level, layer, row, length);
+    write_rows(image, command->call, level, layer, row);
     free(row);
 }
 
@@ -207,7 +212,7 @@ static void lose_texels(fv_image *image, fv_call call, uint32_t level, uint32_t 
     uint64_t length;
     unsigned char *row = take_row(image, level, &length);
     memset(row, 0xa5, (size_t)length);
-    write_rows(image, call, level, layer, row, length);
+    write_rows(image, call, level, layer, row);
     free(row);
 }
 

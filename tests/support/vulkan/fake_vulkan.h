@@ -8,9 +8,9 @@
  * from the environment.
  *
  * It has what memory needs: memory, buffers, images of color formats, views, samplers, copies,
- * fills, clears, barriers, fences, semaphores, sparse binding. It has no pipelines, descriptors,
- * render passes, events, queries, secondary command buffers, depth formats, multisampling or sparse
- * blocks of images; their functions are not there.
+ * fills, clears, barriers, fences, semaphores, sparse binding with tiles of images. It has no
+ * pipelines, descriptors, render passes, events, queries, secondary command buffers, depth formats
+ * or multisampling; their functions are not there.
  *
  * What a test looks at afterwards: the messages about wrong use, the counters of calls, what is
  * alive and how much memory of each heap is taken. All fv_ functions may be called by any thread

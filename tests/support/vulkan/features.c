@@ -58,6 +58,14 @@ static const member MEMBERS[] = {
      FV_SPARSE_BUFFER},
     {IN_CORE(FEATURES_2),
      offsetof(VkPhysicalDeviceFeatures2, features) +
+         offsetof(VkPhysicalDeviceFeatures, sparseResidencyImage2D),
+     FV_SPARSE_IMAGE},
+    {IN_CORE(FEATURES_2),
+     offsetof(VkPhysicalDeviceFeatures2, features) +
+         offsetof(VkPhysicalDeviceFeatures, sparseResidencyImage3D),
+     FV_SPARSE_IMAGE},
+    {IN_CORE(FEATURES_2),
+     offsetof(VkPhysicalDeviceFeatures2, features) +
          offsetof(VkPhysicalDeviceFeatures, sparseResidencyAliased),
      FV_SPARSE_ALIASED},
 };

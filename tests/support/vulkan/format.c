@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/support/vulkan/table.h"
+#include "tests/support/vulkan/tile.h"
 
 /* ---- what a format is --------------------------------------------------------------------- */
 
@@ -198,8 +199,9 @@ VkResult fv_image_limits(const fv_physical_device *physical,
     *out = (VkImageFormatProperties){0};
     if (!features || !usage_fits(info->usage, features) ||
         info->tiling == VK_IMAGE_TILING_DRM_FORMAT_MODIFIER_EXT ||
-        (linear && info->type == VK_IMAGE_TYPE_3D) ||
-        info->flags & (VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT | VK_IMAGE_CREATE_DISJOINT_BIT) ||
+        (linear && info->type == VK_IMAGE_TYPE_3D) || info->flags & VK_IMAGE_CREATE_DISJOINT_BIT ||
+        (info->flags & VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT &&
+         (info->type == VK_IMAGE_TYPE_1D || !(physical->layout.features & FV_SPARSE_IMAGE))) ||
         (info->flags & VK_IMAGE_CREATE_SPARSE_BINDING_BIT &&
          (linear || !(physical->layout.features & FV_SPARSE_BINDING))))
         return VK_ERROR_FORMAT_NOT_SUPPORTED;
@@ -319,7 +321,30 @@ void fv_vkGetPhysicalDeviceExternalBufferProperties(VkPhysicalDevice handle,
     fv_leave(physical->object.driver);
 }
 
-/* Images are sparse as a whole or not at all. */
+/* What images with tiles would have; false: there are no such. */
+static bool tell_tiles(const fv_physical_device *physical,
+                       const VkPhysicalDeviceSparseImageFormatInfo2 *info,
+                       VkSparseImageFormatProperties *out)
+{
+    const VkPhysicalDeviceImageFormatInfo2 asked = {
+        .format = info->format,
+        .type = info->type,
+        .tiling = info->tiling,
+        .usage = info->usage,
+        .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
+    };
+    VkImageFormatProperties most;
+    fv_format format;
+    if (info->samples != VK_SAMPLE_COUNT_1_BIT || !fv_format_of(info->format, &format) ||
+        fv_image_limits(physical, &asked, &most))
+        return false;
+    *out = (VkSparseImageFormatProperties){
+        .aspectMask = VK_IMAGE_ASPECT_COLOR_BIT,
+        .imageGranularity = fv_tile_shape(format.texel_size, info->type == VK_IMAGE_TYPE_3D),
+    };
+    return true;
+}
+
 void fv_vkGetPhysicalDeviceSparseImageFormatProperties(VkPhysicalDevice handle, VkFormat format,
                                                        VkImageType type,
                                                        VkSampleCountFlagBits samples,
@@ -327,20 +352,29 @@ void fv_vkGetPhysicalDeviceSparseImageFormatProperties(VkPhysicalDevice handle, 
                                                        VkImageTiling tiling, uint32_t *count,
                                                        VkSparseImageFormatProperties *list)
 {
-    fv_driver *driver = ((fv_physical_device *)handle)->object.driver;
-    (void)format, (void)type, (void)samples, (void)usage, (void)tiling, (void)list;
-    (void)fv_enter(driver, FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties);
-    *count = 0;
-    fv_leave(driver);
+    const fv_physical_device *physical = (fv_physical_device *)handle;
+    const VkPhysicalDeviceSparseImageFormatInfo2 info = {
+        .format = format, .type = type, .samples = samples, .usage = usage, .tiling = tiling};
+    VkSparseImageFormatProperties told;
+    (void)fv_enter(physical->object.driver, FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties);
+    uint32_t all = tell_tiles(physical, &info, &told);
+    if (all && list && *count)
+        list[0] = told;
+    *count = list && *count < all ? *count : all;
+    fv_leave(physical->object.driver);
 }
 
 void fv_vkGetPhysicalDeviceSparseImageFormatProperties2(
     VkPhysicalDevice handle, const VkPhysicalDeviceSparseImageFormatInfo2 *info, uint32_t *count,
     VkSparseImageFormatProperties2 *list)
 {
-    fv_driver *driver = ((fv_physical_device *)handle)->object.driver;
-    (void)info, (void)list;
-    (void)fv_enter(driver, FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties2);
-    *count = 0;
-    fv_leave(driver);
+    const fv_physical_device *physical = (fv_physical_device *)handle;
+    VkSparseImageFormatProperties told;
+    (void)fv_enter(physical->object.driver,
+                   FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties2);
+    uint32_t all = tell_tiles(physical, info, &told);
+    if (all && list && *count)
+        list[0].properties = told;
+    *count = list && *count < all ? *count : all;
+    fv_leave(physical->object.driver);
 }

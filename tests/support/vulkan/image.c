@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #include "tests/support/vulkan/table.h"
+#include "tests/support/vulkan/tile.h"
 
 #define LINEAR_ALIGNMENT 64
 #define OPTIMAL_ALIGNMENT 256
 #define TILE_ROW_BYTES 64
 #define TILE_ROWS 4
-#define SPARSE_BLOCK 65536
 
 static uint64_t round_up(uint64_t value, uint64_t alignment)
 {
@@ -98,10 +98,13 @@ VkResult fv_image_describe(fv_device *device, const VkImageCreateInfo *info, fv_
     resource->guarded = info->flags & VK_IMAGE_CREATE_PROTECTED_BIT;
     resource->external = external_of(info);
     lay_out(layout, image);
+    if (info->flags & VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT)
+        fv_tiles_lay_out(image);
     uint64_t alignment = resource->linear ? LINEAR_ALIGNMENT : OPTIMAL_ALIGNMENT;
-    alignment = resource->sparse ? SPARSE_BLOCK : alignment;
+    alignment = resource->sparse ? FV_TILE : alignment;
     resource->needs = (VkMemoryRequirements){
-        .size = round_up(image->layer_pitch * info->arrayLayers, alignment),
+        .size = image->tile.width ? fv_tiles_size(image)
+                                  : round_up(image->layer_pitch * info->arrayLayers, alignment),
         .alignment = alignment,
         .memoryTypeBits = fv_types_for(layout, is_transient(info), resource->guarded)};
     if (!resource->sparse)
@@ -133,6 +136,9 @@ static void check(fv_device *device, const VkImageCreateInfo *info)
     if (info->flags & VK_IMAGE_CREATE_SPARSE_BINDING_BIT && !(device->features & FV_SPARSE_BINDING))
         FV_WRONG(driver, "VUID-VkImageCreateInfo-flags-00969", vkCreateImage,
                  "sparse without the feature");
+    if (info->flags & VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT && !(device->features & FV_SPARSE_IMAGE))
+        FV_WRONG(driver, "VUID-VkImageCreateInfo-imageType-00971", vkCreateImage,
+                 "sparse residency without the feature");
 }
 
 static fv_image *keep(fv_device *device, const fv_image *described)
@@ -185,30 +191,19 @@ void fv_vkDestroyImage(VkDevice handle, VkImage image_handle,
 
 /* ---- requirements ------------------------------------------------------------------------- */
 
-static void requirements_of(VkDevice handle, fv_call call, VkImage image_handle,
-                            VkMemoryRequirements2 *out)
-{
-    fv_device *device = (fv_device *)handle;
-    (void)fv_enter(fv_driver_of(device), call);
-    fv_image *image = fv_object_find(device, call, FV_IMAGE, (uint64_t)image_handle);
-    if (image) {
-        image->resource.asked = true;
-        fv_tell_requirements(&image->resource, out);
-    }
-    fv_leave(fv_driver_of(device));
-}
-
 void fv_vkGetImageMemoryRequirements(VkDevice device, VkImage image, VkMemoryRequirements *out)
 {
     VkMemoryRequirements2 all = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
-    requirements_of(device, FV_CALL_vkGetImageMemoryRequirements, image, &all);
+    fv_requirements_of((fv_device *)device, FV_CALL_vkGetImageMemoryRequirements, FV_IMAGE,
+                       (uint64_t)image, &all);
     *out = all.memoryRequirements;
 }
 
 void fv_vkGetImageMemoryRequirements2(VkDevice device, const VkImageMemoryRequirementsInfo2 *info,
                                       VkMemoryRequirements2 *out)
 {
-    requirements_of(device, FV_CALL_vkGetImageMemoryRequirements2, info->image, out);
+    fv_requirements_of((fv_device *)device, FV_CALL_vkGetImageMemoryRequirements2, FV_IMAGE,
+                       (uint64_t)info->image, out);
 }
 
 void fv_vkGetDeviceImageMemoryRequirements(VkDevice handle,
@@ -226,42 +221,6 @@ void fv_vkGetDeviceImageMemoryRequirements(VkDevice handle,
         FV_WRONG(fv_driver_of(device), "VUID-VkImageCreateInfo-imageCreateMaxMipLevels-02251",
                  vkGetDeviceImageMemoryRequirements, "there can be no such image");
     fv_tell_requirements(&described.resource, out);
-    fv_leave(fv_driver_of(device));
-}
-
-/* Images are sparse as a whole or not at all: none has blocks of its own. */
-void fv_vkGetImageSparseMemoryRequirements(VkDevice handle, VkImage image, uint32_t *count,
-                                           VkSparseImageMemoryRequirements *list)
-{
-    fv_device *device = (fv_device *)handle;
-    (void)list;
-    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetImageSparseMemoryRequirements);
-    (void)FV_FIND(device, vkGetImageSparseMemoryRequirements, FV_IMAGE, image);
-    *count = 0;
-    fv_leave(fv_driver_of(device));
-}
-
-void fv_vkGetImageSparseMemoryRequirements2(VkDevice handle,
-                                            const VkImageSparseMemoryRequirementsInfo2 *info,
-                                            uint32_t *count, VkSparseImageMemoryRequirements2 *list)
-{
-    fv_device *device = (fv_device *)handle;
-    (void)list;
-    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetImageSparseMemoryRequirements2);
-    (void)FV_FIND(device, vkGetImageSparseMemoryRequirements2, FV_IMAGE, info->image);
-    *count = 0;
-    fv_leave(fv_driver_of(device));
-}
-
-void fv_vkGetDeviceImageSparseMemoryRequirements(VkDevice handle,
-                                                 const VkDeviceImageMemoryRequirements *info,
-                                                 uint32_t *count,
-                                                 VkSparseImageMemoryRequirements2 *list)
-{
-    fv_device *device = (fv_device *)handle;
-    (void)info, (void)list;
-    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceImageSparseMemoryRequirements);
-    *count = 0;
     fv_leave(fv_driver_of(device));
 }
 

@@ -25,6 +25,10 @@ typedef struct fv_image {
     fv_format format;
     fv_level levels[FV_MOST_LEVELS];
     uint64_t layer_pitch;
+    VkExtent3D tile; /* see tile.h; width 0: it has none */
+    uint32_t tiled_levels;
+    uint64_t first_tiles[FV_MOST_LEVELS]; /* of the levels, in a layer */
+    uint64_t layer_tiles, tail_size;
     VkImageLayout *layouts; /* as of the work done: of level l of layer a at [a * mipLevels + l] */
 } fv_image;
 

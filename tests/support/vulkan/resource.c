@@ -81,6 +81,18 @@ void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *ou
         }
 }
 
+void fv_requirements_of(fv_device *device, fv_call call, fv_kind kind, uint64_t handle,
+                        VkMemoryRequirements2 *out)
+{
+    (void)fv_enter(fv_driver_of(device), call);
+    fv_resource *resource = fv_object_find(device, call, kind, handle);
+    if (resource) {
+        resource->asked = true;
+        fv_tell_requirements(resource, out);
+    }
+    fv_leave(fv_driver_of(device));
+}
+
 void fv_resource_end(fv_resource *resource, fv_call call)
 {
     if (resource->object.pending)

@@ -98,6 +98,11 @@ uint32_t fv_host_pointer_types(const fv_layout *layout);
 uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded);
 void fv_be_awkward(const fv_device *device, bool image, bool external, fv_resource *resource);
 void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *out);
+
+/* One of the calls that ask a buffer or an image, by its kind and handle, what it needs. */
+void fv_requirements_of(fv_device *device, fv_call call, fv_kind kind, uint64_t handle,
+                        VkMemoryRequirements2 *out);
+
 void fv_resource_end(fv_resource *resource, fv_call call);
 
 /* bind.c: puts in and takes out of a memory's list. */

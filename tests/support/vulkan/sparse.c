@@ -6,6 +6,7 @@
 
 #include "tests/support/vulkan/queue.h"
 #include "tests/support/vulkan/table.h"
+#include "tests/support/vulkan/tile.h"
 
 /* ---- the pieces of a resource, ordered and apart ------------------------------------------ */
 
@@ -109,23 +110,93 @@ static bool check_bind(fv_device *device, const fv_resource *resource,
     return false;
 }
 
+static void add_bind(fv_device *device, fv_submission *work, const fv_resource *resource,
+                     const VkSparseMemoryBind *bind)
+{
+    if (!check_bind(device, resource, bind))
+        return;
+    work->changes =
+        realloc(work->changes, (work->change_count + (size_t)1) * sizeof *work->changes);
+    if (!work->changes)
+        abort();
+    work->changes[work->change_count++] = (fv_sparse_change){
+        resource->object.handle,
+        {bind->resourceOffset, bind->size, (uint64_t)bind->memory, bind->memoryOffset}};
+}
+
 static void add_binds(fv_device *device, fv_submission *work, fv_kind kind, uint64_t handle,
                       uint32_t count, const VkSparseMemoryBind *binds)
 {
     fv_resource *resource = fv_object_find(device, FV_CALL_vkQueueBindSparse, kind, handle);
-    for (uint32_t i = 0; resource && i < count; i++) {
-        const VkSparseMemoryBind *bind = &binds[i];
-        if (!check_bind(device, resource, bind))
-            continue;
-        work->changes =
-            realloc(work->changes, (work->change_count + (size_t)1) * sizeof *work->changes);
-        if (!work->changes)
-            abort();
-        work->changes[work->change_count++] = (fv_sparse_change){
-            handle, {bind->resourceOffset, bind->size, (uint64_t)bind->memory, bind->memoryOffset}};
-    }
+    for (uint32_t i = 0; resource && i < count; i++)
+        add_bind(device, work, resource, &binds[i]);
     if (resource)
         fv_submission_use(work, &resource->object);
+}
+
+/* One direction of a box of texels: in whole tiles, or to the level's end. */
+static bool is_of_tiles(int32_t offset, uint32_t size, uint32_t whole, uint32_t tile)
+{
+    uint32_t begin = (uint32_t)offset;
+    return offset >= 0 && size && begin % tile == 0 && begin < whole && size <= whole - begin &&
+           (size % tile == 0 || begin + size == whole);
+}
+
+static bool check_tiles(fv_device *device, const fv_image *image,
+                        const VkSparseImageMemoryBind *bind)
+{
+    const VkImageSubresource *part = &bind->subresource;
+    const char *name = image->resource.object.name;
+    if (!image->tile.width)
+        WRONG(device, "VUID-VkSparseImageMemoryBindInfo-image-02901", "'%s' has no tiles", name);
+    else if (part->aspectMask != VK_IMAGE_ASPECT_COLOR_BIT ||
+             part->mipLevel >= image->tiled_levels || part->arrayLayer >= image->info.arrayLayers)
+        WRONG(device, "VUID-VkSparseImageMemoryBindInfo-subresource-01722",
+              "'%s' has no tiles in level %u of layer %u", name, part->mipLevel, part->arrayLayer);
+    else {
+        const VkExtent3D *whole = &image->levels[part->mipLevel].extent, *tile = &image->tile;
+        if (is_of_tiles(bind->offset.x, bind->extent.width, whole->width, tile->width) &&
+            is_of_tiles(bind->offset.y, bind->extent.height, whole->height, tile->height) &&
+            is_of_tiles(bind->offset.z, bind->extent.depth, whole->depth, tile->depth))
+            return true;
+        WRONG(device, "VUID-VkSparseImageMemoryBind-offset-01107",
+              "not whole tiles of '%s', or outside of it", name);
+    }
+    return false;
+}
+
+/* Tiles lie one after the other in the memory, by x, y and z. */
+static void add_box(fv_device *device, fv_submission *work, const fv_image *image,
+                    const VkSparseImageMemoryBind *bind)
+{
+    const VkImageSubresource *part = &bind->subresource;
+    const VkExtent3D *tile = &image->tile, *size = &bind->extent;
+    uint64_t done = 0;
+    for (uint32_t z = 0; z < size->depth; z += tile->depth)
+        for (uint32_t y = 0; y < size->height; y += tile->height)
+            for (uint32_t x = 0; x < size->width; x += tile->width, done += FV_TILE) {
+                const VkSparseMemoryBind one = {
+                    .resourceOffset = fv_tile_offset(image, part->mipLevel, part->arrayLayer,
+                                                     ((uint32_t)bind->offset.x + x) / tile->width,
+                                                     ((uint32_t)bind->offset.y + y) / tile->height,
+                                                     ((uint32_t)bind->offset.z + z) / tile->depth),
+                    .size = FV_TILE,
+                    .memory = bind->memory,
+                    .memoryOffset = bind->memoryOffset + (bind->memory ? done : 0),
+                };
+                add_bind(device, work, &image->resource, &one);
+            }
+}
+
+static void add_tiles(fv_device *device, fv_submission *work,
+                      const VkSparseImageMemoryBindInfo *info)
+{
+    fv_image *image = FV_FIND(device, vkQueueBindSparse, FV_IMAGE, info->image);
+    for (uint32_t i = 0; image && i < info->bindCount; i++)
+        if (check_tiles(device, image, &info->pBinds[i]))
+            add_box(device, work, image, &info->pBinds[i]);
+    if (image)
+        fv_submission_use(work, &image->resource.object);
 }
 
 static fv_submission *submission_of(fv_device *device, const VkBindSparseInfo *info)
@@ -133,8 +204,6 @@ static fv_submission *submission_of(fv_device *device, const VkBindSparseInfo *i
     const VkTimelineSemaphoreSubmitInfo *values =
         fv_chained(info->pNext, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
     fv_submission *work = fv_submission_new(FV_CALL_vkQueueBindSparse);
-    if (info->imageBindCount)
-        WRONG(device, "fv-sparse", "images are not bound by blocks here");
     for (uint32_t i = 0; i < info->waitSemaphoreCount; i++)
         fv_submission_wait(
             device, work, info->pWaitSemaphores[i],
@@ -145,6 +214,8 @@ static fv_submission *submission_of(fv_device *device, const VkBindSparseInfo *i
     for (uint32_t i = 0; i < info->imageOpaqueBindCount; i++)
         add_binds(device, work, FV_IMAGE, (uint64_t)info->pImageOpaqueBinds[i].image,
                   info->pImageOpaqueBinds[i].bindCount, info->pImageOpaqueBinds[i].pBinds);
+    for (uint32_t i = 0; i < info->imageBindCount; i++)
+        add_tiles(device, work, &info->pImageBinds[i]);
     for (uint32_t i = 0; i < info->signalSemaphoreCount; i++)
         fv_submission_signal(device, work, info->pSignalSemaphores[i],
                              values && i < values->signalSemaphoreValueCount

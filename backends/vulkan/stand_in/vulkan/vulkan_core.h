@@ -29,6 +29,13 @@ typedef enum VkExternalMemoryHandleTypeFlagBits {
     VK_EXTERNAL_MEMORY_HANDLE_TYPE_MOST = 0x7fffffff
 } VkExternalMemoryHandleTypeFlagBits;
 
+typedef struct VkOffset3D {
+    int32_t x, y, z;
+} VkOffset3D;
+typedef struct VkExtent3D {
+    uint32_t width, height, depth;
+} VkExtent3D;
+
 typedef struct VkAllocationCallbacks VkAllocationCallbacks;
 typedef struct VkInstanceCreateInfo VkInstanceCreateInfo;
 typedef struct VkDeviceCreateInfo VkDeviceCreateInfo;

@@ -1,0 +1,124 @@
+/*
+ * buffer.c - buffers from this library's own options (see resource.h).
+ */
+#include "src/base/result.h"
+#include "src/memory/any.h"
+#include "src/memory/resource.h"
+
+static const quire_usage BUFFER_USAGES = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
+                                         QUIRE_USAGE_STORAGE | QUIRE_USAGE_UNIFORM |
+                                         QUIRE_USAGE_VERTEX | QUIRE_USAGE_INDEX;
+
+static quire_result check_buffer(const quire_buffer_options *options)
+{
+    quire_result result = qi_check_reserved(options, "quire_buffer_options");
+    if (result)
+        return result;
+    if (!options->size)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is asked for");
+    if (options->usage & ~BUFFER_USAGES)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "usage %x is not of buffers",
+                            options->usage & ~BUFFER_USAGES);
+    return QUIRE_SUCCESS;
+}
+
+static quire_buffer_options resolve_buffer(const quire_buffer_options *options)
+{
+    quire_buffer_options out = *options;
+    if (!out.usage)
+        out.usage = QUIRE_USAGE_STORAGE | QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET;
+    if (!out.alignment)
+        out.alignment = 1;
+    return out;
+}
+
+static quire_result buffer_needs(qi_making *m)
+{
+    if (qi_making_has_objects(m->memory))
+        return qi_making_create_object(m);
+    m->needs = (quire_requirements){
+        .size = m->request.buffer->size,
+        .alignment = m->memory->device->info.limits.buffer_alignment,
+        .kind_mask = UINT32_MAX,
+    };
+    return QUIRE_SUCCESS;
+}
+
+static quire_result create(quire_memory *memory, const quire_buffer_options *asked, bool is_unaided,
+                           quire_buffer *buffer)
+{
+    if (buffer)
+        *buffer = (quire_buffer){0};
+    if (!memory || !asked || !buffer)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_buffer_create: memory, options or buffer is null");
+    quire_buffer_options options = resolve_buffer(asked);
+    qi_making m = {
+        .memory = memory,
+        .request = {.object = QUIRE_OBJECT_BUFFER,
+                    .buffer = &options,
+                    .exportable = memory->exportable},
+        .wish = {.size = options.size,
+                 .alignment = options.alignment,
+                 .name = options.name,
+                 .user_data = options.user_data,
+                 .zero = options.zero,
+                 .dedicated = options.dedicated,
+                 .host_access = options.host_read || options.host_write,
+                 .is_unaided = is_unaided,
+                 .object = QUIRE_OBJECT_BUFFER},
+    };
+    quire_result result = check_buffer(&options);
+    if (!result)
+        result = qi_wish_check(memory, &m.wish);
+    if (!result)
+        result = buffer_needs(&m);
+    if (result)
+        return result;
+    uint32_t slot = 0;
+    result = qi_making_place(&m, false, &slot);
+    if (!result)
+        qi_resource_keep_buffer(memory, slot, options.size, options.usage);
+    return qi_making_finish(&m, result, slot, &buffer->allocation);
+}
+
+quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_options *options,
+                                 quire_buffer *buffer)
+{
+    return create(memory, options, false, buffer);
+}
+
+static quire_result create_in(const qi_any *any, quire_memory *memory, bool is_unaided)
+{
+    return create(memory, any->options, is_unaided, any->made);
+}
+
+quire_result quire_buffer_create_any(quire_memory *const *memories, uint32_t count,
+                                     const quire_buffer_options *options, uint32_t *chosen,
+                                     quire_buffer *buffer)
+{
+    if (buffer)
+        *buffer = (quire_buffer){0};
+    const qi_any any = {memories, count, options, buffer, create_in};
+    return qi_any_make(&any, chosen);
+}
+
+quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
+                                   quire_buffer_info *info)
+{
+    if (info)
+        *info = (quire_buffer_info){0};
+    if (!memory || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_buffer_get_info: memory or info is null");
+    uint32_t slot = 0;
+    quire_result result = qi_resource_pin(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &slot);
+    if (result)
+        return result;
+    const qi_extra *extra = qi_memory_slot(memory, slot)->extra;
+    info->size = extra->info.buffer.size;
+    info->usage = extra->info.buffer.usage;
+    qi_allocation_describe(memory, slot, &info->place);
+    qi_slot_unpin(&memory->slots, slot);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,16 @@
+/*
+ * extra.h - the part of a slot that only names and objects need.
+ */
+#ifndef QUIRE_SRC_MEMORY_EXTRA_H
+#define QUIRE_SRC_MEMORY_EXTRA_H
+
+#include "src/memory/memory.h"
+
+/* *extra is NULL when there is neither name nor object. Fails with OUT_OF_HOST_MEMORY. */
+QUIRE_MUST_USE quire_result qi_extra_make(quire_memory *memory, const char *name,
+                                          quire_object object, qi_extra **extra);
+
+/* Accepts NULL. */
+void qi_extra_release(quire_memory *memory, qi_extra *extra);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * resource.h - buffers and images: what the backend asks for them, the native object where it has
+ * any, and the place they are bound to.
+ *
+ * One order for both, with one way back: requirements (and object) - place - bind - commit. Every
+ * step that fails undoes those before it.
+ */
+#ifndef QUIRE_SRC_MEMORY_RESOURCE_H
+#define QUIRE_SRC_MEMORY_RESOURCE_H
+
+#include "src/memory/place.h"
+
+/* What is being made, step by step. */
+typedef struct qi_making {
+    quire_memory *memory;
+    quire_object_request request;
+    quire_requirements needs;
+    qi_wish wish; /* with the native object, once there is one */
+} qi_making;
+
+/* Whether the backend has objects of its own for buffers and images. */
+static inline bool qi_making_has_objects(const quire_memory *memory)
+{
+    return qi_device_offers(memory->device, QUIRE_BACKEND_OBJECTS);
+}
+
+/* The native object of m->request, and what it needs. */
+QUIRE_MUST_USE quire_result qi_making_create_object(qi_making *m);
+
+/*
+ * Places and binds; the slot stays PRIVATE so that the caller can complete its record. Zeros come
+ * last: a page that is tied to the object can be filled only through it.
+ */
+QUIRE_MUST_USE quire_result qi_making_place(qi_making *m, bool optimal, uint32_t *slot);
+
+/*
+ * Ends a making, whose `result` so far it passes on: hands the allocation out, or destroys the
+ * object that found no place.
+ */
+QUIRE_MUST_USE quire_result qi_making_finish(qi_making *m, quire_result result, uint32_t slot,
+                                             quire_allocation *allocation);
+
+/* What quire_buffer_get_info is to tell, of a slot that is not handed out yet. */
+void qi_resource_keep_buffer(quire_memory *memory, uint32_t slot, uint64_t size, quire_usage usage);
+
+/* Pins an allocation that must be an object of the given sort; its extra part does not change. */
+QUIRE_MUST_USE quire_result qi_resource_pin(quire_memory *memory, quire_allocation allocation,
+                                            quire_object object, uint32_t *slot);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * space_view.c - what a space tells of itself: its figures, a walk over it, and the check of all
+ * that it keeps.
+ */
+#include "src/base/result.h"
+#include "src/space/fit.h"
+
+quire_result qi_space_damaged(const char *what, uint32_t node)
+{
+    return qi_fail_text(QUIRE_ERROR_CORRUPTED, "space: %s (record %u)", what, node);
+}
+
+quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *stats)
+{
+    if (stats)
+        *stats = (quire_space_stats){0};
+    if (!space || !stats)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_space_get_stats: space or stats is null");
+    qi_space_settle(space);
+    *stats = (quire_space_stats){
+        .granule = space->granule,
+        .region_bytes = space->region_bytes,
+        .live_bytes = space->live_bytes,
+        .padding_bytes = space->padding_bytes,
+        .free_bytes = space->region_bytes - space->live_bytes - space->padding_bytes,
+        .largest_free = space->fit->largest_free(space),
+        .live_count = space->live_count,
+        .free_count = space->fit->free_count(space),
+        .region_count = space->region_count,
+        .metadata_bytes = qi_atomic_load_u64(&space->host.bytes),
+        .metadata_peak = qi_atomic_load_u64(&space->host.peak),
+        .full_passes = space->full_passes,
+        .full_pass_hits = space->full_pass_hits,
+        .most_looked_at = space->most_looked_at,
+    };
+    return QUIRE_SUCCESS;
+}
+
+bool qi_space_walk_region(const quire_space *space, uint32_t region,
+                          bool (*visit)(void *user, const quire_space_item *item), void *user)
+{
+    qi_space_settle(space);
+    return space->fit->walk(space, region, visit, user);
+}
+
+quire_result quire_space_walk(const quire_space *space,
+                              bool (*visit)(void *user, const quire_space_item *item), void *user)
+{
+    if (!space || !visit)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_walk: space or visit is null");
+    for (uint32_t i = 0; i < space->region_capacity; i++)
+        if (space->regions[i].used && !qi_space_walk_region(space, i, visit, user))
+            break;
+    return QUIRE_SUCCESS;
+}
+
+/* Every region in use has its place on the line, and nothing else is there. */
+static quire_result check_places(const quire_space *space)
+{
+    if (!qi_line_is_sound(&space->line))
+        return qi_space_damaged("the places of regions overlap or leave the line", 0);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < space->region_capacity; i++) {
+        const qi_region *region = &space->regions[i];
+        if (region->used && !qi_line_has(&space->line, region->start, region->size))
+            return qi_space_damaged("a region is not at its place on the line", i);
+        used += region->used;
+    }
+    if (used != space->region_count || used != space->line.count)
+        return qi_space_damaged("the regions are not as many as counted", used);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_space_check(const quire_space *space)
+{
+    if (!space)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_check: space is null");
+    if (space->pool.top > space->pool.capacity)
+        return qi_space_damaged("more numbers are in use than there are records", space->pool.top);
+    qi_space_settle(space);
+    quire_result result = space->fit->check(space);
+    if (!result)
+        result = check_places(space);
+    if (result)
+        return result;
+    uint32_t number = 0;
+    const char *damage = qi_pool_damage(&space->pool, space->fit->in_use, space, &number);
+    return damage ? qi_space_damaged(damage, number) : QUIRE_SUCCESS;
+}
