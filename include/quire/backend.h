@@ -73,7 +73,8 @@ typedef struct quire_page_request {
        `size` bytes large, and goes with it; NONE and 0: any page */
     quire_object object;
     uint64_t native;
-    const void *description; /* of memory that exists, from quire_page_adopt; NULL: make some */
+    const void *description; /* of memory that exists, from quire_page_adopt, which is as aligned as
+                                it is; NULL: make some */
     float priority;          /* quire_memory_options.priority */
 } quire_page_request;
 

@@ -74,7 +74,7 @@ void print_clean(const char *text);
 
 /* What --backend and --profile say. */
 typedef struct device_choice {
-    const char *backend; /* "host" or "vulkan"; NULL: host */
+    const char *backend; /* "host", "vulkan" or "cuda"; NULL: host */
     const char *profile; /* a file, or NULL */
 } device_choice;
 

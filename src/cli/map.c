@@ -79,7 +79,7 @@ int run_map(const command *self, int argc, char **argv)
     playing *p = &m.playing;
     const option_spec specs[] = {
         {"at", "WHEN", "peak (default), end, or a number of events", OPTION_TEXT, &m.at},
-        {"backend", "B", "the backend to use: host, vulkan", OPTION_TEXT, &p->choice.backend},
+        {"backend", "B", "the backend to use: host, vulkan, cuda", OPTION_TEXT, &p->choice.backend},
         {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
          &p->choice.profile},
         {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},

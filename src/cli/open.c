@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quire/cuda.h"
 #include "quire/vulkan.h"
 #include "src/cli/cli.h"
 
@@ -28,11 +29,23 @@ static int open_host(const device_choice *choice, quire_device **device)
     return EXIT_FAILED;
 }
 
+static int refuse_profile(const command *self)
+{
+    return bad_usage(self, "--profile is for the host backend, which can pose as a device");
+}
+
 static int open_vulkan(const command *self, const device_choice *choice, quire_device **device)
 {
     if (choice->profile)
-        return bad_usage(self, "--profile is for the host backend, which can pose as a device");
+        return refuse_profile(self);
     return quire_vulkan_open(NULL, device) ? fail_with_last_error() : -1;
+}
+
+static int open_cuda(const command *self, const device_choice *choice, quire_device **device)
+{
+    if (choice->profile)
+        return refuse_profile(self);
+    return quire_cuda_open(NULL, device) ? fail_with_last_error() : -1;
 }
 
 const char *backend_of(const device_choice *choice)
@@ -47,7 +60,9 @@ int open_device(const command *self, const device_choice *choice, quire_device *
         return open_host(choice, device);
     if (!strcmp(backend, "vulkan"))
         return open_vulkan(self, choice, device);
-    return bad_usage(self, "there is no backend '%s': host, vulkan", backend);
+    if (!strcmp(backend, "cuda"))
+        return open_cuda(self, choice, device);
+    return bad_usage(self, "there is no backend '%s': host, vulkan, cuda", backend);
 }
 
 static uint32_t kind_for(const quire_device *device, quire_intent intent)

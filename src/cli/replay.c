@@ -123,7 +123,7 @@ int run_replay(const command *self, int argc, char **argv)
     replaying r = {.bar = {.what = "replay"}};
     playing *p = &r.playing;
     const option_spec specs[] = {
-        {"backend", "B", "the backend to use: host, vulkan", OPTION_TEXT, &p->choice.backend},
+        {"backend", "B", "the backend to use: host, vulkan, cuda", OPTION_TEXT, &p->choice.backend},
         {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
          &p->choice.profile},
         {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},

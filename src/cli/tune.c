@@ -183,7 +183,7 @@ int run_tune(const command *self, int argc, char **argv)
     playing *p = &t.playing;
     p->fit = ANY_FIT;
     const option_spec specs[] = {
-        {"backend", "B", "the backend to use: host, vulkan", OPTION_TEXT, &p->choice.backend},
+        {"backend", "B", "the backend to use: host, vulkan, cuda", OPTION_TEXT, &p->choice.backend},
         {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
          &p->choice.profile},
         {"fit", "F", "try segregated, first, buddy or linear only", OPTION_FIT, &p->fit},

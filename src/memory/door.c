@@ -103,7 +103,8 @@ static void raw_destroy(quire_device *device, qi_calls *calls, const quire_nativ
     leave(device, calls, entered, QUIRE_SUCCESS);
 }
 
-/* A page of less than was asked or promised would let allocations reach beyond it. */
+/* A page of less than was asked or promised would let allocations reach beyond it. Memory that
+   existed before lies where it lies. */
 static quire_result check_page(const quire_device *device, const quire_page_request *request,
                                const quire_native_page *page)
 {
@@ -113,7 +114,7 @@ static quire_result check_page(const quire_device *device, const quire_page_requ
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
                             "the backend made a page of %b where %b were asked", page->size,
                             request->size);
-    if (qi_padding(page->address, alignment))
+    if (!request->description && qi_padding(page->address, alignment))
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
                             "the backend made a page at %x, which is not a multiple of %b",
                             page->address, alignment);

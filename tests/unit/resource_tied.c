@@ -276,6 +276,22 @@ UNIT(resource_tied, memory_that_exists_becomes_a_page)
     fixture_end(&f);
 }
 
+/* Pages that are made come aligned as they are asked for; what was there before is where it is. */
+UNIT(resource_tied, memory_that_existed_lies_where_it_lies)
+{
+    fixture f;
+    quire_allocation made;
+    fixture_prepare(&f);
+    f.fake.address_step = 512;
+    fixture_open(&f, &(quire_memory_options){.largest_alignment = 1 << 20});
+    const quire_allocation_options options = {.size = 3000};
+    CHECK_OK(quire_page_adopt(f.memory, "somewhere", &options, &made));
+    CHECK_EQ(fixture_info(&f, made).address % (1 << 20), 512);
+    CHECK_EQ(fixture_info(&f, made).offset, 0);
+    CHECK_OK(quire_free(f.memory, made));
+    fixture_end(&f);
+}
+
 UNIT(resource_tied, priorities_reach_the_backend_and_are_from_0_to_1)
 {
     fixture f;

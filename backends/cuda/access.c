@@ -1,0 +1,148 @@
+/*
+ * access.c - who may read and write a page: devices, and the host where the page is host memory.
+ */
+#include "backends/cuda/cuda.h"
+#include "src/base/result.h"
+
+/* ---- checks ------------------------------------------------------------------------------- */
+
+static quire_result check_location(const quire_cuda_access *access)
+{
+    if (access->location != QUIRE_CUDA_AT_DEVICE && access->location != QUIRE_CUDA_AT_HOST &&
+        access->location != QUIRE_CUDA_AT_HOST_NUMA)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no location %u",
+                            (uint64_t)access->location);
+    if (access->id < 0)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "location %d is negative", access->id);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_list(const quire_cuda_access *list, uint32_t count)
+{
+    if (!count || count > QUIRE_CUDA_MOST_ACCESSES)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "access for %u locations: from 1 to %u",
+                            count, QUIRE_CUDA_MOST_ACCESSES);
+    for (uint32_t i = 0; i < count; i++) {
+        quire_result result = check_location(&list[i]);
+        if (result)
+            return result;
+        if (list[i].flags != QUIRE_CUDA_NO_ACCESS && list[i].flags != QUIRE_CUDA_READ &&
+            list[i].flags != QUIRE_CUDA_READ_WRITE)
+            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no access %u",
+                                (uint64_t)list[i].flags);
+        for (uint32_t j = 0; j < i; j++)
+            if (list[i].location == list[j].location && list[i].id == list[j].id)
+                return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                                    "locations %u and %u are the same", j, i);
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* What is known to be impossible is refused with its reason; the driver says only "invalid". */
+static quire_result check_reach(const qi_cuda *cuda, const qi_cuda_page *page,
+                                const quire_cuda_access *access)
+{
+    bool is_device_page = cuda->kinds[page->kind].description.flags & QUIRE_DEVICE_LOCAL;
+    if (access->location != QUIRE_CUDA_AT_DEVICE)
+        return is_device_page ? qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                                        "the host cannot reach pages of device memory")
+                              : QUIRE_SUCCESS;
+    if (!is_device_page || access->id == cuda->device)
+        return QUIRE_SUCCESS;
+    int can = 0;
+    qi_cu_result code = QI_CUDA_ERROR_NOT_SUPPORTED;
+    if (cuda->f.DeviceCanAccessPeer)
+        code = cuda->f.DeviceCanAccessPeer(&can, access->id, cuda->device);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "cuDeviceCanAccessPeer of device %d", access->id);
+    return can ? QUIRE_SUCCESS
+               : qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "device %d cannot reach device %d",
+                              access->id, cuda->device);
+}
+
+/* The page of an allocation, which must be of virtual memory management. */
+static quire_result find_page(quire_memory *memory, quire_allocation allocation, qi_cuda **cuda,
+                              qi_cuda_page **page)
+{
+    quire_native native;
+    quire_result result = qi_cuda_native(memory, allocation, &native, cuda);
+    if (result)
+        return result;
+    *page = qi_cuda_page_of(&native.page);
+    if ((*page)->make == QI_CUDA_VIRTUAL)
+        return QUIRE_SUCCESS;
+    return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                   "the page is not of virtual memory management: who reaches it is the driver's");
+}
+
+/* ---- setting ------------------------------------------------------------------------------ */
+
+static quire_result set_access(qi_cuda *cuda, const qi_cuda_page *page,
+                               const quire_cuda_access *list, uint32_t count)
+{
+    qi_cu_access_desc all[QUIRE_CUDA_MOST_ACCESSES];
+    for (uint32_t i = 0; i < count; i++) {
+        quire_result result = check_reach(cuda, page, &list[i]);
+        if (result)
+            return result;
+        all[i] = (qi_cu_access_desc){
+            .location = {.type = list[i].location, .id = list[i].id},
+            .flags = list[i].flags,
+        };
+    }
+    qi_cu_result code = cuda->f.MemSetAccess(page->reserved, page->padded, all, count);
+    return code ? qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s for %u locations",
+                               qi_bytes(page->padded).text, count)
+                : QUIRE_SUCCESS;
+}
+
+quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation allocation,
+                                   const quire_cuda_access *accesses, uint32_t count)
+{
+    if (!memory || !accesses)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_cuda_set_access: memory or accesses is null");
+    qi_cuda *cuda = NULL;
+    qi_cuda_page *page = NULL;
+    quire_result result = check_list(accesses, count);
+    if (!result)
+        result = find_page(memory, allocation, &cuda, &page);
+    if (!result)
+        result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    result = set_access(cuda, page, accesses, count);
+    qi_cuda_leave(cuda);
+    return result;
+}
+
+/* ---- asking ------------------------------------------------------------------------------- */
+
+quire_result quire_cuda_get_access(quire_memory *memory, quire_allocation allocation,
+                                   quire_cuda_access *access)
+{
+    if (access)
+        access->flags = QUIRE_CUDA_NO_ACCESS;
+    if (!memory || !access)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_cuda_get_access: memory or access is null");
+    qi_cuda *cuda = NULL;
+    qi_cuda_page *page = NULL;
+    unsigned long long flags = 0;
+    quire_result result = check_location(access);
+    if (!result)
+        result = find_page(memory, allocation, &cuda, &page);
+    if (!result && !cuda->f.MemGetAccess)
+        result = qi_fail(QUIRE_ERROR_UNSUPPORTED, "the driver does not tell who has access");
+    if (!result)
+        result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    const qi_cu_location location = {.type = access->location, .id = access->id};
+    qi_cu_result code = cuda->f.MemGetAccess(&flags, &location, page->reserved);
+    qi_cuda_leave(cuda);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "cuMemGetAccess");
+    access->flags = (quire_cuda_access_flags)flags;
+    return QUIRE_SUCCESS;
+}

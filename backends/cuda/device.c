@@ -1,0 +1,168 @@
+/*
+ * device.c - a CUDA device as quire sees it: its description, budgets, images, its table.
+ */
+#include <stdio.h>
+
+#include "backends/cuda/cuda.h"
+#include "src/base/bits.h"
+#include "src/base/log.h"
+#include "src/base/result.h"
+
+/* ---- describing --------------------------------------------------------------------------- */
+
+static quire_result cuda_describe(void *state, quire_device_info *info)
+{
+    const qi_cuda *cuda = state;
+    snprintf(info->name, sizeof info->name, "%s", cuda->name);
+    info->heap_count = 2;
+    info->heaps[0] = (quire_heap){.size = cuda->device_bytes, .flags = QUIRE_HEAP_DEVICE_LOCAL};
+    info->heaps[1] = (quire_heap){.size = cuda->host_bytes};
+    info->kind_count = cuda->kind_count;
+    for (uint32_t i = 0; i < cuda->kind_count; i++)
+        info->kinds[i] = cuda->kinds[i].description;
+    info->limits = (quire_limits){
+        .page_granularity = cuda->kinds[0].granularity,
+        .page_alignment = cuda->page_alignment,
+        .buffer_alignment = QI_CUDA_ALIGNMENT,
+        .image_row_alignment = cuda->offers.row_alignment,
+    };
+    info->exportable = cuda->offers.fd && cuda->offers.host_register;
+    return QUIRE_SUCCESS;
+}
+
+/* Of the device's heap: what is free there is free for everybody. Kept handles are not in use. */
+static quire_result cuda_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
+{
+    qi_cuda *cuda = state;
+    size_t free = 0, total = 0;
+    if (heap != 0)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    qi_cu_result code = cuda->f.MemGetInfo(&free, &total);
+    qi_cuda_leave(cuda);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "cuMemGetInfo");
+    pthread_mutex_lock(&cuda->mutex);
+    uint64_t kept = cuda->kept_bytes;
+    pthread_mutex_unlock(&cuda->mutex);
+    uint64_t used = total > free ? total - free : 0;
+    budget->budget = total;
+    budget->usage = used > kept ? used - kept : 0;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- images ------------------------------------------------------------------------------- */
+
+/* Images are linear whatever their tiling, as textures over linear memory want them. */
+static quire_result cuda_image_requirements(void *state, const quire_image_options *options,
+                                            quire_requirements *out)
+{
+    const qi_cuda *cuda = state;
+    uint64_t texel = (uint64_t)options->channel_count * quire_channel_size(options->channel_type);
+    uint64_t row = options->width * texel, slice = 0, size = 0;
+    if (qi_align_up_overflows(row, cuda->offers.row_alignment, &row) ||
+        qi_multiply_overflows(row, options->height, &slice) ||
+        qi_multiply_overflows(slice, options->depth, &size))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "an image of %u x %u x %u texels: its bytes cannot be counted",
+                                  options->width, options->height, options->depth);
+    out->size = size;
+    out->alignment = cuda->offers.texture_alignment > QI_CUDA_ALIGNMENT
+                         ? cuda->offers.texture_alignment
+                         : QI_CUDA_ALIGNMENT;
+    out->kind_mask = UINT32_MAX;
+    out->row_pitch = row;
+    out->slice_pitch = slice;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+/* In a forked child the records alone go: the parent's are still in use. */
+static void cuda_destroy(void *state)
+{
+    qi_cuda *cuda = state;
+    bool is_ours = !qi_cuda_has_forked(cuda);
+    bool is_entered = is_ours && !cuda->f.CtxPushCurrent(cuda->context);
+    qi_cuda_finish_pages(cuda, true);
+    bool all = qi_cuda_release_chunks(cuda);
+    while (cuda->kept) { /* those that the driver did not take back */
+        qi_cuda_chunk *chunk = cuda->kept;
+        cuda->kept = chunk->next;
+        qi_host_release(&cuda->host, chunk, 1, sizeof *chunk);
+    }
+    if (!all && is_ours)
+        qi_log(&cuda->log, QUIRE_LOG_ERROR, "device '%s': the driver refused to take memory back",
+               cuda->name);
+    if (is_entered)
+        qi_cuda_leave(cuda);
+    qi_cuda_end(cuda);
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+static const quire_backend CUDA_BACKEND = {
+    .size = sizeof(quire_backend),
+    .name = "cuda",
+    .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |
+                QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET,
+    .describe = cuda_describe,
+    .page_create = qi_cuda_page_create,
+    .page_destroy = qi_cuda_page_destroy,
+    .destroy = cuda_destroy,
+    .map = qi_cuda_page_map,
+    .unmap = qi_cuda_page_unmap,
+    .copy_to_page = qi_cuda_copy_to_page,
+    .copy_from_page = qi_cuda_copy_from_page,
+    .fill_page = qi_cuda_fill_page,
+    .image_requirements = cuda_image_requirements,
+    .heap_budget = cuda_heap_budget,
+};
+
+quire_result qi_cuda_make_device(qi_cuda *cuda, const quire_cuda_settings *settings,
+                                 quire_device **device)
+{
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    result = qi_cuda_probe(cuda);
+    qi_cuda_leave(cuda);
+    return result ? result : quire_device_create(&CUDA_BACKEND, cuda, &settings->device, device);
+}
+
+/* ---- whose is it -------------------------------------------------------------------------- */
+
+qi_cuda *qi_cuda_of(const quire_device *device)
+{
+    if (device && quire_device_backend(device) == &CUDA_BACKEND)
+        return quire_device_state(device);
+    qi_ignore(
+        qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the device is null, or not of the CUDA backend"));
+    return NULL;
+}
+
+static quire_result refuse_memory(void)
+{
+    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the CUDA backend");
+}
+
+quire_result qi_cuda_of_memory(quire_memory *memory, quire_memory_info *info, qi_cuda **cuda)
+{
+    quire_result result = quire_memory_get_info(memory, info);
+    if (result)
+        return result;
+    *cuda = qi_cuda_of(info->device);
+    return *cuda ? QUIRE_SUCCESS : refuse_memory();
+}
+
+quire_result qi_cuda_native(quire_memory *memory, quire_allocation allocation, quire_native *native,
+                            qi_cuda **cuda)
+{
+    quire_result result = quire_get_native(memory, allocation, native);
+    if (result)
+        return result;
+    *cuda = qi_cuda_of(native->device);
+    return *cuda ? QUIRE_SUCCESS : refuse_memory();
+}

@@ -1,0 +1,187 @@
+/*
+ * page.c - pages as the core asks for them: made as their kind is made, given back, and gone on
+ * with where giving back failed half way.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/cuda/cuda.h"
+#include "src/base/bits.h"
+#include "src/base/log.h"
+#include "src/base/result.h"
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+/* The records alone, with what is this process's: of what the driver has nothing is given back. */
+static void forget(qi_cuda *cuda, qi_cuda_page *page)
+{
+    while (page->chunks) {
+        qi_cuda_chunk *chunk = page->chunks;
+        page->chunks = chunk->next;
+        qi_host_release(&cuda->host, chunk, 1, sizeof *chunk);
+    }
+    if (page->bytes)
+        munmap(page->bytes, page->padded);
+    if (page->descriptor >= 0)
+        close(page->descriptor);
+    qi_host_release(&cuda->host, page, 1, sizeof *page);
+}
+
+/* ---- the end of a page -------------------------------------------------------------------- */
+
+/* cuMemFree waits by itself; nothing else does. */
+static bool await_work(qi_cuda *cuda, qi_cuda_page *page)
+{
+    if (!page->was_used || cuda->settings.unsynchronized || page->make == QI_CUDA_ALLOCATED ||
+        page->make == QI_CUDA_BORROWED)
+        return true;
+    qi_cu_result code = cuda->f.CtxSynchronize();
+    if (code && !qi_cuda_is_lost(code))
+        return false;
+    page->was_used = false;
+    return true;
+}
+
+/* True: it is gone, with its record. False: the driver failed half way; the rest can wait. */
+static bool take_down(qi_cuda *cuda, qi_cuda_page *page)
+{
+    if (!await_work(cuda, page))
+        return false;
+    bool is_done = page->make == QI_CUDA_VIRTUAL ? qi_cuda_virtual_take_down(cuda, page)
+                                                 : qi_cuda_block_take_down(cuda, page);
+    if (is_done)
+        qi_host_release(&cuda->host, page, 1, sizeof *page);
+    return is_done;
+}
+
+static void put_off(qi_cuda *cuda, qi_cuda_page *page)
+{
+    pthread_mutex_lock(&cuda->mutex);
+    page->next = cuda->unfinished;
+    cuda->unfinished = page;
+    pthread_mutex_unlock(&cuda->mutex);
+}
+
+void qi_cuda_finish_pages(qi_cuda *cuda, bool last)
+{
+    pthread_mutex_lock(&cuda->mutex);
+    qi_cuda_page *page = cuda->unfinished, *next = NULL;
+    cuda->unfinished = NULL;
+    pthread_mutex_unlock(&cuda->mutex);
+    for (; page; page = next) {
+        next = page->next;
+        if (!qi_cuda_has_forked(cuda) && take_down(cuda, page))
+            continue;
+        if (!last) {
+            put_off(cuda, page);
+            continue;
+        }
+        if (!qi_cuda_has_forked(cuda))
+            qi_log(&cuda->log, QUIRE_LOG_ERROR,
+                   "device '%s': the driver refused to take a page of %s back", cuda->name,
+                   qi_bytes(page->padded).text);
+        forget(cuda, page);
+    }
+}
+
+void qi_cuda_page_destroy(void *state, const quire_native_page *native)
+{
+    qi_cuda *cuda = state;
+    qi_cuda_page *page = qi_cuda_page_of(native);
+    if (qi_cuda_has_forked(cuda)) {
+        forget(cuda, page);
+        return;
+    }
+    qi_cu_result code = cuda->f.CtxPushCurrent(cuda->context);
+    bool is_lost = qi_cuda_is_lost(code) || code == QI_CUDA_ERROR_INVALID_CONTEXT;
+    page->was_used &=
+        !is_lost; /* nothing runs any more; handles and addresses may still be there */
+    if ((code && !is_lost) || !take_down(cuda, page))
+        put_off(cuda, page);
+    if (!code)
+        qi_cuda_leave(cuda);
+}
+
+/* ---- making ------------------------------------------------------------------------------- */
+
+/* Some drivers promise host memory that there is not. */
+static quire_result round_size(const qi_cuda *cuda, const quire_page_request *request,
+                               qi_cuda_page *page)
+{
+    const qi_cuda_kind *kind = &cuda->kinds[request->kind];
+    uint64_t most = kind->description.heap ? cuda->host_bytes : cuda->device_bytes;
+    if (request->size > most ||
+        qi_align_up_overflows(request->size, kind->granularity, &page->padded))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "%s asked: the heap of memory kind %u has %s in all",
+                                  qi_bytes(request->size).text, request->kind, qi_bytes(most).text);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result make(qi_cuda *cuda, const quire_page_request *request, qi_cuda_page *page)
+{
+    if (request->description)
+        return qi_cuda_adopt(cuda, request, page);
+    quire_result result = round_size(cuda, request, page);
+    if (result)
+        return result;
+    return cuda->kinds[request->kind].is_virtual ? qi_cuda_virtual_make(cuda, request, page)
+                                                 : qi_cuda_block_make(cuda, request, page);
+}
+
+/* In the context. What a failure leaves is taken down at once, or later. */
+static quire_result make_page(qi_cuda *cuda, const quire_page_request *request, qi_cuda_page **out)
+{
+    qi_cuda_page *page = qi_host_allocate(&cuda->host, 1, sizeof *page);
+    if (!page)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                  "no host memory for a page record");
+    page->kind = request->kind;
+    page->requested = request->size;
+    page->descriptor = -1;
+    quire_result result = make(cuda, request, page);
+    if (result && !take_down(cuda, page))
+        put_off(cuda, page);
+    if (result)
+        return result;
+    page->was_used = true;
+    *out = page;
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_cuda_page_create(void *state, const quire_page_request *request,
+                                 quire_native_page *out)
+{
+    qi_cuda *cuda = state;
+    qi_cuda_page *page = NULL;
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    qi_cuda_finish_pages(cuda, false);
+    result = make_page(cuda, request, &page);
+    qi_cuda_leave(cuda);
+    if (result)
+        return result;
+    *out = (quire_native_page){
+        .handle = page->chunks ? page->chunks->handle : page->address,
+        .address = page->address,
+        .size = page->padded,
+        .data = (uintptr_t)page,
+    };
+    return QUIRE_SUCCESS;
+}
+
+/* ---- mapping ------------------------------------------------------------------------------ */
+
+quire_result qi_cuda_page_map(void *state, const quire_native_page *native, void **pointer)
+{
+    (void)state;
+    *pointer = qi_cuda_page_of(native)->host;
+    return QUIRE_SUCCESS;
+}
+
+void qi_cuda_page_unmap(void *state, const quire_native_page *native)
+{
+    (void)state; /* the host's address is the page's as long as it lives */
+    (void)native;
+}

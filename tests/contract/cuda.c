@@ -1,0 +1,152 @@
+/*
+ * cuda.c - the CUDA backend under the contract: on this machine's driver, where there is one, and
+ * on the fake driver, posing as devices that have much and little.
+ */
+#include <stdlib.h>
+
+#include "tests/contract/contract.h"
+#include "tests/support/cuda_bench.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* ---- this machine's driver ----------------------------------------------------------------- */
+
+static quire_result open_driver(const contract_subject *subject, const quire_host_memory *host,
+                                contract_opened *opened)
+{
+    (void)subject;
+    const quire_cuda_options options = {.settings = {.device = {.host_memory = host}}};
+    return quire_cuda_open(&options, &opened->device);
+}
+
+static const contract_subject subject_driver = {
+    .name = "cuda, this machine's driver",
+    .open = open_driver,
+    .is_shared = true,
+};
+
+/* ---- the fake driver ----------------------------------------------------------------------- */
+
+/* A device, and how it is used. */
+typedef struct pose {
+    const char *model;
+    uint32_t flags;       /* FC_ */
+    int version;          /* of the driver */
+    uint64_t bytes;       /* of the device; 0: the model's */
+    uint64_t granularity; /* 0: the model's */
+    uint64_t chunk_size, kept_bytes;
+    uint32_t kinds;  /* 0: all that the model has */
+    bool is_wrapped; /* in a context of the caller's */
+} pose;
+
+/*
+ * One driver for all devices of a process: it is made anew when the first device is opened, and
+ * looked at when the last one is closed.
+ */
+static int open_devices;
+
+static void reset_driver(const pose *p)
+{
+    const fc_control *fc = cuda_bench_driver();
+    fc_options options = cuda_bench_options(p->model, p->flags);
+    fc_model model = *options.models[0];
+    if (p->bytes)
+        model.bytes = p->bytes;
+    if (p->granularity)
+        model.granularity = p->granularity;
+    options.models[0] = &model;
+    options.version = p->version;
+    fc->reset(&options);
+}
+
+static void look_at_driver(void)
+{
+    const fc_control *fc = cuda_bench_driver();
+    const char *message = fc->message(0);
+    if (message)
+        check_failed(__FILE__, __LINE__, "%s", message);
+    CHECK_EQ(fc->leaks(), 0);
+    CHECK_EQ(fc->depth(), 0);
+}
+
+#define CALL(name, version)                                                                        \
+    ((qi_cu_fn_##name)cuda_bench_find(cuda_bench_driver(), "cu" #name, version))
+
+static quire_result open_wrapped(const quire_cuda_settings *settings, contract_opened *opened)
+{
+    qi_cu_context context = NULL;
+    CHECK_EQ(CALL(Init, 2000)(0), 0);
+    CHECK_EQ(CALL(CtxCreate, 3020)(&context, 0, 0), 0);
+    CHECK_EQ(CALL(CtxPopCurrent, 4000)(NULL), 0);
+    const quire_cuda_wrap_options options = {
+        .context = context, .library = FAKE_CUDA_LIBRARY, .settings = *settings};
+    opened->own = context;
+    return quire_cuda_wrap(&options, &opened->device);
+}
+
+static quire_result open_fake(const contract_subject *subject, const quire_host_memory *host,
+                              contract_opened *opened)
+{
+    const pose *p = subject->options;
+    if (!open_devices)
+        reset_driver(p);
+    const quire_cuda_options options = {
+        .library = FAKE_CUDA_LIBRARY,
+        .settings = {.device = {.host_memory = host},
+                     .kinds = p->kinds ? p->kinds : cuda_bench_kinds(fc_model_named(p->model)),
+                     .chunk_size = p->chunk_size,
+                     .kept_bytes = p->kept_bytes}};
+    quire_result result = p->is_wrapped ? open_wrapped(&options.settings, opened)
+                                        : quire_cuda_open(&options, &opened->device);
+    open_devices += !result;
+    return result;
+}
+
+static void close_fake(void *own)
+{
+    if (own)
+        CHECK_EQ(CALL(CtxDestroy, 4000)(own), 0);
+    if (!--open_devices)
+        look_at_driver();
+}
+
+/* As the device sees it: a copy by the driver, also of what the host can reach. */
+static bool look(void *own, const quire_native_page *page, uint64_t offset, void *data,
+                 uint64_t size)
+{
+    qi_cu_context context = NULL;
+    (void)own;
+    CHECK_EQ(CALL(DevicePrimaryCtxRetain, 7000)(&context, 0), 0);
+    CHECK_EQ(CALL(CtxPushCurrent, 4000)(context), 0);
+    qi_cu_result code = CALL(MemcpyDtoH, 3020)(data, page->address + offset, size);
+    CHECK_EQ(CALL(CtxPopCurrent, 4000)(&context), 0);
+    CHECK_EQ(CALL(DevicePrimaryCtxRelease, 11000)(0), 0);
+    CHECK_EQ(code, 0);
+    return true;
+}
+
+#define POSE(what, ...)                                                                            \
+    {                                                                                              \
+        .name = "cuda, " what, .options = &(const pose){__VA_ARGS__}, .open = open_fake,           \
+        .close = close_fake, .look = look                                                          \
+    }
+
+static const contract_subject poses[] = {
+    POSE("posing as an H200", .model = "h200", .flags = FC_NEEDS_CONTEXT | FC_DIRTY),
+    POSE("posing as an H200 of 48 MiB, done late", .model = "h200", .flags = FC_LATE | FC_DIRTY,
+         .bytes = 48 * MIB, .granularity = 65536,
+         .kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) | CUDA_KIND(PINNED)),
+    POSE("posing as an A100, in chunks that are kept", .model = "a100", .flags = FC_DIRTY,
+         .granularity = 65536, .chunk_size = 100000, .kept_bytes = 2 * MIB),
+    POSE("posing as a GH200", .model = "gh200", .flags = FC_DIRTY),
+    POSE("posing as an Orin", .model = "orin"),
+    POSE("posing as a virtual GPU", .model = "vgpu", .flags = FC_LATE | FC_DIRTY),
+    POSE("posing as an A100 with the driver of CUDA 11.2", .model = "a100", .version = 11020),
+    POSE("posing as a GH200, in the caller's context", .model = "gh200",
+         .flags = FC_NEEDS_CONTEXT | FC_LATE, .is_wrapped = true),
+};
+
+const contract_subject *const cuda_subjects[] = {
+    &subject_driver, &poses[0], &poses[1], &poses[2], &poses[3],
+    &poses[4],       &poses[5], &poses[6], &poses[7], NULL,
+};

@@ -1,0 +1,210 @@
+/*
+ * misuse_cuda.c - every function of quire/cuda.h with nulls, unknown values and memories of another
+ * backend: the documented code, a sentence, zeroed outputs, nothing changed. No driver is needed:
+ * what is wrong within a CUDA memory is in tests/unit/cuda_share.c.
+ *
+ *     misuse_cuda [--root SOURCE_FOLDER]
+ */
+#include <stdio.h>
+
+#include "quire/cuda.h"
+#include "tests/support/state.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+
+static bench b;
+static quire_memory *memory; /* of the fake backend */
+static quire_allocation held;
+static const char *root;
+
+static void begin(void)
+{
+    bench_begin(&b, true);
+    CHECK(bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+          bench_allocate(&b, 1, &(quire_allocation_options){.size = 100}));
+    memory = b.memories[0];
+    held = b.held[0].allocation;
+    refusal_begin(&b);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int no_context;
+
+static void refuses(quire_result code, const quire_cuda_settings *settings)
+{
+    quire_device *device;
+    const quire_cuda_options own = {.settings = *settings};
+    const quire_cuda_wrap_options wrap = {.context = &no_context, .settings = *settings};
+    REFUSED_OUT(&b, code, device, quire_cuda_open(&own, &device));
+    REFUSED_OUT(&b, code, device, quire_cuda_wrap(&wrap, &device));
+}
+
+static void opening(void)
+{
+    static const int32_t twice[] = {1, 2, 1};
+    quire_device *device;
+    begin();
+    REFUSED(&b, INVALID, quire_cuda_open(NULL, NULL));
+    for (int i = 0; i < 4; i++) {
+        quire_cuda_options own = {.device = NULL};
+        quire_cuda_wrap_options wrap = {.context = &no_context};
+        quire_cuda_settings settings = {.kinds = 0};
+        own.reserved[i] = wrap.reserved[i] = settings.reserved[i] = 1;
+        REFUSED_OUT(&b, INVALID, device, quire_cuda_open(&own, &device));
+        REFUSED_OUT(&b, INVALID, device, quire_cuda_wrap(&wrap, &device));
+        refuses(INVALID, &settings);
+    }
+    refuses(INVALID, &(quire_cuda_settings){.kinds = UINT32_C(1) << QUIRE_CUDA_PAGE_KINDS});
+    refuses(INVALID, &(quire_cuda_settings){.export_types = 2});
+    refuses(INVALID, &(quire_cuda_settings){.peer_count = 1});
+    refuses(INVALID, &(quire_cuda_settings){.peers = twice, .peer_count = 3});
+    refuses(INVALID, &(quire_cuda_settings){.peers = twice, .peer_count = 1000});
+    refuses(INVALID, &(quire_cuda_settings){.kinds = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_PINNED),
+                                            .numa_nodes = 1});
+    REFUSED_OUT(&b, INVALID, device, quire_cuda_wrap(NULL, &device));
+    REFUSED(&b, INVALID, quire_cuda_wrap(&(quire_cuda_wrap_options){.context = &no_context}, NULL));
+    REFUSED_OUT(&b, INVALID, device,
+                quire_cuda_wrap(&(quire_cuda_wrap_options){.context = NULL}, &device));
+    /* no driver there, and a library that is none */
+    const quire_cuda_options nowhere = {.library = "/nonexistent/libcuda.so.1"};
+    REFUSED_OUT(&b, UNSUPPORTED, device, quire_cuda_open(&nowhere, &device));
+    CHECK_HAS(quire_last_error(), "CUDA driver not found");
+    const quire_cuda_options other = {.library = "libc.so.6"};
+    REFUSED_OUT(&b, UNSUPPORTED, device, quire_cuda_open(&other, &device));
+    CHECK_HAS(quire_last_error(), "the CUDA driver has no cuInit");
+    bench_end(&b);
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static void asking(void)
+{
+    quire_cuda_info info;
+    quire_cuda_kind_info kind_info;
+    quire_cuda_range range;
+    uint32_t kind;
+    begin();
+    REFUSED_OUT(&b, INVALID, info, quire_cuda_get_info(NULL, &info));
+    REFUSED_OUT(&b, INVALID, info, quire_cuda_get_info(b.device, &info));
+    REFUSED(&b, INVALID, quire_cuda_get_info(b.device, NULL));
+    REFUSED_OUT(&b, INVALID, kind_info, quire_cuda_get_kind_info(NULL, 0, &kind_info));
+    REFUSED_OUT(&b, INVALID, kind_info, quire_cuda_get_kind_info(b.device, 0, &kind_info));
+    REFUSED(&b, INVALID, quire_cuda_get_kind_info(b.device, 0, NULL));
+    REFUSED_OUT(&b, INVALID, kind, quire_cuda_find_kind(NULL, QUIRE_CUDA_DEVICE, -1, &kind));
+    REFUSED_OUT(&b, INVALID, kind, quire_cuda_find_kind(b.device, QUIRE_CUDA_DEVICE, -1, &kind));
+    REFUSED(&b, INVALID, quire_cuda_find_kind(b.device, QUIRE_CUDA_DEVICE, -1, NULL));
+    REFUSED(&b, INVALID, quire_cuda_release_kept(NULL));
+    REFUSED(&b, INVALID, quire_cuda_release_kept(b.device));
+    REFUSED_OUT(&b, INVALID, range, quire_cuda_get_range(NULL, held, &range));
+    REFUSED_OUT(&b, INVALID, range, quire_cuda_get_range(memory, held, &range));
+    REFUSED_OUT(&b, INVALID, range, quire_cuda_get_range(memory, (quire_allocation){0}, &range));
+    REFUSED(&b, INVALID, quire_cuda_get_range(memory, held, NULL));
+    bench_end(&b);
+}
+
+static void access(void)
+{
+    quire_cuda_access list[QUIRE_CUDA_MOST_ACCESSES + 1];
+    begin();
+    for (int32_t i = 0; i <= QUIRE_CUDA_MOST_ACCESSES; i++)
+        list[i] = (quire_cuda_access){QUIRE_CUDA_AT_DEVICE, i, QUIRE_CUDA_READ};
+    REFUSED(&b, INVALID, quire_cuda_set_access(NULL, held, list, 1));
+    REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, NULL, 1));
+    REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, list, 0));
+    REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, list, QUIRE_CUDA_MOST_ACCESSES + 1));
+    REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, list, 1));
+    const quire_cuda_access wrong[] = {
+        {(quire_cuda_location)0, 0, QUIRE_CUDA_READ},
+        {(quire_cuda_location)4, 0, QUIRE_CUDA_READ},
+        {QUIRE_CUDA_AT_DEVICE, -1, QUIRE_CUDA_READ},
+        {QUIRE_CUDA_AT_DEVICE, 0, (quire_cuda_access_flags)2},
+    };
+    for (int i = 0; i < 4; i++)
+        REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, &wrong[i], 1));
+    list[1] = list[0];
+    REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, list, 2));
+    CHECK_HAS(quire_last_error(), "the same");
+    REFUSED(&b, INVALID, quire_cuda_get_access(NULL, held, list));
+    REFUSED(&b, INVALID, quire_cuda_get_access(memory, held, NULL));
+    REFUSED(&b, INVALID, quire_cuda_get_access(memory, held, list));
+    list[0].location = (quire_cuda_location)9;
+    REFUSED(&b, INVALID, quire_cuda_get_access(memory, held, list));
+    bench_end(&b);
+}
+
+/* ---- other processes and APIs --------------------------------------------------------------- */
+
+static void other_apis(void)
+{
+    quire_cuda_import import = {.type = QUIRE_CUDA_IMPORT_FD, .size = 4096};
+    unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
+    quire_allocation made;
+    uint64_t handle;
+    int descriptor = 5;
+    begin();
+    REFUSED(&b, INVALID, quire_cuda_export_fd(memory, held, &descriptor));
+    CHECK_EQ(descriptor, -1);
+    REFUSED(&b, INVALID, quire_cuda_export_fd(memory, held, NULL));
+    REFUSED(&b, INVALID, quire_cuda_export_fd(NULL, held, &descriptor));
+    REFUSED_OUT(&b, INVALID, fabric, quire_cuda_export_fabric(memory, held, fabric));
+    REFUSED_OUT(&b, INVALID, fabric, quire_cuda_export_fabric(NULL, held, fabric));
+    REFUSED(&b, INVALID, quire_cuda_export_fabric(memory, held, NULL));
+    descriptor = 5;
+    REFUSED(&b, INVALID, quire_cuda_export_dma_buf(memory, held, &descriptor));
+    CHECK_EQ(descriptor, -1);
+    REFUSED(&b, INVALID, quire_cuda_export_dma_buf(NULL, held, &descriptor));
+    REFUSED(&b, INVALID, quire_cuda_export_dma_buf(memory, held, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_import_range(memory, &import, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_import_range(NULL, &import, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_import_range(memory, NULL, &made));
+    REFUSED(&b, INVALID, quire_cuda_import_range(memory, &import, NULL));
+    REFUSED_OUT(&b, INVALID, handle, quire_cuda_retain_handle(NULL, 4096, &handle));
+    REFUSED_OUT(&b, INVALID, handle, quire_cuda_retain_handle(b.device, 4096, &handle));
+    REFUSED_OUT(&b, INVALID, handle, quire_cuda_retain_handle(b.device, 0, &handle));
+    REFUSED(&b, INVALID, quire_cuda_retain_handle(b.device, 4096, NULL));
+    REFUSED(&b, INVALID, quire_cuda_release_handle(NULL, 1));
+    REFUSED(&b, INVALID, quire_cuda_release_handle(b.device, 1));
+    REFUSED(&b, INVALID, quire_cuda_release_handle(b.device, 0));
+    bench_end(&b);
+}
+
+static void multicast(void)
+{
+    static const int32_t only = 0;
+    const quire_cuda_multicast_options options = {.size = 1, .devices = &only, .device_count = 1};
+    quire_cuda_multicast *made;
+    quire_cuda_multicast_info info;
+    begin();
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_create(NULL, &options, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_create(b.device, &options, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_create(b.device, NULL, &made));
+    REFUSED(&b, INVALID, quire_cuda_multicast_create(b.device, &options, NULL));
+    REFUSED(&b, INVALID, quire_cuda_multicast_bind(NULL, 0, memory, held));
+    REFUSED(&b, INVALID, quire_cuda_multicast_unbind(NULL, 0, 0, 1));
+    REFUSED(&b, INVALID, quire_cuda_multicast_map(NULL));
+    REFUSED_OUT(&b, INVALID, info, quire_cuda_multicast_get_info(NULL, &info));
+    REFUSED(&b, INVALID, quire_cuda_multicast_destroy(NULL));
+    made = NULL;
+    HARMLESS(&b, CHECK_OK(quire_cuda_multicast_destroy(&made)));
+    bench_end(&b);
+}
+
+static void nothing_forgotten(void)
+{
+    CHECK(refusal_covers(root, "cuda.h"));
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    plain_case("opening", opening);
+    plain_case("asking", asking);
+    plain_case("access", access);
+    plain_case("other APIs and processes", other_apis);
+    plain_case("multicast", multicast);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("no function is forgotten", nothing_forgotten);
+    return plain_end();
+}

@@ -1,0 +1,149 @@
+/*
+ * access.c - who may reach a mapping: cuMemSetAccess and cuMemGetAccess.
+ */
+#include "tests/support/cuda/virtual.h"
+
+/* ---- checks ------------------------------------------------------------------------------- */
+
+/* All of the range is mapped, and it ends with granules. */
+static bool is_mapped(uint64_t base, uint64_t size)
+{
+    uint64_t at = base;
+    if (!size || size > UINT64_MAX - base)
+        return false;
+    for (uint32_t i = fc_span_search(base); i < fc.span_count && at < base + size; i++) {
+        const fc_span *span = fc.spans[i];
+        if (span->kind != FC_MAPPING || span->base > at || (at - span->base) % span->granule)
+            return false;
+        if (base + size < span->base + span->size && (base + size - span->base) % span->granule)
+            return false;
+        at = span->base + span->size;
+    }
+    return at >= base + size;
+}
+
+static bool all_are_of_host(uint64_t base, uint64_t size)
+{
+    for (uint32_t i = fc_span_search(base); i < fc.span_count && fc.spans[i]->base < base + size;
+         i++)
+        if (fc.spans[i]->device != FC_HOST)
+            return false;
+    return true;
+}
+
+static bool is_reachable(int device, uint64_t base, uint64_t size)
+{
+    for (uint32_t i = fc_span_search(base); i < fc.span_count && fc.spans[i]->base < base + size;
+         i++) {
+        int home = fc.spans[i]->device;
+        if (home != FC_HOST && home != device && !fc.spans[i]->memory->multicast &&
+            !(fc.options.peers[home] >> device & 1))
+            return false;
+    }
+    return true;
+}
+
+static qi_cu_result check_desc(const qi_cu_access_desc *desc, uint64_t base, uint64_t size)
+{
+    if (desc->flags != QI_CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+        desc->flags != QI_CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        desc->flags != QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    switch (desc->location.type) {
+    case QI_CU_MEM_LOCATION_TYPE_DEVICE:
+        if (!fc_is_device(desc->location.id))
+            return fc.options.flags & FC_BAD_DEVICE_1 ? QI_CUDA_ERROR_INVALID_VALUE
+                                                      : QI_CUDA_ERROR_INVALID_DEVICE;
+        return is_reachable(desc->location.id, base, size) ? 0 : QI_CUDA_ERROR_INVALID_DEVICE;
+    case QI_CU_MEM_LOCATION_TYPE_HOST:
+    case QI_CU_MEM_LOCATION_TYPE_HOST_NUMA: /* which node is all the same */
+        return all_are_of_host(base, size) ? 0 : QI_CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* ---- setting ------------------------------------------------------------------------------ */
+
+static void grant(fc_access *access, const qi_cu_access_desc *desc)
+{
+    bool reads = desc->flags & QI_CU_MEM_ACCESS_FLAGS_PROT_READ;
+    bool writes = desc->flags == QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    if (desc->location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE) {
+        access->host_reads = reads;
+        access->host_writes = writes;
+        return;
+    }
+    uint8_t bit = (uint8_t)(1u << desc->location.id);
+    access->read = (uint8_t)(reads ? access->read | bit : access->read & ~bit);
+    access->write = (uint8_t)(writes ? access->write | bit : access->write & ~bit);
+}
+
+/* What the processor may do in the granule, in truth. */
+static void protect(const fc_span *span, uint64_t granule)
+{
+    const fc_access *access = &span->access[granule];
+    bool all = fc.options.flags & FC_HOST_REACHES;
+    if (span->bytes)
+        fc_addresses_allow(span->base + granule * span->granule, span->granule,
+                           access->host_reads || (all && access->read),
+                           access->host_writes || (all && access->write));
+}
+
+static void set_part(fc_span *span, uint64_t from, uint64_t to, const qi_cu_access_desc *desc,
+                     size_t count)
+{
+    bool host = fc.options.flags & FC_HOST_REACHES;
+    for (size_t i = 0; i < count; i++)
+        host |= desc[i].location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE;
+    for (uint64_t granule = from / span->granule; granule < to / span->granule; granule++) {
+        for (size_t i = 0; i < count; i++)
+            grant(&span->access[granule], &desc[i]);
+        if (host)
+            protect(span, granule);
+    }
+}
+
+qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_desc *desc,
+                             size_t count)
+{
+    qi_cu_result result = fc_enter_virtual(FC_CALL_MemSetAccess);
+    if (!result && (!desc || !count || !is_mapped(pointer, size)))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; !result && i < count; i++)
+        result = check_desc(&desc[i], pointer, size);
+    uint64_t end = pointer + size;
+    for (uint32_t i = fc_span_search(pointer); !result && i < fc.span_count; i++) {
+        fc_span *span = fc.spans[i];
+        if (span->base >= end)
+            break;
+        uint64_t from = pointer > span->base ? pointer - span->base : 0;
+        uint64_t to = end < span->base + span->size ? end - span->base : span->size;
+        set_part(span, from, to, desc, count);
+    }
+    return fc_leave(result);
+}
+
+qi_cu_result fc_MemGetAccess(unsigned long long *flags, const qi_cu_location *location,
+                             qi_cu_ptr pointer)
+{
+    qi_cu_result result = fc_enter_virtual(FC_CALL_MemGetAccess);
+    fc_span *span = result ? NULL : fc_span_at(pointer);
+    if (!result && (!flags || !location || !span || span->kind != FC_MAPPING))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && location->type == QI_CU_MEM_LOCATION_TYPE_DEVICE && !fc_is_device(location->id))
+        result = QI_CUDA_ERROR_INVALID_DEVICE;
+    if (!result && (location->type < QI_CU_MEM_LOCATION_TYPE_DEVICE ||
+                    location->type > QI_CU_MEM_LOCATION_TYPE_HOST_NUMA))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result) {
+        const fc_access *access = &span->access[(pointer - span->base) / span->granule];
+        bool host = location->type != QI_CU_MEM_LOCATION_TYPE_DEVICE;
+        bool reads = host ? access->host_reads : access->read >> location->id & 1;
+        bool writes = host ? access->host_writes : access->write >> location->id & 1;
+        *flags = writes  ? QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                 : reads ? QI_CU_MEM_ACCESS_FLAGS_PROT_READ
+                         : QI_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    }
+    return fc_leave(result);
+}

@@ -1,0 +1,182 @@
+/*
+ * environment.c - the fake CUDA driver as a library that programs load: its options come from the
+ * environment, until fc_reset is called.
+ *
+ *   QUIRE_FAKE_CUDA_MODELS    names of models, with commas: a device each; "none": no device;
+ *                             nothing: "h200"
+ *   QUIRE_FAKE_CUDA_FLAGS     late, dirty, needs-context, host-reaches, bad-device-1, bad-size-2,
+ *                             quiet (no messages on stderr), peers (all devices are); with commas
+ *   QUIRE_FAKE_CUDA_VERSION   of the driver, such as 11020
+ *   QUIRE_FAKE_CUDA_FAIL      "function 3" fails its third call, "function 3+" that and all later
+ *                             ones, "* 3" the third of all that can fail; a code may follow:
+ *                             "cuMemCreate 1 2"
+ *   QUIRE_FAKE_CUDA_HIDE      names of functions that are not there; with commas
+ *   QUIRE_FAKE_CUDA_SLOW      "function microseconds", or "* 1" for what an A100 takes
+ *   QUIRE_FAKE_CUDA_CAPACITY  "device bytes": what can be had of it; device -1 is the host
+ *   QUIRE_FAKE_CUDA_NODES     NUMA nodes of the host
+ *   QUIRE_FAKE_CUDA_REPORT    a file that gets calls, peaks, what is alive and the messages at the
+ *                             end of the process, or when the library is closed
+ *
+ * What it cannot read ends the program, so that no test runs with other options than it thinks.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/cuda/driver.h"
+
+static pid_t process; /* that opened the library: its forks write no report */
+
+static _Noreturn void refuse(const char *name, const char *value)
+{
+    fprintf(stderr, "fake cuda: %s cannot be '%s'\n", name, value);
+    abort();
+}
+
+/* Calls take for each part of a list with commas. */
+static void each_part(const char *name, void (*take)(const char *part, fc_options *options),
+                      fc_options *options)
+{
+    const char *value = getenv(name);
+    char part[FC_NAME_SIZE];
+    while (value && *value) {
+        size_t length = strcspn(value, ",");
+        if (!length || length >= sizeof part)
+            refuse(name, value);
+        memcpy(part, value, length);
+        part[length] = 0;
+        take(part, options);
+        value += length + (value[length] == ',');
+    }
+}
+
+static void take_model(const char *part, fc_options *options)
+{
+    uint32_t at = 0;
+    if (!strcmp(part, "none")) {
+        options->no_devices = true;
+        return;
+    }
+    while (at < FC_MOST_DEVICES && options->models[at])
+        at++;
+    if (at == FC_MOST_DEVICES || !fc_model_named(part))
+        refuse("QUIRE_FAKE_CUDA_MODELS", part);
+    options->models[at] = fc_model_named(part);
+}
+
+static void take_flag(const char *part, fc_options *options)
+{
+    static const struct {
+        const char *name;
+        uint32_t flag;
+    } FLAGS[] = {
+        {"late", FC_LATE},
+        {"dirty", FC_DIRTY},
+        {"needs-context", FC_NEEDS_CONTEXT},
+        {"host-reaches", FC_HOST_REACHES},
+        {"bad-device-1", FC_BAD_DEVICE_1},
+        {"bad-size-2", FC_BAD_SIZE_2},
+    };
+    if (!strcmp(part, "quiet")) {
+        options->flags &= ~FC_PRINT;
+        return;
+    }
+    if (!strcmp(part, "peers")) {
+        for (uint32_t i = 0; i < FC_MOST_DEVICES; i++)
+            options->peers[i] = UINT32_MAX;
+        return;
+    }
+    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
+        if (!strcmp(FLAGS[i].name, part)) {
+            options->flags |= FLAGS[i].flag;
+            return;
+        }
+    refuse("QUIRE_FAKE_CUDA_FLAGS", part);
+}
+
+static void take_hidden(const char *part, fc_options *options)
+{
+    (void)options;
+    if (!fc_hide(part))
+        refuse("QUIRE_FAKE_CUDA_HIDE", part);
+}
+
+static void take_fault(const char *value)
+{
+    char function[FC_NAME_SIZE], plus = 0;
+    unsigned long long call;
+    unsigned code = 0;
+    int fields = sscanf(value, "%63s %llu%c %u", function, &call, &plus, &code);
+    fc_fault fault = {.function = strcmp(function, "*") ? function : NULL,
+                      .call = call,
+                      .from_then = plus == '+',
+                      .result = code};
+    if (fields < 2 || !call || (plus && plus != '+' && plus != ' ') || !fc_fail(&fault))
+        refuse("QUIRE_FAKE_CUDA_FAIL", value);
+}
+
+static void take_slowness(const char *value)
+{
+    char function[FC_NAME_SIZE];
+    unsigned microseconds;
+    if (sscanf(value, "%63s %u", function, &microseconds) != 2)
+        refuse("QUIRE_FAKE_CUDA_SLOW", value);
+    fc_slow(strcmp(function, "*") ? function : NULL, microseconds);
+}
+
+static void take_capacity(const char *value)
+{
+    int device;
+    unsigned long long bytes;
+    if (sscanf(value, "%d %llu", &device, &bytes) != 2 || device < FC_HOST ||
+        device >= FC_MOST_DEVICES)
+        refuse("QUIRE_FAKE_CUDA_CAPACITY", value);
+    fc_set_capacity(device, bytes);
+}
+
+/* 0: it is not set. */
+static unsigned long number_of(const char *name, unsigned long most)
+{
+    const char *value = getenv(name);
+    char *end;
+    if (!value)
+        return 0;
+    unsigned long number = strtoul(value, &end, 10);
+    if (*end || end == value || !number || number > most)
+        refuse(name, value);
+    return number;
+}
+
+static void start(void)
+{
+    fc_options options = {.flags = FC_PRINT};
+    each_part("QUIRE_FAKE_CUDA_MODELS", take_model, &options);
+    each_part("QUIRE_FAKE_CUDA_FLAGS", take_flag, &options);
+    options.version = (int)number_of("QUIRE_FAKE_CUDA_VERSION", 99990);
+    options.numa_nodes = (uint32_t)number_of("QUIRE_FAKE_CUDA_NODES", 1024);
+    fc_reset(&options);
+    each_part("QUIRE_FAKE_CUDA_HIDE", take_hidden, NULL);
+    if (getenv("QUIRE_FAKE_CUDA_FAIL"))
+        take_fault(getenv("QUIRE_FAKE_CUDA_FAIL"));
+    if (getenv("QUIRE_FAKE_CUDA_SLOW"))
+        take_slowness(getenv("QUIRE_FAKE_CUDA_SLOW"));
+    if (getenv("QUIRE_FAKE_CUDA_CAPACITY"))
+        take_capacity(getenv("QUIRE_FAKE_CUDA_CAPACITY"));
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    process = getpid();
+    fc_starter = start;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    const char *path = getenv("QUIRE_FAKE_CUDA_REPORT");
+    FILE *file = path && process == getpid() ? fopen(path, "w") : NULL;
+    if (file) {
+        fc_report(file);
+        fclose(file);
+    }
+    fc_reset(NULL); /* whose leaks are none of the program's */
+}

@@ -1,0 +1,14 @@
+/*
+ * external.h - memory of other drivers in the fake CUDA driver, as far as others end it.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_CUDA_EXTERNAL_H
+#define QUIRE_TESTS_SUPPORT_CUDA_EXTERNAL_H
+
+#include "tests/support/cuda/driver.h"
+
+void fc_external_end(fc_object *object);
+
+/* The context in which it was imported. */
+uint64_t fc_external_context(const fc_object *object);
+
+#endif

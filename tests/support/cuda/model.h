@@ -1,0 +1,59 @@
+/*
+ * model.h - what the devices of the fake CUDA driver are: a few as they are sold, which tests copy
+ * and change.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_CUDA_MODEL_H
+#define QUIRE_TESTS_SUPPORT_CUDA_MODEL_H
+
+#include <stdint.h>
+
+#define FC_MOST_DEVICES 8
+
+/*
+ * What a device has.
+ *
+ * FABRIC           the attribute says so; without FABRIC_PERMITTED making such memory is
+ *                  NOT_PERMITTED, as where no daemon lets the process into the fabric
+ * COMPRESSES       asked compression is granted; without it COMPRESSION is only the attribute, and
+ *                  reading the properties back tells that it was not
+ */
+#define FC_VMM (UINT32_C(1) << 0)
+#define FC_POSIX_FD (UINT32_C(1) << 1)
+#define FC_FABRIC (UINT32_C(1) << 2)
+#define FC_FABRIC_PERMITTED (UINT32_C(1) << 3)
+#define FC_COMPRESSION (UINT32_C(1) << 4)
+#define FC_COMPRESSES (UINT32_C(1) << 5)
+#define FC_RDMA (UINT32_C(1) << 6)
+#define FC_DMA_BUF (UINT32_C(1) << 7)
+#define FC_MULTICAST (UINT32_C(1) << 8)
+#define FC_HOST_NUMA_VMM (UINT32_C(1) << 9)
+#define FC_HOST_VMM (UINT32_C(1) << 10)
+#define FC_SPARSE_ARRAYS (UINT32_C(1) << 11)
+#define FC_DEFERRED_ARRAYS (UINT32_C(1) << 12)
+#define FC_POOLS (UINT32_C(1) << 13)
+#define FC_MANAGED_MEMORY (UINT32_C(1) << 14)
+#define FC_CONCURRENT_MANAGED (UINT32_C(1) << 15)
+#define FC_INTEGRATED (UINT32_C(1) << 16)
+#define FC_PAGEABLE (UINT32_C(1) << 17)
+#define FC_REGISTER (UINT32_C(1) << 18)
+#define FC_DECOMPRESS (UINT32_C(1) << 19)
+
+typedef struct fc_model {
+    const char *name;
+    uint64_t bytes;                  /* of memory */
+    int major, minor;                /* compute capability */
+    uint32_t features;               /* FC_VMM, ... */
+    uint64_t granularity;            /* of physical memory of the device, a power of two */
+    uint64_t recommended;            /* the same, RECOMMENDED; 0: granularity */
+    uint64_t host_granularity;       /* of physical memory of the host; 0: granularity */
+    uint64_t compressed_granularity; /* where compression is asked; 0: granularity */
+    uint64_t rdma_granularity;       /* where RDMA is asked; 0: granularity */
+    uint64_t multicast_granularity;  /* 0: granularity */
+    uint64_t texture_alignment, pitch_alignment; /* 0: 512, 32 */
+    int host_node; /* NUMA node of the host nearest to it; -1: not known */
+} fc_model;
+
+/* "h200", "a100", "gh200", "orin", "vgpu"; NULL: there is none of that name. */
+const fc_model *fc_model_named(const char *name);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * more.h - functions of the CUDA driver that tests call and the backend does not, in rows as those
+ * of backends/cuda/abi_functions.h.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_CUDA_MORE_H
+#define QUIRE_TESTS_SUPPORT_CUDA_MORE_H
+
+#include "backends/cuda/abi.h"
+
+#define FAKE_CUDA_MORE_FUNCTIONS(X)                                                                \
+    X(CtxCreate, _v2, 3020, OPTIONAL,                                                              \
+      (qi_cu_context * context, unsigned int flags, qi_cu_device device))                          \
+    X(CtxDestroy, _v2, 4000, OPTIONAL, (qi_cu_context context))                                    \
+    X(CtxSetCurrent, , 4000, OPTIONAL, (qi_cu_context context))
+
+#define FAKE_CUDA_MORE_TYPE(name, suffix, version, presence, parameters)                           \
+    typedef qi_cu_result(*qi_cu_fn_##name) parameters;
+FAKE_CUDA_MORE_FUNCTIONS(FAKE_CUDA_MORE_TYPE)
+#undef FAKE_CUDA_MORE_TYPE
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * queue.c - see queue.h.
+ */
+#include "tests/support/cuda/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/cuda/copy.h"
+
+#define DEFAULT_STREAM ((uintptr_t)1) /* what NULL is too */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- when ---------------------------------------------------------------------------------- */
+
+static bool is_default(qi_cu_stream stream)
+{
+    return (uintptr_t)stream <= DEFAULT_STREAM;
+}
+
+uint64_t *fc_line_of(fc_call call, fc_context *context, qi_cu_stream handle)
+{
+    if (is_default(handle))
+        return &context->end;
+    fc_stream *stream = fc_object_find(call, FC_STREAM, FC_NUMBER(handle));
+    return stream && stream->context == context->object.handle ? &stream->end : NULL;
+}
+
+/* The end of the last work of all streams, or of those that a default stream waits for. */
+static uint64_t end_of_streams(const fc_context *context, bool blocking_only)
+{
+    uint64_t index = 0, end = 0;
+    for (fc_object *object = fc_object_next(&index); object; object = fc_object_next(&index)) {
+        const fc_stream *stream = (const fc_stream *)object;
+        if (object->kind == FC_STREAM && stream->context == context->object.handle &&
+            !(blocking_only && stream->flags & QI_CU_STREAM_NON_BLOCKING))
+            end = later(end, stream->end);
+    }
+    return end;
+}
+
+static uint64_t start_of(const fc_context *context, qi_cu_stream handle, uint64_t end)
+{
+    uint64_t start = later(fc.clock, end);
+    if (is_default(handle))
+        return later(start, end_of_streams(context, true));
+    const fc_stream *stream = fc_object_peek(FC_STREAM, FC_NUMBER(handle));
+    return stream->flags & QI_CU_STREAM_NON_BLOCKING ? start : later(start, context->end);
+}
+
+/* ---- queueing ------------------------------------------------------------------------------ */
+
+static void insert(fc_work *work)
+{
+    fc_work **at = &fc.work;
+    while (*at && (*at)->finish <= work->finish)
+        at = &(*at)->next;
+    work->next = *at;
+    *at = work;
+    fc.pending++;
+}
+
+qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *work)
+{
+    uint64_t *end = fc_line_of(work->call, context, stream);
+    fc_work *made = end ? malloc(sizeof *made) : NULL;
+    if (!end) {
+        free(work->staged);
+        return QI_CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!made)
+        abort();
+    *made = *work;
+    made->context = context->object.handle;
+    made->device = context->device;
+    made->sequence = fc.work_sequence++;
+    made->finish = start_of(context, stream, *end) + fc.options.work_ticks;
+    *end = made->finish;
+    insert(made);
+    if (!(fc.options.flags & FC_LATE))
+        fc_run_until(made->finish);
+    return 0;
+}
+
+static void free_work(fc_work *work)
+{
+    free(work->staged);
+    free(work);
+    fc.pending--;
+}
+
+void fc_work_end(void)
+{
+    while (fc.work) {
+        fc_work *next = fc.work->next;
+        free_work(fc.work);
+        fc.work = next;
+    }
+}
+
+void fc_run_until(uint64_t time)
+{
+    while (fc.work && fc.work->finish <= time) {
+        fc_work *work = fc.work;
+        fc.work = work->next;
+        fc.clock = later(fc.clock, work->finish);
+        if (!fc.devices[work->device].lost && !work->run(work)) {
+            fc_say("fc-address", work->call, "its work touched what is not there or forbidden");
+            fc.devices[work->device].lost = QI_CUDA_ERROR_ILLEGAL_ADDRESS;
+        }
+        free_work(work);
+    }
+    fc.clock = later(fc.clock, time);
+}
+
+bool fc_work_touches(uint64_t base, uint64_t size)
+{
+    for (const fc_work *work = fc.work; work; work = work->next)
+        if (fc_copy_touches(work, base, size))
+            return true;
+    return false;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------- */
+
+qi_cu_result fc_finish_stream(fc_context *context, qi_cu_stream stream)
+{
+    uint64_t *end = fc_line_of(FC_CALL_StreamSynchronize, context, stream);
+    if (!end)
+        return QI_CUDA_ERROR_INVALID_HANDLE;
+    fc_run_until(*end);
+    return fc.devices[context->device].lost;
+}
+
+qi_cu_result fc_finish_context(fc_context *context)
+{
+    fc_run_until(later(context->end, end_of_streams(context, false)));
+    return fc.devices[context->device].lost;
+}
+
+void fc_finish_device(int device)
+{
+    uint64_t last = 0;
+    for (const fc_work *work = fc.work; work; work = work->next)
+        if (device == FC_HOST || work->device == device)
+            last = work->finish;
+    fc_run_until(later(last, fc.clock));
+}
+
+/* ---- the clock ----------------------------------------------------------------------------- */
+
+void fc_advance(uint64_t ticks)
+{
+    fc_lock();
+    fc_run_until(fc.clock + ticks);
+    fc_unlock();
+}
+
+uint64_t fc_pending(void)
+{
+    fc_lock();
+    uint64_t count = fc.pending;
+    fc_unlock();
+    return count;
+}

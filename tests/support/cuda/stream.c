@@ -1,0 +1,191 @@
+/*
+ * stream.c - streams and events of the fake CUDA driver.
+ */
+#include "tests/support/cuda/queue.h"
+
+#define MOST_EVENT_FLAGS 7u
+#define INTERPROCESS 4u
+
+static void poll_clock(void)
+{
+    fc_run_until(fc.clock + fc.options.poll_ticks);
+}
+
+/* ---- streams ------------------------------------------------------------------------------ */
+
+qi_cu_result fc_StreamCreate(qi_cu_stream *out, unsigned int flags)
+{
+    qi_cu_result result;
+    fc_context *context = fc_enter_context(FC_CALL_StreamCreate, &result);
+    if (!result && (!out || flags > QI_CU_STREAM_NON_BLOCKING))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result) {
+        fc_stream *stream = fc_object_new(FC_STREAM, sizeof *stream);
+        stream->context = context->object.handle;
+        stream->flags = flags;
+        *out = FC_HANDLE(qi_cu_stream, &stream->object);
+    }
+    return fc_leave(result);
+}
+
+/* Its work goes on without it. */
+qi_cu_result fc_StreamDestroy_v2(qi_cu_stream handle)
+{
+    qi_cu_result result = fc_enter(FC_CALL_StreamDestroy_v2);
+    fc_stream *stream =
+        result ? NULL : fc_object_find(FC_CALL_StreamDestroy_v2, FC_STREAM, FC_NUMBER(handle));
+    if (!result && !stream)
+        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result)
+        fc_object_end(&stream->object);
+    return fc_leave(result);
+}
+
+qi_cu_result fc_StreamQuery(qi_cu_stream stream)
+{
+    qi_cu_result result;
+    fc_context *context = fc_enter_context(FC_CALL_StreamQuery, &result);
+    uint64_t *end = result ? NULL : fc_line_of(FC_CALL_StreamQuery, context, stream);
+    if (!result && !end)
+        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result) {
+        poll_clock();
+        result = *end > fc.clock ? QI_CUDA_ERROR_NOT_READY : fc.devices[context->device].lost;
+    }
+    return fc_leave(result);
+}
+
+qi_cu_result fc_StreamSynchronize(qi_cu_stream stream)
+{
+    qi_cu_result result;
+    fc_context *context = fc_enter_context(FC_CALL_StreamSynchronize, &result);
+    if (!result)
+        result = fc_finish_stream(context, stream);
+    return fc_leave(result);
+}
+
+static bool call_host(fc_work *work)
+{
+    fc_set_in_host_function(true);
+    work->function(work->user);
+    fc_set_in_host_function(false);
+    return true;
+}
+
+qi_cu_result fc_LaunchHostFunc(qi_cu_stream stream, qi_cu_host_function function, void *user)
+{
+    qi_cu_result result;
+    fc_context *context = fc_enter_context(FC_CALL_LaunchHostFunc, &result);
+    if (!result && !function)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        result = fc_queue(context, stream,
+                          &(fc_work){.call = FC_CALL_LaunchHostFunc,
+                                     .run = call_host,
+                                     .function = function,
+                                     .user = user});
+    return fc_leave(result);
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static fc_event *find_event(fc_call call, qi_cu_event handle, qi_cu_result *result)
+{
+    fc_event *event = *result ? NULL : fc_object_find(call, FC_EVENT, FC_NUMBER(handle));
+    if (!*result && !event)
+        *result = QI_CUDA_ERROR_INVALID_HANDLE;
+    return event;
+}
+
+qi_cu_result fc_EventCreate(qi_cu_event *out, unsigned int flags)
+{
+    qi_cu_result result;
+    fc_context *context = fc_enter_context(FC_CALL_EventCreate, &result);
+    if (!result && (!out || flags > MOST_EVENT_FLAGS ||
+                    (flags & INTERPROCESS && !(flags & QI_CU_EVENT_DISABLE_TIMING))))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result) {
+        fc_event *event = fc_object_new(FC_EVENT, sizeof *event);
+        event->context = context->object.handle;
+        event->flags = flags;
+        *out = FC_HANDLE(qi_cu_event, &event->object);
+    }
+    return fc_leave(result);
+}
+
+qi_cu_result fc_EventDestroy_v2(qi_cu_event handle)
+{
+    qi_cu_result result = fc_enter(FC_CALL_EventDestroy_v2);
+    fc_event *event = find_event(FC_CALL_EventDestroy_v2, handle, &result);
+    if (!result)
+        fc_object_end(&event->object);
+    return fc_leave(result);
+}
+
+qi_cu_result fc_EventRecord(qi_cu_event handle, qi_cu_stream stream)
+{
+    qi_cu_result result;
+    fc_context *context = fc_enter_context(FC_CALL_EventRecord, &result);
+    fc_event *event = find_event(FC_CALL_EventRecord, handle, &result);
+    uint64_t *end = result ? NULL : fc_line_of(FC_CALL_EventRecord, context, stream);
+    if (!result && (!end || event->context != context->object.handle))
+        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result)
+        event->finish = *end > fc.clock ? *end : fc.clock;
+    return fc_leave(result);
+}
+
+/* The stream may be of another context than the event. */
+qi_cu_result fc_StreamWaitEvent(qi_cu_stream stream, qi_cu_event handle, unsigned int flags)
+{
+    qi_cu_result result;
+    fc_context *context = fc_enter_context(FC_CALL_StreamWaitEvent, &result);
+    fc_event *event = find_event(FC_CALL_StreamWaitEvent, handle, &result);
+    uint64_t *end = result ? NULL : fc_line_of(FC_CALL_StreamWaitEvent, context, stream);
+    if (!result && (!end || flags > 1))
+        result = flags > 1 ? QI_CUDA_ERROR_INVALID_VALUE : QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result && event->finish > *end)
+        *end = event->finish;
+    return fc_leave(result);
+}
+
+qi_cu_result fc_EventQuery(qi_cu_event handle)
+{
+    qi_cu_result result = fc_enter(FC_CALL_EventQuery);
+    fc_event *event = find_event(FC_CALL_EventQuery, handle, &result);
+    if (!result) {
+        poll_clock();
+        result = event->finish > fc.clock ? QI_CUDA_ERROR_NOT_READY : 0;
+    }
+    return fc_leave(result);
+}
+
+qi_cu_result fc_EventSynchronize(qi_cu_event handle)
+{
+    qi_cu_result result = fc_enter(FC_CALL_EventSynchronize);
+    fc_event *event = find_event(FC_CALL_EventSynchronize, handle, &result);
+    const fc_context *context = event ? fc_object_peek(FC_CONTEXT, event->context) : NULL;
+    if (!result) {
+        fc_run_until(event->finish);
+        result = context ? fc.devices[context->device].lost : 0;
+    }
+    return fc_leave(result);
+}
+
+/* A tick is a microsecond. */
+qi_cu_result fc_EventElapsedTime(float *milliseconds, qi_cu_event start, qi_cu_event end)
+{
+    qi_cu_result result = fc_enter(FC_CALL_EventElapsedTime);
+    fc_event *first = find_event(FC_CALL_EventElapsedTime, start, &result);
+    fc_event *second = find_event(FC_CALL_EventElapsedTime, end, &result);
+    if (!result && !milliseconds)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && (!first->finish || !second->finish ||
+                    (first->flags | second->flags) & QI_CU_EVENT_DISABLE_TIMING))
+        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result && (first->finish > fc.clock || second->finish > fc.clock))
+        result = QI_CUDA_ERROR_NOT_READY;
+    if (!result)
+        *milliseconds = ((float)second->finish - (float)first->finish) / 1000;
+    return fc_leave(result);
+}

@@ -1,0 +1,191 @@
+/*
+ * virtual.c - see virtual.h: reserving, mapping, unmapping.
+ */
+#include "tests/support/cuda/virtual.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/cuda/multicast.h"
+#include "tests/support/cuda/queue.h"
+
+/* Addresses are always aligned to this, so that any piece of most devices can be mapped there. */
+#define LEAST_ALIGNMENT (UINT64_C(2) << 20)
+#define MOST_ADDRESSES (UINT64_C(1) << 47)
+
+/* ---- reservations ------------------------------------------------------------------------- */
+
+/* Number of the first that ends behind the address. */
+static uint32_t search(uint64_t address)
+{
+    uint32_t at = 0;
+    while (at < fc.reservation_count &&
+           fc.reservations[at].base + fc.reservations[at].size <= address)
+        at++;
+    return at;
+}
+
+bool fc_is_reserved(uint64_t base, uint64_t size)
+{
+    uint32_t at = search(base);
+    return at < fc.reservation_count && fc.reservations[at].base <= base &&
+           size <= fc.reservations[at].base + fc.reservations[at].size - base;
+}
+
+static void add(uint64_t base, uint64_t size)
+{
+    if (fc.reservation_count == fc.reservation_room) {
+        fc.reservation_room = fc.reservation_room ? fc.reservation_room * 2 : 64;
+        fc.reservations = realloc(fc.reservations, fc.reservation_room * sizeof *fc.reservations);
+        if (!fc.reservations)
+            abort();
+    }
+    uint32_t at = search(base);
+    memmove(&fc.reservations[at + 1], &fc.reservations[at],
+            (fc.reservation_count - at) * sizeof *fc.reservations);
+    fc.reservations[at] = (fc_reservation){base, size};
+    fc.reservation_count++;
+    fc.live[FC_RESERVATION]++;
+}
+
+static void take_out(uint32_t at)
+{
+    fc_addresses_give(fc.reservations[at].base, fc.reservations[at].size);
+    fc.reservation_count--;
+    memmove(&fc.reservations[at], &fc.reservations[at + 1],
+            (fc.reservation_count - at) * sizeof *fc.reservations);
+    fc.live[FC_RESERVATION]--;
+}
+
+void fc_reservations_end(void)
+{
+    while (fc.reservation_count)
+        take_out(fc.reservation_count - 1);
+}
+
+static qi_cu_result reserve(qi_cu_ptr *pointer, uint64_t size, uint64_t alignment, uint64_t hint)
+{
+    if (!size || (size | hint) % fc_page() || alignment & (alignment - 1))
+        return fc.options.flags & FC_BAD_SIZE_2 ? QI_CUDA_ERROR_OUT_OF_MEMORY
+                                                : QI_CUDA_ERROR_INVALID_VALUE;
+    if (size > MOST_ADDRESSES || alignment > MOST_ADDRESSES)
+        return QI_CUDA_ERROR_OUT_OF_MEMORY;
+    alignment = alignment > LEAST_ALIGNMENT ? alignment : LEAST_ALIGNMENT;
+    uint64_t base = fc_addresses_take(size, alignment, hint);
+    if (!base)
+        return QI_CUDA_ERROR_OUT_OF_MEMORY;
+    add(base, size);
+    *pointer = base;
+    return 0;
+}
+
+qi_cu_result fc_MemAddressReserve(qi_cu_ptr *pointer, size_t size, size_t alignment, qi_cu_ptr hint,
+                                  unsigned long long flags)
+{
+    qi_cu_result result = fc_enter_virtual(FC_CALL_MemAddressReserve);
+    if (!result && !fc_any_device_has(FC_VMM))
+        result = QI_CUDA_ERROR_NOT_SUPPORTED;
+    if (!result && (!pointer || flags))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        result = reserve(pointer, size, alignment, hint);
+    return fc_leave(result);
+}
+
+qi_cu_result fc_MemAddressFree(qi_cu_ptr pointer, size_t size)
+{
+    qi_cu_result result = fc_enter_virtual(FC_CALL_MemAddressFree);
+    uint32_t at = search(pointer);
+    if (!result && (at == fc.reservation_count || fc.reservations[at].base != pointer ||
+                    fc.reservations[at].size != size || fc_span_in(pointer, size)))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        take_out(at);
+    return fc_leave(result);
+}
+
+/* ---- mapping ------------------------------------------------------------------------------ */
+
+static qi_cu_result map(uint64_t base, uint64_t size, fc_memory *memory)
+{
+    fc_access *access = calloc((size_t)(size / memory->granularity), sizeof *access);
+    if (!access || (!memory->multicast && !fc_bytes_map(&memory->bytes, 0, size, base))) {
+        free(access);
+        return QI_CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    fc_span *span = fc_span_add(FC_MAPPING, base, size);
+    span->device = memory->place;
+    span->bytes = memory->multicast ? NULL : &memory->bytes;
+    span->memory = memory;
+    span->granule = memory->granularity;
+    span->access = access;
+    memory->uses++;
+    return 0;
+}
+
+static qi_cu_result check_mapping(uint64_t base, uint64_t size, uint64_t offset,
+                                  const fc_memory *memory)
+{
+    if (!memory || !size || offset || (base | size) % memory->granularity || size > memory->size)
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    if (memory->prop.allocFlags.usage & QI_CU_MEM_CREATE_USAGE_TILE_POOL)
+        return QI_CUDA_ERROR_INVALID_VALUE; /* for arrays only */
+    if (memory->multicast && !fc_multicast_is_complete(memory->multicast, FC_CALL_MemMap))
+        return QI_CUDA_ERROR_ILLEGAL_STATE;
+    return fc_is_reserved(base, size) && !fc_span_in(base, size) ? 0 : QI_CUDA_ERROR_INVALID_VALUE;
+}
+
+qi_cu_result fc_MemMap(qi_cu_ptr pointer, size_t size, size_t offset, qi_cu_handle handle,
+                       unsigned long long flags)
+{
+    qi_cu_result result = fc_enter_virtual(FC_CALL_MemMap);
+    fc_memory *memory = result ? NULL : fc_memory_find(FC_CALL_MemMap, handle);
+    if (!result && flags)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        result = check_mapping(pointer, size, offset, memory);
+    if (!result)
+        result = map(pointer, size, memory);
+    return fc_leave(result);
+}
+
+/* The range is made of whole mappings without holes. */
+static bool is_whole(uint64_t base, uint64_t size)
+{
+    uint64_t at = base;
+    for (uint32_t i = fc_span_search(base); i < fc.span_count && at < base + size; i++) {
+        const fc_span *span = fc.spans[i];
+        if (span->kind != FC_MAPPING || span->base != at || span->size > base + size - at)
+            return false;
+        at += span->size;
+    }
+    return size && at == base + size;
+}
+
+qi_cu_result fc_MemUnmap(qi_cu_ptr pointer, size_t size)
+{
+    qi_cu_result result = fc_enter_virtual(FC_CALL_MemUnmap);
+    if (!result && (size > UINT64_MAX - pointer || !is_whole(pointer, size)))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && fc_work_touches(pointer, size))
+        fc_say("fc-in-use", FC_CALL_MemUnmap, "work that is not done uses 0x%" PRIx64, pointer);
+    for (uint64_t at = pointer; !result && at < pointer + size;) {
+        fc_span *span = fc_span_at(at);
+        at += span->size;
+        fc_span_end(span);
+    }
+    return fc_leave(result);
+}
+
+qi_cu_result fc_MemRetainAllocationHandle(qi_cu_handle *handle, void *address)
+{
+    qi_cu_result result = fc_enter_virtual(FC_CALL_MemRetainAllocationHandle);
+    fc_span *span = result || !address ? NULL : fc_span_at((uintptr_t)address);
+    if (!result && (!handle || !span || span->kind != FC_MAPPING))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result) {
+        fc_memory_reference(span->memory);
+        *handle = span->memory->object.handle;
+    }
+    return fc_leave(result);
+}

@@ -1,0 +1,19 @@
+/*
+ * virtual.h - addresses of the fake CUDA driver: what is reserved, and what is mapped there.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_CUDA_VIRTUAL_H
+#define QUIRE_TESTS_SUPPORT_CUDA_VIRTUAL_H
+
+#include "tests/support/cuda/span.h"
+
+typedef struct fc_reservation {
+    uint64_t base, size;
+} fc_reservation;
+
+/* The range lies in one reservation. */
+bool fc_is_reserved(uint64_t base, uint64_t size);
+
+/* Gives back all addresses; nothing is mapped there any more. */
+void fc_reservations_end(void);
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * cuda_access.c - who reaches a page of the CUDA backend, and multicast objects over pages of
+ * several devices.
+ */
+#include "tests/support/cuda_bench.h"
+#include "tests/support/unit.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define MIB (UINT64_C(1) << 20)
+
+static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
+
+static quire_memory *begin(cuda_bench *b, const fc_options *driver,
+                           const quire_cuda_settings *settings, quire_cuda_page_kind page_kind)
+{
+    cuda_bench_begin(b, driver);
+    CHECK(cuda_bench_open(b, settings));
+    return cuda_bench_memory(b, page_kind, &SMALL);
+}
+
+static quire_allocation allocate(quire_memory *memory, uint64_t size)
+{
+    quire_allocation a;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
+    return a;
+}
+
+/* ---- access --------------------------------------------------------------------------------- */
+
+static quire_cuda_access_flags access_of(quire_memory *memory, quire_allocation a,
+                                         quire_cuda_location location, int32_t id)
+{
+    quire_cuda_access access = {location, id, QUIRE_CUDA_READ_WRITE};
+    CHECK_OK(quire_cuda_get_access(memory, a, &access));
+    return access.flags;
+}
+
+/* Devices 0 and 1 reach each other; device 2 reaches nobody. */
+static fc_options three_devices(void)
+{
+    const fc_model *h200 = fc_model_named("h200");
+    fc_options options = {.models = {h200, h200, h200}, .peers = {0x2, 0x1, 0}};
+    return options;
+}
+
+UNIT(cuda_access, access_is_of_the_page_and_changes_at_run_time)
+{
+    cuda_bench b;
+    char byte = 1;
+    fc_options driver = three_devices();
+    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE);
+    quire_allocation a = allocate(memory, 100), other = allocate(memory, 100);
+    CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 0), QUIRE_CUDA_READ_WRITE);
+    CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_NO_ACCESS);
+    const quire_cuda_access both[] = {{QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ},
+                                      {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ_WRITE}};
+    CHECK_OK(quire_cuda_set_access(memory, a, both, 2));
+    CHECK_EQ(access_of(memory, other, QUIRE_CUDA_AT_DEVICE, 0), QUIRE_CUDA_READ);
+    CHECK_EQ(access_of(memory, other, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_READ_WRITE);
+    CHECK_OK(quire_read(memory, a, 0, &byte, 1));
+    CHECK_FAILS(quire_write(memory, a, 0, &byte, 1), INVALID); /* it is read-only now */
+    const quire_cuda_access back = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ_WRITE};
+    const quire_cuda_access revoked = {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_NO_ACCESS};
+    CHECK_OK(quire_cuda_set_access(memory, a, &back, 1));
+    CHECK_OK(quire_cuda_set_access(memory, a, &revoked, 1));
+    CHECK_OK(quire_write(memory, a, 0, &byte, 1));
+    CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_NO_ACCESS);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_access, peers_reach_every_page)
+{
+    static const int32_t peer = 1, stranger = 2, none = 7, self = 0;
+    cuda_bench b;
+    fc_options driver = three_devices();
+    quire_memory *memory = begin(
+        &b, &driver, &(quire_cuda_settings){.peers = &peer, .peer_count = 1}, QUIRE_CUDA_DEVICE);
+    quire_allocation a = allocate(memory, 100);
+    CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_READ_WRITE);
+    CHECK_EQ(b.fc->calls("cuMemSetAccess"), 1);
+    cuda_bench_end(&b);
+    const struct {
+        const int32_t *peer;
+        quire_result code;
+    } wrong[] = {{&stranger, UNSUPPORTED}, {&none, UNSUPPORTED}, {&self, INVALID}};
+    for (int i = 0; i < 3; i++) {
+        cuda_bench_begin(&b, &driver);
+        CHECK(
+            !cuda_bench_open(&b, &(quire_cuda_settings){.peers = wrong[i].peer, .peer_count = 1}));
+        CHECK_EQ(b.result, wrong[i].code);
+        cuda_bench_end(&b);
+    }
+}
+
+UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)
+{
+    cuda_bench b;
+    fc_options driver = three_devices();
+    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE);
+    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    quire_allocation a = allocate(memory, 100);
+    const quire_cuda_access host = {QUIRE_CUDA_AT_HOST, 0, QUIRE_CUDA_READ};
+    const quire_cuda_access stranger[] = {{QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ},
+                                          {QUIRE_CUDA_AT_DEVICE, 2, QUIRE_CUDA_READ}};
+    CHECK_FAILS(quire_cuda_set_access(memory, a, &host, 1), UNSUPPORTED);
+    CHECK_FAILS(quire_cuda_set_access(memory, a, stranger, 2), UNSUPPORTED);
+    CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_NO_ACCESS);
+    quire_allocation p = allocate(pinned, 100);
+    quire_cuda_access own = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
+    CHECK_FAILS(quire_cuda_set_access(pinned, p, &own, 1), UNSUPPORTED);
+    CHECK_FAILS(quire_cuda_get_access(pinned, p, &own), UNSUPPORTED);
+    CHECK_OK(quire_free(memory, a));
+    CHECK_FAILS(quire_cuda_set_access(memory, a, &own, 1), QUIRE_ERROR_STALE_HANDLE);
+    cuda_bench_end(&b);
+}
+
+/* ---- multicast ------------------------------------------------------------------------------ */
+
+UNIT(cuda_access, a_multicast_object_covers_memory_of_two_devices)
+{
+    static const int32_t devices[] = {0, 1};
+    cuda_bench b;
+    quire_device *second = NULL;
+    quire_memory *theirs = NULL;
+    quire_cuda_multicast_info info;
+    fc_options driver = three_devices();
+    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE);
+    const quire_cuda_options other = {.device = "1", .library = FAKE_CUDA_LIBRARY};
+    CHECK_OK(quire_cuda_open(&other, &second));
+    CHECK_OK(quire_memory_create(second, &SMALL, &theirs));
+    quire_allocation a = allocate(memory, 100), t = allocate(theirs, 100);
+    const quire_cuda_multicast_options options = {
+        .size = MIB, .devices = devices, .device_count = 2};
+    CHECK_OK(quire_cuda_multicast_create(b.device, &options, &b.multicast));
+    CHECK_OK(quire_cuda_multicast_get_info(b.multicast, &info));
+    CHECK_EQ(info.size, 2 * MIB);
+    CHECK(info.handle && !info.address);
+    CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, a));
+    CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, theirs, t));
+    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 1, memory, a), INVALID);
+    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 2 * MIB, memory, a),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_OK(quire_cuda_multicast_map(b.multicast));
+    CHECK_FAILS(quire_cuda_multicast_map(b.multicast), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(quire_cuda_multicast_get_info(b.multicast, &info));
+    CHECK(info.address);
+    CHECK_FAILS(quire_cuda_multicast_unbind(b.multicast, 0, 0, 4 * MIB), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_cuda_multicast_unbind(b.multicast, 0, 0, 0), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 0, 0, 2 * MIB));
+    CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 1, 0, 2 * MIB));
+    CHECK_OK(quire_cuda_multicast_destroy(&b.multicast));
+    CHECK(!b.multicast);
+    quire_memory_destroy_all(&theirs);
+    CHECK_OK(quire_device_destroy(&second));
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_access, multicast_objects_that_cannot_be_are_refused)
+{
+    static const int32_t twice[] = {0, 0};
+    cuda_bench b;
+    quire_cuda_multicast *none = NULL;
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_PINNED);
+    quire_allocation p = allocate(memory, 100);
+    quire_cuda_multicast_options options = {.size = MIB, .devices = twice, .device_count = 2};
+    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
+    options.device_count = 0;
+    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
+    options = (quire_cuda_multicast_options){.devices = twice, .device_count = 1};
+    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
+    options.size = MIB;
+    options.handle_types = 2;
+    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
+    options.handle_types = 0;
+    options.reserved[3] = 1;
+    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
+    options.reserved[3] = 0;
+    CHECK_OK(quire_cuda_multicast_create(b.device, &options, &b.multicast));
+    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 0, memory, p), UNSUPPORTED);
+    cuda_bench_end(&b);
+    fc_options driver = cuda_bench_options("a100", 0);
+    cuda_bench_begin(&b, &driver);
+    CHECK(cuda_bench_open(&b, NULL));
+    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), UNSUPPORTED);
+    CHECK(!none);
+    cuda_bench_end(&b);
+}

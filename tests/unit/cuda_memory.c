@@ -1,0 +1,468 @@
+/*
+ * cuda_memory.c - pages of the CUDA backend on the fake driver: what the driver is asked and how
+ * often, granularity and padding, chunks, alignment, budgets, and ends that fail half way.
+ */
+#include <unistd.h>
+
+#include "tests/support/cuda_bench.h"
+#include "tests/support/unit.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (UINT64_C(1) << 20)
+
+static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
+
+static quire_memory *begin(cuda_bench *b, const fc_options *driver,
+                           const quire_cuda_settings *settings, quire_cuda_page_kind page_kind,
+                           const quire_memory_options *options)
+{
+    cuda_bench_begin(b, driver);
+    CHECK(cuda_bench_open(b, settings));
+    return cuda_bench_memory(b, page_kind, options);
+}
+
+static quire_allocation allocate(quire_memory *memory, uint64_t size)
+{
+    quire_allocation a;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
+    return a;
+}
+
+static quire_cuda_range range_of(quire_memory *memory, quire_allocation a)
+{
+    quire_cuda_range range;
+    CHECK_OK(quire_cuda_get_range(memory, a, &range));
+    return range;
+}
+
+static void trim(quire_memory *memory)
+{
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+UNIT(cuda_memory, ranges_cost_no_call_once_there_is_a_page)
+{
+    static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_DEVICE, QUIRE_CUDA_PINNED};
+    for (int k = 0; k < 2; k++) {
+        cuda_bench b;
+        quire_allocation a[10];
+        quire_memory *memory = begin(&b, NULL, NULL, kinds[k], &SMALL);
+        a[0] = allocate(memory, 100);
+        b.fc->reset_counters();
+        for (int round = 0; round < 1000; round++) {
+            for (int i = 1; i < 10; i++)
+                CHECK_OK(quire_allocate(
+                    memory,
+                    &(quire_allocation_options){.size = 100u * (unsigned)i, .alignment = 256},
+                    &a[i]));
+            CHECK_EQ(range_of(memory, a[5]).address % 256, 0);
+            for (int i = 1; i < 10; i++)
+                CHECK_OK(quire_free(memory, a[i]));
+        }
+        CHECK_EQ(b.fc->calls(NULL), 0);
+        cuda_bench_end(&b);
+    }
+}
+
+UNIT(cuda_memory, a_page_is_made_and_taken_down_in_the_documented_calls)
+{
+    static const char *const made[] = {"cuMemCreate",    "cuMemAddressReserve", "cuMemMap",
+                                       "cuMemSetAccess", "cuCtxPushCurrent",    "cuCtxPopCurrent"};
+    static const char *const ended[] = {"cuCtxSynchronize", "cuMemUnmap",       "cuMemRelease",
+                                        "cuMemAddressFree", "cuCtxPushCurrent", "cuCtxPopCurrent"};
+    cuda_bench b;
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK_OK(quire_free(memory, allocate(memory, 100)));
+    trim(memory);
+    b.fc->reset_counters();
+    quire_allocation a = allocate(memory, 100);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(b.fc->calls(made[i]), 1);
+    CHECK_EQ(b.fc->calls(made[4]), b.fc->calls(made[5]));
+    CHECK_OK(quire_free(memory, a));
+    b.fc->reset_counters();
+    trim(memory);
+    for (int i = 0; i < 6; i++)
+        CHECK_EQ(b.fc->calls(ended[i]), 1);
+    CHECK_EQ(b.fc->calls(NULL), 6);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_memory, nothing_is_waited_for_where_the_caller_does)
+{
+    cuda_bench b;
+    quire_memory *memory =
+        begin(&b, NULL, &(quire_cuda_settings){.unsynchronized = true}, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK_OK(quire_free(memory, allocate(memory, 100)));
+    trim(memory);
+    CHECK_EQ(b.fc->calls("cuCtxSynchronize"), 0);
+    CHECK_EQ(b.fc->calls("cuMemUnmap"), 1);
+    cuda_bench_end(&b);
+}
+
+/* The driver has something to say where work still runs on what is unmapped. */
+UNIT(cuda_memory, running_work_is_waited_for)
+{
+    cuda_bench b;
+    qi_cu_stream stream = NULL;
+    quire_cuda_info info;
+    fc_options options = cuda_bench_options(NULL, FC_LATE);
+    quire_memory *memory = begin(&b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_allocation a = allocate(memory, 4096);
+    CHECK_OK(quire_cuda_get_info(b.device, &info));
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&stream, QI_CU_STREAM_NON_BLOCKING), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(range_of(memory, a).address, 1, 4096, stream),
+             0);
+    CHECK(b.fc->pending() > 0);
+    CHECK_OK(quire_free(memory, a));
+    trim(memory);
+    CHECK_EQ(b.fc->pending(), 0);
+    CHECK_EQ(b.fc->message_count(), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(stream), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_end(&b);
+}
+
+/* A copy to the device and a fill may return before the device has them. */
+UNIT(cuda_memory, copies_and_fills_are_complete_on_return)
+{
+    cuda_bench b;
+    quire_allocation a;
+    char bytes[100] = {1};
+    fc_options options = cuda_bench_options(NULL, FC_LATE | FC_DIRTY);
+    quire_memory *memory = begin(&b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100, .zero = true}, &a));
+    CHECK_EQ(b.fc->calls("cuMemsetD8"), 1);
+    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 1);
+    CHECK_EQ(b.fc->pending(), 0);
+    CHECK_OK(quire_write(memory, a, 0, bytes, sizeof bytes));
+    CHECK_EQ(b.fc->calls("cuMemcpyHtoD"), 1);
+    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 2);
+    CHECK_EQ(b.fc->pending(), 0);
+    cuda_bench_end(&b);
+}
+
+/* ---- granularity ---------------------------------------------------------------------------- */
+
+UNIT(cuda_memory, pages_are_padded_to_the_granularity_of_their_kind)
+{
+    static const struct {
+        quire_cuda_page_kind page_kind;
+        uint64_t page, padded;
+    } cases[] = {
+        {QUIRE_CUDA_DEVICE, 64 * KIB, 64 * KIB},    {QUIRE_CUDA_COMPRESSED, 64 * KIB, 1 * MIB},
+        {QUIRE_CUDA_REGISTERED, 64 * KIB, 4 * MIB}, {QUIRE_CUDA_HOST_NUMA, 64 * KIB, 8 * MIB},
+        {QUIRE_CUDA_PINNED, 64 * KIB, 64 * KIB},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cuda_bench b;
+        fc_model model = *fc_model_named("h200");
+        model.granularity = 64 * KIB;
+        model.compressed_granularity = MIB;
+        model.rdma_granularity = 4 * MIB;
+        model.host_granularity = 8 * MIB;
+        const fc_options driver = {.models = {&model}};
+        const quire_cuda_settings settings = {.kinds = cuda_bench_kinds(&model)};
+        quire_memory *memory = begin(&b, &driver, &settings, cases[i].page_kind,
+                                     &(quire_memory_options){.pages = {.page_size = 1}});
+        quire_allocation a = allocate(memory, 100);
+        quire_cuda_range range = range_of(memory, a);
+        quire_page_info page;
+        CHECK_OK(quire_page_get_info(memory, 0, &page));
+        CHECK_EQ(range.page_size, cases[i].page);
+        CHECK_EQ(range.padded_size, cases[i].padded);
+        CHECK_EQ(page.size, cases[i].padded); /* all of it serves */
+        CHECK_EQ(page.address, range.page_address);
+        cuda_bench_end(&b);
+    }
+}
+
+UNIT(cuda_memory, the_recommended_granularity_is_used_where_it_is_wanted)
+{
+    for (int wanted = 0; wanted < 2; wanted++) {
+        cuda_bench b;
+        quire_cuda_kind_info kind;
+        fc_options driver = cuda_bench_options("orin", 0);
+        const quire_cuda_settings settings = {.recommended_granularity = wanted};
+        cuda_bench_begin(&b, &driver);
+        CHECK(cuda_bench_open(&b, &settings));
+        CHECK_OK(quire_cuda_get_kind_info(b.device, 0, &kind));
+        CHECK_EQ(kind.granularity, wanted ? 2 * MIB : 64 * KIB);
+        CHECK_EQ(kind.recommended, 2 * MIB);
+        cuda_bench_end(&b);
+    }
+}
+
+/* ---- chunks --------------------------------------------------------------------------------- */
+
+UNIT(cuda_memory, a_page_is_made_of_chunks_and_gets_access_once)
+{
+    cuda_bench b;
+    quire_memory *memory =
+        begin(&b, NULL, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 5 * MIB},
+              QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 20 * MIB}});
+    quire_allocation a = allocate(memory, 20 * MIB);
+    quire_cuda_range range = range_of(memory, a);
+    CHECK_EQ(range.handle_count, 4); /* of 6, 6, 6 and 2 MiB */
+    CHECK_EQ(range.chunk_size, 6 * MIB);
+    CHECK_EQ(b.fc->calls("cuMemCreate"), 4);
+    CHECK_EQ(b.fc->calls("cuMemMap"), 4);
+    CHECK_EQ(b.fc->calls("cuMemSetAccess"), 1);
+    CHECK_EQ(b.fc->calls("cuMemAddressReserve"), 1);
+    char in[200], out[200] = {0};
+    memset(in, 9, sizeof in); /* over the border of two chunks */
+    CHECK_OK(quire_write(memory, a, 6 * MIB - 100, in, sizeof in));
+    CHECK_OK(quire_read(memory, a, 6 * MIB - 100, out, sizeof out));
+    CHECK(!memcmp(in, out, sizeof in));
+    cuda_bench_end(&b);
+}
+
+static uint64_t kept(cuda_bench *b)
+{
+    quire_cuda_info info;
+    CHECK_OK(quire_cuda_get_info(b->device, &info));
+    return info.kept_bytes;
+}
+
+UNIT(cuda_memory, handles_are_kept_for_further_pages)
+{
+    cuda_bench b;
+    quire_memory *memory =
+        begin(&b, NULL,
+              &(quire_cuda_settings){
+                  .kinds = CUDA_KIND(DEVICE), .chunk_size = 2 * MIB, .kept_bytes = 6 * MIB},
+              QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 8 * MIB}});
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(quire_free(memory, allocate(memory, 100)));
+        trim(memory);
+        CHECK_EQ(kept(&b), 6 * MIB);
+        CHECK_EQ(b.fc->live(FC_REFERENCE), 3);
+    }
+    CHECK_EQ(b.fc->calls("cuMemCreate"), 4 + 4); /* each time one that was not kept */
+    quire_budget_info budget;
+    CHECK_OK(quire_device_get_budget(b.device, 0, &budget));
+    CHECK_EQ(budget.usage, 0); /* what is kept is there for us */
+    CHECK_OK(quire_cuda_release_kept(b.device));
+    CHECK_EQ(kept(&b), 0);
+    CHECK_EQ(b.fc->live(FC_REFERENCE), 0);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_memory, kept_handles_are_given_back_before_memory_is_short)
+{
+    cuda_bench b;
+    fc_model model = *fc_model_named("a100");
+    model.bytes = 16 * MIB;
+    const fc_options driver = {.models = {&model}};
+    quire_memory *memory = begin(
+        &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .kept_bytes = 16 * MIB},
+        QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 10 * MIB}});
+    CHECK_OK(quire_free(memory, allocate(memory, 100)));
+    trim(memory);
+    CHECK_EQ(kept(&b), 10 * MIB);
+    quire_allocation a;
+    CHECK_OK(quire_allocate(memory,
+                            &(quire_allocation_options){.size = 12 * MIB, .dedicated = true}, &a));
+    CHECK_EQ(kept(&b), 0);
+    cuda_bench_end(&b);
+}
+
+/* ---- what is granted ------------------------------------------------------------------------ */
+
+UNIT(cuda_memory, compression_is_told_as_it_was_granted)
+{
+    for (int grants = 0; grants < 2; grants++) {
+        cuda_bench b;
+        fc_model model = *fc_model_named("a100");
+        model.features &= grants ? ~UINT32_C(0) : ~FC_COMPRESSES;
+        const fc_options driver = {.models = {&model}};
+        quire_memory *memory =
+            begin(&b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(COMPRESSED)},
+                  QUIRE_CUDA_COMPRESSED, &SMALL);
+        CHECK_EQ(range_of(memory, allocate(memory, 100)).is_compressed, grants);
+        cuda_bench_end(&b);
+    }
+}
+
+UNIT(cuda_memory, pages_for_hardware_decompression_are_granted_or_refused)
+{
+    static const struct {
+        const char *model;
+        quire_result result;
+    } cases[] = {{"gh200", QUIRE_SUCCESS}, {"a100", QUIRE_ERROR_UNSUPPORTED}};
+    for (int i = 0; i < 2; i++) {
+        cuda_bench b;
+        quire_allocation a;
+        fc_options driver = cuda_bench_options(cases[i].model, 0);
+        quire_memory *memory =
+            begin(&b, &driver, &(quire_cuda_settings){.hardware_decompression = true},
+                  QUIRE_CUDA_DEVICE, &SMALL);
+        quire_result result = quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a);
+        CHECK_EQ(result, cases[i].result);
+        if (!result)
+            CHECK(range_of(memory, a).is_decompressible);
+        cuda_bench_end(&b);
+    }
+    cuda_bench b;
+    fc_options driver = cuda_bench_options("vgpu", 0);
+    cuda_bench_begin(&b, &driver);
+    CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.hardware_decompression = true}));
+    CHECK_EQ(b.result, QUIRE_ERROR_UNSUPPORTED);
+    cuda_bench_end(&b);
+}
+
+/* Pages for registration: one handle whatever the chunk size, exportable, capable of RDMA. */
+UNIT(cuda_memory, pages_for_registration_are_one_exportable_handle)
+{
+    cuda_bench b;
+    fc_model model = *fc_model_named("h200");
+    model.granularity = 64 * KIB;
+    model.recommended = 2 * MIB;
+    const fc_options driver = {.models = {&model}};
+    quire_memory *memory = begin(
+        &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(REGISTERED), .chunk_size = 64 * KIB},
+        QUIRE_CUDA_REGISTERED, &(quire_memory_options){.pages = {.page_size = 3 * MIB}});
+    quire_cuda_range range = range_of(memory, allocate(memory, 100));
+    CHECK_EQ(range.handle_count, 1);
+    CHECK_EQ(range.padded_size, 4 * MIB);
+    CHECK_EQ(range.page_address % (2 * MIB), 0);
+    CHECK(range.is_rdma_capable);
+    CHECK_EQ(range.export_types, QUIRE_CUDA_FD);
+    cuda_bench_end(&b);
+}
+
+/* ---- alignment, host memory, images ---------------------------------------------------------- */
+
+UNIT(cuda_memory, pages_of_every_kind_are_as_aligned_as_asked)
+{
+    for (int i = 0; i < QUIRE_CUDA_PAGE_KINDS; i++) {
+        cuda_bench b;
+        const quire_memory_options options = {.largest_alignment = 64 * MIB,
+                                              .pages = {.page_size = 2 * MIB}};
+        quire_allocation a;
+        quire_memory *memory = begin(
+            &b, NULL, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))},
+            (quire_cuda_page_kind)i, &options);
+        CHECK_OK(quire_allocate(
+            memory, &(quire_allocation_options){.size = MIB, .alignment = 64 * MIB}, &a));
+        CHECK_EQ(range_of(memory, a).address % (64 * MIB), 0);
+        cuda_bench_end(&b);
+    }
+}
+
+UNIT(cuda_memory, host_pages_have_one_address_for_host_and_device)
+{
+    static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_PINNED, QUIRE_CUDA_COMBINED,
+                                                 QUIRE_CUDA_HOST_NUMA, QUIRE_CUDA_HOST,
+                                                 QUIRE_CUDA_MANAGED};
+    for (int i = 0; i < 5; i++) {
+        cuda_bench b;
+        void *mapped = NULL;
+        unsigned char seen[64];
+        quire_memory *memory = begin(
+            &b, NULL, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))},
+            kinds[i], &SMALL);
+        quire_allocation a = allocate(memory, 64);
+        quire_cuda_range range = range_of(memory, a);
+        quire_cuda_info info;
+        CHECK_OK(quire_cuda_get_info(b.device, &info));
+        CHECK_OK(quire_map(memory, a, &mapped));
+        CHECK(mapped == range.host && (uintptr_t)mapped == range.address);
+        memset(mapped, 0x5b, 64);
+        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&b, MemcpyDtoH, 3020)(seen, range.address, 64), 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+        CHECK(!memcmp(mapped, seen, 64));
+        CHECK_OK(quire_unmap(memory, a));
+        cuda_bench_end(&b);
+    }
+}
+
+UNIT(cuda_memory, images_are_pitched_as_textures_want_them)
+{
+    cuda_bench b;
+    quire_image image;
+    quire_image_info info;
+    fc_model model = *fc_model_named("h200");
+    model.texture_alignment = 1024;
+    model.pitch_alignment = 128;
+    const fc_options driver = {.models = {&model}};
+    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    allocate(memory, 100);
+    CHECK_OK(quire_image_create(
+        memory, &(quire_image_options){.width = 33, .height = 5, .depth = 3}, &image));
+    CHECK_OK(quire_image_get_info(memory, image, &info));
+    CHECK_EQ(info.row_pitch, 128);
+    CHECK_EQ(info.slice_pitch, 5 * 128);
+    CHECK_EQ(range_of(memory, image.allocation).address % 1024, 0);
+    cuda_bench_end(&b);
+}
+
+/* ---- budgets -------------------------------------------------------------------------------- */
+
+UNIT(cuda_memory, what_others_have_is_taken_into_account)
+{
+    cuda_bench b;
+    quire_allocation a;
+    quire_budget_info budget;
+    fc_model model = *fc_model_named("a100");
+    model.bytes = 100 * MIB;
+    const fc_options driver = {.models = {&model}};
+    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE,
+                                 &(quire_memory_options){.pages = {.page_size = 10 * MIB}});
+    a = allocate(memory, 100);
+    b.fc->set_others(0, 70 * MIB);
+    CHECK_OK(quire_device_get_budget(b.device, 0, &budget));
+    CHECK_EQ(budget.size, 100 * MIB);
+    CHECK_EQ(budget.used, 10 * MIB);
+    CHECK_EQ(budget.usage, 80 * MIB);
+    CHECK_EQ(budget.available, 20 * MIB);
+    CHECK_FAILS(quire_allocate(
+                    memory, &(quire_allocation_options){.size = 22 * MIB, .dedicated = true}, &a),
+                QUIRE_ERROR_OVER_BUDGET);
+    cuda_bench_end(&b);
+}
+
+/* ---- ends that fail half way ----------------------------------------------------------------- */
+
+/* The first documented code after which the driver is still there. */
+static qi_cu_result passing_code(const fc_control *fc, const char *function)
+{
+    qi_cu_result codes[16];
+    uint32_t count = fc->codes(function, codes, 16);
+    for (uint32_t i = 0; i < count; i++)
+        if (codes[i] == QI_CUDA_ERROR_INVALID_VALUE || codes[i] == QI_CUDA_ERROR_NOT_INITIALIZED ||
+            codes[i] == QI_CUDA_ERROR_OUT_OF_MEMORY)
+            return codes[i];
+    check_failed(__FILE__, __LINE__, "%s fails in no passing way", function);
+}
+
+/* Each step of the taking down fails for a while; the page goes once the driver lets it. */
+UNIT(cuda_memory, a_page_whose_end_failed_is_gone_on_with)
+{
+    static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",
+                                        "cuMemRelease", "cuMemAddressFree"};
+    for (int i = 0; i < 5; i++) {
+        cuda_bench b;
+        quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+        quire_allocation a = allocate(memory, 100);
+        CHECK_OK(quire_free(memory, a));
+        const fc_fault fault = {.function = steps[i],
+                                .call = 1,
+                                .from_then = true,
+                                .result = passing_code(b.fc, steps[i])};
+        CHECK(b.fc->fail(&fault));
+        trim(memory);
+        CHECK(b.fc->failed().times > 0);
+        CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
+        b.fc->heal();
+        a = allocate(memory, 100); /* goes on with it first */
+        CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
+        CHECK_EQ(b.fc->live(FC_MEMORY), 1);
+        CHECK_OK(quire_free(memory, a));
+        cuda_bench_end(&b);
+    }
+}

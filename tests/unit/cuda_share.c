@@ -1,0 +1,366 @@
+/*
+ * cuda_share.c - pages of the CUDA backend for other processes and drivers, and what others made as
+ * pages: descriptors, fabric handles, handles, pointers; and what is refused there.
+ */
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/cuda_bench.h"
+#include "tests/support/unit.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define MIB (UINT64_C(1) << 20)
+
+static const quire_intent EXPORTABLE = {.exportable = true};
+static const quire_intent EXPORTABLE_HOST = {.exportable = true, .host_write = true};
+static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
+
+static quire_memory *begin(cuda_bench *b, const fc_options *driver,
+                           const quire_cuda_settings *settings, quire_cuda_page_kind page_kind,
+                           const quire_intent *intent)
+{
+    quire_memory_options options = SMALL;
+    options.intent = intent;
+    cuda_bench_begin(b, driver);
+    CHECK(cuda_bench_open(b, settings));
+    return cuda_bench_memory(b, page_kind, &options);
+}
+
+static quire_allocation allocate(quire_memory *memory, uint64_t size)
+{
+    quire_allocation a;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
+    return a;
+}
+
+static quire_cuda_range range_of(quire_memory *memory, quire_allocation a)
+{
+    quire_cuda_range range;
+    CHECK_OK(quire_cuda_get_range(memory, a, &range));
+    return range;
+}
+
+/* ---- another process ------------------------------------------------------------------------ */
+
+typedef struct parcel {
+    uint64_t size, offset;
+} parcel;
+
+static void send_parcel(int socket, int descriptor, parcel p)
+{
+    char room[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {&p, sizeof p};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
+    CHECK_EQ(sendmsg(socket, &message, 0), sizeof p);
+}
+
+static bool receive_parcel(int socket, int *descriptor, parcel *p)
+{
+    char room[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {p, sizeof *p};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    if (recvmsg(socket, &message, 0) != sizeof *p || !CMSG_FIRSTHDR(&message))
+        return false;
+    memcpy(descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof *descriptor);
+    return true;
+}
+
+/* A process of its own with a driver and a device of its own: reads what is there, writes 2. */
+static int other_process(int socket, quire_cuda_page_kind page_kind)
+{
+    cuda_bench b;
+    parcel p = {0};
+    quire_allocation imported;
+    unsigned char bytes[100] = {0};
+    cuda_bench_begin(&b, NULL);
+    if (!cuda_bench_open(&b, &(quire_cuda_settings){.kinds = QUIRE_CUDA_KIND_BIT(page_kind)}))
+        return 1;
+    quire_memory *memory = cuda_bench_memory(&b, page_kind, &SMALL);
+    if (!memory || !receive_parcel(socket, &b.descriptor, &p))
+        return 2;
+    const quire_cuda_import import = {
+        .type = QUIRE_CUDA_IMPORT_FD, .descriptor = b.descriptor, .size = p.size};
+    if (quire_cuda_import_range(memory, &import, &imported) ||
+        quire_read(memory, imported, p.offset, bytes, sizeof bytes))
+        return 3;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        if (bytes[i] != 1)
+            return 4;
+    memset(bytes, 2, sizeof bytes);
+    if (quire_write(memory, imported, p.offset, bytes, sizeof bytes) ||
+        quire_free(memory, imported))
+        return 5;
+    cuda_bench_end(&b);
+    return 0;
+}
+
+/* The child is there before either has a driver, as CUDA wants it. */
+static void share_with_a_process(quire_cuda_page_kind page_kind, const quire_intent *intent)
+{
+    cuda_bench b;
+    int ends[2], descriptor = -1, status = 0;
+    unsigned char bytes[100];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child)
+        _exit(other_process(ends[1], page_kind));
+    quire_memory *memory =
+        begin(&b, NULL, &(quire_cuda_settings){.kinds = QUIRE_CUDA_KIND_BIT(page_kind)}, page_kind,
+              intent);
+    allocate(memory, 300);
+    quire_allocation a = allocate(memory, 100);
+    memset(bytes, 1, sizeof bytes);
+    CHECK_OK(quire_write(memory, a, 0, bytes, sizeof bytes));
+    CHECK_OK(quire_cuda_export_fd(memory, a, &descriptor));
+    quire_cuda_range range = range_of(memory, a);
+    send_parcel(ends[0], descriptor, (parcel){range.padded_size, range.page_offset});
+    close(descriptor);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+    CHECK_OK(quire_read(memory, a, 0, bytes, sizeof bytes));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        CHECK_EQ(bytes[i], 2);
+    close(ends[0]);
+    close(ends[1]);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_share, device_pages_are_shared_with_another_process)
+{
+    share_with_a_process(QUIRE_CUDA_DEVICE, &EXPORTABLE);
+}
+
+UNIT(cuda_share, pages_for_registration_are_shared_with_another_process)
+{
+    share_with_a_process(QUIRE_CUDA_REGISTERED, NULL);
+}
+
+UNIT(cuda_share, pages_of_a_host_node_are_shared_with_another_process)
+{
+    share_with_a_process(QUIRE_CUDA_HOST_NUMA, &EXPORTABLE_HOST);
+}
+
+UNIT(cuda_share, pinned_pages_are_shared_with_another_process)
+{
+    share_with_a_process(QUIRE_CUDA_PINNED, &EXPORTABLE_HOST);
+}
+
+UNIT(cuda_share, what_was_not_made_for_export_is_refused)
+{
+    cuda_bench b;
+    int descriptor = 5;
+    unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
+    quire_allocation made;
+    quire_memory *memory =
+        begin(&b, NULL, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))},
+              QUIRE_CUDA_DEVICE, NULL);
+    quire_allocation a = allocate(memory, 100);
+    CHECK_FAILS(quire_cuda_export_fd(memory, a, &descriptor), UNSUPPORTED);
+    CHECK_EQ(descriptor, -1);
+    CHECK_FAILS(quire_cuda_export_fabric(memory, a, fabric), UNSUPPORTED);
+    static const quire_cuda_page_kind others[] = {QUIRE_CUDA_PLAIN, QUIRE_CUDA_HOST,
+                                                  QUIRE_CUDA_MANAGED};
+    for (int i = 0; i < 3; i++) {
+        quire_memory_options options = SMALL;
+        options.intent = i ? &EXPORTABLE_HOST : &EXPORTABLE;
+        memory = cuda_bench_memory(&b, others[i], &options);
+        CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &made),
+                    UNSUPPORTED);
+    }
+    cuda_bench_end(&b);
+}
+
+/* ---- fabric --------------------------------------------------------------------------------- */
+
+static quire_cuda_info info_of(cuda_bench *b)
+{
+    quire_cuda_info info;
+    CHECK_OK(quire_cuda_get_info(b->device, &info));
+    return info;
+}
+
+UNIT(cuda_share, a_fabric_that_is_refused_is_told_from_one_that_is_absent)
+{
+    static const struct {
+        const char *model;
+        quire_cuda_fabric before, after;
+        quire_cuda_handle_types types;
+    } cases[] = {
+        {"a100", QUIRE_CUDA_FABRIC_ABSENT, QUIRE_CUDA_FABRIC_ABSENT, QUIRE_CUDA_FD},
+        {"h200", QUIRE_CUDA_FABRIC_UNTRIED, QUIRE_CUDA_FABRIC_REFUSED, QUIRE_CUDA_FD},
+        {"gh200", QUIRE_CUDA_FABRIC_UNTRIED, QUIRE_CUDA_FABRIC_GRANTED,
+         QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC},
+    };
+    for (int i = 0; i < 3; i++) {
+        cuda_bench b;
+        fc_options driver = cuda_bench_options(cases[i].model, 0);
+        quire_memory *memory = begin(
+            &b, &driver, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC},
+            QUIRE_CUDA_DEVICE, &EXPORTABLE);
+        CHECK_EQ(info_of(&b).fabric, cases[i].before);
+        CHECK_EQ(range_of(memory, allocate(memory, 2 * MIB)).export_types, cases[i].types);
+        CHECK_EQ(info_of(&b).fabric, cases[i].after);
+        bool is_refused = cases[i].after == QUIRE_CUDA_FABRIC_REFUSED;
+        CHECK_EQ(info_of(&b).fabric_code != 0, is_refused);
+        b.fc->reset_counters();
+        allocate(memory, 2 * MIB);
+        CHECK_EQ(b.fc->calls("cuMemCreate"), 1); /* what was refused is not asked again */
+        cuda_bench_end(&b);
+    }
+}
+
+UNIT(cuda_share, a_fabric_alone_is_refused_with_its_reason)
+{
+    cuda_bench b;
+    quire_allocation a;
+    fc_options driver = cuda_bench_options("a100", 0);
+    cuda_bench_begin(&b, &driver);
+    CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FABRIC}));
+    CHECK_EQ(b.result, UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "no fabric handles");
+    cuda_bench_end(&b);
+    quire_memory *memory =
+        begin(&b, NULL, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FABRIC},
+              QUIRE_CUDA_DEVICE, &EXPORTABLE);
+    CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a),
+                QUIRE_ERROR_NOT_PERMITTED);
+    CHECK_EQ(info_of(&b).fabric, QUIRE_CUDA_FABRIC_REFUSED);
+    cuda_bench_end(&b);
+}
+
+/* ---- dma-buf, handles, pointers -------------------------------------------------------------- */
+
+UNIT(cuda_share, a_dma_buf_covers_the_page)
+{
+    cuda_bench b;
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    quire_allocation a = allocate(memory, 100), p = allocate(pinned, 100);
+    int none = 5;
+    CHECK_OK(quire_cuda_export_dma_buf(memory, a, &b.descriptor));
+    CHECK(b.descriptor >= 0);
+    CHECK_EQ(lseek(b.descriptor, 0, SEEK_END), range_of(memory, a).padded_size);
+    CHECK_FAILS(quire_cuda_export_dma_buf(pinned, p, &none), UNSUPPORTED);
+    CHECK_EQ(none, -1);
+    cuda_bench_end(&b);
+}
+
+/* The same memory at two addresses: what is written at the one is read at the other. */
+UNIT(cuda_share, a_retained_handle_makes_an_alias)
+{
+    cuda_bench b;
+    quire_allocation alias, none;
+    uint64_t handle = 0, other = 5;
+    char in[100], out[100] = {0};
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    quire_allocation a = allocate(memory, 100), p = allocate(pinned, 100);
+    quire_cuda_range range = range_of(memory, a);
+    CHECK_OK(quire_cuda_retain_handle(b.device, range.address, &handle));
+    quire_cuda_import import = {
+        .type = QUIRE_CUDA_IMPORT_HANDLE, .handle = handle, .size = range.padded_size + 2 * MIB};
+    CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), INVALID); /* larger than it is */
+    import.size = range.padded_size;
+    CHECK_OK(quire_cuda_import_range(memory, &import, &alias));
+    CHECK(range_of(memory, alias).page_address != range.page_address);
+    memset(in, 3, sizeof in);
+    CHECK_OK(quire_write(memory, a, 0, in, sizeof in));
+    CHECK_OK(quire_read(memory, alias, range.page_offset, out, sizeof out));
+    CHECK(!memcmp(in, out, sizeof in));
+    CHECK_FAILS(quire_cuda_retain_handle(b.device, range_of(pinned, p).address, &other),
+                UNSUPPORTED);
+    CHECK_EQ(other, 0);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_share, a_handle_that_is_not_imported_is_released_by_the_caller)
+{
+    cuda_bench b;
+    uint64_t handle = 0;
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_allocation a = allocate(memory, 100);
+    CHECK_OK(quire_cuda_retain_handle(b.device, range_of(memory, a).address, &handle));
+    CHECK_EQ(b.fc->live(FC_REFERENCE), 2);
+    CHECK_OK(quire_cuda_release_handle(b.device, handle));
+    CHECK_EQ(b.fc->live(FC_REFERENCE), 1);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
+{
+    cuda_bench b;
+    quire_allocation a, none;
+    qi_cu_ptr block = 0;
+    char in[100], out[100] = {0};
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info_of(&b).context), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, MemAlloc, 3020)(&block, 1000), 0);
+    quire_cuda_import import = {
+        .type = QUIRE_CUDA_IMPORT_POINTER, .pointer = block, .size = 1000, .name = "theirs"};
+    CHECK_OK(quire_cuda_import_range(memory, &import, &a));
+    CHECK(range_of(memory, a).is_borrowed && range_of(memory, a).address == block);
+    CHECK_EQ(range_of(memory, a).padded_size, 1000); /* not a byte more than is theirs */
+    memset(in, 4, sizeof in);
+    CHECK_OK(quire_write(memory, a, 0, in, sizeof in));
+    CHECK_EQ(CUDA_BENCH_CALL(&b, MemcpyDtoH, 3020)(out, block, sizeof out), 0);
+    CHECK(!memcmp(in, out, sizeof in));
+    CHECK_OK(quire_free(memory, a));
+    CHECK_EQ(b.fc->live(FC_ALLOCATION), 1);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, MemFree, 3020)(block), 0);
+    import.pointer = 4096; /* nothing there */
+    CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), INVALID);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_end(&b);
+}
+
+static void refuses(quire_memory *memory, quire_result code, quire_cuda_import import)
+{
+    quire_allocation none = {77};
+    CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), code);
+    CHECK_EQ(none.id, 0);
+}
+
+UNIT(cuda_share, imports_that_cannot_be_are_refused)
+{
+    cuda_bench b;
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    const quire_cuda_import_type fd = QUIRE_CUDA_IMPORT_FD, handle = QUIRE_CUDA_IMPORT_HANDLE;
+    int pipes[2];
+    CHECK_EQ(pipe(pipes), 0);
+    refuses(memory, INVALID, (quire_cuda_import){.size = MIB});
+    refuses(memory, INVALID, (quire_cuda_import){.type = fd, .descriptor = -1, .size = 2 * MIB});
+    refuses(memory, INVALID, (quire_cuda_import){.type = fd, .descriptor = pipes[0]});
+    refuses(memory, INVALID, (quire_cuda_import){.type = fd, .descriptor = pipes[0], .size = MIB});
+    refuses(memory, INVALID,
+            (quire_cuda_import){.type = fd, .descriptor = pipes[0], .size = 2 * MIB});
+    refuses(memory, INVALID,
+            (quire_cuda_import){.type = fd, .size = 2 * MIB, .reserved = {0, 0, 0, 1}});
+    refuses(memory, INVALID, (quire_cuda_import){.type = handle, .size = 2 * MIB});
+    refuses(memory, INVALID,
+            (quire_cuda_import){.type = QUIRE_CUDA_IMPORT_FABRIC, .size = 2 * MIB});
+    refuses(memory, INVALID,
+            (quire_cuda_import){.type = QUIRE_CUDA_IMPORT_POINTER, .size = 2 * MIB});
+    refuses(pinned, UNSUPPORTED, (quire_cuda_import){.type = handle, .handle = 1, .size = 2 * MIB});
+    refuses(pinned, UNSUPPORTED,
+            (quire_cuda_import){.type = QUIRE_CUDA_IMPORT_POINTER, .pointer = 1, .size = MIB});
+    refuses(pinned, INVALID,
+            (quire_cuda_import){.type = fd, .descriptor = pipes[0], .size = 2 * MIB});
+    refuses(pinned, INVALID, (quire_cuda_import){.type = fd, .descriptor = pipes[0], .size = 100});
+    close(pipes[0]);
+    close(pipes[1]);
+    cuda_bench_end(&b);
+}

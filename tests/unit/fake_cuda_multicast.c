@@ -1,0 +1,141 @@
+/*
+ * fake_cuda_multicast.c - the fake CUDA driver: multicast objects.
+ */
+#include "tests/support/cuda/fixture.h"
+#include "tests/support/unit.h"
+
+static const qi_cu_multicast_prop TWO = {.numDevices = 2, .size = 2 * FC_PIECE};
+
+static void open_two(void)
+{
+    fc_options options = {.models = {fc_model_named("h200"), fc_model_named("h200")},
+                          .peers = {2, 1}};
+    (void)fc_fixture_open(&options);
+}
+
+static qi_cu_handle make_on(int device, qi_cu_handle_type types)
+{
+    qi_cu_handle handle;
+    qi_cu_allocation_prop prop = fc_on_device(device);
+    prop.requestedHandleTypes = types;
+    CHECK_CU(cu.MemCreate(&handle, 2 * FC_PIECE, &prop, 0));
+    return handle;
+}
+
+UNIT(fake_cuda_multicast, it_is_joined_bound_mapped_and_given_back)
+{
+    qi_cu_handle object, first, second;
+    qi_cu_access_desc descs[2] = {fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE),
+                                  fc_for_device(1, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE)};
+    open_two();
+    CHECK_CU(cu.MulticastCreate(&object, &TWO));
+    CHECK_EQ(fc_usage_of(0).bytes, 0); /* it has no memory of its own */
+    CHECK_CU(cu.MulticastAddDevice(object, 0));
+    CHECK_CU(cu.MulticastAddDevice(object, 1));
+    first = make_on(0, 0);
+    second = make_on(1, 0);
+    CHECK_CU(cu.MulticastBindMem(object, 0, first, 0, 2 * FC_PIECE, 0));
+    CHECK_CU(cu.MulticastBindMem(object, 0, second, 0, 2 * FC_PIECE, 0));
+    qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
+    CHECK_CU(cu.MemMap(pointer, 2 * FC_PIECE, 0, object, 0));
+    CHECK_CU(cu.MemSetAccess(pointer, 2 * FC_PIECE, descs, 2));
+    CHECK_CODE(cu.MemsetD8(pointer, 0, 8), INVALID_VALUE); /* only kernels know how to use it */
+    CHECK_CU(cu.MemUnmap(pointer, 2 * FC_PIECE));
+    CHECK_CU(cu.MemAddressFree(pointer, 2 * FC_PIECE));
+    CHECK_CU(cu.MemRelease(second)); /* bound memory lives */
+    CHECK_EQ(fc_usage_of(1).bytes, 2 * FC_PIECE);
+    CHECK_CU(cu.MulticastUnbind(object, 1, 0, 2 * FC_PIECE));
+    CHECK_EQ(fc_usage_of(1).bytes, 0);
+    CHECK_CODE(cu.MulticastUnbind(object, 1, 0, 2 * FC_PIECE), INVALID_VALUE);
+    CHECK_CU(cu.MemRelease(object)); /* unbinds the rest */
+    CHECK_CU(cu.MemRelease(first));
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_multicast, nothing_is_bound_or_mapped_until_all_have_joined)
+{
+    qi_cu_handle object, memory;
+    open_two();
+    CHECK_CU(cu.MulticastCreate(&object, &TWO));
+    CHECK_CU(cu.MulticastAddDevice(object, 0));
+    CHECK_CODE(cu.MulticastAddDevice(object, 0), INVALID_VALUE);
+    memory = make_on(0, 0);
+    qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
+    /* where the real driver waits */
+    CHECK_CODE(cu.MulticastBindMem(object, 0, memory, 0, 2 * FC_PIECE, 0), ILLEGAL_STATE);
+    fc_fixture_expect("fc-waits: cuMulticastBindMem");
+    CHECK_CODE(cu.MemMap(pointer, 2 * FC_PIECE, 0, object, 0), ILLEGAL_STATE);
+    fc_fixture_expect("fc-waits: cuMemMap");
+    CHECK_CU(cu.MulticastAddDevice(object, 1));
+    CHECK_CU(cu.MulticastBindMem(object, FC_PIECE, memory, FC_PIECE, FC_PIECE, 0));
+    CHECK_CODE(cu.MulticastBindMem(object, FC_PIECE, memory, 0, FC_PIECE, 0), INVALID_VALUE);
+    CHECK_CU(cu.MemRelease(object));
+    CHECK_CU(cu.MemRelease(memory));
+    CHECK_CU(cu.MemAddressFree(pointer, 2 * FC_PIECE));
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_multicast, wrong_use_is_refused)
+{
+    qi_cu_handle object, memory, mapped;
+    size_t size;
+    qi_cu_multicast_prop prop = TWO;
+    open_two();
+    CHECK_CU(cu.MulticastGetGranularity(&size, &TWO, 0));
+    CHECK_EQ(size, FC_PIECE);
+    CHECK_CODE(cu.MulticastGetGranularity(&size, &TWO, 2), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastGetGranularity(NULL, &TWO, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastCreate(NULL, &TWO), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastCreate(&object, NULL), INVALID_VALUE);
+    prop.size = FC_PIECE + 1;
+    CHECK_CODE(cu.MulticastCreate(&object, &prop), INVALID_VALUE);
+    prop = (qi_cu_multicast_prop){.numDevices = 3, .size = FC_PIECE};
+    CHECK_CODE(cu.MulticastCreate(&object, &prop), INVALID_VALUE);
+    prop = (qi_cu_multicast_prop){
+        .numDevices = 2, .size = FC_PIECE, .handleTypes = QI_CU_MEM_HANDLE_TYPE_FABRIC};
+    CHECK_CODE(cu.MulticastCreate(&object, &prop), NOT_PERMITTED);
+    prop.handleTypes = QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CHECK_CU(cu.MulticastCreate(&object, &prop));
+    CHECK_CODE(cu.MulticastAddDevice(object, 5), INVALID_DEVICE);
+    CHECK_CU(cu.MulticastAddDevice(object, 0));
+    CHECK_CU(cu.MulticastAddDevice(object, 1));
+    memory = make_on(0, 0);
+    qi_cu_ptr pointer = fc_mapped(FC_PIECE, &mapped);
+    CHECK_CODE(cu.MulticastBindMem(object, 0, memory, 0, FC_PIECE, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastBindMem(object, 0, object, 0, FC_PIECE, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastBindMem(memory, 0, memory, 0, FC_PIECE, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastBindAddr(object, 0, pointer, FC_PIECE, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastUnbind(object, 7, 0, FC_PIECE), INVALID_DEVICE);
+    fc_unmapped(pointer, FC_PIECE, mapped);
+    CHECK_CU(cu.MemRelease(memory));
+    CHECK_CU(cu.MemRelease(object));
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_multicast, mapped_memory_is_bound_by_its_address)
+{
+    qi_cu_handle object, mapped;
+    open_two();
+    CHECK_CU(cu.MulticastCreate(&object, &TWO));
+    CHECK_CU(cu.MulticastAddDevice(object, 0));
+    CHECK_CU(cu.MulticastAddDevice(object, 1));
+    qi_cu_ptr pointer = fc_mapped(2 * FC_PIECE, &mapped);
+    CHECK_CU(cu.MulticastBindAddr(object, 0, pointer + FC_PIECE, FC_PIECE, 0));
+    CHECK_CODE(cu.MulticastBindAddr(object, FC_PIECE, pointer + FC_PIECE, 2 * FC_PIECE, 0),
+               INVALID_VALUE);
+    CHECK_CU(cu.MulticastUnbind(object, 0, 0, FC_PIECE));
+    CHECK_CU(cu.MemRelease(object));
+    fc_unmapped(pointer, 2 * FC_PIECE, mapped);
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_multicast, a_machine_without_it_says_so)
+{
+    qi_cu_handle object;
+    size_t size;
+    qi_cu_multicast_prop prop = {.numDevices = 1, .size = FC_PIECE};
+    (void)fc_fixture_open(&(fc_options){.models = {fc_model_named("a100")}});
+    CHECK_CODE(cu.MulticastCreate(&object, &prop), NOT_SUPPORTED);
+    CHECK_CODE(cu.MulticastGetGranularity(&size, &prop, 0), NOT_SUPPORTED);
+    fc_fixture_close();
+}
