@@ -9,6 +9,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "src/base/result.h"
+#include "src/base/wanted.h"
 
 static const char *const DEVICE_VARIABLE = "QUIRE_CUDA_DEVICE";
 
@@ -85,32 +86,6 @@ static quire_result start_driver(qi_cuda *cuda, const char *library)
 
 /* ---- which device ------------------------------------------------------------------------- */
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool has_part(const char *name, const char *part)
-{
-    for (; *name; name++) {
-        size_t i = 0;
-        while (part[i] && lower(name[i]) == lower(part[i]))
-            i++;
-        if (!part[i])
-            return true;
-    }
-    return false;
-}
-
-static bool is_wanted(const char *wanted, int ordinal, const char *name)
-{
-    if (!*wanted)
-        return true;
-    if (strspn(wanted, "0123456789") == strlen(wanted))
-        return strtoul(wanted, NULL, 10) == (unsigned long)ordinal;
-    return has_part(name, wanted);
-}
-
 /* The devices that there are, for the sentence of a refusal. */
 typedef struct listing {
     char text[MOST_LISTED];
@@ -147,7 +122,7 @@ static quire_result select_device(qi_cuda *cuda, const char *asked)
         quire_result result = look_at(cuda, i, name, sizeof name);
         if (result)
             return result;
-        if (is_wanted(wanted ? wanted : "", i, name))
+        if (qi_is_wanted(wanted, (uint32_t)i, name))
             return QUIRE_SUCCESS;
         list(&there, i, name);
     }

@@ -7,6 +7,7 @@
 
 #include "backends/vulkan/open.h"
 #include "src/base/result.h"
+#include "src/base/wanted.h"
 
 enum { MOST_DEVICES = 64, NONE = -1 };
 
@@ -23,37 +24,6 @@ static int rank_of(VkPhysicalDeviceType type)
     default:
         return 3;
     }
-}
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* Whether a name has a part, whatever the case. */
-static bool has_part(const char *name, const char *part)
-{
-    for (; *name; name++) {
-        size_t i = 0;
-        while (part[i] && lower(name[i]) == lower(part[i]))
-            i++;
-        if (!part[i])
-            return true;
-    }
-    return false;
-}
-
-static bool is_number(const char *text)
-{
-    return *text && strspn(text, "0123456789") == strlen(text);
-}
-
-static bool is_wanted(const opening *o, uint32_t index, const VkPhysicalDeviceProperties *p)
-{
-    if (!o->wanted || !*o->wanted)
-        return true;
-    return is_number(o->wanted) ? strtoul(o->wanted, NULL, 10) == index
-                                : has_part(p->deviceName, o->wanted);
 }
 
 static quire_result refuse(const opening *o, const VkPhysicalDevice *devices, uint32_t count)
@@ -98,8 +68,8 @@ quire_result qi_vulkan_select(opening *o)
         o->get_properties(devices[i], &p);
         int rank = rank_of(p.deviceType);
         bool is_better = best == NONE || rank < best_rank;
-        if (p.apiVersion < VK_API_VERSION_1_1 || !is_wanted(o, i, &p) || !is_better ||
-            !has_memory(o, devices[i]))
+        if (p.apiVersion < VK_API_VERSION_1_1 || !qi_is_wanted(o->wanted, i, p.deviceName) ||
+            !is_better || !has_memory(o, devices[i]))
             continue;
         best = (int)i;
         best_rank = rank;

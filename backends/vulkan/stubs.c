@@ -4,13 +4,7 @@
  */
 #include "quire/vulkan.h"
 #include "src/base/result.h"
-
-/* Sets an output, which may be NULL, to its zero. */
-#define CLEAR(output, ...)                                                                         \
-    if (output)                                                                                    \
-    *(output) = __VA_ARGS__
-
-#define UNUSED(name) (void)(name)
+#include "src/base/stub.h"
 
 static quire_result refuse(void)
 {

@@ -24,34 +24,23 @@
 #include <unistd.h>
 
 #include "tests/support/cuda/driver.h"
+#include "tests/support/settings.h"
 
 static pid_t process; /* that opened the library: its forks write no report */
 
 static _Noreturn void refuse(const char *name, const char *value)
 {
-    fprintf(stderr, "fake cuda: %s cannot be '%s'\n", name, value);
-    abort();
+    settings_refuse("fake cuda", name, value);
 }
 
-/* Calls take for each part of a list with commas. */
-static void each_part(const char *name, void (*take)(const char *part, fc_options *options),
-                      fc_options *options)
+static void each_part(const char *name, void (*take)(const char *part, void *state), void *state)
 {
-    const char *value = getenv(name);
-    char part[FC_NAME_SIZE];
-    while (value && *value) {
-        size_t length = strcspn(value, ",");
-        if (!length || length >= sizeof part)
-            refuse(name, value);
-        memcpy(part, value, length);
-        part[length] = 0;
-        take(part, options);
-        value += length + (value[length] == ',');
-    }
+    settings_each("fake cuda", name, take, state);
 }
 
-static void take_model(const char *part, fc_options *options)
+static void take_model(const char *part, void *state)
 {
+    fc_options *options = state;
     uint32_t at = 0;
     if (!strcmp(part, "none")) {
         options->no_devices = true;
@@ -64,8 +53,9 @@ static void take_model(const char *part, fc_options *options)
     options->models[at] = fc_model_named(part);
 }
 
-static void take_flag(const char *part, fc_options *options)
+static void take_flag(const char *part, void *state)
 {
+    fc_options *options = state;
     static const struct {
         const char *name;
         uint32_t flag;
@@ -94,9 +84,9 @@ static void take_flag(const char *part, fc_options *options)
     refuse("QUIRE_FAKE_CUDA_FLAGS", part);
 }
 
-static void take_hidden(const char *part, fc_options *options)
+static void take_hidden(const char *part, void *state)
 {
-    (void)options;
+    (void)state;
     if (!fc_hide(part))
         refuse("QUIRE_FAKE_CUDA_HIDE", part);
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/settings.h"
 #include "tests/support/vulkan/table.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -29,26 +30,14 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static _Noreturn void refuse(const char *name, const char *value)
 {
-    fprintf(stderr, "fake vulkan: %s cannot be '%s'\n", name, value);
-    abort();
+    settings_refuse("fake vulkan", name, value);
 }
 
 /* ---- reading the environment -------------------------------------------------------------- */
 
-/* Calls take for each part of a list with commas. */
 static void each_part(const char *name, void (*take)(const char *part, void *state), void *state)
 {
-    const char *value = getenv(name);
-    char part[FV_NAME_SIZE];
-    while (value && *value) {
-        size_t length = strcspn(value, ",");
-        if (!length || length >= sizeof part)
-            refuse(name, value);
-        memcpy(part, value, length);
-        part[length] = 0;
-        take(part, state);
-        value += length + (value[length] == ',');
-    }
+    settings_each("fake vulkan", name, take, state);
 }
 
 static void take_layout(const char *part, void *state)
