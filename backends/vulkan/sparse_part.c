@@ -87,7 +87,7 @@ quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *s, uint64_t siz
     if (result) /* somebody has found and freed one in between */
         for (uint32_t i = 0; i < count; i++) {
             if (i + 1 < held)
-                quire_allocation_release(s->memory, allocations[i]);
+                qi_ignore(quire_allocation_release(s->memory, allocations[i]));
             qi_ignore(quire_free(s->memory, allocations[i]));
         }
     return result;
@@ -98,7 +98,7 @@ void qi_vulkan_parts_free(const quire_vulkan_sparse *s, const quire_allocation *
 {
     for (uint32_t i = 0; i < count; i++)
         if (allocations[i].id) {
-            quire_allocation_release(s->memory, allocations[i]);
+            qi_ignore(quire_allocation_release(s->memory, allocations[i]));
             qi_ignore(quire_free(s->memory, allocations[i])); /* harm is told */
         }
 }

@@ -264,8 +264,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_adopt(quire_memory *memory,
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_hold(quire_memory *memory,
                                                             quire_allocation allocation);
-/* Of what is held. */
-QUIRE_API void quire_allocation_release(quire_memory *memory, quire_allocation allocation);
+/* Errors as quire_allocation_hold; WRONG_STATE also where nobody holds it. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_release(quire_memory *memory,
+                                                               quire_allocation allocation);
 
 /*
  * What a backend keeps in a memory beside allocations, and whose own calls name the memory. While
@@ -277,7 +278,7 @@ typedef struct quire_attachment {
     struct quire_attachment *next, *previous;         /* the core's */
 } quire_attachment;
 
-/* Attaching what is attached, or detaching what is not, is not noticed. */
+/* NULL is accepted: nothing happens. Nothing is attached twice, or detached when it is not. */
 QUIRE_API void quire_memory_attach(quire_memory *memory, quire_attachment *attachment);
 QUIRE_API void quire_memory_detach(quire_memory *memory, quire_attachment *attachment);
 

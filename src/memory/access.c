@@ -259,9 +259,9 @@ quire_result quire_allocation_hold(quire_memory *memory, quire_allocation alloca
                   : qi_refuse_null_memory();
 }
 
-void quire_allocation_release(quire_memory *memory, quire_allocation allocation)
+quire_result quire_allocation_release(quire_memory *memory, quire_allocation allocation)
 {
-    qi_slot_unpin(&memory->slots, qi_handle_slot(allocation.id));
+    return memory ? qi_slot_release(&memory->slots, allocation) : qi_refuse_null_memory();
 }
 
 quire_result quire_get_native(quire_memory *memory, quire_allocation allocation,

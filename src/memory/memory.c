@@ -333,6 +333,8 @@ void quire_memory_destroy_all(quire_memory **memory)
 
 void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
 {
+    if (!memory || !attachment)
+        return;
     qi_lock_acquire(&memory->device->lock);
     attachment->previous = NULL;
     attachment->next = memory->attachments;
@@ -344,6 +346,8 @@ void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
 
 void quire_memory_detach(quire_memory *memory, quire_attachment *attachment)
 {
+    if (!memory || !attachment)
+        return;
     qi_lock_acquire(&memory->device->lock);
     if (attachment->next)
         attachment->next->previous = attachment->previous;

@@ -227,6 +227,23 @@ void qi_slot_unpin(const qi_slots *slots, uint32_t slot)
     qi_atomic_sub_release_u64(qi_slot_state(slots, slot), 1);
 }
 
+quire_result qi_slot_release(const qi_slots *slots, quire_allocation allocation)
+{
+    qi_atomic_u64 *state = look_up(slots, allocation);
+    if (!state)
+        return quire_last_result();
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    do {
+        quire_result result = judge(word, allocation, QI_ACCEPT_LIVE);
+        if (result)
+            return result;
+        if (!pins_of(word))
+            return qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is not held",
+                                allocation.id);
+    } while (!qi_atomic_exchange_if_u64(state, &word, word - 1));
+    return QUIRE_SUCCESS;
+}
+
 quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot)
 {
     qi_atomic_u64 *state = qi_slot_state(slots, slot);

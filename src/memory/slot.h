@@ -232,6 +232,9 @@ QUIRE_MUST_USE quire_result qi_slot_pin(const qi_slots *slots, quire_allocation 
                                         int accept, uint32_t *slot);
 void qi_slot_unpin(const qi_slots *slots, uint32_t slot);
 
+/* The same by the handle, checked. Also WRONG_STATE: nobody pins it. */
+QUIRE_MUST_USE quire_result qi_slot_release(const qi_slots *slots, quire_allocation allocation);
+
 /* Counts maps of a pinned slot. OUT_OF_RANGE above 2^18 - 1, NOT_MAPPED below 0. */
 QUIRE_MUST_USE quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot);
 QUIRE_MUST_USE quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot);

@@ -278,6 +278,26 @@ static void native_sides(void)
     REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, native, quire_get_native(visible, remote, &native));
 }
 
+/* What a backend holds and attaches. */
+static void holds(void)
+{
+    const quire_allocation none = {0};
+    quire_attachment attachment = {.name = "nothing"};
+    REFUSED(&b, INVALID, quire_allocation_hold(NULL, live));
+    REFUSED(&b, INVALID, quire_allocation_hold(visible, none));
+    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_allocation_hold(visible, stale));
+    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_allocation_hold(visible, remote));
+    REFUSED(&b, INVALID, quire_allocation_release(NULL, live));
+    REFUSED(&b, INVALID, quire_allocation_release(visible, none));
+    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_allocation_release(visible, stale));
+    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_allocation_release(visible, remote));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_allocation_release(visible, live));
+    HARMLESS(&b, quire_memory_attach(NULL, &attachment));
+    HARMLESS(&b, quire_memory_attach(visible, NULL));
+    HARMLESS(&b, quire_memory_detach(NULL, &attachment));
+    HARMLESS(&b, quire_memory_detach(visible, NULL));
+}
+
 /* Objects and pages by the backend's own words: what is wrong before the backend is asked. */
 static void described(void)
 {
@@ -309,6 +329,7 @@ static void backends(void)
     descriptions();
     device_options();
     native_sides();
+    holds();
     described();
     bench_end(&b);
 }
@@ -458,6 +479,7 @@ static const struct {
     {"trace.h", "misuse_space"},
     {"quire.h", "nothing but the others"},
     {"vulkan.h", "misuse_vulkan"},
+    {"cuda.h", "misuse_cuda"},
 };
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };

@@ -55,7 +55,9 @@ static void refuse_buffer(quire_result code, quire_memory *memory,
                           const quire_buffer_options *options)
 {
     quire_buffer made;
+    uint32_t chosen = 77;
     REFUSED_OUT(&b, code, made, quire_buffer_create(memory, options, &made));
+    REFUSED_OUT(&b, code, made, quire_buffer_create_any(&memory, 1, options, &chosen, &made));
 }
 
 static void buffers(void)
@@ -94,7 +96,9 @@ static void refuse_image(quire_result code, quire_memory *memory,
                          const quire_image_options *options)
 {
     quire_image made;
+    uint32_t chosen = 77;
     REFUSED_OUT(&b, code, made, quire_image_create(memory, options, &made));
+    REFUSED_OUT(&b, code, made, quire_image_create_any(&memory, 1, options, &chosen, &made));
 }
 
 /* Wrong for an image, and for the question what it would take. */

@@ -17,7 +17,8 @@ SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA,
          "--family", "transient-*", "--family", "slow-driver")
 # subjects, by how threads share them
 ONE = ("quire", "VMA")
-EACH = ("quire, a shard each", "quire, a memory each", "VMA, an allocator each")
+EACH = ("quire, a shard each", "quire, a shard each, slabs", "quire, a memory each",
+        "VMA, an allocator each")
 
 
 def run(*words):
