@@ -1,6 +1,6 @@
 /*
- * cuda_costs.c - what calls of the driver cost by size: the parts of making and giving back a page of
- * virtual memory management, in chunks of every size, and blocks of the driver's own allocators.
+ * cuda_costs.c - what calls of the driver cost by size: the parts of making and giving back a page
+ * of virtual memory management, in chunks of every size, and blocks of the driver's own allocators.
  */
 #include <stdlib.h>
 
@@ -101,7 +101,7 @@ static qi_cu_result run_chunks(const cost_row *row, double *ns)
     return made ? made : given;
 }
 
-/* ---- a block of the driver's own allocators ----------------------------------------------------- */
+/* ---- a block of the driver's own allocators ------------------------------------------------- */
 
 enum { ALLOC, FREE, POOL_ALLOC, POOL_FREE, POOL_ALLOC_AGAIN, POOL_FREE_AGAIN, BLOCK_STEPS };
 

@@ -1,6 +1,7 @@
 /*
- * cuda_driver.h - the CUDA driver that bench_cuda measures: the device that quire_cuda_open chooses,
- * its functions, and a stream in its context. There is one in a process, used by one thread.
+ * cuda_driver.h - the CUDA driver that bench_cuda measures: the device that quire_cuda_open
+ * chooses, its functions, and a stream in its context. There is one in a process, used by one
+ * thread.
  */
 #ifndef QUIRE_BENCH_CUDA_DRIVER_H
 #define QUIRE_BENCH_CUDA_DRIVER_H

@@ -1,10 +1,10 @@
 /*
- * cuda_main.c - bench_cuda: what the calls of a CUDA driver cost, and memories on a CUDA device side
- * by side in the same run, quire's and the driver's own. Text goes to standard output, a JSON
+ * cuda_main.c - bench_cuda: what the calls of a CUDA driver cost, and memories on a CUDA device
+ * side by side in the same run, quire's and the driver's own. Text goes to standard output, a JSON
  * document to the file asked for.
  *
- * Which device: QUIRE_CUDA_DEVICE, else the first; which driver: the libcuda.so.1 that is found. All is
- * done in one process: a child cannot use the device of its parent.
+ * Which device: QUIRE_CUDA_DEVICE, else the first; which driver: the libcuda.so.1 that is found.
+ * All is done in one process: a child cannot use the device of its parent.
  */
 #include <getopt.h>
 #include <stdlib.h>

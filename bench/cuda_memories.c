@@ -1,6 +1,6 @@
 /*
- * cuda_memories.c - memories on a CUDA device as subjects: quire's, and the driver's two allocators,
- * all in one context. The handle of a range of the driver's is its address.
+ * cuda_memories.c - memories on a CUDA device as subjects: quire's, and the driver's two
+ * allocators, all in one context. The handle of a range of the driver's is its address.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /*
  * cuda_pairs.c - pairs of free and allocate: the same list of sizes on every memory of the device,
- * which take turns within each repeat. Every call is timed by itself, as the host sees it; the stream
- * is waited for when a repeat is over.
+ * which take turns within each repeat. Every call is timed by itself, as the host sees it; the
+ * stream is waited for when a repeat is over.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * cuda_parts.h - the parts of bench_cuda, which add arrays to its document. The driver is open. What it
- * refuses is told in its row, with its name for the reason.
+ * cuda_parts.h - the parts of bench_cuda, which add arrays to its document. The driver is open.
+ * What it refuses is told in its row, with its name for the reason.
  */
 #ifndef QUIRE_BENCH_CUDA_PARTS_H
 #define QUIRE_BENCH_CUDA_PARTS_H
