@@ -24,7 +24,8 @@ static workload_step draw(rng *r, list_sizes sizes, uint32_t slot)
         uint64_t size = small[rng_below(r, sizeof small / sizeof *small)];
         return (workload_step){size, slot, UINT32_C(1) << (4 + rng_below(r, 5))};
     }
-    uint64_t size = rng_log_uniform(r, 256, 65536);
+    bool is_large = sizes == SIZES_LARGE;
+    uint64_t size = rng_log_uniform(r, is_large ? 65536 : 256, is_large ? 16777216 : 65536);
     return (workload_step){(size + UNIT - 1) / UNIT * UNIT, slot, UNIT};
 }
 

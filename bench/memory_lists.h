@@ -10,7 +10,8 @@
 typedef enum list_sizes {
     SIZES_MIXED, /* log(256 B, 64 KiB), multiples of 256 */
     SIZES_SMALL, /* 64 B to 4 KiB in 13 steps, alignments of 16 to 256 */
-    SIZES_EQUAL  /* 64 KiB */
+    SIZES_EQUAL, /* 64 KiB */
+    SIZES_LARGE  /* log(64 KiB, 16 MiB), multiples of 256 */
 } list_sizes;
 
 typedef struct list_spec {

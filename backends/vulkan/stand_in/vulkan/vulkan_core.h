@@ -21,7 +21,11 @@ typedef uint64_t VkDeviceSize, VkDeviceAddress;
 
 typedef uint32_t VkBufferUsageFlags, VkExternalMemoryHandleTypeFlags;
 typedef enum VkFormat { VK_FORMAT_UNDEFINED = 0, VK_FORMAT_MOST = 0x7fffffff } VkFormat;
-typedef enum VkImageLayout { VK_IMAGE_LAYOUT_MOST = 0x7fffffff } VkImageLayout;
+typedef enum VkImageLayout {
+    VK_IMAGE_LAYOUT_UNDEFINED = 0,
+    VK_IMAGE_LAYOUT_GENERAL = 1,
+    VK_IMAGE_LAYOUT_MOST = 0x7fffffff
+} VkImageLayout;
 typedef enum VkSamplerAddressMode {
     VK_SAMPLER_ADDRESS_MODE_MOST = 0x7fffffff
 } VkSamplerAddressMode;

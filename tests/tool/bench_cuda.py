@@ -1,0 +1,146 @@
+"""bench_cuda on the fake CUDA driver: a very short run. What its document holds is looked at; its times say
+nothing.
+
+usage: bench_cuda.py BENCH_CUDA DRIVER_FOLDER
+
+DRIVER_FOLDER has the libcuda.so.1 of the tests.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+PROGRAM, FOLDER = sys.argv[1], sys.argv[2]
+MIB = 1 << 20
+SHORT = ("--reps", "2", "--pairs", "100", "--page", "8")
+CHUNK_STEPS = {"reserve", "create", "map", "access", "unmap", "release", "return"}
+PLAIN_STEPS = {"alloc", "free"}
+BLOCK_STEPS = PLAIN_STEPS | {"async", "freeasync", "kept", "freekept"}
+FIGURES = {"pair_ns", *(f"{call}{figure}_ns" for call in ("allocate", "free")
+                        for figure in ("", "_p50", "_p99", "_p999"))}
+
+
+def run(*words, **env):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False,
+                          env={**os.environ, "LD_LIBRARY_PATH": FOLDER, **env})
+
+
+def figures_of(folder, *words, **env):
+    path = folder / "cuda.json"
+    done = run(*words, "--json", path, **env)
+    if done.returncode or done.stderr:
+        raise RuntimeError(f"{done.returncode}: {done.stderr}")
+    return json.loads(path.read_text())
+
+
+def usage_problems():
+    for words in (("--reps", "0"), ("--pairs", "x"), ("--page", "-1"), ("--nothing",), ("stray",)):
+        done = run(*words)
+        if done.returncode != 2 or not done.stderr:
+            yield f"{words}: {done.returncode} {done.stderr[:80]}"
+    if run("--family", "none", "--json", "/no/such/folder/file").returncode != 1:
+        yield "a file that cannot be made is taken"
+
+
+def device_problems(figures):
+    if figures["device"] != "fake h200" or figures["emulated"] is not True:
+        yield f"{figures['device']}, emulated {figures['emulated']}"
+    if "emulated" not in run("--list").stdout.splitlines()[0]:
+        yield "the text does not say that the driver is emulated"
+    if figures["driver_version"] < 11020 or len(figures["date"]) != 10 or figures["page_size"] != 8 * MIB:
+        yield str({key: figures[key] for key in ("driver_version", "date", "page_size")})
+
+
+def spread_problems(row, keys):
+    for key in keys:
+        if key not in row or not 0 < row[key]["min"] <= row[key]["median"]:
+            yield f"{key} of {row}"
+
+
+def cost_problems(figures):
+    for table, steps in (("chunks", CHUNK_STEPS), ("blocks", BLOCK_STEPS)):
+        found = [(row["size"], row["count"]) for row in figures[table]]
+        wanted = [(n * MIB, 8 // n if table == "chunks" else 1) for n in (2, 4, 8)]
+        if found != wanted:
+            yield f"{table}: {found}"
+        for row in figures[table]:
+            if row["refused"] is not None:
+                yield str(row)
+            yield from spread_problems(row, steps)
+
+
+def pair_problems(figures):
+    wanted = [(family, subject) for family in ("alone", "mixed", "large")
+              for subject in ("quire", "cuMemAllocAsync", "cuMemAlloc")]
+    found = [(row["family"], row["subject"]) for row in figures["pairs"]]
+    if found != wanted:
+        yield str(found)
+    for row in figures["pairs"]:
+        yield from spread_problems(row, FIGURES)
+        if row["reps"] != 2 or row["pairs"] < 100 or not row["pair_to_quire"] > 0:
+            yield str(row)
+        if row["subject"] == "quire" and (row["pair_to_quire"] != 1 or
+                                          (row["page_calls"] and row["family"] == "alone")):
+            yield str(row)
+
+
+def refusal_problems(folder):
+    """The driver's word is in the row, and the run goes on."""
+    figures = figures_of(folder, *SHORT, "--family", "costs", QUIRE_FAKE_CUDA_FAIL="cuMemMap 1+ 2",
+                         QUIRE_FAKE_CUDA_FLAGS="quiet")
+    if {row["refused"] for row in figures["chunks"]} != {"CUDA_ERROR_OUT_OF_MEMORY"}:
+        yield str(figures["chunks"])
+    if any(row["refused"] for row in figures["blocks"]) or len(figures["blocks"]) != 3:
+        yield str(figures["blocks"])
+
+
+def poor_problems(folder):
+    """A device without virtual memory management and without pools."""
+    figures = figures_of(folder, *SHORT, QUIRE_FAKE_CUDA_MODELS="vgpu")
+    if figures["chunks"] or any(set(row) & (BLOCK_STEPS - PLAIN_STEPS) for row in figures["blocks"]):
+        yield f"{figures['chunks']} {figures['blocks']}"
+    absent = {s["name"] for s in figures["subjects"] if s["absent"]}
+    if absent != {"cuMemAllocAsync"} or any(row["subject"] in absent for row in figures["pairs"]):
+        yield str(absent)
+
+
+def leak_problems(folder):
+    """All that the program makes it gives back."""
+    report = folder / "report"
+    done = run(*SHORT, QUIRE_FAKE_CUDA_REPORT=str(report))
+    text = report.read_text()
+    if done.returncode or "calls cuMemFreeAsync" not in text or "\nlive " in text or "\nmessage " in text:
+        yield text + done.stderr
+
+
+def absence_problems(folder):
+    (folder / "libcuda.so.1").write_text("no driver\n")
+    done = run("--list", LD_LIBRARY_PATH=str(folder))
+    if done.returncode or "device: none" not in done.stdout or "CUDA driver not found" not in done.stdout:
+        yield f"{done.returncode}: {done.stdout}"
+    if run(*SHORT, LD_LIBRARY_PATH=str(folder)).returncode != 1:
+        yield "a run without a driver succeeds"
+
+
+def main():
+    tap = Tap()
+    tap.case("bad usage is refused", usage_problems())
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        figures = figures_of(folder, *SHORT)
+        tap.case("device and driver are named", device_problems(figures))
+        tap.case("costs by size", cost_problems(figures))
+        tap.case("pairs", pair_problems(figures))
+        tap.case("what the driver refuses is told", refusal_problems(folder))
+        tap.case("a device that has little", poor_problems(folder))
+        tap.case("nothing is left alive", leak_problems(folder))
+        tap.case("no driver", absence_problems(folder))
+    tap.end()
+
+
+main()
