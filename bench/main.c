@@ -4,12 +4,14 @@
  */
 #include "bench/bench.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/options.h"
 #include "bench/ticks.h"
 #include "bench/vma.h"
+
+enum { MOST_JOBS = 1024 };
 
 static const usage USAGE = {
     "bench_space",
@@ -59,78 +61,26 @@ typedef struct choices {
     bool list;
 } choices;
 
-static void add_pattern(patterns *p, const char *item)
-{
-    if (!patterns_add(p, item))
-        usage_error(&USAGE, "one pattern too many:", item);
-}
-
-static void take_option(choices *c, int option, const char *value)
-{
-    switch (option) {
-    case 'r':
-        c->bench.reps = usage_number(&USAGE, value, MOST_REPS);
-        break;
-    case 'j':
-        c->bench.jobs = usage_number(&USAGE, value, 1024);
-        break;
-    case 'w':
-        add_pattern(&c->bench.wanted_workloads, value);
-        break;
-    case 's':
-        add_pattern(&c->bench.wanted_subjects, value);
-        break;
-    case 'x':
-        add_pattern(&c->bench.unwanted_subjects, value);
-        break;
-    case 'p':
-        add_pattern(&c->peers, value);
-        break;
-    case 'm':
-        c->bench.most_steps = usage_number(&USAGE, value, UINT64_MAX);
-        break;
-    case 'o':
-        c->json_path = value;
-        break;
-    case 'l':
-        c->list = true;
-        break;
-    case 'c':
-        c->count_workload = value;
-        break;
-    case 'h':
-        printf("%s", USAGE.text);
-        exit(0);
-    default:
-        fprintf(stderr, "%s", USAGE.text);
-        exit(EXIT_USAGE);
-    }
-}
-
 static void parse(choices *c, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"reps", required_argument, NULL, 'r'},
-        {"jobs", required_argument, NULL, 'j'},
-        {"workload", required_argument, NULL, 'w'},
-        {"subject", required_argument, NULL, 's'},
-        {"peer", required_argument, NULL, 'p'},
-        {"without", required_argument, NULL, 'x'},
-        {"most-steps", required_argument, NULL, 'm'},
-        {"json", required_argument, NULL, 'o'},
-        {"list", no_argument, NULL, 'l'},
-        {"count", required_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+    bench *b = &c->bench;
+    const option_rule rules[] = {
+        {"reps", .number = &b->reps, .most = MOST_REPS},
+        {"jobs", .number = &b->jobs, .most = MOST_JOBS},
+        {"workload", .list = &b->wanted_workloads},
+        {"subject", .list = &b->wanted_subjects},
+        {"peer", .list = &c->peers},
+        {"without", .list = &b->unwanted_subjects},
+        {"most-steps", .number = &b->most_steps, .most = UINT64_MAX},
+        {"json", .text = &c->json_path},
+        {"list", .flag = &c->list},
+        {"count", .text = &c->count_workload},
     };
-    c->bench.reps = DEFAULT_REPS;
-    c->bench.jobs = processor_count();
-    c->bench.most_steps = UINT64_MAX;
-    c->bench.data = getenv("QUIRE_TEST_DATA");
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;)
-        take_option(c, option, optarg);
-    if (optind < argc)
-        usage_error(&USAGE, "what is", argv[optind]);
+    b->reps = DEFAULT_REPS;
+    b->jobs = processor_count();
+    b->most_steps = UINT64_MAX;
+    b->data = getenv("QUIRE_TEST_DATA");
+    options_parse(&USAGE, rules, sizeof rules / sizeof *rules, argc, argv);
 }
 
 /* ---- the run ------------------------------------------------------------------------------ */

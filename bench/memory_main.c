@@ -3,11 +3,11 @@
  * in the same run, over the same mock driver. Text goes to standard output, a JSON document to the
  * file asked for.
  */
-#include <getopt.h>
 #include <stdlib.h>
 
 #include "bench/crew.h"
 #include "bench/memory.h"
+#include "bench/options.h"
 #include "bench/ticks.h"
 
 enum { DEFAULT_THREADS = 2, DEFAULT_LATENCY_MS = 100, MOST_LATENCY_MS = 10000 };
@@ -36,75 +36,25 @@ typedef struct choices {
     bool list;
 } choices;
 
-static void add_pattern(patterns *p, const char *item)
-{
-    if (!patterns_add(p, item))
-        usage_error(&USAGE, "one pattern too many:", item);
-}
-
-static void take_option(choices *c, int option, const char *value)
-{
-    memory_bench *b = &c->bench;
-    switch (option) {
-    case 'r':
-        b->reps = usage_number(&USAGE, value, MOST_REPS);
-        break;
-    case 't':
-        b->threads = usage_number(&USAGE, value, MOST_CREW);
-        break;
-    case 'f':
-        add_pattern(&b->wanted_families, value);
-        break;
-    case 's':
-        add_pattern(&b->wanted_subjects, value);
-        break;
-    case 'x':
-        add_pattern(&b->unwanted_subjects, value);
-        break;
-    case 'd':
-        b->latency_ms = usage_number(&USAGE, value, MOST_LATENCY_MS);
-        break;
-    case 'p':
-        b->most_pairs = usage_number(&USAGE, value, UINT64_MAX);
-        break;
-    case 'o':
-        c->json_path = value;
-        break;
-    case 'l':
-        c->list = true;
-        break;
-    case 'h':
-        printf("%s", USAGE.text);
-        exit(0);
-    default:
-        fprintf(stderr, "%s", USAGE.text);
-        exit(EXIT_USAGE);
-    }
-}
-
 static void parse(choices *c, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"reps", required_argument, NULL, 'r'},
-        {"threads", required_argument, NULL, 't'},
-        {"family", required_argument, NULL, 'f'},
-        {"subject", required_argument, NULL, 's'},
-        {"without", required_argument, NULL, 'x'},
-        {"latency", required_argument, NULL, 'd'},
-        {"pairs", required_argument, NULL, 'p'},
-        {"json", required_argument, NULL, 'o'},
-        {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+    memory_bench *b = &c->bench;
+    const option_rule rules[] = {
+        {"reps", .number = &b->reps, .most = MOST_REPS},
+        {"threads", .number = &b->threads, .most = MOST_CREW},
+        {"family", .list = &b->wanted_families},
+        {"subject", .list = &b->wanted_subjects},
+        {"without", .list = &b->unwanted_subjects},
+        {"latency", .number = &b->latency_ms, .most = MOST_LATENCY_MS},
+        {"pairs", .number = &b->most_pairs, .most = UINT64_MAX},
+        {"json", .text = &c->json_path},
+        {"list", .flag = &c->list},
     };
-    c->bench.reps = DEFAULT_REPS;
-    c->bench.threads = DEFAULT_THREADS;
-    c->bench.latency_ms = DEFAULT_LATENCY_MS;
-    c->bench.most_pairs = UINT64_MAX;
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;)
-        take_option(c, option, optarg);
-    if (optind < argc)
-        usage_error(&USAGE, "what is", argv[optind]);
+    b->reps = DEFAULT_REPS;
+    b->threads = DEFAULT_THREADS;
+    b->latency_ms = DEFAULT_LATENCY_MS;
+    b->most_pairs = UINT64_MAX;
+    options_parse(&USAGE, rules, sizeof rules / sizeof *rules, argc, argv);
 }
 
 /* ---- the run ------------------------------------------------------------------------------ */

@@ -5,10 +5,10 @@
  *
  * Which device: what quire_vulkan_open says, QUIRE_VULKAN_DEVICE and the loader's VK_ICD_FILENAMES.
  */
-#include <getopt.h>
 #include <stdlib.h>
 
 #include "bench/memory.h"
+#include "bench/options.h"
 #include "bench/ticks.h"
 #include "quire/quire.h"
 #include "quire/vulkan.h"
@@ -33,58 +33,22 @@ typedef struct choices {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static void add_pattern(patterns *p, const char *item)
-{
-    if (!patterns_add(p, item))
-        usage_error(&USAGE, "one pattern too many:", item);
-}
-
-static void take_option(choices *c, int option, const char *value)
-{
-    switch (option) {
-    case 'r':
-        c->bench.reps = usage_number(&USAGE, value, MOST_REPS);
-        break;
-    case 'f':
-        add_pattern(&c->bench.wanted_families, value);
-        break;
-    case 's':
-        add_pattern(&c->bench.wanted_subjects, value);
-        break;
-    case 'p':
-        c->bench.most_pairs = usage_number(&USAGE, value, UINT64_MAX);
-        break;
-    case 'o':
-        c->json_path = value;
-        break;
-    case 'l':
-        c->list = true;
-        break;
-    case 'h':
-        printf("%s", USAGE.text);
-        exit(0);
-    default:
-        fprintf(stderr, "%s", USAGE.text);
-        exit(EXIT_USAGE);
-    }
-}
-
 static void parse(choices *c, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"reps", required_argument, NULL, 'r'},    {"family", required_argument, NULL, 'f'},
-        {"subject", required_argument, NULL, 's'}, {"pairs", required_argument, NULL, 'p'},
-        {"json", required_argument, NULL, 'o'},    {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    memory_bench *b = &c->bench;
+    const option_rule rules[] = {
+        {"reps", .number = &b->reps, .most = MOST_REPS},
+        {"family", .list = &b->wanted_families},
+        {"subject", .list = &b->wanted_subjects},
+        {"pairs", .number = &b->most_pairs, .most = UINT64_MAX},
+        {"json", .text = &c->json_path},
+        {"list", .flag = &c->list},
     };
-    c->bench.reps = DEFAULT_REPS;
-    c->bench.most_pairs = UINT64_MAX;
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;)
-        take_option(c, option, optarg);
-    if (optind < argc)
-        usage_error(&USAGE, "what is", argv[optind]);
-    if (!c->bench.wanted_families.count)
-        add_pattern(&c->bench.wanted_families, "pages");
+    b->reps = DEFAULT_REPS;
+    b->most_pairs = UINT64_MAX;
+    options_parse(&USAGE, rules, sizeof rules / sizeof *rules, argc, argv);
+    if (!b->wanted_families.count)
+        (void)patterns_add(&b->wanted_families, "pages");
 }
 
 /* ---- the run -------------------------------------------------------------------------------- */

@@ -1,0 +1,44 @@
+/*
+ * options.c - see options.h.
+ */
+#include "bench/options.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+
+/* What getopt returns for the first rule; above all characters, '?' among them. */
+enum { FIRST_RULE = 256, HELP = FIRST_RULE + MOST_OPTIONS };
+
+static void take(const usage *u, const option_rule *rule, const char *value)
+{
+    if (rule->number)
+        *rule->number = usage_number(u, value, rule->most);
+    else if (rule->text)
+        *rule->text = value;
+    else if (rule->flag)
+        *rule->flag = true;
+    else if (!patterns_add(rule->list, value))
+        usage_error(u, "one pattern too many:", value);
+}
+
+void options_parse(const usage *u, const option_rule *rules, size_t count, int argc, char **argv)
+{
+    struct option options[MOST_OPTIONS + 2] = {{"help", no_argument, NULL, HELP}};
+    for (size_t i = 0; i < count && i < MOST_OPTIONS; i++)
+        options[i + 1] =
+            (struct option){rules[i].name, rules[i].flag ? no_argument : required_argument, NULL,
+                            FIRST_RULE + (int)i};
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
+        if (option == HELP) {
+            printf("%s", u->text);
+            exit(0);
+        }
+        if (option < FIRST_RULE) { /* getopt has said what is wrong */
+            fprintf(stderr, "%s", u->text);
+            exit(EXIT_USAGE);
+        }
+        take(u, &rules[option - FIRST_RULE], optarg);
+    }
+    if (optind < argc)
+        usage_error(u, "what is", argv[optind]);
+}
