@@ -54,16 +54,16 @@ quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *native
 }
 
 quire_result qi_cuda_fill_page(void *state, const quire_native_page *native, uint64_t offset,
-                               uint64_t size)
+                               uint64_t size, uint8_t value)
 {
     const qi_cuda *cuda = state;
     const qi_cuda_page *page = qi_cuda_page_of(native);
     if (page->host) {
-        memset((char *)page->host + offset, 0, size);
+        memset((char *)page->host + offset, value, size);
         return QUIRE_SUCCESS;
     }
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
-    return finish(cuda, cuda->f.MemsetD8(page->address + offset, 0, size), "a fill", size);
+    return finish(cuda, cuda->f.MemsetD8(page->address + offset, value, size), "a fill", size);
 }

@@ -253,7 +253,7 @@ quire_result qi_cuda_copy_to_page(void *state, const quire_native_page *page, ui
 quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
                                     void *data, uint64_t size);
 quire_result qi_cuda_fill_page(void *state, const quire_native_page *page, uint64_t offset,
-                               uint64_t size);
+                               uint64_t size, uint8_t value);
 
 /* ---- share.c -------------------------------------------------------------------------------- */
 

@@ -117,7 +117,8 @@ quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page
 
 /* ---- fills -------------------------------------------------------------------------------- */
 
-static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offset, uint64_t size)
+static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offset, uint64_t size,
+                               uint8_t value)
 {
     quire_result result = qi_vulkan_staging_enter(vulkan);
     if (result)
@@ -126,7 +127,8 @@ static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offs
     if (!result)
         result = qi_vulkan_staging_begin(vulkan, 0);
     if (!result) {
-        vulkan->f.CmdFillBuffer(vulkan->staging->commands[0], buffer, offset, size, 0);
+        vulkan->f.CmdFillBuffer(vulkan->staging->commands[0], buffer, offset, size,
+                                value * UINT32_C(0x01010101));
         result = qi_vulkan_staging_submit(vulkan, 0);
     }
     return qi_vulkan_staging_leave(vulkan, result);
@@ -134,9 +136,9 @@ static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offs
 
 /* What is no whole word at either end is copied. */
 quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uint64_t offset,
-                                 uint64_t size)
+                                 uint64_t size, uint8_t value)
 {
-    static const char zeros[FILL_WORD];
+    const uint8_t bytes[FILL_WORD] = {value, value, value, value};
     VkBuffer buffer = VK_NULL_HANDLE;
     uint64_t end = offset + size, begin = offset + qi_padding(offset, FILL_WORD);
     uint64_t stop = qi_align_down(end, FILL_WORD);
@@ -144,11 +146,11 @@ quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uin
     if (begin >= stop)
         begin = stop = end; /* a few bytes within two words */
     for (uint64_t at = offset; at < begin && !result; at += FILL_WORD)
-        result = qi_vulkan_copy_to_page(state, page, at, zeros,
+        result = qi_vulkan_copy_to_page(state, page, at, bytes,
                                         begin - at < FILL_WORD ? begin - at : FILL_WORD);
     if (!result && begin < stop)
-        result = fill_words(state, buffer, begin, stop - begin);
+        result = fill_words(state, buffer, begin, stop - begin, value);
     if (!result && stop < end)
-        result = qi_vulkan_copy_to_page(state, page, stop, zeros, end - stop);
+        result = qi_vulkan_copy_to_page(state, page, stop, bytes, end - stop);
     return result;
 }

@@ -23,6 +23,7 @@
 #include "quire/device.h"
 #include "quire/memory.h"
 #include "quire/resource.h"
+#include "quire/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,8 +50,8 @@ typedef uint64_t quire_backend_features;
  */
 #define QUIRE_BACKEND_OBJECTS (UINT64_C(1) << 5)
 /*
- * fill_page. Without it zeros are written: by the host through the mapping, else by copy_to_page.
- * Used for pages that are not host-visible.
+ * fill_page. Without it the bytes are written: by the host through the mapping, else by
+ * copy_to_page. Used for pages that are not host-visible.
  */
 #define QUIRE_BACKEND_FILL (UINT64_C(1) << 7)
 /*
@@ -59,6 +60,33 @@ typedef uint64_t quire_backend_features;
  * heap's budget is told as its size.
  */
 #define QUIRE_BACKEND_BUDGET (UINT64_C(1) << 6)
+/*
+ * copy_pages. Without it bytes go from page to page through a mapping where one of them has one,
+ * else through host memory by copy_from_page and copy_to_page.
+ */
+#define QUIRE_BACKEND_COPY_PAGES (UINT64_C(1) << 8)
+/* copy_peer. Likewise between two devices of the backend. */
+#define QUIRE_BACKEND_COPY_PEER (UINT64_C(1) << 9)
+/*
+ * stream_create, stream_destroy, stream_mark, stream_passed, stream_await. Without it a device has
+ * held streams only.
+ */
+#define QUIRE_BACKEND_STREAMS (UINT64_C(1) << 10)
+/* stream_order. Without it a stream is never ordered behind another's point: UNSUPPORTED, and what
+   was freed on one stream is not given to another before the point has passed. */
+#define QUIRE_BACKEND_STREAM_ORDER (UINT64_C(1) << 11)
+/*
+ * stream_copy. Without it, and where it answers UNSUPPORTED, a copy on a stream waits for the
+ * stream's work so far and is complete on return.
+ */
+#define QUIRE_BACKEND_STREAM_COPY (UINT64_C(1) << 12)
+/* stream_fill. Likewise. */
+#define QUIRE_BACKEND_STREAM_FILL (UINT64_C(1) << 13)
+/* copy_pages, copy_peer and stream_copy take jobs of many rows. Without it each row is a job. */
+#define QUIRE_BACKEND_ROWS (UINT64_C(1) << 14)
+/* copy_to_page and copy_from_page go through memory of the backend's own: told by
+   quire_copy_get_path. */
+#define QUIRE_BACKEND_STAGES (UINT64_C(1) << 15)
 
 typedef struct quire_page_request {
     uint32_t kind;
@@ -108,6 +136,23 @@ typedef struct quire_object_request {
     bool borrowed;   /* it exists, and is not destroyed whatever happens */
     bool exportable; /* the pages of its memory are */
 } quire_object_request;
+
+/* A copy: rows of bytes from one place to another. Pages are of devices of one backend. */
+typedef struct quire_copy_job {
+    const quire_native_page *to; /* NULL: host memory at `host_to` */
+    const quire_native_page *from;
+    uint64_t to_offset; /* bytes, in the page */
+    uint64_t from_offset;
+    void *host_to;
+    const void *host_from;
+    uint64_t size;             /* bytes of a row, above 0 */
+    uint64_t rows;             /* 1 without QUIRE_BACKEND_ROWS */
+    uint64_t slices;           /* likewise */
+    uint64_t to_row, to_slice; /* bytes from row to row and from slice to slice */
+    uint64_t from_row, from_slice;
+    void *to_state; /* of the devices that the pages are of */
+    void *from_state;
+} quire_copy_job;
 
 typedef struct quire_backend {
     size_t size;      /* sizeof(quire_backend) as the backend was compiled */
@@ -176,9 +221,46 @@ typedef struct quire_backend {
      */
     quire_result (*heap_budget)(void *state, uint32_t heap, quire_heap_budget *budget);
 
-    /* ---- QUIRE_BACKEND_FILL: zeros, complete on return ---- */
+    /* ---- QUIRE_BACKEND_FILL: each byte is `value`, complete on return ---- */
     quire_result (*fill_page)(void *state, const quire_native_page *page, uint64_t offset,
-                              uint64_t size);
+                              uint64_t size, uint8_t value);
+
+    /* ---- QUIRE_BACKEND_COPY_PAGES: two pages of this device, complete on return ---- */
+    quire_result (*copy_pages)(void *state, const quire_copy_job *job);
+
+    /* ---- QUIRE_BACKEND_COPY_PEER: to a page of this device from one of another device of the
+       backend, complete on return; UNSUPPORTED where the two cannot ---- */
+    quire_result (*copy_peer)(void *state, const quire_copy_job *job);
+
+    /* ---- QUIRE_BACKEND_STREAMS ---- */
+
+    /*
+     * Takes the stream that `description`, the backend's own, tells of (quire_stream_wrap), or
+     * makes one where it is NULL. `stream` is the backend's choice.
+     */
+    quire_result (*stream_create)(void *state, const void *description, uint64_t *stream);
+    /* Its points have passed, or nobody asks for them any more. Cannot fail. */
+    void (*stream_destroy)(void *state, uint64_t stream);
+    /* A point behind all that was submitted so far: a value above 0 that never falls. UNSUPPORTED
+       where the stream's owner signals its values. */
+    quire_result (*stream_mark)(void *state, uint64_t stream, uint64_t *value);
+    /* The highest value all of whose work is done. Does not wait. */
+    quire_result (*stream_passed)(void *state, uint64_t stream, uint64_t *value);
+    /* Sleeps until the value has passed, so long at most (UINT64_MAX: as long as it takes). */
+    quire_result (*stream_await)(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
+                                 bool *has_passed);
+
+    /* ---- QUIRE_BACKEND_STREAM_ORDER: what is submitted to `later` from now on comes after
+       `value` of `earlier`, a stream of the same device ---- */
+    quire_result (*stream_order)(void *state, uint64_t later, uint64_t earlier, uint64_t value);
+
+    /*
+     * ---- QUIRE_BACKEND_STREAM_COPY, QUIRE_BACKEND_STREAM_FILL: submitted on return; pages and
+     * host memory stay until the stream has passed it ----
+     */
+    quire_result (*stream_copy)(void *state, uint64_t stream, const quire_copy_job *job);
+    quire_result (*stream_fill)(void *state, uint64_t stream, const quire_native_page *page,
+                                uint64_t offset, uint64_t size, uint8_t value);
 } quire_backend;
 
 /* ---- what the core offers to backends ------------------------------------------------------- */
@@ -281,6 +363,17 @@ typedef struct quire_attachment {
 /* NULL is accepted: nothing happens. Nothing is attached twice, or detached when it is not. */
 QUIRE_API void quire_memory_attach(quire_memory *memory, quire_attachment *attachment);
 QUIRE_API void quire_memory_detach(quire_memory *memory, quire_attachment *attachment);
+
+/*
+ * A stream from the backend's own description, handed to stream_create; `name` is copied, NULL:
+ * "stream". Errors as quire_stream_create.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_stream_wrap(quire_device *device,
+                                                        const void *description, const char *name,
+                                                        quire_stream **stream);
+
+/* The backend's side of a stream; 0 for a held one and for NULL. */
+QUIRE_API uint64_t quire_stream_native(const quire_stream *stream);
 
 /*
  * Sets the thread's last error with the native code kept, and returns `result`: how every function

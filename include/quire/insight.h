@@ -55,7 +55,9 @@ typedef struct quire_memory_stats {
     uint64_t full_passes;    /* exhaustive searches before an allocation was refused */
     uint64_t full_pass_hits; /* of them, those that found what the bounded search had missed */
     quire_fragmentation fragmentation;
-    uint64_t reserved[4];
+    uint64_t waiting_bytes; /* of live_bytes: freed, until a point has passed (quire/stream.h) */
+    uint64_t waiting_count; /* of allocation_count: likewise */
+    uint64_t reserved[2];
 } quire_memory_stats;
 
 typedef struct quire_device_stats {

@@ -32,5 +32,7 @@
 #include "quire/preset.h"     /* page policies of other allocators */
 #include "quire/resource.h"   /* buffers and images */
 #include "quire/space.h"      /* the range allocator alone */
+#include "quire/stream.h"     /* streams, points, memory in their order */
+#include "quire/transfer.h"   /* copies and fills */
 
 #endif

@@ -240,7 +240,7 @@ quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
     if (qi_device_offers(memory->device, QUIRE_BACKEND_FILL)) {
         const qi_page *page = qi_memory_page(memory, slot);
         return qi_device_fill_page(memory->device, &memory->calls, &page->native, record->offset,
-                                   size);
+                                   size, 0);
     }
     quire_result result = QUIRE_SUCCESS;
     for (uint64_t done = 0; done < size && !result; done += ZERO_CHUNK) {

@@ -32,7 +32,7 @@ static quire_result check_table(const quire_backend *t)
     if (!t->describe || !t->page_create || !t->page_destroy)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_FILL << 1) - 1;
+    const quire_backend_features known = (QUIRE_BACKEND_STAGES << 1) - 1;
     if (t->features & ~known)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' announces features this version does not know", t->name);
@@ -52,6 +52,17 @@ static quire_result check_table(const quire_backend *t)
          t->object_create || t->object_bind || t->object_destroy},
         {QUIRE_BACKEND_BUDGET, "heap_budget", t->heap_budget, t->heap_budget},
         {QUIRE_BACKEND_FILL, "fill_page", t->fill_page, t->fill_page},
+        {QUIRE_BACKEND_COPY_PAGES, "copy_pages", t->copy_pages, t->copy_pages},
+        {QUIRE_BACKEND_COPY_PEER, "copy_peer", t->copy_peer, t->copy_peer},
+        {QUIRE_BACKEND_STREAMS,
+         "stream_create, stream_destroy, stream_mark, stream_passed, stream_await",
+         t->stream_create && t->stream_destroy && t->stream_mark && t->stream_passed &&
+             t->stream_await,
+         t->stream_create || t->stream_destroy || t->stream_mark || t->stream_passed ||
+             t->stream_await},
+        {QUIRE_BACKEND_STREAM_ORDER, "stream_order", t->stream_order, t->stream_order},
+        {QUIRE_BACKEND_STREAM_COPY, "stream_copy", t->stream_copy, t->stream_copy},
+        {QUIRE_BACKEND_STREAM_FILL, "stream_fill", t->stream_fill, t->stream_fill},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         quire_result result =

@@ -98,10 +98,10 @@ QUIRE_MUST_USE quire_result qi_device_copy_to_page(quire_device *device, qi_call
 QUIRE_MUST_USE quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
                                                      const qi_device_page *page, uint64_t offset,
                                                      void *data, uint64_t size);
-/* Zeros, of a backend that offers QUIRE_BACKEND_FILL. */
+/* Of a backend that offers QUIRE_BACKEND_FILL. */
 QUIRE_MUST_USE quire_result qi_device_fill_page(quire_device *device, qi_calls *calls,
                                                 const qi_device_page *page, uint64_t offset,
-                                                uint64_t size);
+                                                uint64_t size, uint8_t value);
 QUIRE_MUST_USE quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
                                                          const quire_image_options *options,
                                                          quire_requirements *requirements);

@@ -251,11 +251,11 @@ quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
 }
 
 quire_result qi_device_fill_page(quire_device *device, qi_calls *calls, const qi_device_page *page,
-                                 uint64_t offset, uint64_t size)
+                                 uint64_t offset, uint64_t size, uint8_t value)
 {
     passage entered = enter();
     return leave(device, calls, entered,
-                 device->table.fill_page(device->state, &page->native, offset, size));
+                 device->table.fill_page(device->state, &page->native, offset, size, value));
 }
 
 /* ---- objects ------------------------------------------------------------------------------ */

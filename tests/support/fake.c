@@ -282,12 +282,12 @@ static void fake_object_destroy(void *state, quire_object kind, uint64_t native)
 }
 
 static quire_result fake_fill_page(void *state, const quire_native_page *page, uint64_t offset,
-                                   uint64_t size)
+                                   uint64_t size, uint8_t value)
 {
     fake_backend *fake = state;
     quire_result result = enter(fake, FAKE_FILL_PAGE);
     if (!result)
-        memset(page_of(page)->bytes + offset, 0, size);
+        memset(page_of(page)->bytes + offset, value, size);
     return result;
 }
 

@@ -465,8 +465,8 @@ UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
         uint64_t offset = next_random(&random) % SIZE, size = next_random(&random) >> 33;
         size = 1 + size % (i < 100 ? 9 : SIZE - offset);
         size = size > SIZE - offset ? SIZE - offset : size;
-        CHECK_OK(table->fill_page(state, &native.page, native.offset + offset, size));
-        memset(in + offset, 0, size);
+        CHECK_OK(table->fill_page(state, &native.page, native.offset + offset, size, (uint8_t)i));
+        memset(in + offset, i & 255, size);
     }
     CHECK_OK(table->copy_from_page(state, &native.page, native.offset, out, SIZE));
     CHECK(!memcmp(in, out, SIZE));

@@ -1,0 +1,88 @@
+/*
+ * quire/transfer.h - copies and fills: between the host and memories, within a memory, between
+ * memories, devices and backends; complete on return or in the order of a stream.
+ */
+#ifndef QUIRE_TRANSFER_H
+#define QUIRE_TRANSFER_H
+
+#include "quire/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One end of a copy: a part of an allocation, or of host memory. */
+typedef struct quire_copy_end {
+    quire_memory *memory; /* NULL: host memory */
+    quire_allocation allocation;
+    uint64_t offset; /* bytes, in the allocation or behind the host pointer */
+    /* bytes from row to row and from slice to slice, at least a row's and a slice's; 0: they follow
+       each other without a gap */
+    uint64_t row_pitch;
+    uint64_t slice_pitch;
+} quire_copy_end;
+
+/* Told between the parts of a large copy: bytes done of all. False ends the copy. */
+typedef struct quire_progress {
+    bool (*goes_on)(void *user, uint64_t done, uint64_t total);
+    void *user;
+    uint64_t step; /* bytes between two calls; 0: 16 MiB */
+} quire_progress;
+
+typedef struct quire_copy_options {
+    quire_copy_end to;
+    quire_copy_end from;
+    void *host_to;         /* where to.memory is NULL */
+    const void *host_from; /* where from.memory is NULL */
+    uint64_t size;         /* bytes of a row; 0: nothing is copied */
+    uint64_t rows;         /* 0: 1 */
+    uint64_t slices;       /* of so many rows; 0: 1 */
+    quire_progress progress;
+    uint64_t reserved[4]; /* must be zero */
+} quire_copy_options;
+
+/* How bytes get from one memory to another; the least good of the ways that a copy needs. */
+typedef enum quire_copy_path {
+    QUIRE_COPY_DIRECT = 0, /* the device, or the host through a mapping, copies once */
+    QUIRE_COPY_STAGED,     /* the backend copies through memory of its own that both reach */
+    QUIRE_COPY_HOST,       /* read into host memory by one call, written by another */
+    QUIRE_COPY_UNSUPPORTED
+} quire_copy_path;
+
+/* Which way a copy between two memories takes, NULL being host memory. Errors: INVALID_ARGUMENT. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_copy_get_path(quire_memory *to, quire_memory *from,
+                                                          quire_copy_path *path);
+
+/*
+ * Copies, complete on return. Neither end may be freed meanwhile (BUSY). Errors: INVALID_ARGUMENT
+ * (both ends are host memory, a pitch below its row, an unknown field), OUT_OF_RANGE, OVERLAP (the
+ * ends share bytes), UNSUPPORTED (no way), BUSY (`goes_on` ended it), and those of handles and
+ * backends. On failure part of the bytes may have been copied.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_copy(const quire_copy_options *options);
+
+/*
+ * Copies in the order of a stream, which is of one of the ends' devices; *done, which may be NULL,
+ * is a point behind the copy, until which both ends and host memory stay as they are. Where the
+ * backend cannot do this copy on a stream it is done on return, after the stream's work so far
+ * ({0} is the point). Errors as quire_copy; FOREIGN_HANDLE (another device's stream),
+ * INVALID_ARGUMENT (a held stream, or a progress callback).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_copy_on(quire_stream *stream,
+                                                    const quire_copy_options *options,
+                                                    quire_point *done);
+
+/* Sets bytes (size 0: to the end) to one value. Errors as quire_write; of the second as
+   quire_copy_on. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_fill(quire_memory *memory, quire_allocation allocation,
+                                                 uint64_t offset, uint64_t size, uint8_t value);
+QUIRE_API QUIRE_MUST_USE quire_result quire_fill_on(quire_stream *stream, quire_memory *memory,
+                                                    quire_allocation allocation, uint64_t offset,
+                                                    uint64_t size, uint8_t value,
+                                                    quire_point *done);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
