@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "backends/vulkan/vulkan.h"
+#include "quire/vulkan_sparse.h"
 
 /* The blocks of an image with residency: tiles of layer after layer, level after level, x first;
    then those of the mip tails, one for each layer or one for all. */

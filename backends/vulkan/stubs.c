@@ -1,8 +1,8 @@
 /*
- * stubs.c - the functions of quire/vulkan.h in a build without the backend: outputs are zeroed, and
- * the answer is UNSUPPORTED.
+ * stubs.c - the functions of quire/vulkan.h and quire/vulkan_sparse.h in a build without the
+ * backend: outputs are zeroed, and the answer is UNSUPPORTED.
  */
-#include "quire/vulkan.h"
+#include "quire/vulkan_sparse.h"
 #include "src/base/result.h"
 #include "src/base/stub.h"
 

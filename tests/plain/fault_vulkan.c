@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "quire/vulkan_sparse.h"
 #include "tests/support/plain.h"
 #include "tests/support/vulkan_bench.h"
 

@@ -479,6 +479,7 @@ static const struct {
     {"trace.h", "misuse_space"},
     {"quire.h", "nothing but the others"},
     {"vulkan.h", "misuse_vulkan"},
+    {"vulkan_sparse.h", "misuse_vulkan"},
     {"cuda.h", "misuse_cuda"},
 };
 

@@ -1,13 +1,13 @@
 /*
- * misuse_vulkan.c - every function of quire/vulkan.h with nulls, unknown values and memories of
- * another backend: the documented code, a sentence, zeroed outputs, nothing changed. What is wrong
- * within a Vulkan memory is in tests/unit/vulkan_object.c.
+ * misuse_vulkan.c - every function of quire/vulkan.h and quire/vulkan_sparse.h with nulls, unknown
+ * values and memories of another backend: the documented code, a sentence, zeroed outputs, nothing
+ * changed. What is wrong within a Vulkan memory is in tests/unit/vulkan_object.c.
  *
  *     misuse_vulkan [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
-#include "quire/vulkan.h"
+#include "quire/vulkan_sparse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -248,6 +248,7 @@ static void other_apis(void)
 static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "vulkan.h"));
+    CHECK(refusal_covers(root, "vulkan_sparse.h"));
 }
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "quire/vulkan_sparse.h"
 #include "tests/support/real_vulkan.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "quire/vulkan_sparse.h"
 #include "tests/support/real_vulkan.h"
 
 #define KIB UINT64_C(1024)

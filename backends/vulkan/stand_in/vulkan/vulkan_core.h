@@ -1,6 +1,6 @@
 /*
  * vulkan_core.h - stands in for Khronos's header of this name where a machine has none: the types
- * that quire/vulkan.h names, so that stubs.c compiles. Structs are incomplete but those that the
+ * that quire/vulkan.h and vulkan_sparse.h name, so that stubs.c compiles. Structs are incomplete but those that the
  * header holds by value.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STAND_IN_H
