@@ -101,7 +101,7 @@ static const quire_backend VULKAN_BACKEND = {
     .name = "vulkan",
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES |
-                QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET,
+                QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_FLUSH_MANY,
     .describe = vulkan_describe,
     .page_create = qi_vulkan_page_create,
     .page_destroy = qi_vulkan_page_destroy,
@@ -118,6 +118,8 @@ static const quire_backend VULKAN_BACKEND = {
     .object_bind = qi_vulkan_object_bind,
     .object_destroy = qi_vulkan_object_destroy,
     .heap_budget = vulkan_heap_budget,
+    .flush_many = qi_vulkan_page_flush_many,
+    .invalidate_many = qi_vulkan_page_invalidate_many,
 };
 
 /* ---- making ------------------------------------------------------------------------------- */

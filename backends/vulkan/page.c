@@ -246,6 +246,33 @@ quire_result qi_vulkan_page_invalidate(void *state, const quire_native_page *nat
     return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges") : QUIRE_SUCCESS;
 }
 
+static void list_ranges(const quire_page_range *ranges, uint32_t count, VkMappedMemoryRange *list)
+{
+    for (uint32_t i = 0; i < count; i++)
+        list[i] = range_of(ranges[i].page, ranges[i].offset, ranges[i].size);
+}
+
+quire_result qi_vulkan_page_flush_many(void *state, const quire_page_range *ranges, uint32_t count)
+{
+    const qi_vulkan *vulkan = state;
+    VkMappedMemoryRange list[QUIRE_MOST_RANGES];
+    list_ranges(ranges, count, list);
+    VkResult code = vulkan->f.FlushMappedMemoryRanges(vulkan->device, count, list);
+    return code ? qi_vulkan_fail(code, "vkFlushMappedMemoryRanges of %u ranges", count)
+                : QUIRE_SUCCESS;
+}
+
+quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range *ranges,
+                                            uint32_t count)
+{
+    const qi_vulkan *vulkan = state;
+    VkMappedMemoryRange list[QUIRE_MOST_RANGES];
+    list_ranges(ranges, count, list);
+    VkResult code = vulkan->f.InvalidateMappedMemoryRanges(vulkan->device, count, list);
+    return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges of %u ranges", count)
+                : QUIRE_SUCCESS;
+}
+
 /* ---- the buffer over a page --------------------------------------------------------------- */
 
 static quire_result check_page_buffer(const qi_vulkan *vulkan, const qi_vulkan_page *page,

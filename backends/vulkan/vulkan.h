@@ -143,6 +143,9 @@ quire_result qi_vulkan_page_flush(void *state, const quire_native_page *page, ui
                                   uint64_t size);
 quire_result qi_vulkan_page_invalidate(void *state, const quire_native_page *page, uint64_t offset,
                                        uint64_t size);
+quire_result qi_vulkan_page_flush_many(void *state, const quire_page_range *ranges, uint32_t count);
+quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range *ranges,
+                                            uint32_t count);
 
 /* The buffer over a page, made when there is none yet. */
 QUIRE_MUST_USE quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire_native_page *page,

@@ -87,6 +87,8 @@ typedef uint64_t quire_backend_features;
 /* copy_to_page and copy_from_page go through memory of the backend's own: told by
    quire_copy_get_path. */
 #define QUIRE_BACKEND_STAGES (UINT64_C(1) << 15)
+/* flush_many, invalidate_many. Without it flush and invalidate are called for each range. */
+#define QUIRE_BACKEND_FLUSH_MANY (UINT64_C(1) << 16)
 
 typedef struct quire_page_request {
     uint32_t kind;
@@ -114,6 +116,15 @@ typedef struct quire_native_page {
                          known, and a page that is over a budget then is destroyed again */
     uint64_t data;    /* the backend's own */
 } quire_native_page;
+
+/* A part of a page. */
+typedef struct quire_page_range {
+    const quire_native_page *page;
+    uint64_t offset, size; /* bytes */
+} quire_page_range;
+
+/* Ranges in one list, at most. */
+#define QUIRE_MOST_RANGES 64
 
 /* How much of a heap may be used now, and is. */
 typedef struct quire_heap_budget {
@@ -261,6 +272,11 @@ typedef struct quire_backend {
     quire_result (*stream_copy)(void *state, uint64_t stream, const quire_copy_job *job);
     quire_result (*stream_fill)(void *state, uint64_t stream, const quire_native_page *page,
                                 uint64_t offset, uint64_t size, uint8_t value);
+
+    /* ---- QUIRE_BACKEND_FLUSH_MANY: 1 to QUIRE_MOST_RANGES ranges as those of flush; on failure
+       some may be done ---- */
+    quire_result (*flush_many)(void *state, const quire_page_range *ranges, uint32_t count);
+    quire_result (*invalidate_many)(void *state, const quire_page_range *ranges, uint32_t count);
 } quire_backend;
 
 /* ---- what the core offers to backends ------------------------------------------------------- */

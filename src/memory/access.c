@@ -55,9 +55,8 @@ static char *host_bytes(const quire_memory *memory, uint32_t slot)
     return page + qi_memory_slot(memory, slot)->offset;
 }
 
-/* Pins for access by the host and resolves the range. */
-static quire_result begin_access(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                                 uint64_t *size, uint32_t *slot)
+quire_result qi_access_begin(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                             uint64_t *size, uint32_t *slot)
 {
     quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
@@ -80,7 +79,7 @@ quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, 
     if (!memory || !pointer)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_map: memory or pointer is null");
     uint32_t slot = 0;
-    quire_result result = begin_access(memory, allocation, offset, &size, &slot);
+    quire_result result = qi_access_begin(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
     result = qi_slot_add_map(&memory->slots, slot);
@@ -113,21 +112,27 @@ quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
 typedef quire_result (*sync_function)(quire_device *, qi_calls *, const qi_device_page *, uint64_t,
                                       uint64_t);
 
-/*
- * Flushes or invalidates a part of a pinned slot, rounded outwards to the atom. On a kind that is
- * not coherent, offsets and sizes of allocations are multiples of it, so that the rounded range
- * stays inside the allocation.
- */
+quire_page_range qi_access_atoms(const quire_memory *memory, uint32_t slot, uint64_t offset,
+                                 uint64_t size)
+{
+    uint64_t begin = qi_memory_slot(memory, slot)->offset + offset;
+    uint64_t end = begin + size, start = qi_align_down(begin, memory->atom);
+    return (quire_page_range){
+        .page = &qi_memory_page(memory, slot)->native.native,
+        .offset = start,
+        .size = end + qi_padding(end, memory->atom) - start,
+    };
+}
+
+/* Flushes or invalidates a part of a pinned slot. */
 static quire_result sync_range(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
                                sync_function sync)
 {
     if (is_coherent(memory))
         return QUIRE_SUCCESS;
-    const qi_page *page = qi_memory_page(memory, slot);
-    uint64_t begin = qi_memory_slot(memory, slot)->offset + offset;
-    uint64_t end = begin + size, start = qi_align_down(begin, memory->atom);
-    end += qi_padding(end, memory->atom);
-    return sync(memory->device, &memory->calls, &page->native, start, end - start);
+    quire_page_range range = qi_access_atoms(memory, slot, offset, size);
+    return sync(memory->device, &memory->calls, &qi_memory_page(memory, slot)->native, range.offset,
+                range.size);
 }
 
 static quire_result sync_call(quire_memory *memory, quire_allocation allocation, uint64_t offset,
@@ -136,7 +141,7 @@ static quire_result sync_call(quire_memory *memory, quire_allocation allocation,
     if (!memory)
         return qi_refuse_null_memory();
     uint32_t slot = 0;
-    quire_result result = begin_access(memory, allocation, offset, &size, &slot);
+    quire_result result = qi_access_begin(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
     result = sync_range(memory, slot, offset, size, sync);

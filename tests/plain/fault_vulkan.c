@@ -85,6 +85,22 @@ static void mapped_range(vulkan_bench *b)
     STEP(b, quire_free(m, a));
 }
 
+static void lists_of_ranges(vulkan_bench *b)
+{
+    enum { PARTS = 70 }; /* two lists */
+    quire_allocation all[PARTS];
+    quire_view views[PARTS];
+    quire_memory *m = start(b, &VISIBLE);
+    if (!m)
+        return;
+    STEP(b, quire_allocate_batch(m, &(quire_allocation_options){.size = 1000}, all, PARTS));
+    for (int i = 0; i < PARTS; i++)
+        views[i] = (quire_view){all[i], 0, 1};
+    STEP(b, quire_flush_batch(m, views, PARTS));
+    STEP(b, quire_invalidate_batch(m, views, PARTS));
+    STEP(b, quire_free_batch(m, all, PARTS));
+}
+
 static void written_and_read(vulkan_bench *b, const quire_memory_options *options, uint64_t size)
 {
     quire_allocation a;
@@ -571,6 +587,7 @@ static const scenario scenarios[] = {
     {"a mapped range", NULL, 0, mapped_range},
     {"a mapped range that is not coherent", "incoherent", 0, mapped_range},
     {"the same with stale bytes", "incoherent", FV_STALE, mapped_range},
+    {"many ranges that are not coherent", "incoherent", FV_STALE, lists_of_ranges},
     {"copies through the mapping", NULL, 0, copied_by_mapping},
     {"copies that must be flushed", "incoherent", FV_STALE, copied_by_mapping},
     {"staged copies", NULL, 0, staged},

@@ -23,6 +23,8 @@ typedef enum fake_call {
     FAKE_OBJECT_BIND,
     FAKE_HEAP_BUDGET,
     FAKE_FILL_PAGE,
+    FAKE_FLUSH_MANY,
+    FAKE_INVALIDATE_MANY,
     FAKE_CALLS
 } fake_call;
 
@@ -39,6 +41,7 @@ typedef struct fake_backend {
     uint64_t fallible_calls;    /* all of them in order */
     bool ended;                 /* destroy was called */
     uint64_t last_sync_offset, last_sync_size;
+    uint64_t synced_ranges, synced_bytes; /* of flush and invalidate, singly and in lists */
     quire_page_request last_page;
 
     /* faults */
@@ -63,8 +66,8 @@ typedef struct fake_backend {
 
 /*
  * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached
- * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets and
- * fills. An object described by a uint64_t needs that many bytes.
+ * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets,
+ * fills and lists of ranges. An object described by a uint64_t needs that many bytes.
  */
 void fake_init(fake_backend *fake);
 
@@ -73,6 +76,9 @@ void fake_offer_budget(fake_backend *fake);
 
 /* The group QUIRE_BACKEND_FILL, likewise. */
 void fake_offer_fill(fake_backend *fake);
+
+/* The group QUIRE_BACKEND_FLUSH_MANY, likewise. */
+void fake_offer_flush_many(fake_backend *fake);
 
 /* From now on tells this budget (0: none) of a heap, and bytes in use beside the pages. */
 void fake_set_budget(fake_backend *fake, uint32_t heap, uint64_t budget, uint64_t others);

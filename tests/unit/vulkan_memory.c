@@ -310,6 +310,44 @@ UNIT(vulkan_memory, contents_of_every_kind_on_every_layout)
     }
 }
 
+/* What the host does not flush, and what it does not invalidate, is not there. */
+UNIT(vulkan_memory, lists_of_ranges_are_one_call)
+{
+    enum { PARTS = 40, SIZE = 500 };
+    const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE,
+                                          .pages = {.page_size = 16384}};
+    vulkan_bench b;
+    unsigned char *bytes[PARTS];
+    quire_view views[PARTS];
+    quire_memory_info info;
+    vulkan_bench_begin(&b, "incoherent", FV_STALE | FV_DIRTY);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, &options);
+    for (int i = 0; i < PARTS; i++) {
+        void *pointer = NULL;
+        views[i] = (quire_view){.size = SIZE};
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 2 * SIZE},
+                                &views[i].allocation));
+        CHECK_OK(quire_map(memory, views[i].allocation, &pointer));
+        bytes[i] = pointer;
+        memset(pointer, i + 1, SIZE);
+    }
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK(!(info.flags & QUIRE_HOST_COHERENT) && info.page_count > 1);
+    fv_reset_counters(b.driver);
+    CHECK_OK(quire_flush_batch(memory, views, PARTS));
+    CHECK_EQ(fv_calls(b.driver, NULL), 1);
+    CHECK_EQ(fv_calls(b.driver, "vkFlushMappedMemoryRanges"), 1);
+    for (int i = 0; i < PARTS; i++)
+        memset(bytes[i], 0xff, SIZE); /* not flushed: the device's bytes are the others */
+    CHECK_OK(quire_invalidate_batch(memory, views, PARTS));
+    CHECK_EQ(fv_calls(b.driver, "vkInvalidateMappedMemoryRanges"), 1);
+    for (int i = 0; i < PARTS; i++)
+        for (int k = 0; k < SIZE; k++)
+            CHECK_EQ(bytes[i][k], i + 1);
+    vulkan_bench_end(&b);
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 typedef struct worker {

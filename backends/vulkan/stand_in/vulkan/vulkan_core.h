@@ -1,7 +1,7 @@
 /*
  * vulkan_core.h - stands in for Khronos's header of this name where a machine has none: the types
- * that quire/vulkan.h and vulkan_sparse.h name, so that stubs.c compiles. Structs are incomplete but those that the
- * header holds by value.
+ * that quire/vulkan.h and quire/vulkan_sparse.h name, so that stubs.c compiles. Structs are
+ * incomplete but those that the headers hold by value.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STAND_IN_H
 #define QUIRE_BACKENDS_VULKAN_STAND_IN_H
