@@ -4,79 +4,11 @@
  * Besides the core's record a page has one of its own, for the buffer that covers it. That buffer
  * is made by whoever wants it first; of several threads that do one wins, and no lock is held.
  */
-#include "backends/vulkan/vulkan.h"
-
-#include "backends/vulkan/external.h"
+#include "backends/vulkan/chain.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-static const float DEFAULT_PRIORITY = 0.5f;
-
 /* ---- making ------------------------------------------------------------------------------- */
-
-/* What is chained to VkMemoryAllocateInfo. */
-typedef struct chain {
-    VkMemoryAllocateInfo info;
-    VkMemoryAllocateFlagsInfo flags;
-    VkMemoryPriorityAllocateInfoEXT priority;
-    VkMemoryDedicatedAllocateInfo dedicated;
-    VkExportMemoryAllocateInfo exported;
-    qi_vulkan_import_link imported;
-} chain;
-
-static void add(chain *c, void *link)
-{
-    VkBaseOutStructure *added = link;
-    added->pNext = (VkBaseOutStructure *)(uintptr_t)c->info.pNext;
-    c->info.pNext = link;
-}
-
-static void add_dedicated(chain *c, const quire_page_request *request)
-{
-    c->dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO;
-    if (request->object == QUIRE_OBJECT_BUFFER)
-        c->dedicated.buffer = QI_VULKAN_HANDLE(VkBuffer, request->native);
-    else
-        c->dedicated.image = QI_VULKAN_HANDLE(VkImage, request->native);
-    add(c, &c->dedicated);
-}
-
-static quire_result describe(const qi_vulkan *vulkan, const quire_page_request *request,
-                             qi_vulkan_page *page, chain *c)
-{
-    c->info = (VkMemoryAllocateInfo){
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .allocationSize = request->size,
-        .memoryTypeIndex = request->kind,
-    };
-    if (vulkan->enabled.device_address) {
-        c->flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-        c->flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-        add(c, &c->flags);
-    }
-    if (vulkan->enabled.memory_priority) {
-        c->priority.sType = VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT;
-        c->priority.priority = request->priority > 0 ? request->priority : DEFAULT_PRIORITY;
-        add(c, &c->priority);
-    }
-    if (request->native)
-        add_dedicated(c, request);
-    if (request->exportable && !request->description) {
-        page->is_exportable = true;
-        page->external = vulkan->settings.export_types;
-        c->exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
-        c->exported.handleTypes = page->external;
-        add(c, &c->exported);
-    }
-    if (!request->description)
-        return QUIRE_SUCCESS;
-    const quire_vulkan_import *import = request->description;
-    page->external = import->type;
-    quire_result result = qi_vulkan_describe_import(import, &c->imported);
-    if (!result)
-        add(c, &c->imported);
-    return result;
-}
 
 /* Kinds of features that are not enabled are there, and must not be used; nor may more be asked for
    than a heap has, which some drivers grant all the same. */
@@ -144,15 +76,24 @@ static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_reques
                : request->size;
 }
 
+static VkExternalMemoryHandleTypeFlags external_of(const quire_page_request *request,
+                                                   const qi_vulkan_chain *c)
+{
+    const quire_vulkan_import *import = request->description;
+    return import ? (VkExternalMemoryHandleTypeFlags)import->type : c->exported.handleTypes;
+}
+
 static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *request,
                              qi_vulkan_page *page)
 {
-    chain c = {.info = {.pNext = NULL}};
+    qi_vulkan_chain c = {.info = {.pNext = NULL}};
     quire_result result = check_kind(vulkan, request->kind, request->size);
     if (!result)
-        result = describe(vulkan, request, page, &c);
+        result = qi_vulkan_chain_describe(vulkan, request, &c);
     if (result)
         return result;
+    page->external = external_of(request, &c);
+    page->is_exportable = c.exported.handleTypes != 0;
     page->allocated = size_with_cover(vulkan, request, page);
     c.info.allocationSize = page->allocated;
     VkResult code =

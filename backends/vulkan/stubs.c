@@ -32,6 +32,17 @@ quire_result quire_vulkan_get_handles(quire_device *device, quire_vulkan_handles
     return refuse();
 }
 
+quire_result quire_vulkan_memory_create(quire_device *device, const quire_memory_options *options,
+                                        const quire_vulkan_memory_options *own,
+                                        quire_memory **memory)
+{
+    UNUSED(device);
+    UNUSED(options);
+    UNUSED(own);
+    CLEAR(memory, NULL);
+    return refuse();
+}
+
 quire_result quire_vulkan_buffer_requirements(quire_device *device, const VkBufferCreateInfo *info,
                                               quire_requirements *requirements)
 {

@@ -90,6 +90,12 @@ typedef uint64_t quire_backend_features;
 /* flush_many, invalidate_many. Without it flush and invalidate are called for each range. */
 #define QUIRE_BACKEND_FLUSH_MANY (UINT64_C(1) << 16)
 
+/* Two words of the backend's own that all pages of a memory are made with; {0}: none. */
+typedef struct quire_page_extra {
+    const void *pointer;
+    uint64_t number;
+} quire_page_extra;
+
 typedef struct quire_page_request {
     uint32_t kind;
     bool dedicated; /* for one allocation only */
@@ -106,6 +112,7 @@ typedef struct quire_page_request {
     const void *description; /* of memory that exists, from quire_page_adopt, which is as aligned as
                                 it is; NULL: make some */
     float priority;          /* quire_memory_options.priority */
+    quire_page_extra extra;  /* from quire_memory_create_with; {0} in other memories */
 } quire_page_request;
 
 /* A page as its backend knows it; the core keeps it and hands it back. */
@@ -300,6 +307,16 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_create(const quire_backend *t
 /* The table and state a device was made of, for a backend's own public calls. NULL for NULL. */
 QUIRE_API const quire_backend *quire_device_backend(const quire_device *device);
 QUIRE_API void *quire_device_state(const quire_device *device);
+
+/*
+ * quire_memory_create for a backend whose pages can be made in more ways than its options tell:
+ * `extra` is handed to page_create with each page. What it points to is the backend's to keep.
+ * Errors as there.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create_with(quire_device *device,
+                                                               const quire_memory_options *options,
+                                                               quire_page_extra extra,
+                                                               quire_memory **memory);
 
 /* The native side of an allocation. */
 typedef struct quire_native {

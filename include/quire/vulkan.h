@@ -129,6 +129,28 @@ typedef struct quire_vulkan_handles {
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_handles(quire_device *device,
                                                                quire_vulkan_handles *handles);
 
+/* ---- memories ------------------------------------------------------------------------------- */
+
+/* Beside quire_memory_options. */
+typedef struct quire_vulkan_memory_options {
+    /*
+     * What VkMemoryAllocateInfo of each page has in its chain behind the structs that quire puts
+     * there. It is not copied: it must stay as it is while the memory lives. NULL: nothing.
+     */
+    const void *next;
+    uint64_t reserved[4]; /* must be zero */
+} quire_vulkan_memory_options;
+
+/*
+ * quire_memory_create with a chain of the caller's. NULL `own` means {0}. Errors as there, and
+ * INVALID_ARGUMENT (a device of another backend; a struct that is chained twice, or that quire
+ * chains itself: flags, priority, dedicated, export and import, the first two of which it has
+ * options for).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_vulkan_memory_create(quire_device *device, const quire_memory_options *options,
+                           const quire_vulkan_memory_options *own, quire_memory **memory);
+
 /* ---- what objects need ---------------------------------------------------------------------- */
 
 /*

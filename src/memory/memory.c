@@ -193,8 +193,8 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_memory_create(quire_device *device, const quire_memory_options *options,
-                                 quire_memory **memory)
+quire_result quire_memory_create_with(quire_device *device, const quire_memory_options *options,
+                                      quire_page_extra extra, quire_memory **memory)
 {
     if (memory)
         *memory = NULL;
@@ -202,7 +202,7 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_create: device or memory is null");
     quire_memory_options asked = options ? *options : (quire_memory_options){0};
-    quire_memory resolved = {0};
+    quire_memory resolved = {.extra = extra};
     quire_result result = resolve(device, &asked, &resolved);
     if (!result)
         result = make(&resolved, &asked, memory);
@@ -214,6 +214,12 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
            qi_bytes(resolved.policy.first_page_size).text);
     qi_checked_tell(*memory);
     return QUIRE_SUCCESS;
+}
+
+quire_result quire_memory_create(quire_device *device, const quire_memory_options *options,
+                                 quire_memory **memory)
+{
+    return quire_memory_create_with(device, options, (quire_page_extra){.pointer = NULL}, memory);
 }
 
 quire_result qi_refuse_null_memory(void)
@@ -327,36 +333,6 @@ void quire_memory_destroy_all(quire_memory **memory)
         if (qi_slot_force_leave(&ending->slots, i))
             qi_ignore(qi_place_release(ending, i)); /* harm is told */
     finish(ending);
-}
-
-/* ---- what backends attach ----------------------------------------------------------------- */
-
-void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
-{
-    if (!memory || !attachment)
-        return;
-    qi_lock_acquire(&memory->device->lock);
-    attachment->previous = NULL;
-    attachment->next = memory->attachments;
-    if (attachment->next)
-        attachment->next->previous = attachment;
-    memory->attachments = attachment;
-    qi_lock_release(&memory->device->lock);
-}
-
-void quire_memory_detach(quire_memory *memory, quire_attachment *attachment)
-{
-    if (!memory || !attachment)
-        return;
-    qi_lock_acquire(&memory->device->lock);
-    if (attachment->next)
-        attachment->next->previous = attachment->previous;
-    if (attachment->previous)
-        attachment->previous->next = attachment->next;
-    else
-        memory->attachments = attachment->next;
-    attachment->next = attachment->previous = NULL;
-    qi_lock_release(&memory->device->lock);
 }
 
 /* ---- questions --------------------------------------------------------------- */

@@ -77,6 +77,16 @@ static void opening(void)
     bench_end(&b);
 }
 
+static void memories(void)
+{
+    quire_memory *made;
+    begin();
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_memory_create(b.device, NULL, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_memory_create(NULL, NULL, NULL, &made));
+    REFUSED(&b, INVALID, quire_vulkan_memory_create(b.device, NULL, NULL, NULL));
+    bench_end(&b);
+}
+
 static void needs(void)
 {
     quire_requirements out;
@@ -255,6 +265,7 @@ int main(int argc, char **argv)
 {
     root = state_root(argc, argv);
     plain_case("opening", opening);
+    plain_case("memories", memories);
     plain_case("what objects need", needs);
     plain_case("objects", objects);
     plain_case("sparse objects", sparse_objects);

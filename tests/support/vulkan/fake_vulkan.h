@@ -213,6 +213,8 @@ typedef struct fv_place {
 /* Where a buffer or image lies; memory VK_NULL_HANDLE: nowhere, or not alive. */
 fv_place fv_place_of(fv_driver *driver, uint64_t buffer_or_image);
 
+#define FV_MOST_LINKS 8
+
 typedef struct fv_memory_info {
     VkDeviceSize size;
     uint32_t type;
@@ -220,6 +222,8 @@ typedef struct fv_memory_info {
     bool mapped, dedicated, addressed, imported;
     VkExternalMemoryHandleTypeFlags exportable;
     uint32_t bound; /* live buffers and images in it */
+    uint32_t link_count;
+    VkStructureType links[FV_MOST_LINKS]; /* what was chained to VkMemoryAllocateInfo, in order */
 } fv_memory_info;
 
 /* False: not alive. */
