@@ -1,6 +1,6 @@
 /*
- * chain.c - what is chained to VkMemoryAllocateInfo for a page: the backend's own structs, and behind
- * them what the caller of quire_vulkan_memory_create wants there.
+ * chain.c - what is chained to VkMemoryAllocateInfo for a page: the backend's own structs, and
+ * behind them what the caller of quire_vulkan_memory_create wants there.
  */
 #include "backends/vulkan/chain.h"
 

@@ -1,5 +1,5 @@
 /*
- * attachment.c - what backends keep in a memory beside allocations: a list, under the device's lock.
+ * attachment.c - what backends keep in a memory beside allocations: a list under the device's lock.
  */
 #include "src/memory/memory.h"
 

@@ -1,6 +1,6 @@
 /*
- * vulkan_chain.c - what is chained to VkMemoryAllocateInfo, on the fake Vulkan driver: the backend's
- * own structs, and the caller's behind them.
+ * vulkan_chain.c - what is chained to VkMemoryAllocateInfo, on the fake Vulkan driver: the
+ * backend's own structs, and the caller's behind them.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
