@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "backends/vulkan/vulkan.h"
-#include "quire/vulkan_sparse.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 

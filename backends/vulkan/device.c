@@ -92,6 +92,7 @@ static quire_result vulkan_heap_budget(void *state, uint32_t heap, quire_heap_bu
 static void vulkan_destroy(void *state)
 {
     qi_vulkan *vulkan = state;
+    qi_vulkan_late_finish(vulkan);
     qi_vulkan_staging_finish(vulkan);
     qi_vulkan_end(vulkan);
 }
@@ -216,9 +217,12 @@ quire_result qi_vulkan_make(qi_vulkan *vulkan, const quire_vulkan_wrap_options *
     result = qi_vulkan_staging_init(vulkan);
     if (result)
         return result;
+    qi_vulkan_late_init(vulkan);
     result = quire_device_create(&VULKAN_BACKEND, vulkan, &options->settings.device, device);
-    if (result)
+    if (result) {
+        qi_vulkan_late_finish(vulkan);
         qi_vulkan_staging_finish(vulkan);
+    }
     return result;
 }
 

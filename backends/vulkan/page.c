@@ -132,8 +132,11 @@ quire_result qi_vulkan_page_create(void *state, const quire_page_request *reques
 
 void qi_vulkan_page_destroy(void *state, const quire_native_page *native)
 {
-    qi_vulkan *vulkan = state;
-    qi_vulkan_page *page = qi_vulkan_page_of(native);
+    qi_vulkan_late_free(state, qi_vulkan_page_of(native));
+}
+
+void qi_vulkan_page_free(qi_vulkan *vulkan, qi_vulkan_page *page)
+{
     uint64_t buffer = qi_atomic_load_acquire_u64(&page->buffer);
     if (buffer)
         vulkan->f.DestroyBuffer(vulkan->device, QI_VULKAN_HANDLE(VkBuffer, buffer),

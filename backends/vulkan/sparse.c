@@ -91,10 +91,12 @@ static quire_result check_queue(const qi_vulkan *vulkan)
 
 /* ---- made --------------------------------------------------------------------------------- */
 
-/* Ends an object in any state of its making. */
-static void finish(quire_vulkan_sparse *s)
+void qi_vulkan_sparse_finish(quire_vulkan_sparse *s)
 {
     qi_host *host = &s->vulkan->host;
+    if (s->late.fence)
+        s->vulkan->f.DestroyFence(s->vulkan->device, s->late.fence, s->vulkan->callbacks);
+    qi_vulkan_change_end(&s->late);
     if (s->native)
         qi_vulkan_object_destroy(s->vulkan, s->object, s->native);
     qi_vulkan_parts_free(s, s->parts, s->part_count);
@@ -109,7 +111,21 @@ static void end(quire_attachment *attachment)
 {
     quire_vulkan_sparse *s = (quire_vulkan_sparse *)attachment;
     quire_memory_detach(s->memory, attachment);
-    finish(s);
+    if (!qi_vulkan_sparse_settle(s)) {
+        qi_vulkan_sparse_finish(s);
+        return;
+    }
+    s->part_count = s->late.count = 0; /* they go with the memory */
+    qi_vulkan_late_keep(s);
+}
+
+/* Of an object that could not be made, and that the device may still be busy with. */
+static void leave(quire_attachment *attachment)
+{
+    qi_error before = qi_error_save();
+    if (!qi_vulkan_sparse_settle((quire_vulkan_sparse *)attachment))
+        end(attachment);
+    qi_error_restore(&before);
 }
 
 static quire_result check_options(const quire_vulkan_object_options *options,
@@ -236,6 +252,7 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a sparse object");
     VkFlags flags = own.buffer ? own.buffer->flags : own.image->flags;
     s->attachment.end = end;
+    s->late.sparse = s;
     s->vulkan = vulkan;
     s->memory = memory;
     s->object = own.buffer ? QUIRE_OBJECT_BUFFER : QUIRE_OBJECT_IMAGE;
@@ -244,7 +261,11 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
     result = make(s, &own, &asked, &info);
     if (result) {
         qi_error said = qi_error_save();
-        finish(s);
+        s->attachment.leave = leave;
+        if (s->late.fence)
+            quire_memory_attach(memory, &s->attachment);
+        else
+            qi_vulkan_sparse_finish(s);
         qi_error_restore(&said);
         return result;
     }
@@ -297,8 +318,12 @@ quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse)
     if (!sparse)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_sparse_destroy: sparse is null");
     quire_vulkan_sparse *ending = *sparse;
-    quire_result result = ending ? check_maps(ending) : QUIRE_SUCCESS;
-    if (result || !ending)
+    if (!ending)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_vulkan_sparse_settle(ending);
+    if (!result)
+        result = check_maps(ending);
+    if (result)
         return result;
     *sparse = NULL;
     end(&ending->attachment);

@@ -390,7 +390,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_release(quire_memory *mem
 typedef struct quire_attachment {
     const char *name; /* for the error; it must stay as long. NULL: none */
     void (*end)(struct quire_attachment *attachment); /* detaches it, too */
-    struct quire_attachment *next, *previous;         /* the core's */
+    /* asked by quire_memory_destroy, before it judges, of what nobody uses any more: detaches and
+       ends it if it can; NULL: it stays */
+    void (*leave)(struct quire_attachment *attachment);
+    struct quire_attachment *next, *previous; /* the core's */
 } quire_attachment;
 
 /* NULL is accepted: nothing happens. Nothing is attached twice, or detached when it is not. */

@@ -34,6 +34,10 @@ extern "C" {
  *
  * Thread-safety: any thread may call anything, but destroy; changes of one object take turns, and
  * the memory's on_shortage must not use the object.
+ *
+ * Where a change was submitted and the driver fails to wait for it (and is not lost), that is the
+ * error, and nothing changes for now: the next call that changes the object waits for it first, and
+ * it counts as done from then on.
  */
 typedef struct quire_vulkan_sparse quire_vulkan_sparse;
 
@@ -42,7 +46,8 @@ typedef struct quire_vulkan_sparse quire_vulkan_sparse;
  * host_write are those of each part. Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, UNSUPPORTED (a
  * feature that is not enabled, which is named; no queue, or one that cannot bind; a format that the
  * device does not support so; residency of an image of several aspects or samples), those of
- * quire_allocate, and what Vulkan answers. On failure nothing is left.
+ * quire_allocate, and what Vulkan answers. On failure nothing is left, unless the device may still
+ * be binding it: the memory is BUSY with it then, until quire_memory_destroy finds it done.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_buffer_create(
     quire_memory *memory, const VkBufferCreateInfo *info,
@@ -53,7 +58,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_image_create(
 
 /*
  * Destroys the object and frees its parts; nothing is unbound before. *sparse becomes NULL, which
- * is accepted, too. Errors: INVALID_ARGUMENT, BUSY (a part is mapped; nothing changed).
+ * is accepted, too. Errors: INVALID_ARGUMENT, BUSY (a part is mapped), and of an earlier change
+ * that cannot be waited for; then nothing changed.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse);
 

@@ -295,6 +295,15 @@ static void list_attachments(quire_memory *memory, char *text, size_t room)
     }
 }
 
+static void let_leave(quire_memory *memory)
+{
+    for (quire_attachment *a = memory->attachments, *next; a; a = next) {
+        next = a->next;
+        if (a->leave)
+            a->leave(a);
+    }
+}
+
 quire_result quire_memory_destroy(quire_memory **memory)
 {
     if (!memory)
@@ -302,6 +311,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
     quire_memory *ending = *memory;
     if (!ending)
         return QUIRE_SUCCESS;
+    let_leave(ending);
     uint32_t left = count_left(ending);
     if (left) {
         char names[768];

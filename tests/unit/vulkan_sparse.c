@@ -618,6 +618,149 @@ UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
     CHECK_EQ(last.resource_offset, 1024 * KIB + 2 * BLOCK);
 }
 
+/* ---- what cannot be waited for --------------------------------------------------------------- */
+
+/* The driver does nothing before somebody waits, and tells of whatever goes while it is used. */
+static quire_memory *begin_late(vulkan_bench *b)
+{
+    vulkan_bench_begin(b, NULL, FV_LATE);
+    CHECK(vulkan_bench_open(b, NULL));
+    quire_memory *memory = NULL;
+    CHECK_OK(quire_memory_create(b->device, &LOCAL, &memory));
+    return memory;
+}
+
+static void stop_waits(vulkan_bench *b)
+{
+    const fv_fault fault = {.function = "vkWaitForFences",
+                            .call = 1,
+                            .from_then = true,
+                            .result = VK_ERROR_OUT_OF_HOST_MEMORY};
+    CHECK(fv_fail(b->driver, &fault));
+}
+
+#define UNKNOWN QUIRE_ERROR_OUT_OF_HOST_MEMORY /* what a change is told then */
+
+UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
+{
+    vulkan_bench b;
+    quire_memory *memory = begin_late(&b);
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    stop_waits(&b);
+    fv_reset_counters(b.driver);
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
+    CHECK_EQ(check_parts(sparse), 0); /* for now */
+    CHECK_EQ(live_allocations(memory), 3);
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 8 * BLOCK, BLOCK), UNKNOWN);
+    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, 0), UNKNOWN);
+    CHECK_FAILS(quire_vulkan_sparse_destroy(&sparse), UNKNOWN);
+    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
+    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1);
+    fv_heal(b.driver);
+    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK));
+    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1); /* it was done before */
+    CHECK_EQ(check_parts(sparse), 3);
+    fill(&b, info_of(sparse).buffer, 0, 3 * BLOCK, 9);
+    CHECK_EQ(word_of(sparse, 2 * BLOCK), 9);
+
+    stop_waits(&b);
+    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, BLOCK, BLOCK), UNKNOWN);
+    CHECK_EQ(check_parts(sparse), 3);
+    fv_heal(b.driver);
+    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK)); /* is bound already */
+    CHECK_EQ(check_parts(sparse), 2);
+    CHECK_EQ(live_allocations(memory), 2);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    CHECK_OK(quire_memory_destroy(&memory));
+    vulkan_bench_end(&b);
+}
+
+/* Mapped after it was to be unbound: it stays until it is unmapped. */
+UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
+{
+    vulkan_bench b;
+    quire_memory *local = begin_late(&b), *memory = NULL;
+    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
+                                 &memory));
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
+    stop_waits(&b);
+    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), UNKNOWN);
+    fv_heal(b.driver);
+    quire_allocation part = part_at(sparse, 0).allocation;
+    void *pointer = NULL;
+    CHECK_OK(quire_map(memory, part, &pointer));
+    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_vulkan_sparse_destroy(&sparse), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_unmap(memory, part));
+    CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, BLOCK));
+    CHECK_EQ(live_allocations(memory), 0);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_OK(quire_memory_destroy(&local));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_sparse, an_object_is_not_made_so_and_nothing_of_it_goes_too_early)
+{
+    vulkan_bench b;
+    quire_vulkan_sparse *sparse = NULL;
+    quire_memory *memory = begin_late(&b);
+    stop_waits(&b);
+    CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &WHOLE, NULL, &sparse), UNKNOWN);
+    CHECK(sparse == NULL);
+    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
+    fv_heal(b.driver);
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 0);
+    CHECK_EQ(fv_live(b.driver, FV_MEMORY), 0);
+    vulkan_bench_end(&b);
+}
+
+/* Its pages go with the next that goes once it is known to be done, or with the device. */
+UNIT(vulkan_sparse, a_memory_that_must_go_leaves_it_to_the_device)
+{
+    for (int heals = 0; heals < 2; heals++) {
+        vulkan_bench b;
+        quire_memory *memory = begin_late(&b), *other = NULL;
+        quire_allocation made;
+        CHECK_OK(quire_memory_create(b.device, &LOCAL, &other));
+        CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &made));
+        quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+        stop_waits(&b);
+        CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
+        quire_memory_destroy_all(&memory);
+        CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
+        CHECK_EQ(fv_live(b.driver, FV_FENCE), 1);
+        uint64_t pages = fv_live(b.driver, FV_MEMORY);
+        if (heals)
+            fv_heal(b.driver);
+        quire_memory_destroy_all(&other);
+        CHECK_EQ(fv_live(b.driver, FV_MEMORY), heals ? 0 : pages);
+        CHECK_EQ(fv_live(b.driver, FV_FENCE), !heals);
+        CHECK_OK(quire_device_destroy(&b.device));
+        vulkan_bench_end(&b);
+    }
+}
+
+UNIT(vulkan_sparse, of_a_lost_device_nothing_is_waited_for)
+{
+    vulkan_bench b;
+    quire_memory *memory = begin_late(&b);
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    stop_waits(&b);
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
+    fv_heal(b.driver);
+    fv_lose_devices(b.driver);
+    fv_allow(b.driver, "not done");
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, BLOCK), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(live_allocations(memory), 0);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    CHECK_OK(quire_memory_destroy(&memory));
+    vulkan_bench_end(&b);
+}
+
 /* ---- the end --------------------------------------------------------------------------------- */
 
 UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
