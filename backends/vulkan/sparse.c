@@ -28,6 +28,16 @@ static quire_result refuse(const char *feature)
                         "a sparse object: the device was made without the feature %s", feature);
 }
 
+static quire_result check_samples(const qi_vulkan_enabled *enabled, VkSampleCountFlags samples)
+{
+    if (samples == VK_SAMPLE_COUNT_1_BIT || enabled->sparse_samples & samples)
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                        "a sparse image: the device was made without the feature "
+                        "sparseResidency%uSamples",
+                        (uint64_t)samples);
+}
+
 static quire_result check_residency(const qi_vulkan *vulkan, const qi_vulkan_description *own)
 {
     const qi_vulkan_enabled *enabled = &vulkan->enabled;
@@ -35,7 +45,8 @@ static quire_result check_residency(const qi_vulkan *vulkan, const qi_vulkan_des
         return enabled->sparse_buffer ? QUIRE_SUCCESS : refuse("sparseResidencyBuffer");
     switch (own->image->imageType) {
     case VK_IMAGE_TYPE_2D:
-        return enabled->sparse_image_2d ? QUIRE_SUCCESS : refuse("sparseResidencyImage2D");
+        return enabled->sparse_image_2d ? check_samples(enabled, own->image->samples)
+                                        : refuse("sparseResidencyImage2D");
     case VK_IMAGE_TYPE_3D:
         return enabled->sparse_image_3d ? QUIRE_SUCCESS : refuse("sparseResidencyImage3D");
     default:
@@ -349,9 +360,12 @@ quire_result quire_vulkan_sparse_get_info(quire_vulkan_sparse *sparse,
         .block = sparse->block,
         .bound = sparse->bound,
         .part_count = sparse->part_count,
-        .tile = sparse->tiles.tile,
-        .tiled_levels = sparse->tiles.levels,
+        .aspect_count = sparse->tiles.count,
     };
+    for (uint32_t i = 0; i < sparse->tiles.count; i++) {
+        const qi_vulkan_aspect *aspect = &sparse->tiles.aspects[i];
+        info->aspects[i] = (quire_vulkan_aspect){aspect->aspect, aspect->tile, aspect->levels};
+    }
     pthread_mutex_unlock(&sparse->mutex);
     return QUIRE_SUCCESS;
 }

@@ -17,20 +17,26 @@
 
 #include "backends/vulkan/vulkan.h"
 
-/* The blocks of an image with residency: tiles of layer after layer, level after level, x first;
-   then those of the mip tails, one for each layer or one for all. */
-typedef struct qi_vulkan_tiles {
-    VkExtent3D tile; /* texels of a block; width 0: the object has no tiles */
-    VkExtent3D extent;
+/* The blocks of one aspect: tiles of layer after layer, level after level, x first; then those of
+   the mip tails, one for each layer or one for all. */
+typedef struct qi_vulkan_aspect {
     VkImageAspectFlags aspect;
-    uint32_t layers;
+    VkExtent3D tile; /* texels of a block; metadata has none */
     uint32_t levels; /* with tiles; those above are in a tail */
-    uint32_t all_levels;
     uint32_t tails;
     uint64_t tail_blocks; /* of each */
     uint64_t tail_offset; /* of the first, in the object's own bytes; and from each to the next */
     uint64_t tail_stride;
     uint64_t of_layer; /* tiles */
+    uint64_t first;    /* block */
+} qi_vulkan_aspect;
+
+/* The blocks of an image with residency, aspect after aspect. */
+typedef struct qi_vulkan_tiles {
+    uint32_t count; /* of aspects; 0: the object has no tiles */
+    VkExtent3D extent;
+    uint32_t layers, levels;
+    qi_vulkan_aspect aspects[QUIRE_VULKAN_MOST_ASPECTS];
 } qi_vulkan_tiles;
 
 /* Parts to be bound to their allocations, or unbound where there are none. */
@@ -132,6 +138,7 @@ uint64_t qi_vulkan_tiles_count(const qi_vulkan_tiles *tiles);
 
 /* A block as Vulkan names it. */
 typedef struct qi_vulkan_tile {
+    VkImageAspectFlags aspect;
     bool is_tail;
     uint32_t level, layer; /* of a tail its first ones */
     VkOffset3D offset;     /* texels; likewise the extent, which ends where the level does */
@@ -150,9 +157,14 @@ typedef struct qi_vulkan_box {
     uint64_t slices, slice_stride;
 } qi_vulkan_box;
 
-/* The blocks of a region: INVALID_ARGUMENT, OUT_OF_RANGE. */
+/* The blocks of a region, a box for each of its aspects: INVALID_ARGUMENT, OUT_OF_RANGE. */
+typedef struct qi_vulkan_boxes {
+    uint32_t count;
+    qi_vulkan_box all[QUIRE_VULKAN_MOST_ASPECTS];
+} qi_vulkan_boxes;
+
 QUIRE_MUST_USE quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *tiles,
                                                  const quire_vulkan_region *region,
-                                                 qi_vulkan_box *box);
+                                                 qi_vulkan_boxes *boxes);
 
 #endif

@@ -122,13 +122,17 @@ static quire_result unbind_gathered(qi_vulkan_change *c)
     return result;
 }
 
-static quire_result change_box(quire_vulkan_sparse *s, const qi_vulkan_box *box, bool is_binding)
+static quire_result change_boxes(quire_vulkan_sparse *s, const qi_vulkan_boxes *boxes,
+                                 bool is_binding)
 {
+    uint64_t room = 0;
+    for (uint32_t i = 0; i < boxes->count; i++)
+        room += boxes->all[i].blocks * boxes->all[i].rows * boxes->all[i].slices;
     qi_vulkan_change c;
-    quire_result result = qi_vulkan_change_begin(&c, s, is_binding,
-                                                 (uint32_t)(box->blocks * box->rows * box->slices));
+    quire_result result = qi_vulkan_change_begin(&c, s, is_binding, (uint32_t)room);
     if (!result) {
-        gather(&c, box);
+        for (uint32_t i = 0; i < boxes->count; i++)
+            gather(&c, &boxes->all[i]);
         if (c.count)
             result = is_binding ? bind_gathered(&c) : unbind_gathered(&c);
     }
@@ -153,7 +157,7 @@ static quire_result check(const quire_vulkan_sparse *sparse, const char *call)
 }
 
 static quire_result find_blocks(const quire_vulkan_sparse *s, uint64_t offset, uint64_t size,
-                                qi_vulkan_box *box)
+                                qi_vulkan_boxes *boxes)
 {
     if (offset >= s->size || size > s->size - offset)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
@@ -164,7 +168,8 @@ static quire_result find_blocks(const quire_vulkan_sparse *s, uint64_t offset, u
                             "bytes %u to %u of a sparse object whose blocks have %u", offset, end,
                             s->block);
     uint64_t first = offset / s->block;
-    *box = (qi_vulkan_box){
+    *boxes = (qi_vulkan_boxes){.count = 1};
+    boxes->all[0] = (qi_vulkan_box){
         .first = first,
         .blocks = (end - 1) / s->block + 1 - first,
         .rows = 1,
@@ -173,12 +178,13 @@ static quire_result find_blocks(const quire_vulkan_sparse *s, uint64_t offset, u
     return QUIRE_SUCCESS;
 }
 
-static quire_result change_locked(quire_vulkan_sparse *s, const qi_vulkan_box *box, bool is_binding)
+static quire_result change_locked(quire_vulkan_sparse *s, const qi_vulkan_boxes *boxes,
+                                  bool is_binding)
 {
     pthread_mutex_lock(&s->mutex);
     quire_result result = qi_vulkan_sparse_settle(s);
     if (!result)
-        result = change_box(s, box, is_binding);
+        result = change_boxes(s, boxes, is_binding);
     pthread_mutex_unlock(&s->mutex);
     return result;
 }
@@ -186,11 +192,11 @@ static quire_result change_locked(quire_vulkan_sparse *s, const qi_vulkan_box *b
 static quire_result change_range(quire_vulkan_sparse *s, uint64_t offset, uint64_t size,
                                  bool is_binding, const char *call)
 {
-    qi_vulkan_box box;
+    qi_vulkan_boxes boxes;
     quire_result result = check(s, call);
     if (!result)
-        result = find_blocks(s, offset, size, &box);
-    return result ? result : change_locked(s, &box, is_binding);
+        result = find_blocks(s, offset, size, &boxes);
+    return result ? result : change_locked(s, &boxes, is_binding);
 }
 
 quire_result quire_vulkan_sparse_bind(quire_vulkan_sparse *sparse, uint64_t offset, uint64_t size)
@@ -204,25 +210,25 @@ quire_result quire_vulkan_sparse_unbind(quire_vulkan_sparse *sparse, uint64_t of
 }
 
 static quire_result find_region(const quire_vulkan_sparse *s, const quire_vulkan_region *region,
-                                qi_vulkan_box *box, const char *call)
+                                qi_vulkan_boxes *boxes, const char *call)
 {
     quire_result result = check(s, call);
     if (result)
         return result;
     if (!region)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the region is null", call);
-    if (!s->tiles.tile.width)
+    if (!s->tiles.count)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the object is a buffer", call);
     result = qi_check_reserved(region, "quire_vulkan_region");
-    return result ? result : qi_vulkan_tiles_find(&s->tiles, region, box);
+    return result ? result : qi_vulkan_tiles_find(&s->tiles, region, boxes);
 }
 
 static quire_result change_region(quire_vulkan_sparse *s, const quire_vulkan_region *region,
                                   bool is_binding, const char *call)
 {
-    qi_vulkan_box box;
-    quire_result result = find_region(s, region, &box, call);
-    return result ? result : change_locked(s, &box, is_binding);
+    qi_vulkan_boxes boxes;
+    quire_result result = find_region(s, region, &boxes, call);
+    return result ? result : change_locked(s, &boxes, is_binding);
 }
 
 quire_result quire_vulkan_sparse_bind_region(quire_vulkan_sparse *sparse,
@@ -240,13 +246,13 @@ quire_result quire_vulkan_sparse_unbind_region(quire_vulkan_sparse *sparse,
 quire_result quire_vulkan_sparse_find(quire_vulkan_sparse *sparse,
                                       const quire_vulkan_region *region, uint64_t *offset)
 {
-    qi_vulkan_box box;
+    qi_vulkan_boxes boxes;
     if (offset)
         *offset = 0;
     if (!offset)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_sparse_find: offset is null");
-    quire_result result = find_region(sparse, region, &box, "quire_vulkan_sparse_find");
+    quire_result result = find_region(sparse, region, &boxes, "quire_vulkan_sparse_find");
     if (!result)
-        *offset = box.first * sparse->block;
+        *offset = boxes.all[0].first * sparse->block;
     return result;
 }

@@ -50,7 +50,7 @@ quire_result qi_vulkan_change_begin(qi_vulkan_change *c, quire_vulkan_sparse *sp
     c->allocations = qi_host_allocate(host, room, sizeof *c->allocations);
     c->ranges = qi_host_allocate(host, room, sizeof *c->ranges);
     bool is_whole = c->parts && c->allocations && c->ranges;
-    if (sparse->tiles.tile.width) {
+    if (sparse->tiles.count) {
         c->tiles = qi_host_allocate(host, room, sizeof *c->tiles);
         is_whole = is_whole && c->tiles;
     }
@@ -68,10 +68,11 @@ static quire_result memory_of(const qi_vulkan_change *c, uint32_t i, quire_vulka
 }
 
 static void add_range(qi_vulkan_change *c, const quire_vulkan_range *range, uint64_t offset,
-                      uint64_t size)
+                      uint64_t size, VkSparseMemoryBindFlags flags)
 {
     VkSparseMemoryBind *last = c->range_count ? &c->ranges[c->range_count - 1] : NULL;
     if (last && last->resourceOffset + last->size == offset && last->memory == range->memory &&
+        last->flags == flags &&
         (!range->memory || last->memoryOffset + last->size == range->memory_offset)) {
         last->size += size;
         return;
@@ -81,6 +82,7 @@ static void add_range(qi_vulkan_change *c, const quire_vulkan_range *range, uint
         .size = size,
         .memory = range->memory,
         .memoryOffset = range->memory_offset,
+        .flags = flags,
     };
 }
 
@@ -88,12 +90,17 @@ static void add_tile(qi_vulkan_change *c, const quire_vulkan_range *range,
                      const qi_vulkan_tile *tile)
 {
     c->tiles[c->tile_count++] = (VkSparseImageMemoryBind){
-        .subresource = {c->sparse->tiles.aspect, tile->level, tile->layer},
+        .subresource = {tile->aspect, tile->level, tile->layer},
         .offset = tile->offset,
         .extent = tile->extent,
         .memory = range->memory,
         .memoryOffset = range->memory_offset,
     };
+}
+
+static VkSparseMemoryBindFlags flags_of(const qi_vulkan_tile *tile)
+{
+    return tile->aspect & VK_IMAGE_ASPECT_METADATA_BIT ? VK_SPARSE_MEMORY_BIND_METADATA_BIT : 0;
 }
 
 /* Puts the parts into Vulkan's words. */
@@ -106,13 +113,13 @@ static quire_result translate(qi_vulkan_change *c)
         quire_result result = memory_of(c, i, &range);
         if (result)
             return result;
-        if (!s->tiles.tile.width) {
-            add_range(c, &range, qi_vulkan_part_offset(s, part), qi_vulkan_part_size(s, part));
+        if (!s->tiles.count) {
+            add_range(c, &range, qi_vulkan_part_offset(s, part), qi_vulkan_part_size(s, part), 0);
             continue;
         }
         qi_vulkan_tile tile = qi_vulkan_tiles_at(&s->tiles, part, s->block);
         if (tile.is_tail)
-            add_range(c, &range, tile.resource_offset, s->block);
+            add_range(c, &range, tile.resource_offset, s->block, flags_of(&tile));
         else
             add_tile(c, &range, &tile);
     }

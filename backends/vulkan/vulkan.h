@@ -29,6 +29,7 @@ typedef struct qi_vulkan_enabled {
     bool sparse_image_2d;
     bool sparse_image_3d;
     bool sparse_aliased;
+    VkSampleCountFlags sparse_samples; /* residency of images with so many, beyond 1 */
 } qi_vulkan_enabled;
 
 /* See staging.c. */

@@ -45,7 +45,7 @@ typedef struct quire_vulkan_sparse quire_vulkan_sparse;
  * Options as for other objects, NULL means {0}: alignment, zero, dedicated, host_read and
  * host_write are those of each part. Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, UNSUPPORTED (a
  * feature that is not enabled, which is named; no queue, or one that cannot bind; a format that the
- * device does not support so; residency of an image of several aspects or samples), those of
+ * device does not support so), those of
  * quire_allocate, and what Vulkan answers. On failure nothing is left, unless the device may still
  * be binding it: the memory is BUSY with it then, until quire_memory_destroy finds it done.
  */
@@ -63,6 +63,18 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_image_create(
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse);
 
+/*
+ * How one aspect of an image with residency is divided: color, or depth and stencil, each by itself
+ * or both together, as the driver has it; and METADATA, what a driver keeps beside the texels.
+ */
+typedef struct quire_vulkan_aspect {
+    VkImageAspectFlags aspect;
+    VkExtent3D tile;       /* texels of a block; METADATA: 0 */
+    uint32_t tiled_levels; /* levels from here on are its mip tail; METADATA: 0 */
+} quire_vulkan_aspect;
+
+#define QUIRE_VULKAN_MOST_ASPECTS 4
+
 typedef struct quire_vulkan_sparse_info {
     quire_memory *memory;
     VkBuffer buffer; /* one of the two, the other is VK_NULL_HANDLE */
@@ -72,8 +84,8 @@ typedef struct quire_vulkan_sparse_info {
     uint64_t block; /* bytes; offsets and sizes of parts are multiples, the object's end apart */
     uint64_t bound; /* bytes of the parts that have an allocation */
     uint32_t part_count;
-    VkExtent3D tile;       /* texels of a block of an image with residency; else 0 */
-    uint32_t tiled_levels; /* levels from here on are its mip tail */
+    uint32_t aspect_count; /* of an image with residency; else 0 */
+    quire_vulkan_aspect aspects[QUIRE_VULKAN_MOST_ASPECTS];
     uint64_t reserved[4];
 } quire_vulkan_sparse_info;
 
@@ -84,7 +96,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_get_info(quire_vulkan_
 /* A box of texels of an image with residency. */
 typedef struct quire_vulkan_region {
     uint32_t level, layer;
-    VkOffset3D offset;    /* multiples of the tile */
+    /* one or more of the image's; 0: all, METADATA, which has no texels, included */
+    VkImageAspectFlags aspect;
+    VkOffset3D offset;    /* multiples of the tile, of each aspect */
     VkExtent3D extent;    /* likewise, or to the level's end; 0: to the level's end */
     uint64_t reserved[4]; /* must be zero */
 } quire_vulkan_region;
@@ -92,7 +106,8 @@ typedef struct quire_vulkan_region {
 typedef struct quire_vulkan_part {
     /*
      * Bytes from the object's start. An image with residency has an order of its own, of blocks:
-     * layer by layer, level by level, the tiles of a level by x, y and z; then the mip tails.
+     * aspect by aspect, layer by layer, level by level, the tiles of a level by x, y and z; behind
+     * those of an aspect its mip tails.
      */
     uint64_t offset;
     uint64_t size;
@@ -125,8 +140,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_unbind(quire_vulkan_sp
 
 /*
  * The same for a region of an image with residency. Levels of the mip tail are bound together: with
- * any part of them the whole tail, which may be one for all layers. find tells the offset of the
- * region's first block, for the calls above.
+ * any part of them the whole tail, which may be one for all layers. Metadata must be bound before
+ * the image is used. find tells the offset of the region's first block, of its first aspect, for
+ * the calls above.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_sparse_bind_region(quire_vulkan_sparse *sparse, const quire_vulkan_region *region);

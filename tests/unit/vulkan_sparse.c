@@ -283,7 +283,7 @@ UNIT(vulkan_sparse, an_image_is_bound_whole_as_well)
     quire_vulkan_sparse_info info = info_of(sparse);
     CHECK(info.image != VK_NULL_HANDLE && info.buffer == VK_NULL_HANDLE);
     CHECK_EQ(info.size, 1024 * KIB);
-    CHECK_EQ(info.tile.width, 0);
+    CHECK_EQ(info.aspect_count, 0);
     CHECK_EQ(check_parts(sparse), 4);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     vulkan_bench_end(&b);
@@ -477,6 +477,16 @@ static quire_vulkan_sparse *make_tiled(quire_memory *memory, const VkImageCreate
     return sparse;
 }
 
+static const quire_vulkan_aspect *aspect_of(const quire_vulkan_sparse_info *info,
+                                            VkImageAspectFlags aspect)
+{
+    for (uint32_t i = 0; i < info->aspect_count; i++)
+        if (info->aspects[i].aspect == aspect)
+            return &info->aspects[i];
+    check_failed(__FILE__, __LINE__, "the image has no aspect 0x%x", aspect);
+    return info->aspects;
+}
+
 /* Every block's region leads back to it; all texels of the levels with tiles are in one. */
 static uint64_t check_regions(quire_vulkan_sparse *sparse)
 {
@@ -487,7 +497,8 @@ static uint64_t check_regions(quire_vulkan_sparse *sparse)
         uint64_t found;
         CHECK_OK(quire_vulkan_sparse_find(sparse, &part.region, &found));
         CHECK(part.is_tail ? found <= at : found == at);
-        CHECK_EQ(part.is_tail, part.region.level >= info.tiled_levels);
+        CHECK_EQ(part.is_tail,
+                 part.region.level >= aspect_of(&info, part.region.aspect)->tiled_levels);
         if (!part.is_tail)
             texels += (uint64_t)part.region.extent.width * part.region.extent.height *
                       part.region.extent.depth;
@@ -502,9 +513,11 @@ UNIT(vulkan_sparse, an_image_is_resident_tile_by_tile)
     quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make_tiled(memory, &TILED);
     quire_vulkan_sparse_info info = info_of(sparse);
-    CHECK_EQ(info.tile.width, 128);
-    CHECK_EQ(info.tile.height, 128);
-    CHECK_EQ(info.tiled_levels, 2); /* 150 x 75 is less high than a tile */
+    CHECK_EQ(info.aspect_count, 1);
+    CHECK_EQ(info.aspects->aspect, VK_IMAGE_ASPECT_COLOR_BIT);
+    CHECK_EQ(info.aspects->tile.width, 128);
+    CHECK_EQ(info.aspects->tile.height, 128);
+    CHECK_EQ(info.aspects->tiled_levels, 2); /* 150 x 75 is less high than a tile */
     CHECK_EQ(info.part_count, 2 * (15 + 6) + 2 * 1);
     CHECK_EQ(check_regions(sparse), 2 * (600 * 300 + 300 * 150));
     CHECK_EQ(info.bound, 0);
@@ -591,23 +604,27 @@ UNIT(vulkan_sparse, regions_are_checked)
 UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
 {
     const qi_vulkan_tiles tiles = {
-        .tile = {128, 128, 1},
+        .count = 1,
         .extent = {256, 128, 1},
         .layers = 3,
-        .levels = 1,
-        .all_levels = 9,
-        .tails = 1,
-        .tail_blocks = 3,
-        .tail_offset = 1024 * KIB,
-        .of_layer = 2,
+        .levels = 9,
+        .aspects = {{.aspect = VK_IMAGE_ASPECT_COLOR_BIT,
+                     .tile = {128, 128, 1},
+                     .levels = 1,
+                     .tails = 1,
+                     .tail_blocks = 3,
+                     .tail_offset = 1024 * KIB,
+                     .of_layer = 2}},
     };
-    qi_vulkan_box box;
+    qi_vulkan_boxes boxes;
+    const qi_vulkan_box *box = boxes.all;
     CHECK_EQ(qi_vulkan_tiles_count(&tiles), 9);
     for (uint32_t layer = 0; layer < 3; layer++) {
-        CHECK_OK(
-            qi_vulkan_tiles_find(&tiles, &(quire_vulkan_region){.level = 1, .layer = layer}, &box));
-        CHECK_EQ(box.first, 6);
-        CHECK_EQ(box.blocks * box.rows * box.slices, 3);
+        CHECK_OK(qi_vulkan_tiles_find(&tiles, &(quire_vulkan_region){.level = 1, .layer = layer},
+                                      &boxes));
+        CHECK_EQ(boxes.count, 1);
+        CHECK_EQ(box->first, 6);
+        CHECK_EQ(box->blocks * box->rows * box->slices, 3);
     }
     CHECK(!qi_vulkan_tiles_at(&tiles, 5, BLOCK).is_tail);
     CHECK_EQ(qi_vulkan_tiles_at(&tiles, 5, BLOCK).layer, 2);

@@ -9,8 +9,9 @@
  *
  * It has what memory needs: memory, buffers, images of color formats, views, samplers, copies,
  * fills, clears, barriers, fences, semaphores, sparse binding with tiles of images. It has no
- * pipelines, descriptors, render passes, events, queries, secondary command buffers, depth formats
- * or multisampling; their functions are not there.
+ * pipelines, descriptors, render passes, events, queries or secondary command buffers; their
+ * functions are not there. Images of depth and stencil, and sparse ones of several samples, can be
+ * made and placed, and hold nothing.
  *
  * What a test looks at afterwards: the messages about wrong use, the counters of calls, what is
  * alive and how much memory of each heap is taken. All fv_ functions may be called by any thread
@@ -45,6 +46,8 @@ typedef struct fv_driver fv_driver;
  * DIRTY              the first 64 KiB of fresh memory hold garbage, and so do images that come from
  *                    the undefined layout
  * PRINT              messages are printed to stderr, too
+ * SINGLE_TAIL        sparse images with tiles have one mip tail for all layers
+ * METADATA           they have a block of metadata for each layer
  */
 #define FV_ODD_SIZES UINT32_C(0x01)
 #define FV_LARGE_ALIGNMENTS UINT32_C(0x02)
@@ -55,6 +58,8 @@ typedef struct fv_driver fv_driver;
 #define FV_LATE UINT32_C(0x40)
 #define FV_DIRTY UINT32_C(0x80)
 #define FV_PRINT UINT32_C(0x100)
+#define FV_SINGLE_TAIL UINT32_C(0x200)
+#define FV_METADATA UINT32_C(0x400)
 
 typedef struct fv_options {
     const fv_layout *layouts[FV_MOST_DEVICES]; /* physical devices; none: "amd-bar". Copied */

@@ -19,7 +19,7 @@ typedef struct VkQueue_T *VkQueue;
 typedef uint64_t VkDeviceMemory, VkBuffer, VkImage, VkImageView, VkSampler;
 typedef uint64_t VkDeviceSize, VkDeviceAddress;
 
-typedef uint32_t VkBufferUsageFlags, VkExternalMemoryHandleTypeFlags;
+typedef uint32_t VkBufferUsageFlags, VkExternalMemoryHandleTypeFlags, VkImageAspectFlags;
 typedef enum VkFormat { VK_FORMAT_UNDEFINED = 0, VK_FORMAT_MOST = 0x7fffffff } VkFormat;
 typedef enum VkImageLayout {
     VK_IMAGE_LAYOUT_UNDEFINED = 0,
