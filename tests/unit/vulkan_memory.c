@@ -310,6 +310,77 @@ UNIT(vulkan_memory, contents_of_every_kind_on_every_layout)
     }
 }
 
+/* What a buffer needs is asked without one where that can be. */
+UNIT(vulkan_memory, needs_are_asked_without_an_object)
+{
+    static const struct {
+        const char *layout;
+        uint64_t created;
+    } cases[] = {{"amd-bar", 0}, {"intel-2017", 1}};
+    const VkBufferCreateInfo buffer = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                       .size = 1000,
+                                       .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    const quire_image_options image = {.width = 100, .height = 100};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        vulkan_bench b;
+        quire_requirements needs;
+        vulkan_bench_begin(&b, cases[i].layout, 0);
+        CHECK(vulkan_bench_open(&b, NULL));
+        fv_reset_counters(b.driver);
+        CHECK_OK(quire_vulkan_buffer_requirements(b.device, &buffer, &needs));
+        CHECK_OK(quire_image_get_requirements(b.device, &image, &needs));
+        CHECK_EQ(fv_calls(b.driver, "vkCreateBuffer"), cases[i].created);
+        CHECK_EQ(fv_calls(b.driver, "vkCreateImage"), cases[i].created);
+        CHECK_EQ(fv_calls(b.driver, "vkGetDeviceBufferMemoryRequirements"), !cases[i].created);
+        CHECK_EQ(fv_calls(b.driver, "vkGetDeviceImageMemoryRequirements"), !cases[i].created);
+        vulkan_bench_end(&b);
+    }
+}
+
+/* VkBufferUsageFlags2CreateInfoKHR of maintenance5, which not every machine's headers have. */
+typedef struct usage2 {
+    VkStructureType type;
+    const void *next;
+    uint64_t usage;
+} usage2;
+
+UNIT(vulkan_memory, usage_may_come_from_the_chain)
+{
+    static const usage2 wide = {.type = (VkStructureType)1000470006,
+                                .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                         VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = &wide, .size = 1000};
+    VkBufferCreateInfo narrow = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                 .size = 1000,
+                                 .usage = (VkBufferUsageFlags)wide.usage};
+    quire_requirements needs, same;
+    quire_vulkan_range range;
+    fv_memory_info page;
+    quire_buffer buffer;
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, NULL);
+    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &info, &needs));
+    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &narrow, &same));
+    CHECK_EQ(needs.alignment, same.alignment);
+    CHECK_EQ(needs.kind_mask, same.kind_mask);
+    CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
+    CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
+    CHECK(fv_memory_of(b.driver, range.memory, &page));
+    CHECK(page.addressed);
+    quire_vulkan_handles h;
+    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    PFN_vkGetBufferDeviceAddress address_of =
+        (PFN_vkGetBufferDeviceAddress)h.get_instance_proc_addr(h.instance,
+                                                               "vkGetBufferDeviceAddress");
+    const VkBufferDeviceAddressInfo asked = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                             .buffer = quire_vulkan_buffer(memory, buffer)};
+    CHECK(address_of(h.device, &asked) != 0); /* the driver has nothing to say */
+    vulkan_bench_end(&b);
+}
+
 /* What the host does not flush, and what it does not invalidate, is not there. */
 UNIT(vulkan_memory, lists_of_ranges_are_one_call)
 {

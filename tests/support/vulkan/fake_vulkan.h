@@ -10,7 +10,8 @@
  * It has what memory needs: memory, buffers, images of color formats, views, samplers, copies,
  * fills, clears, barriers, fences, semaphores, sparse binding with tiles of images. It has no
  * pipelines, descriptors, render passes, events, queries or secondary command buffers; their
- * functions are not there. Images of depth and stencil, and sparse ones of several samples, can be
+ * functions are not there. Of maintenance5 it takes the usage of buffers in their chain, whether
+ * that is enabled or not. Images of depth and stencil, and sparse ones of several samples, can be
  * made and placed, and hold nothing.
  *
  * What a test looks at afterwards: the messages about wrong use, the counters of calls, what is
