@@ -228,6 +228,19 @@ quire_result qi_vulkan_make(qi_vulkan *vulkan, const quire_vulkan_wrap_options *
 
 /* ---- public calls ------------------------------------------------------------------------- */
 
+/* Memory with an instance on each of several devices is mapped, copied and bound otherwise. */
+static quire_result refuse_group(const VkDeviceCreateInfo *info)
+{
+    const VkBaseInStructure *link = info ? info->pNext : NULL;
+    while (link && link->sType != VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO)
+        link = link->pNext;
+    uint32_t count = link ? ((const VkDeviceGroupDeviceCreateInfo *)link)->physicalDeviceCount : 0;
+    return count > 1
+               ? qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                              "a device of a group of %u physical devices: one is supported", count)
+               : QUIRE_SUCCESS;
+}
+
 static quire_result check_wrap(const quire_vulkan_wrap_options *options)
 {
     if (!options->instance || !options->physical_device || !options->device ||
@@ -241,7 +254,9 @@ static quire_result check_wrap(const quire_vulkan_wrap_options *options)
     if (!options->queue.queue && options->queue.lock)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a lock for no queue");
     quire_result result = qi_check_reserved(options, "quire_vulkan_wrap_options");
-    return result ? result : qi_vulkan_check_settings(&options->settings);
+    if (!result)
+        result = qi_vulkan_check_settings(&options->settings);
+    return result ? result : refuse_group(options->device_info);
 }
 
 quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_device **device)

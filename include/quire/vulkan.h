@@ -109,7 +109,7 @@ typedef struct quire_vulkan_wrap_options {
  * called: neither the loader nor volk is touched. Memory kinds of features that are not enabled
  * (protected, AMD device-coherent) are described and refused.
  * Errors: INVALID_ARGUMENT (a null handle, a missing function, which is named), UNSUPPORTED (below
- * Vulkan 1.1), OUT_OF_HOST_MEMORY.
+ * Vulkan 1.1; a group of several physical devices), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options,
                                                         quire_device **device);

@@ -337,6 +337,40 @@ UNIT(vulkan_memory, needs_are_asked_without_an_object)
     }
 }
 
+/* The same device, said to be of a group of one, and of two. */
+UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
+{
+    vulkan_bench b;
+    quire_vulkan_handles h;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    const VkPhysicalDevice both[] = {h.physical_device, h.physical_device};
+    for (uint32_t count = 1; count <= 2; count++) {
+        const VkDeviceGroupDeviceCreateInfo group = {
+            .sType = VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO,
+            .physicalDeviceCount = count,
+            .pPhysicalDevices = both,
+        };
+        const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                         .pNext = &group};
+        const quire_vulkan_wrap_options options = {
+            .instance = h.instance,
+            .physical_device = h.physical_device,
+            .device = h.device,
+            .get_instance_proc_addr = h.get_instance_proc_addr,
+            .device_info = &info,
+        };
+        quire_device *device = NULL;
+        quire_result result = quire_vulkan_wrap(&options, &device);
+        CHECK_EQ(result, count == 1 ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
+        if (result)
+            CHECK_HAS(quire_last_error(), "a group of 2 physical devices");
+        CHECK_OK(quire_device_destroy(&device));
+    }
+    vulkan_bench_end(&b);
+}
+
 /* VkBufferUsageFlags2CreateInfoKHR of maintenance5, which not every machine's headers have. */
 typedef struct usage2 {
     VkStructureType type;
