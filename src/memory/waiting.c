@@ -411,7 +411,7 @@ bool qi_waiting_take_over(qi_shard *shard, quire_stream *stream, const qi_load *
 
 /* ---- allocation --------------------------------------------------------------------------- */
 
-/* The name comes last: what is taken back meanwhile waits again. */
+/* What may still fail once the range is had. */
 static quire_result complete(quire_memory *memory, quire_allocation allocation, const char *name,
                              quire_stream *stream)
 {
@@ -424,38 +424,42 @@ static quire_result complete(quire_memory *memory, quire_allocation allocation, 
 }
 
 /*
- * Gives back what was allocated and cannot be completed, in the order of the stream: of a range
- * that waited the record is there for this. Without one it was never used on the stream.
+ * Gives back what was allocated and cannot be completed: a range that waited waits again, for which
+ * its record is there.
  */
-static void take_back(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+static void take_back(quire_memory *memory, quire_allocation allocation, quire_stream *stream,
+                      bool has_waited)
 {
     qi_error error = qi_error_save();
-    if (quire_free_on(memory, allocation, stream))
-        qi_ignore(quire_free(memory, allocation));
+    qi_ignore(has_waited ? quire_free_on(memory, allocation, stream)
+                         : quire_free(memory, allocation));
     qi_error_restore(&error);
 }
 
 /* The usual case: what was freed on the stream, or a range of a page there is. */
 static quire_result place_at_once(quire_memory *memory, const quire_allocation_options *options,
-                                  quire_stream *stream, uint32_t *slot)
+                                  quire_stream *stream, bool *has_waited, uint32_t *slot)
 {
     const qi_load load = qi_load_from(options);
     qi_shard *shard = qi_shard_mine(memory);
     qi_lock_acquire(&shard->lock);
-    bool is_reused = qi_waiting_reuse(shard, stream, &load, false, slot);
+    *has_waited = qi_waiting_reuse(shard, stream, &load, false, slot);
     qi_lock_release(&shard->lock);
-    return is_reused ? QUIRE_SUCCESS : qi_place_at_once(memory, &load, slot);
+    return *has_waited ? QUIRE_SUCCESS : qi_place_at_once(memory, &load, slot);
 }
 
 /* Places as wished, in what was freed on the stream first. */
 static quire_result place_on(quire_memory *memory, const quire_allocation_options *options,
-                             quire_stream *stream, uint32_t *slot)
+                             quire_stream *stream, bool *has_waited, uint32_t *slot)
 {
-    if (qi_wish_is_plain(memory, options) && !place_at_once(memory, options, stream, slot))
+    *has_waited = false;
+    if (qi_wish_is_plain(memory, options) &&
+        !place_at_once(memory, options, stream, has_waited, slot))
         return QUIRE_SUCCESS;
     qi_wish wish;
     quire_result result = qi_wish_from(memory, options, &wish);
     wish.stream = stream;
+    wish.has_waited = has_waited;
     wish.name = NULL;
     return result ? result : qi_place(memory, &wish, QUIRE_SUCCESS, slot);
 }
@@ -469,14 +473,15 @@ quire_result quire_allocate_on(quire_memory *memory, const quire_allocation_opti
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_allocate_on: memory, options, stream or allocation is null");
     uint32_t slot = 0;
-    quire_result result = place_on(memory, options, stream, &slot);
+    bool has_waited = false;
+    quire_result result = place_on(memory, options, stream, &has_waited, &slot);
     if (result)
         return result;
     qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
     *allocation = qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
     result = complete(memory, *allocation, options->name, stream);
     if (result) {
-        take_back(memory, *allocation, stream);
+        take_back(memory, *allocation, stream, has_waited);
         *allocation = (quire_allocation){0};
     }
     return result;
