@@ -127,15 +127,13 @@ static quire_result call_copy_peer(const qi_job_call *self, const quire_copy_job
     return qi_device_copy_peer(self->device, self->calls, job);
 }
 
-static quire_result copy_by_backend(const qi_transfer *t, const qi_box *box, qi_way way)
+/* On behalf of a memory. */
+static quire_result copy_by_backend(const qi_transfer *t, const qi_box *box, quire_memory *memory,
+                                    quire_result (*call)(const qi_job_call *,
+                                                         const quire_copy_job *))
 {
-    quire_memory *memory = t->to.memory;
-    const qi_job_call call = {
-        .call = way == QI_WAY_PAGES ? call_copy_pages : call_copy_peer,
-        .device = memory->device,
-        .calls = &memory->calls,
-    };
-    return qi_transfer_call(t, box, &call);
+    const qi_job_call calling = {call, memory->device, &memory->calls, 0};
+    return qi_transfer_call(t, box, &calling);
 }
 
 /* ---- row by row --------------------------------------------------------------------------- */
@@ -191,6 +189,73 @@ static quire_result copy_rows(const qi_transfer *t, const qi_box *box, row_funct
     return result;
 }
 
+/* Before and after many rows. */
+static quire_result sync_rows(const qi_end *end, const qi_box *box, const qi_box_side *side,
+                              quire_result (*sync)(const qi_end *, uint64_t, uint64_t))
+{
+    quire_result result = QUIRE_SUCCESS;
+    if (!end->memory || end->memory->flags & QUIRE_HOST_COHERENT)
+        return QUIRE_SUCCESS;
+    for (uint64_t slice = 0; slice < box->slices && !result; slice++)
+        for (uint64_t row = 0; row < box->rows && !result; row++)
+            result = sync(end, qi_box_at(side, row, slice), box->size);
+    return result;
+}
+
+/* The host's end as host memory. */
+static qi_end as_host_memory(const qi_end *end)
+{
+    return (qi_end){.host = end->host};
+}
+
+/* Many rows between the host and a page, in one call. */
+static quire_result copy_to_page_at_once(const qi_transfer *t, const qi_box *box)
+{
+    qi_transfer flat = *t;
+    flat.from = as_host_memory(&t->from);
+    quire_result result = sync_rows(&t->from, box, &box->from, begin_reading);
+    return result ? result : copy_by_backend(&flat, box, t->to.memory, call_copy_pages);
+}
+
+static quire_result copy_from_page_at_once(const qi_transfer *t, const qi_box *box)
+{
+    qi_transfer flat = *t;
+    flat.to = as_host_memory(&t->to);
+    quire_result result = copy_by_backend(&flat, box, t->from.memory, call_copy_pages);
+    return result ? result : sync_rows(&t->to, box, &box->to, end_writing);
+}
+
+static bool takes_rows(const quire_memory *memory, const qi_box *box)
+{
+    return box->rows * box->slices > 1 && qi_device_offers(memory->device, QUIRE_BACKEND_ROWS) &&
+           qi_device_offers(memory->device, QUIRE_BACKEND_COPY_PAGES);
+}
+
+/* Where a call takes rows but not these, they go one by one. */
+static quire_result copy_to_rows(const qi_transfer *t, const qi_box *box)
+{
+    qi_error before = qi_error_save();
+    if (takes_rows(t->to.memory, box)) {
+        quire_result result = copy_to_page_at_once(t, box);
+        if (result != QUIRE_ERROR_UNSUPPORTED)
+            return result;
+        qi_error_restore(&before);
+    }
+    return copy_rows(t, box, copy_to_page);
+}
+
+static quire_result copy_from_rows(const qi_transfer *t, const qi_box *box)
+{
+    qi_error before = qi_error_save();
+    if (takes_rows(t->from.memory, box)) {
+        quire_result result = copy_from_page_at_once(t, box);
+        if (result != QUIRE_ERROR_UNSUPPORTED)
+            return result;
+        qi_error_restore(&before);
+    }
+    return copy_rows(t, box, copy_from_page);
+}
+
 /* ---- through host memory ------------------------------------------------------------------ */
 
 static quire_result take_bounce(qi_transfer *t)
@@ -223,8 +288,8 @@ static quire_result bounce_part(const qi_transfer *t, const qi_box *part)
     in.to = out.from = packed;
     qi_box_merge(&in);
     qi_box_merge(&out);
-    quire_result result = copy_rows(&reading, &in, copy_from_page);
-    return result ? result : copy_rows(&writing, &out, copy_to_page);
+    quire_result result = copy_from_rows(&reading, &in);
+    return result ? result : copy_to_rows(&writing, &out);
 }
 
 static quire_result copy_by_bounce(qi_transfer *t, const qi_box *box)
@@ -245,14 +310,15 @@ static quire_result copy_by(qi_transfer *t, const qi_box *box, qi_way way)
 {
     switch (way) {
     case QI_WAY_PAGES:
+        return copy_by_backend(t, box, t->to.memory, call_copy_pages);
     case QI_WAY_PEER:
-        return copy_by_backend(t, box, way);
+        return copy_by_backend(t, box, t->to.memory, call_copy_peer);
     case QI_WAY_HOST:
         return copy_rows(t, box, copy_by_host);
     case QI_WAY_TO_PAGE:
-        return copy_rows(t, box, copy_to_page);
+        return copy_to_rows(t, box);
     case QI_WAY_FROM_PAGE:
-        return copy_rows(t, box, copy_from_page);
+        return copy_from_rows(t, box);
     case QI_WAY_NONE:
     case QI_WAY_BOUNCE:
         break;

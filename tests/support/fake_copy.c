@@ -45,7 +45,9 @@ void fake_do_copy(const fake_backend *fake, const quire_copy_job *job)
 static quire_result copy(fake_backend *fake, fake_call call, const quire_copy_job *job)
 {
     quire_result result = fake_enter(fake, call);
-    if (!job->to || !job->from || job->to_state != fake || job->from_state != fake)
+    bool both = job->to && job->from, many = job->rows * job->slices > 1;
+    if ((job->to && job->to_state != fake) || (job->from && job->from_state != fake) ||
+        (!both && (call == FAKE_COPY_PEER || !many || (!job->to && !job->from))))
         abort();
     if (result)
         return result;

@@ -243,6 +243,56 @@ UNIT(transfer_path, without_rows_each_row_is_a_job)
     end_pair(&p);
 }
 
+/* Many rows between the device and host memory, a mapping of another backend's, or its pages. */
+static void copy_rows(uint32_t from, uint64_t copies, uint64_t syncs)
+{
+    pair p;
+    prepare(&p);
+    open_pair(&p, TWO_BACKENDS, DEVICE, from);
+    quire_copy_options o = whole(&p);
+    o.size = 100;
+    o.rows = 5;
+    o.slices = 4;
+    o.to.row_pitch = 128;
+    unsigned char *to = first_byte(p.to, p.target), *source = first_byte(p.from, p.source);
+    memset(source, 7, 2000);
+    memset(to, 1, 20 * 128);
+    CHECK_OK(quire_copy(&o));
+    CHECK(to[0] == 7 && to[99] == 7 && to[100] == 1 && to[128] == 7 && to[19 * 128 + 99] == 7);
+    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_PAGES], 1);
+    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 0);
+    CHECK_EQ(p.fakes[0].last_copy.rows * p.fakes[0].last_copy.slices, 20);
+    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], copies);
+    CHECK_EQ(p.fakes[1].calls[FAKE_INVALIDATE], syncs);
+    end_pair(&p);
+}
+
+UNIT(transfer_path, rows_between_host_and_page_are_one_job)
+{
+    copy_rows(DEVICE, 1, 0); /* tight there: one call for all rows */
+    copy_rows(CACHED, 0, 20);
+    copy_rows(COHERENT, 0, 0);
+}
+
+UNIT(transfer_path, rows_that_are_unsupported_go_one_by_one)
+{
+    pair p;
+    prepare(&p);
+    p.fakes[0].unsupported = FAKE_COPY_PAGES;
+    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    unsigned char bytes[1000] = {5};
+    quire_copy_options o = {.to = {.memory = p.to, .allocation = p.target, .row_pitch = 200},
+                            .host_from = bytes,
+                            .size = 100,
+                            .rows = 10};
+    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_copy(&o));
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(calls(&p, FAKE_COPY_TO), 10);
+    CHECK_EQ(first_byte(p.to, p.target)[0], 5);
+    end_pair(&p);
+}
+
 UNIT(transfer_path, memory_of_the_backends_own_is_told)
 {
     pair p;
