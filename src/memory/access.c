@@ -1,5 +1,5 @@
 /*
- * access.c - map, flush, invalidate, write and read.
+ * access.c - map, flush, invalidate, write, read and fill.
  *
  * Host-visible pages are mapped when they are made, so that mapping is arithmetic and a count. Each
  * call pins the allocation while it works: nobody can free it under the copy.
@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "quire/transfer.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
@@ -282,6 +283,32 @@ quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
     return qi_access_fill(memory, slot, 0, qi_checked_usable(record, record->size), 0);
+}
+
+quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
+                                  uint64_t offset, uint64_t *size, uint32_t *slot)
+{
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
+    if (result)
+        return result;
+    result = qi_access_resolve_range(qi_memory_slot(memory, *slot)->requested, offset, size);
+    if (result)
+        qi_slot_unpin(&memory->slots, *slot);
+    return result;
+}
+
+quire_result quire_fill(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                        uint64_t size, uint8_t value)
+{
+    if (!memory)
+        return qi_refuse_null_memory();
+    uint32_t slot = 0;
+    quire_result result = qi_access_begin_fill(memory, allocation, offset, &size, &slot);
+    if (result)
+        return result;
+    result = qi_access_fill(memory, slot, offset, size, value);
+    qi_slot_unpin(&memory->slots, slot);
+    return result;
 }
 
 /* ---- native side -------------------------------------------------------------------------- */

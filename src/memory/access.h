@@ -12,6 +12,10 @@ QUIRE_MUST_USE quire_result qi_access_fill_zero(quire_memory *memory, uint32_t s
 QUIRE_MUST_USE quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset,
                                            uint64_t size, uint8_t value);
 
+/* Pins an allocation for a fill and resolves its range. */
+QUIRE_MUST_USE quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
+                                                 uint64_t offset, uint64_t *size, uint32_t *slot);
+
 /*
  * For a part of a mapped page, which lies in one allocation: what the host wrote reaches the device,
  * and the reverse. Nothing is done where the kind is coherent.

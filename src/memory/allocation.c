@@ -10,6 +10,7 @@
 #include "src/memory/event.h"
 #include "src/memory/extra.h"
 #include "src/memory/place.h"
+#include "src/memory/waiting.h"
 
 /* ---- public calls ------------------------------------------------------------------------- */
 
@@ -138,8 +139,7 @@ static quire_result leave(quire_memory *memory, quire_allocation allocation, int
     quire_result result = qi_slot_leave(&memory->slots, allocation, accept, &slot);
     if (result)
         return result;
-    qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
-    return qi_place_release(memory, slot);
+    return qi_waiting_free(memory, slot);
 }
 
 quire_result quire_abort(quire_memory *memory, quire_allocation allocation)
@@ -226,7 +226,7 @@ static qi_extra *exchange_name(quire_memory *memory, qi_slot *record, qi_extra *
         char *old = kept->name;
         kept->name = made->name;
         made->name = old;
-    } else if (kept->object == QUIRE_OBJECT_NONE) {
+    } else if (kept->object == QUIRE_OBJECT_NONE && !kept->uses) {
         record->extra = NULL;
         made = kept;
     } else {

@@ -10,6 +10,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/memory/memory.h"
+#include "src/memory/stream.h"
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
@@ -248,6 +249,9 @@ quire_result quire_device_destroy(quire_device **device)
     uint32_t count = ending->memory_count;
     list_memories(ending, names, sizeof names);
     qi_lock_release(&ending->lock);
+    if (!count && ending->streams)
+        return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' still has streams: '%s' is one",
+                            ending->info.name, ending->streams->name);
     if (count) {
         qi_log(&ending->log, QUIRE_LOG_WARNING, "device '%s' cannot go, memories live (%u): %s",
                ending->info.name, count, names);

@@ -33,9 +33,10 @@ struct quire_device {
     qi_heap heaps[QUIRE_MOST_HEAPS];
     qi_atomic_u64 reserved_bytes;
     qi_atomic_u64 peak_reserved_bytes;
-    qi_lock lock;           /* the list of memories */
+    qi_lock lock;           /* the lists of memories and streams */
     quire_memory *memories; /* linked by their next_of_device */
     uint32_t memory_count;
+    quire_stream *streams; /* linked by their next_of_device */
 };
 
 static inline bool qi_device_offers(const quire_device *device, quire_backend_features feature)

@@ -5,6 +5,7 @@
 #ifndef QUIRE_SRC_MEMORY_WISH_H
 #define QUIRE_SRC_MEMORY_WISH_H
 
+#include "quire/stream.h"
 #include "src/memory/put.h"
 
 /* What to place; already checked against the public options' rules. */
@@ -21,8 +22,9 @@ typedef struct qi_wish {
     const void *description; /* of memory that exists, which is tied too; or NULL */
     bool is_unaided;         /* the caller's on_shortage is not asked */
     quire_object object;
-    uint64_t native; /* to be bound: freed with the allocation once that is handed out */
-    bool borrowed;   /* the object is its maker's: it is not destroyed */
+    uint64_t native;      /* to be bound: freed with the allocation once that is handed out */
+    bool borrowed;        /* the object is its maker's: it is not destroyed */
+    quire_stream *stream; /* what was freed on it may serve, before its points have passed */
 } qi_wish;
 
 /* The checks that all options share: size, alignment, name, access. */
