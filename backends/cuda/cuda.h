@@ -256,6 +256,11 @@ quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *page, 
 quire_result qi_cuda_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                uint64_t size, uint8_t value);
 
+/* ---- copy_pages.c: entries of the table ----------------------------------------------------- */
+
+quire_result qi_cuda_copy_pages(void *state, const quire_copy_job *job);
+quire_result qi_cuda_copy_peer(void *state, const quire_copy_job *job);
+
 /* ---- stream.c, stream_work.c: entries of the table ------------------------------------------ */
 
 quire_result qi_cuda_stream_create(void *state, const void *description, uint64_t *stream);

@@ -110,7 +110,8 @@ static const quire_backend CUDA_BACKEND = {
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |
                 QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
                 QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
-                QUIRE_BACKEND_STREAM_FILL,
+                QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER |
+                QUIRE_BACKEND_ROWS,
     .describe = cuda_describe,
     .page_create = qi_cuda_page_create,
     .page_destroy = qi_cuda_page_destroy,
@@ -130,6 +131,8 @@ static const quire_backend CUDA_BACKEND = {
     .stream_order = qi_cuda_stream_order,
     .stream_copy = qi_cuda_stream_copy,
     .stream_fill = qi_cuda_stream_fill,
+    .copy_pages = qi_cuda_copy_pages,
+    .copy_peer = qi_cuda_copy_peer,
 };
 
 quire_result qi_cuda_make_device(qi_cuda *cuda, const quire_cuda_settings *settings,

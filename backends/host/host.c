@@ -123,7 +123,8 @@ static const quire_backend HOST_BACKEND = {
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
                 QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
-                QUIRE_BACKEND_STREAM_FILL,
+                QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_FILL | QUIRE_BACKEND_COPY_PAGES |
+                QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS,
     .describe = host_describe,
     .page_create = qi_host_page_create,
     .page_destroy = qi_host_page_destroy,
@@ -144,6 +145,9 @@ static const quire_backend HOST_BACKEND = {
     .stream_order = qi_host_stream_order,
     .stream_copy = qi_host_stream_copy,
     .stream_fill = qi_host_stream_fill,
+    .fill_page = qi_host_fill_page,
+    .copy_pages = qi_host_copy_pages,
+    .copy_peer = qi_host_copy_pages,
 };
 
 qi_host_device *qi_host_of(const quire_device *device)

@@ -353,3 +353,37 @@ quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, 
         memcpy(data, page_of(page)->bytes + offset, size);
     return result;
 }
+
+/* The first byte of an end: of a page, or host memory. */
+static char *end_of(const quire_native_page *page, uint64_t offset, const void *host)
+{
+    return page ? page_of(page)->bytes + offset : (char *)(uintptr_t)host;
+}
+
+void qi_host_copy_rows(const quire_copy_job *job)
+{
+    char *to = end_of(job->to, job->to_offset, job->host_to);
+    const char *from = end_of(job->from, job->from_offset, job->host_from);
+    for (uint64_t slice = 0; slice < job->slices; slice++)
+        for (uint64_t row = 0; row < job->rows; row++)
+            memcpy(to + slice * job->to_slice + row * job->to_row,
+                   from + slice * job->from_slice + row * job->from_row, job->size);
+}
+
+/* Pages of all host devices are of this process. */
+quire_result qi_host_copy_pages(void *state, const quire_copy_job *job)
+{
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        qi_host_copy_rows(job);
+    return result;
+}
+
+quire_result qi_host_fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size, uint8_t value)
+{
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        memset(page_of(page)->bytes + offset, value, size);
+    return result;
+}

@@ -13,10 +13,8 @@ struct qi_host_job {
     uint64_t until;
     void (*function)(void *user); /* NULL: none */
     void *user;
-    char *to; /* NULL: no bytes move */
-    const char *from;
-    uint64_t size, rows, slices; /* of a copy; where `from` is NULL `size` bytes become `value` */
-    uint64_t to_row, to_slice, from_row, from_slice;
+    /* between host addresses: size 0: no bytes move; host_from NULL: they become `value` */
+    quire_copy_job copy;
     uint8_t value;
 };
 

@@ -71,6 +71,13 @@ static quire_result check_table(const quire_backend *t)
         if (result)
             return result;
     }
+    const quire_backend_features takers =
+        QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_STREAM_COPY;
+    if (t->features & QUIRE_BACKEND_ROWS && !(t->features & takers))
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' announces rows and has no copy_pages, copy_peer or "
+                            "stream_copy that would take them",
+                            t->name);
     return QUIRE_SUCCESS;
 }
 

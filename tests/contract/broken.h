@@ -45,6 +45,14 @@
     X(COPY_FROM_LONG, host, "copies from a page take a byte too many")                             \
     X(NO_LARGE_COPY, host, "copies above 4 KiB do nothing")                                        \
     X(COPY_UNSUPPORTED, host, "copies are announced and UNSUPPORTED")                              \
+    X(PAGES_SHORT, host, "copies between pages leave the last byte of each row out")               \
+    X(PAGES_LONG, host, "copies between pages take a byte of the gap")                             \
+    X(PAGES_PITCH, host, "copies between pages take the target's pitch for the source's")          \
+    X(PAGES_ONE_SLICE, host, "copies between pages leave all slices but the first out")            \
+    X(PAGES_LOST, host, "copies between pages do nothing")                                         \
+    X(FILL_ZERO, host, "fills are with zeros whatever the value")                                  \
+    X(FILL_LONG, host, "fills take a byte too many")                                               \
+    X(FILL_SHORT, host, "fills leave the first byte out")                                          \
     X(SMALL_IMAGE, host, "images need less than their texels")                                     \
     X(GROWING_IMAGE, host, "images need more each time they are asked")                            \
     X(ODD_ROWS, host, "rows of images are a byte longer")                                          \
