@@ -477,6 +477,7 @@ static const struct {
     {"insight.h", "misuse_resource"},
     {"space.h", "misuse_space"},
     {"trace.h", "misuse_space"},
+    {"transfer.h", "misuse_transfer"},
     {"quire.h", "nothing but the others"},
     {"vulkan.h", "misuse_vulkan"},
     {"cuda.h", "misuse_cuda"},
