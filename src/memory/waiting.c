@@ -35,19 +35,36 @@ static bool go_on(qi_shard *shard, qi_wait *first, uint32_t slot)
 
 /* ---- frees -------------------------------------------------------------------------------- */
 
-/* With the lock: the uses of a won slot, and behind them the point. False: no host memory. */
-static bool take_waits(qi_shard *shard, qi_slot *record, quire_stream *stream, uint64_t value,
+/* With the lock: takes the use of a stream out of a chain; NULL: there is none. */
+static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
+{
+    qi_wait **link = first;
+    while (*link && (*link)->stream != stream)
+        link = &(*link)->then;
+    qi_wait *use = *link;
+    if (use) {
+        *link = use->then;
+        use->then = NULL;
+    }
+    return use;
+}
+
+/*
+ * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can be
+ * had on it meanwhile. A recorded use of it comes after any point known. False: no host memory.
+ */
+static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)
 {
-    qi_wait *last = NULL;
-    if (stream) {
+    *first = record->extra ? record->extra->uses : NULL;
+    qi_wait *last = stream ? take_use(first, stream) : NULL;
+    if (stream && !last) {
         last = qi_lane_take_wait(shard, stream);
         if (!last)
             return false;
         last->value = value;
     }
     qi_wait **link = first;
-    *first = record->extra ? record->extra->uses : NULL;
     while (*link)
         link = &(*link)->then;
     *link = last;
@@ -268,7 +285,7 @@ quire_result quire_collect(quire_memory *memory, uint64_t *released)
 bool qi_waiting_make_room(qi_shard *shard)
 {
     quire_memory *memory = shard->memory;
-    if (!qi_atomic_load_u64(&memory->waiting))
+    if (!qi_waiting_count(memory))
         return false;
     uint64_t bytes = 0;
     qi_lock_release(&shard->lock);
@@ -418,10 +435,24 @@ static void take_back(quire_memory *memory, quire_allocation allocation, quire_s
     qi_error_restore(&error);
 }
 
-/* Places as wished, by the stream's own first. */
+/* The usual case: what was freed on the stream, or a range of a page there is. */
+static quire_result place_at_once(quire_memory *memory, const quire_allocation_options *options,
+                                  quire_stream *stream, uint32_t *slot)
+{
+    const qi_load load = qi_load_from(options);
+    qi_shard *shard = qi_shard_mine(memory);
+    qi_lock_acquire(&shard->lock);
+    bool is_reused = qi_waiting_reuse(shard, stream, &load, false, slot);
+    qi_lock_release(&shard->lock);
+    return is_reused ? QUIRE_SUCCESS : qi_place_at_once(memory, &load, slot);
+}
+
+/* Places as wished, in what was freed on the stream first. */
 static quire_result place_on(quire_memory *memory, const quire_allocation_options *options,
                              quire_stream *stream, uint32_t *slot)
 {
+    if (qi_wish_is_plain(memory, options) && !place_at_once(memory, options, stream, slot))
+        return QUIRE_SUCCESS;
     qi_wish wish;
     quire_result result = qi_wish_from(memory, options, &wish);
     wish.stream = stream;
@@ -484,7 +515,7 @@ void qi_waiting_finish(quire_memory *memory)
 {
     qi_error error = qi_error_save();
     free_used(memory);
-    while (qi_atomic_load_u64(&memory->waiting))
+    while (qi_waiting_count(memory))
         for (uint32_t i = 0; i < memory->shard_count; i++) {
             qi_shard *shard = &memory->shards[i];
             uint32_t first = QI_NO_SLOT;

@@ -1349,6 +1349,8 @@ CASES = (
     ("tune says the same every time", case_tune_determinism),
     ("tune where nothing serves", case_tune_refused),
     ("tune without allocations", case_tune_nothing),
+    ("copies", case_copy), ("copies, in words", case_copy_text),
+    ("copies without room", case_copy_without_room),
     ("bench", case_bench), ("bench with threads", case_bench_threads),
     ("bench of how full a space can be", case_bench_churn),
     ("bench names its workloads", case_bench_names), ("progress on a terminal", case_progress),
