@@ -136,8 +136,7 @@ void qi_lane_put(qi_shard *shard, qi_wait *wait, bool is_raw)
     if (is_raw && !wait->then && !QI_IS_CHECKED)
         put_into_bin(lane, wait);
     shard->stats.waiting_bytes += held_by(shard, wait);
-    shard->stats.waiting_count++;
-    qi_atomic_add_u64(&shard->memory->waiting, 1);
+    qi_atomic_store_release_u64(&shard->waiting, ++shard->stats.waiting_count);
 }
 
 static qi_wait *take_out(qi_lane *lane, qi_wait *wait)
@@ -146,8 +145,7 @@ static qi_wait *take_out(qi_lane *lane, qi_wait *wait)
     unlink(wait->value ? &lane->marked : &lane->fresh, wait);
     take_from_bin(lane, wait);
     shard->stats.waiting_bytes -= held_by(shard, wait);
-    shard->stats.waiting_count--;
-    qi_atomic_sub_u64(&shard->memory->waiting, 1);
+    qi_atomic_store_release_u64(&shard->waiting, --shard->stats.waiting_count);
     return wait;
 }
 

@@ -256,7 +256,7 @@ static void keep_error(placing *p)
  */
 static bool has_made_room(placing *p)
 {
-    if (!QI_IS_CHECKED && !qi_atomic_load_u64(&p->shard->memory->waiting))
+    if (!QI_IS_CHECKED && !qi_waiting_count(p->shard->memory))
         return false;
     give_back(p); /* who gives ranges back may be waiting for these pages */
     bool has_passed = qi_waiting_make_room(p->shard);

@@ -285,7 +285,7 @@ quire_result quire_collect(quire_memory *memory, uint64_t *released)
 bool qi_waiting_make_room(qi_shard *shard)
 {
     quire_memory *memory = shard->memory;
-    if (!qi_atomic_load_u64(&memory->waiting))
+    if (!qi_waiting_count(memory))
         return false;
     uint64_t bytes = 0;
     qi_lock_release(&shard->lock);
@@ -435,10 +435,24 @@ static void take_back(quire_memory *memory, quire_allocation allocation, quire_s
     qi_error_restore(&error);
 }
 
-/* Places as wished, by the stream's own first. */
+/* The usual case: what was freed on the stream, or a range of a page there is. */
+static quire_result place_at_once(quire_memory *memory, const quire_allocation_options *options,
+                                  quire_stream *stream, uint32_t *slot)
+{
+    const qi_load load = qi_load_from(options);
+    qi_shard *shard = qi_shard_mine(memory);
+    qi_lock_acquire(&shard->lock);
+    bool is_reused = qi_waiting_reuse(shard, stream, &load, false, slot);
+    qi_lock_release(&shard->lock);
+    return is_reused ? QUIRE_SUCCESS : qi_place_at_once(memory, &load, slot);
+}
+
+/* Places as wished, in what was freed on the stream first. */
 static quire_result place_on(quire_memory *memory, const quire_allocation_options *options,
                              quire_stream *stream, uint32_t *slot)
 {
+    if (qi_wish_is_plain(memory, options) && !place_at_once(memory, options, stream, slot))
+        return QUIRE_SUCCESS;
     qi_wish wish;
     quire_result result = qi_wish_from(memory, options, &wish);
     wish.stream = stream;
@@ -501,7 +515,7 @@ void qi_waiting_finish(quire_memory *memory)
 {
     qi_error error = qi_error_save();
     free_used(memory);
-    while (qi_atomic_load_u64(&memory->waiting))
+    while (qi_waiting_count(memory))
         for (uint32_t i = 0; i < memory->shard_count; i++) {
             qi_shard *shard = &memory->shards[i];
             uint32_t first = QI_NO_SLOT;

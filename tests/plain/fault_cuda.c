@@ -84,6 +84,41 @@ static void with_peers(cuda_bench *b)
         range_of(b, cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
 }
 
+/* Rows from and to the host, within a device, and between two where there is a second. */
+static void copy_boxes(cuda_bench *b, quire_memory *to, quire_memory *from)
+{
+    quire_allocation target, source;
+    STEP(b, quire_allocate(to, &(quire_allocation_options){.size = 9000}, &target));
+    STEP(b, quire_allocate(from, &(quire_allocation_options){.size = 9000}, &source));
+    const quire_copy_end there = {.memory = to, .allocation = target, .row_pitch = 128};
+    const quire_copy_end here = {.memory = from, .allocation = source, .row_pitch = 256};
+    STEP(b,
+         quire_copy(&(quire_copy_options){.to = here, .host_from = data, .size = 80, .rows = 30}));
+    STEP(b, quire_copy(&(quire_copy_options){.to = there, .from = here, .size = 80, .rows = 30}));
+    memset(back, 0, 80 * 30);
+    STEP(b,
+         quire_copy(&(quire_copy_options){.from = there, .host_to = back, .size = 80, .rows = 30}));
+    CHECK(!memcmp(back, data, 80 * 30));
+    STEP(b, quire_fill(to, target, 5, 100, 7));
+    STEP(b, quire_free(to, target));
+    STEP(b, quire_free(from, source));
+}
+
+static void copied(cuda_bench *b)
+{
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    if (m)
+        copy_boxes(b, m, m);
+}
+
+static void copied_to_peer(cuda_bench *b)
+{
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    quire_memory *peer = m ? cuda_bench_open_peer(b, &SMALL) : NULL;
+    if (peer)
+        copy_boxes(b, peer, m);
+}
+
 static void in_chunks(cuda_bench *b)
 {
     const quire_memory_options options = {.pages = {.page_size = 8 * MIB}};
@@ -378,6 +413,8 @@ static const scenario scenarios[] = {
     {"a page of a host node", NULL, FC_DIRTY, host_numa},
     {"a page of the host", NULL, FC_DIRTY, host},
     {"a managed page", NULL, FC_DIRTY, managed},
+    {"copies of rows and between pages", NULL, FC_DIRTY | FC_LATE, copied},
+    {"copies between devices", NULL, FC_DIRTY | FC_LATE, copied_to_peer},
     {"pages in chunks that are kept", NULL, FC_DIRTY, in_chunks},
     {"pages that come and go", NULL, 0, many_pages},
     {"pages that another device reaches", NULL, 0, with_peers},

@@ -113,6 +113,30 @@ static void copied_by_mapping(vulkan_bench *b)
     written_and_read(b, &VISIBLE, 1000);
 }
 
+/* From page to page, and rows to and from the host, in several submissions each. */
+static void copied(vulkan_bench *b)
+{
+    quire_allocation to, from;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 60 * KIB}, &to));
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 60 * KIB}, &from));
+    const quire_copy_end target = {.memory = m, .allocation = to, .row_pitch = 100};
+    const quire_copy_end source = {.memory = m, .allocation = from, .row_pitch = 90};
+    STEP(b, quire_copy(
+                &(quire_copy_options){.to = source, .host_from = data, .size = 80, .rows = 400}));
+    STEP(b,
+         quire_copy(&(quire_copy_options){.to = target, .from = source, .size = 80, .rows = 400}));
+    memset(back, 0, sizeof back);
+    STEP(b, quire_copy(
+                &(quire_copy_options){.from = target, .host_to = back, .size = 80, .rows = 400}));
+    CHECK(!memcmp(back, data, 80 * 400));
+    STEP(b, quire_fill(m, to, 3, 1000, 9));
+    STEP(b, quire_free(m, to));
+    STEP(b, quire_free(m, from));
+}
+
 static void zeroed_of(vulkan_bench *b, uint64_t size)
 {
     quire_allocation a;
@@ -648,6 +672,7 @@ static const scenario scenarios[] = {
     {"staged copies", NULL, 0, staged},
     {"staged copies, done late", NULL, FV_LATE, staged},
     {"staged copies in pieces", NULL, FV_LATE, staged_in_pieces},
+    {"copies of rows and between pages", NULL, FV_LATE, copied},
     {"staged copies through a ring that is flushed", "incoherent", FV_STALE, staged_in_pieces},
     {"an image's contents, likewise", "incoherent", FV_STALE, image_contents},
     {"zeros", NULL, FV_DIRTY, zeroed},

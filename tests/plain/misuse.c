@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "tests/support/state.h"
+#include "tests/support/streams.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -222,8 +223,19 @@ static void tables(void)
     fake_offer_budget(&other), other.table.heap_budget = NULL, refuse_other(INVALID);
     for (int bit = 0; bit < 64; bit++) { /* a group without its bit, or a bit without a group */
         other.table.features ^= UINT64_C(1) << bit;
-        refuse_other(INVALID);
+        if (other.table.features & QUIRE_BACKEND_STAGES) /* says how the fake's copies go */
+            fake_init(&other);
+        else
+            refuse_other(INVALID);
     }
+    streams_offer(&other.table), other.table.stream_await = NULL, refuse_other(INVALID);
+    streams_offer(&other.table), other.table.stream_order = NULL, refuse_other(INVALID);
+    streams_offer(&other.table), other.table.stream_create = NULL, refuse_other(INVALID);
+    streams_offer(&other.table);
+    other.table.features &= ~QUIRE_BACKEND_STREAMS; /* the order of streams that are not there */
+    other.table.stream_create = NULL, other.table.stream_destroy = NULL;
+    other.table.stream_mark = NULL, other.table.stream_passed = NULL;
+    other.table.stream_await = NULL, refuse_other(INVALID);
     fake_offer_budget(&other), other.table.features ^= QUIRE_BACKEND_BUDGET, refuse_other(INVALID);
 }
 
@@ -315,6 +327,12 @@ static void described(void)
     REFUSED_OUT(&b, INVALID, made, quire_object_create(NULL, &good, &made));
     REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, NULL, &made));
     REFUSED(&b, INVALID, quire_object_create(visible, &good, NULL));
+    quire_stream *stream;
+    REFUSED_OUT(&b, INVALID, stream, quire_stream_wrap(NULL, &bytes, NULL, &stream));
+    REFUSED_OUT(&b, INVALID, stream, quire_stream_wrap(b.device, NULL, NULL, &stream));
+    REFUSED(&b, INVALID, quire_stream_wrap(b.device, &bytes, NULL, NULL));
+    REFUSED_OUT(&b, UNSUPPORTED, stream, quire_stream_wrap(b.device, &bytes, NULL, &stream));
+    HARMLESS(&b, quire_stream_native(NULL));
     REFUSED_OUT(&b, INVALID, made, quire_page_adopt(NULL, &bytes, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, NULL, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, &bytes, NULL, &made));
@@ -523,6 +541,8 @@ static const struct {
     {"resource.h", "misuse_resource"},
     {"insight.h", "misuse_resource"},
     {"space.h", "misuse_space"},
+    {"stream.h", "misuse_stream"},
+    {"transfer.h", "misuse_transfer"},
     {"trace.h", "misuse_space"},
     {"quire.h", "nothing but the others"},
     {"vulkan.h", "misuse_vulkan"},
