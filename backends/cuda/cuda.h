@@ -30,6 +30,8 @@ typedef struct qi_cuda_offers {
     bool host;
     bool managed;
     bool host_register;
+    bool deferred_arrays;
+    bool sparse_arrays;
     int numa_node; /* nearest to the device; -1: not known */
     uint64_t texture_alignment;
     uint64_t row_alignment;
@@ -66,7 +68,8 @@ typedef enum qi_cuda_make {
     QI_CUDA_ALLOCATED,   /* cuMemAlloc, cuMemAllocManaged: cuMemFree */
     QI_CUDA_LOCKED,      /* cuMemHostAlloc: cuMemFreeHost */
     QI_CUDA_SHARED,      /* a memfd, mapped and registered */
-    QI_CUDA_BORROWED     /* somebody else's */
+    QI_CUDA_BORROWED,    /* somebody else's */
+    QI_CUDA_POOL         /* chunks that are mapped nowhere: arrays are given parts of them */
 } qi_cuda_make;
 
 /*
@@ -94,6 +97,8 @@ typedef struct qi_cuda_page {
     int descriptor; /* -1: none */
 } qi_cuda_page;
 
+typedef struct qi_cuda_array qi_cuda_array; /* array.h */
+
 typedef struct qi_cuda {
     qi_host host;
     quire_log log;
@@ -120,6 +125,7 @@ typedef struct qi_cuda {
     qi_cuda_chunk *kept;   /* for further pages */
     uint64_t kept_bytes;
     qi_cuda_page *unfinished; /* whose taking down failed half way */
+    qi_cuda_array *unfinished_arrays;
 } qi_cuda;
 
 static inline qi_cuda_page *qi_cuda_page_of(const quire_native_page *page)
@@ -254,6 +260,21 @@ quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *page, 
                                     void *data, uint64_t size);
 quire_result qi_cuda_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                uint64_t size, uint8_t value);
+
+/* ---- array.c -------------------------------------------------------------------------------- */
+
+/* As qi_cuda_finish_pages. In the context. */
+void qi_cuda_finish_arrays(qi_cuda *cuda, bool last);
+
+/* ---- image.c: entries of the table ---------------------------------------------------------- */
+
+quire_result qi_cuda_image_requirements(void *state, const quire_image_options *options,
+                                        quire_requirements *requirements);
+quire_result qi_cuda_object_create(void *state, const quire_object_request *request,
+                                   uint64_t *native, quire_requirements *requirements);
+quire_result qi_cuda_object_bind(void *state, quire_object object, uint64_t native,
+                                 const quire_native_page *page, uint64_t offset);
+void qi_cuda_object_destroy(void *state, quire_object object, uint64_t native);
 
 /* ---- share.c -------------------------------------------------------------------------------- */
 

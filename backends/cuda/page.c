@@ -29,11 +29,11 @@ static void forget(qi_cuda *cuda, qi_cuda_page *page)
 
 /* ---- the end of a page -------------------------------------------------------------------- */
 
-/* cuMemFree waits by itself; nothing else does. */
+/* cuMemFree waits by itself, and so does the end of each array; nothing else does. */
 static bool await_work(qi_cuda *cuda, qi_cuda_page *page)
 {
     if (!page->was_used || cuda->settings.unsynchronized || page->make == QI_CUDA_ALLOCATED ||
-        page->make == QI_CUDA_BORROWED)
+        page->make == QI_CUDA_BORROWED || page->make == QI_CUDA_POOL)
         return true;
     qi_cu_result code = cuda->f.CtxSynchronize();
     if (code && !qi_cuda_is_lost(code))
@@ -47,8 +47,9 @@ static bool take_down(qi_cuda *cuda, qi_cuda_page *page)
 {
     if (!await_work(cuda, page))
         return false;
-    bool is_done = page->make == QI_CUDA_VIRTUAL ? qi_cuda_virtual_take_down(cuda, page)
-                                                 : qi_cuda_block_take_down(cuda, page);
+    bool is_chunks = page->make == QI_CUDA_VIRTUAL || page->make == QI_CUDA_POOL;
+    bool is_done =
+        is_chunks ? qi_cuda_virtual_take_down(cuda, page) : qi_cuda_block_take_down(cuda, page);
     if (is_done)
         qi_host_release(&cuda->host, page, 1, sizeof *page);
     return is_done;
@@ -157,6 +158,7 @@ quire_result qi_cuda_page_create(void *state, const quire_page_request *request,
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
+    qi_cuda_finish_arrays(cuda, false);
     qi_cuda_finish_pages(cuda, false);
     result = make_page(cuda, request, &page);
     qi_cuda_leave(cuda);

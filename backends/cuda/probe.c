@@ -62,6 +62,12 @@ static void match_functions(const qi_cuda *cuda, qi_cuda_offers *o)
     o->host_numa &= o->virtual_memory && cuda->driver_version >= HOST_NUMA_DRIVER;
     o->host &= o->virtual_memory && cuda->driver_version >= HOST_DRIVER;
     o->managed &= f->MemAllocManaged != NULL;
+    bool has_arrays = o->virtual_memory && f->MemMapArrayAsync && f->Array3DCreate &&
+                      f->ArrayDestroy && f->MipmappedArrayCreate && f->MipmappedArrayDestroy;
+    o->deferred_arrays &=
+        has_arrays && f->ArrayGetMemoryRequirements && f->MipmappedArrayGetMemoryRequirements;
+    o->sparse_arrays &=
+        has_arrays && f->ArrayGetSparseProperties && f->MipmappedArrayGetSparseProperties;
     o->host_register &= f->MemHostRegister != NULL && f->MemHostUnregister != NULL;
 }
 
@@ -83,6 +89,8 @@ static quire_result ask_attributes(const qi_cuda *cuda, qi_cuda_offers *o)
         {QI_CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, &o->managed}, /* the host may look at it
                                                                             while work runs */
         {QI_CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, &o->host_register},
+        {QI_CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED, &o->deferred_arrays},
+        {QI_CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED, &o->sparse_arrays},
     };
     int value = 0;
     quire_result result = QUIRE_SUCCESS;
@@ -119,6 +127,8 @@ qi_cu_allocation_prop qi_cuda_prop(const qi_cuda *cuda, const qi_cuda_kind *kind
     if (cuda->settings.hardware_decompression &&
         prop.location.type == QI_CU_MEM_LOCATION_TYPE_DEVICE)
         prop.allocFlags.usage = QI_CU_MEM_CREATE_USAGE_HW_DECOMPRESS;
+    if (kind->page_kind == QUIRE_CUDA_TILES)
+        prop.allocFlags.usage = QI_CU_MEM_CREATE_USAGE_TILE_POOL;
     if (kind->page_kind == QUIRE_CUDA_COMPRESSED)
         prop.allocFlags.compressionType = QI_CU_MEM_ALLOCATION_COMP_GENERIC;
     if (kind->page_kind == QUIRE_CUDA_REGISTERED)
@@ -148,7 +158,8 @@ static quire_result raise_both(const qi_cuda *cuda, const qi_cuda_kind *kind,
 {
     qi_cu_allocation_prop prop = qi_cuda_prop(cuda, kind, 0);
     quire_result result = raise_granularity(cuda, &prop, option, least);
-    if (result || !cuda->offers.fd || kind->page_kind == QUIRE_CUDA_HOST)
+    if (result || !cuda->offers.fd || kind->page_kind == QUIRE_CUDA_HOST ||
+        kind->page_kind == QUIRE_CUDA_TILES)
         return result;
     qi_error before = qi_error_save();
     prop.requestedHandleTypes = cuda->settings.export_types;
@@ -167,7 +178,8 @@ static quire_result raise_peers(const qi_cuda *cuda, const qi_cuda_kind *kind,
 {
     quire_result result = QUIRE_SUCCESS;
     qi_cu_allocation_prop prop = qi_cuda_prop(cuda, kind, 0);
-    if (prop.location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE)
+    if (prop.location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE ||
+        kind->page_kind == QUIRE_CUDA_TILES) /* arrays are mapped for one device */
         return QUIRE_SUCCESS;
     for (uint32_t i = 0; i < cuda->peer_count && !result; i++) {
         prop = (qi_cu_allocation_prop){
@@ -200,7 +212,7 @@ static quire_result find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind)
 
 static const char *const names[QUIRE_CUDA_PAGE_KINDS] = {
     "device",   "plain",     "compressed", "registered", "pinned",
-    "combined", "host NUMA", "host",       "managed",
+    "combined", "host NUMA", "host",       "managed",    "tile pools",
 };
 
 static bool is_offered(const qi_cuda_offers *o, quire_cuda_page_kind page_kind)
@@ -216,6 +228,8 @@ static bool is_offered(const qi_cuda_offers *o, quire_cuda_page_kind page_kind)
         return o->host;
     case QUIRE_CUDA_MANAGED:
         return o->managed;
+    case QUIRE_CUDA_TILES:
+        return o->deferred_arrays || o->sparse_arrays;
     default:
         return true;
     }
@@ -236,6 +250,10 @@ static qi_cuda_kind describe_kind(const qi_cuda *cuda, quire_cuda_page_kind page
     case QUIRE_CUDA_REGISTERED:
         kind.is_virtual = true;
         kind.description.flags = QUIRE_DEVICE_LOCAL;
+        break;
+    case QUIRE_CUDA_TILES:
+        kind.is_virtual = true;
+        kind.description.flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
         break;
     case QUIRE_CUDA_PLAIN:
         kind.description.flags = QUIRE_DEVICE_LOCAL;
@@ -357,7 +375,7 @@ static quire_result check_peers(const qi_cuda *cuda)
 static quire_result check_virtual(const qi_cuda *cuda)
 {
     for (uint32_t i = 0; i < cuda->kind_count; i++)
-        if (cuda->kinds[i].is_virtual)
+        if (cuda->kinds[i].is_virtual && cuda->kinds[i].page_kind != QUIRE_CUDA_TILES)
             return QUIRE_SUCCESS;
     return cuda->peer_count
                ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED,

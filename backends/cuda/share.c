@@ -96,7 +96,7 @@ quire_result quire_cuda_export_fabric(quire_memory *memory, quire_allocation all
 /* The whole page: the driver takes only what is mapped without a gap, in one piece. */
 static quire_result export_dma_buf(qi_cuda *cuda, const qi_cuda_page *page, int *descriptor)
 {
-    if (!cuda->offers.dma_buf || page->host || page->make == QI_CUDA_BORROWED)
+    if (!cuda->offers.dma_buf || page->host || !page->address || page->make == QI_CUDA_BORROWED)
         return qi_fail(
             QUIRE_ERROR_UNSUPPORTED,
             "the page cannot be a dma-buf: driver and device must have them, and the page "
@@ -248,12 +248,13 @@ static quire_result check_source(const quire_cuda_import *import)
 /* Whether pages of the kind are made of such memory. */
 static quire_result check_kind(const qi_cuda_kind *kind, const quire_cuda_import *import)
 {
+    bool is_pool = kind->page_kind == QUIRE_CUDA_TILES;
     bool is_device = kind->description.flags & QUIRE_DEVICE_LOCAL;
     bool is_locked = kind->page_kind == QUIRE_CUDA_PINNED || kind->page_kind == QUIRE_CUDA_COMBINED;
     bool fits = import->type == QUIRE_CUDA_IMPORT_POINTER ? is_device
                 : import->type == QUIRE_CUDA_IMPORT_FD    ? kind->is_virtual || is_locked
                                                           : kind->is_virtual;
-    if (!fits)
+    if (!fits || is_pool)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "import type %u is not for pages of page kind %u",
                             (uint64_t)import->type, (uint64_t)kind->page_kind);

@@ -44,10 +44,12 @@ typedef enum quire_cuda_page_kind {
     QUIRE_CUDA_HOST, /* likewise of whatever node; driver 13.0 */
     /* host-visible, coherent, cached: migrates between host and device; of devices with concurrent
        managed access */
-    QUIRE_CUDA_MANAGED
+    QUIRE_CUDA_MANAGED,
+    /* device-local, for objects only: tile pools, in which CUDA arrays lie (quire/cuda_array.h) */
+    QUIRE_CUDA_TILES
 } quire_cuda_page_kind;
 
-#define QUIRE_CUDA_PAGE_KINDS 9
+#define QUIRE_CUDA_PAGE_KINDS 10
 
 /* A mask of them. */
 #define QUIRE_CUDA_KIND_BIT(page_kind) (UINT32_C(1) << (page_kind))
@@ -154,6 +156,8 @@ typedef struct quire_cuda_info {
     bool has_multicast;
     bool has_host_numa;
     bool has_host;
+    bool has_deferred_arrays; /* either: there are tile pools */
+    bool has_sparse_arrays;
     int32_t numa_node; /* of the host, nearest to the device; -1: not known */
     quire_cuda_fabric fabric;
     int32_t fabric_code; /* CUresult of the refusal */
@@ -193,7 +197,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_release_kept(quire_device *devi
 /* ---- where an allocation lies --------------------------------------------------------------- */
 
 typedef struct quire_cuda_range {
-    uint64_t address; /* CUdeviceptr */
+    uint64_t address; /* CUdeviceptr; 0 in tile pools, which have none */
     uint64_t size;
     void *host;             /* the same bytes for the host; NULL: it cannot reach them */
     uint64_t page_address;  /* CUdeviceptr of the page */

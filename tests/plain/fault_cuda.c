@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "quire/cuda_array.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/plain.h"
 
@@ -273,6 +274,35 @@ static void multicast(cuda_bench *b)
     STEP(b, quire_cuda_multicast_unbind(b->multicast, 0, 0, range.padded_size));
 }
 
+static void arrays(cuda_bench *b, bool sparse)
+{
+    const quire_cuda_array_options deep = {.width = 300,
+                                           .height = 200,
+                                           .layers = 2,
+                                           .levels = 3,
+                                           .channel_count = 4,
+                                           .sparse = sparse};
+    quire_image image, other;
+    quire_memory *m = start(b, QUIRE_CUDA_TILES);
+    if (!m)
+        return;
+    STEP(b, quire_image_create(m, &(quire_image_options){.width = 32, .height = 32}, &image));
+    STEP(b, quire_cuda_array_create(m, &deep, &other));
+    STEP(b, quire_free(m, image.allocation));
+    STEP(b, quire_image_create(m, &(quire_image_options){.width = 64, .depth = 9}, &image));
+    STEP(b, quire_free(m, other.allocation));
+}
+
+static void deferred_arrays(cuda_bench *b)
+{
+    arrays(b, false);
+}
+
+static void sparse_arrays(cuda_bench *b)
+{
+    arrays(b, true);
+}
+
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
 static const scenario scenarios[] = {
@@ -304,15 +334,17 @@ static const scenario scenarios[] = {
     {"a pointer borrowed", NULL, 0, borrowed},
     {"access", NULL, 0, set_and_asked},
     {"a multicast object", NULL, 0, multicast},
+    {"arrays mapped whole", NULL, FC_DIRTY | FC_LATE, deferred_arrays},
+    {"arrays mapped in tiles", NULL, FC_DIRTY, sparse_arrays},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 /* Of the driver's functions, those that give something back, or that the ends of pages call. */
 static const char *const ENDS[] = {
-    "cuMemUnmap",       "cuMemRelease",     "cuMemAddressFree",
-    "cuMemFree",        "cuMemFreeHost",    "cuMemHostUnregister",
-    "cuCtxSynchronize", "cuCtxPushCurrent", "cuMulticastUnbind",
+    "cuMemUnmap",        "cuMemRelease",        "cuMemAddressFree",        "cuMemFree",
+    "cuMemFreeHost",     "cuMemHostUnregister", "cuCtxSynchronize",        "cuCtxPushCurrent",
+    "cuMulticastUnbind", "cuArrayDestroy",      "cuMipmappedArrayDestroy",
 };
 
 static uint64_t failures;    /* made, all scenarios together */
