@@ -47,7 +47,7 @@ static quire_image make(quire_memory *memory, const quire_cuda_array_options *op
 
 #define MAKE(memory, ...) make((memory), &(quire_cuda_array_options){__VA_ARGS__})
 
-/* ---- texels, which only the driver reaches ---------------------------------------------------- */
+/* ---- texels, which only the driver reaches ------------------------------------------------ */
 
 static void enter(cuda_bench *b)
 {
@@ -113,7 +113,7 @@ static void copy_levels(cuda_bench *b, quire_memory *memory, quire_image image,
     }
 }
 
-/* ---- quire's own images ----------------------------------------------------------------------- */
+/* ---- quire's own images ------------------------------------------------------------------- */
 
 UNIT(cuda_array, images_of_optimal_tiling_are_arrays_side_by_side_in_one_page)
 {
@@ -211,7 +211,7 @@ UNIT(cuda_array, a_device_of_tile_pools_alone_has_nothing_but_arrays)
     cuda_bench_end(&b);
 }
 
-/* ---- layers and levels ------------------------------------------------------------------------ */
+/* ---- layers and levels -------------------------------------------------------------------- */
 
 static const quire_cuda_array_options FORMS[] = {
     {.width = 200, .height = 130, .channel_count = 4},
@@ -329,7 +329,7 @@ UNIT(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays)
     cuda_bench_end(&b);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------- */
+/* ---- what is refused ---------------------------------------------------------------------- */
 
 UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
 {
@@ -419,7 +419,7 @@ UNIT(cuda_array, a_device_without_sparse_arrays_refuses_them)
     cuda_bench_end(&b);
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------ */
 
 UNIT(cuda_array, what_the_driver_does_not_take_back_is_gone_on_with_later)
 {

@@ -14,7 +14,7 @@
  *
  * FABRIC           the attribute says so; without FABRIC_PERMITTED making such memory is
  *                  NOT_PERMITTED, as where no daemon lets the process into the fabric
- * SINGLE_TAIL      sparse arrays have one mip tail for all layers, those without levels are all tail
+ * SINGLE_TAIL      sparse arrays have one mip tail for all layers; without levels they are all tail
  * COMPRESSES       asked compression is granted; without it COMPRESSION is only the attribute, and
  *                  reading the properties back tells that it was not
  */
