@@ -68,6 +68,7 @@ typedef enum qi_cuda_make {
     QI_CUDA_ALLOCATED,   /* cuMemAlloc, cuMemAllocManaged: cuMemFree */
     QI_CUDA_LOCKED,      /* cuMemHostAlloc: cuMemFreeHost */
     QI_CUDA_SHARED,      /* a memfd, mapped and registered */
+    QI_CUDA_EXTERNAL,    /* another API's, with one buffer over all of it */
     QI_CUDA_BORROWED,    /* somebody else's */
     QI_CUDA_POOL         /* chunks that are mapped nowhere: arrays are given parts of them */
 } qi_cuda_make;
@@ -90,7 +91,8 @@ typedef struct qi_cuda_page {
     qi_cuda_chunk *chunks; /* in the order of their addresses */
     uint32_t chunk_count;
     qi_cu_ptr reserved; /* the addresses, `padded` bytes of them */
-    qi_cu_ptr block;    /* allocated, where it begins */
+    qi_cu_ptr block;    /* allocated, where it begins; the buffer of external memory */
+    qi_cu_external external;
     void *locked;
     void *bytes; /* mapping of the memfd, `padded` bytes */
     bool is_registered;
@@ -110,6 +112,7 @@ typedef struct qi_cuda {
     bool is_primary; /* retained here */
     int driver_version;
     char name[256];
+    unsigned char uuid[QUIRE_CUDA_UUID_SIZE]; /* all 0: not told */
     qi_cuda_offers offers;
     qi_cuda_kind kinds[QUIRE_MOST_KINDS];
     uint32_t kind_count;
@@ -249,6 +252,9 @@ void qi_cuda_page_destroy(void *state, const quire_native_page *page);
 quire_result qi_cuda_page_map(void *state, const quire_native_page *page, void **pointer);
 void qi_cuda_page_unmap(void *state, const quire_native_page *page);
 
+/* Closes the page's descriptor, where it has one. */
+void qi_cuda_close(qi_cuda_page *page);
+
 /* Goes on with the pages that could not be taken down; `last`: what still fails is given up. */
 void qi_cuda_finish_pages(qi_cuda *cuda, bool last);
 
@@ -275,6 +281,16 @@ quire_result qi_cuda_object_create(void *state, const quire_object_request *requ
 quire_result qi_cuda_object_bind(void *state, quire_object object, uint64_t native,
                                  const quire_native_page *page, uint64_t offset);
 void qi_cuda_object_destroy(void *state, quire_object object, uint64_t native);
+
+/* ---- external.c ----------------------------------------------------------------------------- */
+
+/* UNSUPPORTED where the GPU is another one; NULL is anyone's. */
+QUIRE_MUST_USE quire_result qi_cuda_check_uuid(const qi_cuda *cuda, const void *uuid);
+
+/* The descriptor is the page's, and then the driver's. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_external_adopt(qi_cuda *cuda, const quire_cuda_import *import,
+                                                   int descriptor, qi_cuda_page *page);
+bool qi_cuda_external_take_down(qi_cuda *cuda, qi_cuda_page *page);
 
 /* ---- share.c -------------------------------------------------------------------------------- */
 

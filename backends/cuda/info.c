@@ -1,6 +1,8 @@
 /*
  * info.c - what a device is, what its kinds are, and where an allocation lies in CUDA's words.
  */
+#include <string.h>
+
 #include "backends/cuda/cuda.h"
 #include "src/base/result.h"
 
@@ -36,6 +38,7 @@ quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
         .fabric_code = (int32_t)qi_atomic_load_u32(&cuda->fabric_code),
         .kept_bytes = kept,
     };
+    memcpy(info->uuid, cuda->uuid, sizeof info->uuid);
     return QUIRE_SUCCESS;
 }
 

@@ -12,6 +12,13 @@
 
 /* ---- records ------------------------------------------------------------------------------ */
 
+void qi_cuda_close(qi_cuda_page *page)
+{
+    if (page->descriptor >= 0)
+        close(page->descriptor);
+    page->descriptor = -1;
+}
+
 /* The records alone, with what is this process's: of what the driver has nothing is given back. */
 static void forget(qi_cuda *cuda, qi_cuda_page *page)
 {
@@ -22,8 +29,7 @@ static void forget(qi_cuda *cuda, qi_cuda_page *page)
     }
     if (page->bytes)
         munmap(page->bytes, page->padded);
-    if (page->descriptor >= 0)
-        close(page->descriptor);
+    qi_cuda_close(page);
     qi_host_release(&cuda->host, page, 1, sizeof *page);
 }
 
@@ -42,14 +48,25 @@ static bool await_work(qi_cuda *cuda, qi_cuda_page *page)
     return true;
 }
 
+static bool parts_down(qi_cuda *cuda, qi_cuda_page *page)
+{
+    switch (page->make) {
+    case QI_CUDA_VIRTUAL:
+    case QI_CUDA_POOL:
+        return qi_cuda_virtual_take_down(cuda, page);
+    case QI_CUDA_EXTERNAL:
+        return qi_cuda_external_take_down(cuda, page);
+    default:
+        return qi_cuda_block_take_down(cuda, page);
+    }
+}
+
 /* True: it is gone, with its record. False: the driver failed half way; the rest can wait. */
 static bool take_down(qi_cuda *cuda, qi_cuda_page *page)
 {
     if (!await_work(cuda, page))
         return false;
-    bool is_chunks = page->make == QI_CUDA_VIRTUAL || page->make == QI_CUDA_POOL;
-    bool is_done =
-        is_chunks ? qi_cuda_virtual_take_down(cuda, page) : qi_cuda_block_take_down(cuda, page);
+    bool is_done = parts_down(cuda, page);
     if (is_done)
         qi_host_release(&cuda->host, page, 1, sizeof *page);
     return is_done;

@@ -6,6 +6,7 @@
  * promises may still be refused when it is used (in a container, say): then the kind is left out,
  * unless the caller named it.
  */
+#include <string.h>
 #include <unistd.h>
 
 #include "backends/cuda/cuda.h"
@@ -403,6 +404,9 @@ quire_result qi_cuda_probe(qi_cuda *cuda)
     code = cuda->f.DeviceGetName(cuda->name, sizeof cuda->name, cuda->device);
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuDeviceGetName");
+    qi_cu_uuid uuid;
+    if (cuda->f.DeviceGetUuid && !cuda->f.DeviceGetUuid(&uuid, cuda->device))
+        memcpy(cuda->uuid, uuid.bytes, sizeof cuda->uuid);
     quire_result result = ask_attributes(cuda, &cuda->offers);
     if (result)
         return result;

@@ -60,6 +60,7 @@ typedef uint32_t quire_cuda_handle_types;
 #define QUIRE_CUDA_FABRIC UINT32_C(8) /* 64 bytes that hold on other nodes of an NVLink fabric */
 
 #define QUIRE_CUDA_FABRIC_SIZE 64
+#define QUIRE_CUDA_UUID_SIZE 16
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -162,6 +163,9 @@ typedef struct quire_cuda_info {
     quire_cuda_fabric fabric;
     int32_t fabric_code; /* CUresult of the refusal */
     uint64_t kept_bytes; /* of handles kept for further pages */
+    /* of the GPU, as other APIs tell it (VkPhysicalDeviceIDProperties.deviceUUID); all 0: the
+       driver does not */
+    uint8_t uuid[QUIRE_CUDA_UUID_SIZE];
     uint64_t reserved[4];
 } quire_cuda_info;
 
@@ -292,21 +296,30 @@ typedef enum quire_cuda_import_type {
     QUIRE_CUDA_IMPORT_FD = 1, /* from quire_cuda_export_fd, or the driver; of a memory of the same
                                  page kind */
     QUIRE_CUDA_IMPORT_FABRIC,
-    QUIRE_CUDA_IMPORT_HANDLE, /* a CUmemGenericAllocationHandle of this process */
-    QUIRE_CUDA_IMPORT_POINTER /* a CUdeviceptr of memory that is there, and stays the caller's */
+    QUIRE_CUDA_IMPORT_HANDLE,  /* a CUmemGenericAllocationHandle of this process */
+    QUIRE_CUDA_IMPORT_POINTER, /* a CUdeviceptr of memory that is there, and stays the caller's */
+    /* an opaque descriptor of another API's memory: of quire_vulkan_export_fd; for device-local
+       kinds with addresses. Of Vulkan's memory offsets are the same here: a range of the page lies
+       at page_address and its offset there */
+    QUIRE_CUDA_IMPORT_EXTERNAL_FD
 } quire_cuda_import_type;
 
 /* Memory that somebody else made. */
 typedef struct quire_cuda_import {
     quire_cuda_import_type type;
-    int descriptor;     /* FD; stays the caller's, who may close it after the call */
+    int descriptor;     /* FD, EXTERNAL_FD; stays the caller's, who may close it after the call */
     const void *fabric; /* QUIRE_CUDA_FABRIC_SIZE bytes */
     uint64_t handle;    /* taken over on success, and released with the allocation */
     uint64_t pointer;   /* must outlive the allocation */
     uint64_t size; /* bytes, all of it: padded_size of the exporter; not with POINTER a multiple
-                           of the granularity */
+                           of the granularity; EXTERNAL_FD: VkMemoryAllocateInfo.allocationSize */
     const char *name;
     uint64_t user_data;
+    /* EXTERNAL_FD: QUIRE_CUDA_UUID_SIZE bytes that tell which GPU the memory is of; an import into
+       a device on another one is UNSUPPORTED and names both. NULL: the caller sees to it, for what
+       the wrong GPU makes of a descriptor is not defined */
+    const void *device_uuid;
+    bool is_dedicated;    /* EXTERNAL_FD: made for one buffer or image (dedicated allocation) */
     uint64_t reserved[4]; /* must be zero */
 } quire_cuda_import;
 

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "quire/cuda_array.h"
@@ -244,6 +245,21 @@ static void borrowed(cuda_bench *b)
     STEP(b, quire_free(m, imported));
 }
 
+static void external(cuda_bench *b)
+{
+    quire_allocation imported;
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    if (!m)
+        return;
+    b->descriptor = memfd_create("theirs", MFD_CLOEXEC);
+    CHECK(b->descriptor >= 0 && !ftruncate(b->descriptor, 8192));
+    const quire_cuda_import import = {
+        .type = QUIRE_CUDA_IMPORT_EXTERNAL_FD, .descriptor = b->descriptor, .size = 8192};
+    STEP(b, quire_cuda_import_range(m, &import, &imported));
+    STEP(b, quire_write(m, imported, 4096, data, 4096));
+    STEP(b, quire_free(m, imported));
+}
+
 static void set_and_asked(cuda_bench *b)
 {
     quire_cuda_access set = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
@@ -332,6 +348,7 @@ static const scenario scenarios[] = {
     {"a dma-buf", NULL, 0, dma_buf},
     {"a retained handle imported", NULL, 0, retained},
     {"a pointer borrowed", NULL, 0, borrowed},
+    {"memory of another API", NULL, FC_LATE, external},
     {"access", NULL, 0, set_and_asked},
     {"a multicast object", NULL, 0, multicast},
     {"arrays mapped whole", NULL, FC_DIRTY | FC_LATE, deferred_arrays},
@@ -342,9 +359,18 @@ enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 /* Of the driver's functions, those that give something back, or that the ends of pages call. */
 static const char *const ENDS[] = {
-    "cuMemUnmap",        "cuMemRelease",        "cuMemAddressFree",        "cuMemFree",
-    "cuMemFreeHost",     "cuMemHostUnregister", "cuCtxSynchronize",        "cuCtxPushCurrent",
-    "cuMulticastUnbind", "cuArrayDestroy",      "cuMipmappedArrayDestroy",
+    "cuMemUnmap",
+    "cuMemRelease",
+    "cuMemAddressFree",
+    "cuMemFree",
+    "cuMemFreeHost",
+    "cuMemHostUnregister",
+    "cuCtxSynchronize",
+    "cuCtxPushCurrent",
+    "cuMulticastUnbind",
+    "cuArrayDestroy",
+    "cuMipmappedArrayDestroy",
+    "cuDestroyExternalMemory",
 };
 
 static uint64_t failures;    /* made, all scenarios together */
