@@ -168,6 +168,14 @@ void qi_cuda_leave(const qi_cuda *cuda);
 /* What driver and device have, and the kinds that the settings ask for. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_probe(qi_cuda *cuda);
 
+/* Withdraws what there are no functions for. */
+void qi_cuda_match_functions(const qi_cuda *cuda, qi_cuda_offers *offers);
+
+/* ---- kind.c --------------------------------------------------------------------------------- */
+
+/* Those that are wanted and there. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_add_kinds(qi_cuda *cuda);
+
 /* What memory of a kind is made as, exportable as `types`. */
 qi_cu_allocation_prop qi_cuda_prop(const qi_cuda *cuda, const qi_cuda_kind *kind,
                                    quire_cuda_handle_types types);
