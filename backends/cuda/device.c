@@ -74,6 +74,7 @@ static void cuda_destroy(void *state)
     qi_cuda *cuda = state;
     bool is_ours = !qi_cuda_has_forked(cuda);
     bool is_entered = is_ours && !cuda->f.CtxPushCurrent(cuda->context);
+    qi_cuda_finish_streams(cuda, true);
     qi_cuda_finish_arrays(cuda, true);
     qi_cuda_finish_pages(cuda, true);
     bool all = qi_cuda_release_chunks(cuda);
@@ -94,7 +95,9 @@ static void cuda_destroy(void *state)
 
 #define CUDA_FEATURES                                                                              \
     (QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |               \
-     QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET)
+     QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_STREAMS |    \
+     QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |          \
+     QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS)
 
 #define CUDA_FUNCTIONS                                                                             \
     .size = sizeof(quire_backend), .name = "cuda", .describe = cuda_describe,                      \
@@ -102,7 +105,12 @@ static void cuda_destroy(void *state)
     .destroy = cuda_destroy, .map = qi_cuda_page_map, .unmap = qi_cuda_page_unmap,                 \
     .copy_to_page = qi_cuda_copy_to_page, .copy_from_page = qi_cuda_copy_from_page,                \
     .fill_page = qi_cuda_fill_page, .image_requirements = qi_cuda_image_requirements,              \
-    .heap_budget = cuda_heap_budget
+    .heap_budget = cuda_heap_budget, .stream_create = qi_cuda_stream_create,                       \
+    .stream_destroy = qi_cuda_stream_destroy, .stream_mark = qi_cuda_stream_mark,                  \
+    .stream_passed = qi_cuda_stream_passed, .stream_await = qi_cuda_stream_await,                  \
+    .stream_order = qi_cuda_stream_order, .stream_copy = qi_cuda_stream_copy,                      \
+    .stream_fill = qi_cuda_stream_fill, .copy_pages = qi_cuda_copy_pages,                          \
+    .copy_peer = qi_cuda_copy_peer
 
 static const quire_backend CUDA_BACKEND = {.features = CUDA_FEATURES, CUDA_FUNCTIONS};
 

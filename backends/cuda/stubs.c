@@ -203,3 +203,20 @@ quire_result quire_cuda_array_get_info(quire_memory *memory, quire_image image,
     CLEAR(info, (quire_cuda_array_info){0});
     return refuse();
 }
+
+quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const char *name,
+                                    quire_stream **stream)
+{
+    UNUSED(device);
+    UNUSED(native);
+    UNUSED(name);
+    CLEAR(stream, NULL);
+    return refuse();
+}
+
+quire_result quire_cuda_stream_get(quire_stream *stream, void **native)
+{
+    UNUSED(stream);
+    CLEAR(native, NULL);
+    return refuse();
+}

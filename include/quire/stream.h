@@ -45,7 +45,8 @@ typedef struct quire_stream_info {
     uint64_t native;  /* the backend's: CUstream, VkSemaphore, ...; 0 where there is none */
     uint64_t marked;  /* the last point known */
     uint64_t passed;  /* the last point known to have passed; nobody is asked */
-    uint64_t waiting; /* allocations of all memories that wait for its points */
+    uint64_t waiting; /* allocations of all memories that wait for its points, or will once they
+                         are freed (quire_record_use) */
     uint64_t reserved[4];
 } quire_stream_info;
 
@@ -60,10 +61,12 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_create(quire_device *device,
                                                           quire_stream **stream);
 
 /*
- * Ends a stream; one that was wrapped stays its owner's. BUSY while allocations wait for points of
- * it that have not passed, or live ones were used on it (quire_record_use): the error has their
- * number. On a held stream everything passes, and what waited is free; live allocations that were
- * used on it are live without it. Its points must not be used any more.
+ * Ends a stream; one that was wrapped stays its owner's. What waits for its points is freed; those
+ * that have not passed are waited for, a second at most, and then it is BUSY, as while live
+ * allocations were used on it (quire_record_use): the error has their number. On a held stream
+ * everything passes at once, and live allocations that were used on it are live without it. It is a
+ * call on every memory something of which waits for the stream, and the stream's points must not be
+ * used any more.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_destroy(quire_stream **stream);
 

@@ -58,12 +58,27 @@ static inline void qi_atomic_sub_release_u64(qi_atomic_u64 *target, uint64_t val
     atomic_fetch_sub_explicit(target, value, memory_order_release);
 }
 
+/* One use less of something shared: who gets 1 was the last and sees what the others did. */
+static inline uint64_t qi_atomic_drop_u64(qi_atomic_u64 *target)
+{
+    return atomic_fetch_sub_explicit(target, 1, memory_order_acq_rel);
+}
+
 /* Raises a high-water mark to value if it lies below. */
 static inline void qi_atomic_raise_u64(qi_atomic_u64 *target, uint64_t value)
 {
     uint64_t seen = qi_atomic_load_u64(target);
     while (seen < value && !atomic_compare_exchange_weak_explicit(
                                target, &seen, value, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+/* The same, showing what this thread has seen to those who load the mark with acquire. */
+static inline void qi_atomic_raise_release_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    uint64_t seen = qi_atomic_load_u64(target);
+    while (seen < value && !atomic_compare_exchange_weak_explicit(
+                               target, &seen, value, memory_order_release, memory_order_relaxed)) {
     }
 }
 

@@ -23,6 +23,7 @@ typedef enum qi_lock_rank {
     QI_RANK_DEVICE = 10,     /* a device: its list of memories */
     QI_RANK_SHARD = 20,      /* shards of a memory, each one above the last: space, figures */
     QI_RANK_QUARANTINE = 90, /* a memory of a checked build: what waits after its free */
+    QI_RANK_STREAM = 95,     /* a stream: the list of what waits for it */
     QI_RANK_PAGES = 100,     /* a memory: the numbers and the coming and going of its pages */
     QI_RANK_SLOTS = 101,     /* a memory: its slots while their tables grow */
     QI_RANK_BACKEND = 110    /* a backend's own state */

@@ -4,6 +4,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/memory/figures.h"
+#include "src/memory/lane.h"
 #include "src/memory/memory.h"
 #include "src/space/fit.h"
 
@@ -189,6 +190,9 @@ static quire_result compare_figures(const quire_memory *memory, const quire_memo
         return damaged(memory, "the page figures are not the sum of the pages", seen->page_count);
     if (qi_account_used(&memory->account) < seen->reserved_bytes)
         return damaged(memory, "the memory's account is less than its pages", seen->reserved_bytes);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        if (!qi_lanes_agree(&memory->shards[i]))
+            return damaged(memory, "what waits for points of streams is in disorder", i);
     if (!qi_names_agree(memory))
         return damaged(memory, "the accounts of names are not the sums of the allocations",
                        seen->allocation_count);

@@ -10,19 +10,9 @@
 #include "src/memory/event.h"
 #include "src/memory/extra.h"
 #include "src/memory/place.h"
+#include "src/memory/waiting.h"
 
 /* ---- public calls ------------------------------------------------------------------------- */
-
-/* Whether the policy adds nothing to a request, and a page there is may serve it. */
-static inline bool is_usual(const quire_memory *memory, const quire_allocation_options *options)
-{
-    uint64_t mask = options->alignment ? options->alignment - 1 : 0;
-    return !options->name && !options->zero && !options->dedicated && !options->host_read &&
-           !options->host_write && options->size && options->size <= memory->largest_at_once &&
-           mask < memory->largest_alignment && !(options->alignment & mask) &&
-           !(options->reserved[0] | options->reserved[1] | options->reserved[2] |
-             options->reserved[3]);
-}
 
 /* How an allocation is made, or'ed together. */
 enum { COMMITTED = 1, UNAIDED = 2 };
@@ -41,11 +31,8 @@ static inline quire_result place(quire_memory *memory, const quire_allocation_op
                                  int how, uint32_t *slot)
 {
     quire_result failed = QUIRE_SUCCESS;
-    if (is_usual(memory, options)) {
-        const qi_load load = {.size = options->size,
-                              .alignment = options->alignment + !options->alignment,
-                              .requested = options->size,
-                              .user_data = options->user_data};
+    if (qi_wish_is_plain(memory, options)) {
+        const qi_load load = qi_load_from(options);
         failed = qi_place_at_once(memory, &load, slot);
         if (!failed)
             return QUIRE_SUCCESS;
@@ -138,8 +125,7 @@ static quire_result leave(quire_memory *memory, quire_allocation allocation, int
     quire_result result = qi_slot_leave(&memory->slots, allocation, accept, &slot);
     if (result)
         return result;
-    qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
-    return qi_place_release(memory, slot);
+    return qi_waiting_free(memory, slot);
 }
 
 quire_result quire_abort(quire_memory *memory, quire_allocation allocation)
@@ -226,7 +212,7 @@ static qi_extra *exchange_name(quire_memory *memory, qi_slot *record, qi_extra *
         char *old = kept->name;
         kept->name = made->name;
         made->name = old;
-    } else if (kept->object == QUIRE_OBJECT_NONE) {
+    } else if (kept->object == QUIRE_OBJECT_NONE && !kept->uses) {
         record->extra = NULL;
         made = kept;
     } else {

@@ -8,6 +8,7 @@
 #include "src/memory/event.h"
 #include "src/memory/place.h"
 #include "src/memory/put.h"
+#include "src/memory/waiting.h"
 
 /* ---- allocating --------------------------------------------------------------------------- */
 
@@ -184,8 +185,8 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
     parting p;
     qi_shard *shard = qi_shard_mine(memory);
     part(memory, shard, allocations, count, &p);
-    for (uint32_t i = 0; i < count && qi_event_is_wanted(memory, QUIRE_EVENT_FREED); i++)
-        qi_event_tell_slot(memory, QUIRE_EVENT_FREED, qi_handle_slot(allocations[i].id));
+    for (uint32_t i = 0; i < p.plain_count; i++)
+        qi_event_slot(memory, QUIRE_EVENT_FREED, p.plain[i]);
     qi_lock_acquire(&shard->lock);
     qi_ignore(quire_space_free_batch(shard->space, p.ranges, p.range_count)); /* all are live */
     for (uint32_t i = 0; i < p.plain_count; i++)
@@ -195,7 +196,7 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
     if (leaving)
         qi_pages_destroy(memory, leaving);
     for (uint32_t i = 0; i < p.other_count; i++)
-        if (qi_place_release(memory, p.other[i]))
+        if (qi_waiting_free(memory, p.other[i]))
             *harm = QUIRE_ERROR_CORRUPTED;
 }
 

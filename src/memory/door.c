@@ -1,33 +1,27 @@
 /*
- * door.c - the one door to the functions of a backend (see device.h).
+ * door.c - the one door to the functions of a backend (see device.h and door.h).
  */
 #include "src/base/bits.h"
 #include "src/base/clock.h"
 #include "src/base/result.h"
-#include "src/memory/device.h"
+#include "src/memory/door.h"
 
 /* ---- through the door --------------------------------------------------------------------- */
 
-/* What is known when a call goes in. */
-typedef struct passage {
-    uint64_t nanoseconds;
-    uint64_t errors;
-} passage;
-
-static passage enter(void)
+qi_passage qi_door_enter(void)
 {
     qi_lock_assert_none();
-    return (passage){.nanoseconds = qi_clock(), .errors = qi_error_count()};
+    return (qi_passage){.nanoseconds = qi_clock(), .errors = qi_error_count()};
 }
 
 /*
  * Objects are made and ended by the thousand, and reading the clock twice costs as much as a
  * driver's call: these are counted and not timed.
  */
-static passage enter_untimed(void)
+static qi_passage enter_untimed(void)
 {
     qi_lock_assert_none();
-    return (passage){.errors = qi_error_count()};
+    return (qi_passage){.errors = qi_error_count()};
 }
 
 static bool may_answer(quire_result result)
@@ -59,8 +53,8 @@ quire_result qi_backend_answer(const char *backend, quire_result result, uint64_
     return result;
 }
 
-static quire_result leave(quire_device *device, qi_calls *calls, passage entered,
-                          quire_result result)
+quire_result qi_door_leave(quire_device *device, qi_calls *calls, qi_passage entered,
+                           quire_result result)
 {
     uint64_t spent = qi_clock() - entered.nanoseconds;
     qi_atomic_add_u64(&device->calls.count, 1);
@@ -72,7 +66,7 @@ static quire_result leave(quire_device *device, qi_calls *calls, passage entered
     return qi_backend_answer(device->info.backend, result, entered.errors);
 }
 
-static quire_result leave_untimed(quire_device *device, qi_calls *calls, passage entered,
+static quire_result leave_untimed(quire_device *device, qi_calls *calls, qi_passage entered,
                                   quire_result result)
 {
     qi_atomic_add_u64(&device->calls.count, 1);
@@ -86,8 +80,9 @@ static quire_result leave_untimed(quire_device *device, qi_calls *calls, passage
 quire_result qi_device_heap_budget(quire_device *device, uint32_t heap, quire_heap_budget *budget)
 {
     *budget = (quire_heap_budget){0};
-    passage entered = enter();
-    return leave(device, NULL, entered, device->table.heap_budget(device->state, heap, budget));
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(device, NULL, entered,
+                         device->table.heap_budget(device->state, heap, budget));
 }
 
 static void count_bytes(quire_device *device, uint64_t size)
@@ -98,9 +93,9 @@ static void count_bytes(quire_device *device, uint64_t size)
 
 static void raw_destroy(quire_device *device, qi_calls *calls, const quire_native_page *page)
 {
-    passage entered = enter();
+    qi_passage entered = qi_door_enter();
     device->table.page_destroy(device->state, page);
-    leave(device, calls, entered, QUIRE_SUCCESS);
+    qi_door_leave(device, calls, entered, QUIRE_SUCCESS);
 }
 
 /* A page of less than was asked or promised would let allocations reach beyond it. Memory that
@@ -125,9 +120,9 @@ static quire_result raw_create(quire_device *device, qi_calls *calls,
                                const quire_page_request *request, quire_native_page *page)
 {
     *page = (quire_native_page){0};
-    passage entered = enter();
-    quire_result result =
-        leave(device, calls, entered, device->table.page_create(device->state, request, page));
+    qi_passage entered = qi_door_enter();
+    quire_result result = qi_door_leave(device, calls, entered,
+                                        device->table.page_create(device->state, request, page));
     if (result)
         return result;
     result = check_page(device, request, page);
@@ -141,9 +136,9 @@ static quire_result map_page(quire_device *device, qi_calls *calls, qi_device_pa
     page->host = NULL;
     if (!(device->info.kinds[page->kind].flags & QUIRE_HOST_VISIBLE))
         return QUIRE_SUCCESS;
-    passage entered = enter();
-    quire_result result =
-        leave(device, calls, entered, device->table.map(device->state, &page->native, &page->host));
+    qi_passage entered = qi_door_enter();
+    quire_result result = qi_door_leave(
+        device, calls, entered, device->table.map(device->state, &page->native, &page->host));
     if (!result && !page->host)
         result = qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend mapped a page to NULL");
     return result;
@@ -197,9 +192,9 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
     taken.bytes = page->native.size;
     qi_budget_ending(&taken);
     if (page->host) {
-        passage entered = enter();
+        qi_passage entered = qi_door_enter();
         device->table.unmap(device->state, &page->native);
-        leave(device, calls, entered, QUIRE_SUCCESS);
+        qi_door_leave(device, calls, entered, QUIRE_SUCCESS);
     }
     raw_destroy(device, calls, &page->native);
     qi_budget_give(&taken);
@@ -220,17 +215,17 @@ quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind)
 quire_result qi_device_flush(quire_device *device, qi_calls *calls, const qi_device_page *page,
                              uint64_t offset, uint64_t size)
 {
-    passage entered = enter();
-    return leave(device, calls, entered,
-                 device->table.flush(device->state, &page->native, offset, size));
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(device, calls, entered,
+                         device->table.flush(device->state, &page->native, offset, size));
 }
 
 quire_result qi_device_invalidate(quire_device *device, qi_calls *calls, const qi_device_page *page,
                                   uint64_t offset, uint64_t size)
 {
-    passage entered = enter();
-    return leave(device, calls, entered,
-                 device->table.invalidate(device->state, &page->native, offset, size));
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(device, calls, entered,
+                         device->table.invalidate(device->state, &page->native, offset, size));
 }
 
 quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
@@ -244,9 +239,10 @@ quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
     quire_result result = qi_device_check_bytes(device, page->kind);
     if (result)
         return result;
-    passage entered = enter();
-    return leave(device, calls, entered,
-                 device->table.copy_to_page(device->state, &page->native, offset, data, size));
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(
+        device, calls, entered,
+        device->table.copy_to_page(device->state, &page->native, offset, data, size));
 }
 
 quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
@@ -260,9 +256,10 @@ quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
     quire_result result = qi_device_check_bytes(device, page->kind);
     if (result)
         return result;
-    passage entered = enter();
-    return leave(device, calls, entered,
-                 device->table.copy_from_page(device->state, &page->native, offset, data, size));
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(
+        device, calls, entered,
+        device->table.copy_from_page(device->state, &page->native, offset, data, size));
 }
 
 quire_result qi_device_fill_page(quire_device *device, qi_calls *calls, const qi_device_page *page,
@@ -271,9 +268,10 @@ quire_result qi_device_fill_page(quire_device *device, qi_calls *calls, const qi
     quire_result result = qi_device_check_bytes(device, page->kind);
     if (result)
         return result;
-    passage entered = enter();
-    return leave(device, calls, entered,
-                 device->table.fill_page(device->state, &page->native, offset, size, value));
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(
+        device, calls, entered,
+        device->table.fill_page(device->state, &page->native, offset, size, value));
 }
 
 /* ---- objects ------------------------------------------------------------------------------ */
@@ -298,10 +296,10 @@ quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no images",
                             device->info.backend);
     *requirements = (quire_requirements){0};
-    passage entered = enter();
+    qi_passage entered = qi_door_enter();
     quire_result result =
-        leave(device, calls, entered,
-              device->table.image_requirements(device->state, options, requirements));
+        qi_door_leave(device, calls, entered,
+                      device->table.image_requirements(device->state, options, requirements));
     return result ? result : check_requirements(requirements);
 }
 
@@ -311,7 +309,7 @@ quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
 {
     *requirements = (quire_requirements){0};
     *native = 0;
-    passage entered = enter_untimed();
+    qi_passage entered = enter_untimed();
     quire_result result =
         leave_untimed(device, calls, entered,
                       device->table.object_create(device->state, request, native, requirements));
@@ -326,7 +324,7 @@ quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
 quire_result qi_device_object_bind(quire_device *device, qi_calls *calls, quire_object object,
                                    uint64_t native, const qi_device_page *page, uint64_t offset)
 {
-    passage entered = enter_untimed();
+    qi_passage entered = enter_untimed();
     return leave_untimed(
         device, calls, entered,
         device->table.object_bind(device->state, object, native, &page->native, offset));
@@ -335,7 +333,7 @@ quire_result qi_device_object_bind(quire_device *device, qi_calls *calls, quire_
 void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
                               uint64_t native)
 {
-    passage entered = enter_untimed();
+    qi_passage entered = enter_untimed();
     device->table.object_destroy(device->state, object, native);
     leave_untimed(device, calls, entered, QUIRE_SUCCESS);
 }

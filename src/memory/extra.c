@@ -25,6 +25,11 @@ void qi_extra_release(quire_memory *memory, qi_extra *extra)
     qi_host_release(&memory->host, extra, 1, extra ? extra_size(extra->object) : 0);
 }
 
+qi_extra *qi_extra_make_empty(quire_memory *memory)
+{
+    return qi_host_allocate(&memory->host, 1, extra_size(QUIRE_OBJECT_NONE));
+}
+
 quire_result qi_extra_make(quire_memory *memory, const char *name, quire_object object,
                            qi_extra **extra)
 {

@@ -10,6 +10,9 @@
 QUIRE_MUST_USE quire_result qi_extra_make(quire_memory *memory, const char *name,
                                           quire_object object, qi_extra **extra);
 
+/* One with neither. NULL: no host memory. */
+qi_extra *qi_extra_make_empty(quire_memory *memory);
+
 /* Accepts NULL. */
 void qi_extra_release(quire_memory *memory, qi_extra *extra);
 

@@ -27,6 +27,8 @@ static void add_shard(quire_memory_stats *out, const qi_shard *shard)
     out->frees += stats->frees;
     out->failures += stats->failures;
     out->empty_bytes += shard->empties.bytes;
+    out->waiting_bytes += stats->waiting_bytes;
+    out->waiting_count += stats->waiting_count;
 }
 
 static void add_space(quire_space_stats *spaces, const qi_shard *shard)

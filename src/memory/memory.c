@@ -13,6 +13,7 @@
 #include "src/memory/page_size.h"
 #include "src/memory/place.h"
 #include "src/memory/policy.h"
+#include "src/memory/waiting.h"
 
 static const uint64_t DEFAULT_LARGEST_ALIGNMENT = UINT64_C(2) << 20;
 
@@ -296,6 +297,14 @@ quire_result quire_memory_destroy(quire_memory **memory)
     quire_memory *ending = *memory;
     if (!ending)
         return QUIRE_SUCCESS;
+    qi_error error = qi_error_save();
+    qi_ignore(qi_waiting_collect(ending, &(uint64_t){0})); /* what is not known still waits */
+    qi_error_restore(&error);
+    uint64_t waiting = qi_waiting_count(ending);
+    if (waiting)
+        return qi_fail_text(QUIRE_ERROR_BUSY,
+                            "memory '%s': %llu freed allocations wait for points of streams",
+                            ending->name, (unsigned long long)waiting);
     uint32_t left = count_left(ending);
     if (left) {
         char names[768];
@@ -322,6 +331,7 @@ void quire_memory_destroy_all(quire_memory **memory)
     *memory = NULL;
     while (ending->attachments)
         ending->attachments->end(ending->attachments);
+    qi_waiting_finish(ending);
     count_left(ending); /* what is on its way is freed already */
     for (uint32_t i = 0; i < qi_slots_top(&ending->slots); i++)
         if (qi_slot_force_leave(&ending->slots, i))

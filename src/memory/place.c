@@ -17,6 +17,7 @@
 #include "src/memory/policy.h"
 #include "src/memory/put.h"
 #include "src/memory/refusal.h"
+#include "src/memory/waiting.h"
 
 /* ---- placing ------------------------------------------------------------------------------ */
 
@@ -249,23 +250,52 @@ static void keep_error(placing *p)
     p->has_before = true;
 }
 
-/* With the lock, given up meanwhile: whether anything waited in quarantine, which is empty now. */
+/*
+ * With the lock, given up meanwhile: whether anything came free that waited for a point, or in
+ * quarantine, which is empty now.
+ */
 static bool has_made_room(placing *p)
 {
-    if (!QI_IS_CHECKED)
+    if (!QI_IS_CHECKED && !qi_waiting_count(p->shard->memory))
         return false;
     give_back(p); /* who gives ranges back may be waiting for these pages */
-    return qi_checked_make_room(p->shard);
+    bool has_passed = qi_waiting_make_room(p->shard);
+    return qi_checked_make_room(p->shard) || has_passed;
+}
+
+/* With the lock: whether what was freed on the wish's stream serves it. Zeros are written by the
+   host, who would not wait for the stream. */
+static bool is_reused(const placing *p, bool dedicated, uint32_t *slot)
+{
+    const qi_wish *wish = p->wish;
+    if (!wish->stream || wish->zero)
+        return false;
+    *wish->has_waited = qi_waiting_reuse(p->shard, wish->stream, &p->load, dedicated, slot);
+    return *wish->has_waited;
+}
+
+/* With the lock, given up meanwhile: the same of other streams. */
+static bool is_taken_over(const placing *p, bool dedicated, uint32_t *slot)
+{
+    const qi_wish *wish = p->wish;
+    if (!wish->stream || wish->zero)
+        return false;
+    *wish->has_waited = qi_waiting_take_over(p->shard, wish->stream, &p->load, dedicated, slot);
+    return *wish->has_waited;
 }
 
 /* With the lock, given up meanwhile. */
 static quire_result find(placing *p, bool dedicated, uint32_t *slot)
 {
+    if (is_reused(p, dedicated, slot))
+        return QUIRE_SUCCESS;
     quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(p, QI_TRY, slot);
     if (result == QUIRE_ERROR_NO_SPACE && has_made_room(p) && !dedicated)
         result = place_shared(p, QI_TRY, slot);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
+    if (is_taken_over(p, dedicated, slot))
+        return QUIRE_SUCCESS;
     keep_error(p);
     return dedicated ? find_dedicated(p, slot) : find_with_page(p, slot);
 }

@@ -52,6 +52,9 @@ static inline quire_result qi_place_release(quire_memory *memory, uint32_t slot)
     return is_harmed ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS;
 }
 
+/* Of a won slot without an object: what it has besides its range goes. */
+void qi_place_drop_name(quire_memory *memory, uint32_t slot);
+
 /*
  * The same for one that was never handed out: it is not counted as an allocation and a free, and
  * its object stays its maker's.

@@ -31,6 +31,13 @@ static void release_extra(quire_memory *memory, qi_shard *shard, qi_slot *record
     qi_extra_release(memory, extra);
 }
 
+void qi_place_drop_name(quire_memory *memory, uint32_t slot)
+{
+    qi_slot *record = qi_memory_slot(memory, slot);
+    if (record->extra && record->extra->object == QUIRE_OBJECT_NONE)
+        qi_extra_release(memory, detach_extra(qi_shard_of(memory, record), record));
+}
+
 /* With the lock, given up for good: what others left to do, and what the policy says then. */
 static void catch_up(qi_shard *shard)
 {

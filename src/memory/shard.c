@@ -4,6 +4,7 @@
 #include "src/memory/shard.h"
 
 #include "src/base/result.h"
+#include "src/memory/lane.h"
 #include "src/memory/memory.h"
 #include "src/memory/put.h"
 
@@ -16,11 +17,13 @@ quire_result qi_shard_init(qi_shard *shard, quire_memory *memory, uint32_t index
     qi_slot_queue_init(&shard->queue);
     qi_inbox_init(&shard->inbox);
     qi_table_init(&shard->by_region, sizeof(qi_tally));
+    qi_table_init(&shard->waits, sizeof(qi_wait));
     return quire_space_create(options, &shard->space);
 }
 
 void qi_shard_finish(qi_shard *shard)
 {
+    qi_lanes_finish(shard);
     quire_space_destroy(&shard->space);
     qi_table_finish(&shard->by_region, &shard->memory->host);
 }

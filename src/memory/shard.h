@@ -31,6 +31,11 @@ typedef struct qi_shard {
     qi_empties empties;
     quire_memory_stats stats; /* what allocations count: live, requested, empty, failures */
     qi_refusal refusal;       /* the last one */
+    struct qi_lane *lanes;    /* what waits for points of streams: see lane.h */
+    qi_table waits;           /* qi_wait, of which this many were ever used */
+    uint32_t wait_count;
+    struct qi_wait *spare_waits;
+    qi_atomic_u64 waiting; /* allocations that wait; changed under the lock alone */
 
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;

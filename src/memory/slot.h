@@ -45,7 +45,8 @@ typedef struct qi_extra {
     char *name;      /* under the memory's lock */
     uint64_t native; /* the backend's object, or 0 */
     quire_object object;
-    bool borrowed; /* which outlives the allocation */
+    bool borrowed;        /* which outlives the allocation */
+    struct qi_wait *uses; /* by streams, to be waited for once it is freed; under the lock */
     union {
         struct {
             uint64_t size;
@@ -181,6 +182,22 @@ static inline quire_allocation qi_slot_hand_out(const qi_slots *slots, uint32_t 
     uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
     qi_atomic_store_release_u64(state, qi_slot_word(generation, phase, 0));
     return (quire_allocation){qi_handle(slots->tag, generation, slot)};
+}
+
+/*
+ * Makes a private slot another allocation, to be handed out: handles of the last one stay stale.
+ * Not where its generation is used up.
+ */
+static inline bool qi_slot_can_renew(const qi_slots *slots, uint32_t slot)
+{
+    return qi_slot_generation(qi_atomic_load_u64(qi_slot_state(slots, slot))) != QI_LAST_GENERATION;
+}
+
+static inline void qi_slot_renew(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, qi_slot_word(generation + 1, QI_PHASE_PRIVATE, 0));
 }
 
 /* Puts a free slot at the end of a queue. */

@@ -102,6 +102,91 @@ static quire_result heap_budget(void *state, uint32_t heap, quire_heap_budget *b
     return w->base->heap_budget(w->state, heap, budget);
 }
 
+static quire_result fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                              uint64_t size, uint8_t value)
+{
+    const contract_wrap *w = state;
+    return w->base->fill_page(w->state, page, offset, size, value);
+}
+
+/* The job for the inner devices. */
+static quire_copy_job inner_job(const quire_copy_job *job)
+{
+    quire_copy_job inner = *job;
+    if (job->to_state)
+        inner.to_state = ((const contract_wrap *)job->to_state)->state;
+    if (job->from_state)
+        inner.from_state = ((const contract_wrap *)job->from_state)->state;
+    return inner;
+}
+
+quire_result wrap_copy_pages(void *state, const quire_copy_job *job)
+{
+    const contract_wrap *w = state;
+    quire_copy_job inner = inner_job(job);
+    return w->base->copy_pages(w->state, &inner);
+}
+
+static quire_result copy_peer(void *state, const quire_copy_job *job)
+{
+    const contract_wrap *w = state;
+    quire_copy_job inner = inner_job(job);
+    return w->base->copy_peer(w->state, &inner);
+}
+
+/* ---- streams, which are those of the inner backend ---------------------------------------- */
+
+static quire_result stream_create(void *state, const void *description, uint64_t *stream)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_create(w->state, description, stream);
+}
+
+static void stream_destroy(void *state, uint64_t stream)
+{
+    const contract_wrap *w = state;
+    w->base->stream_destroy(w->state, stream);
+}
+
+static quire_result stream_mark(void *state, uint64_t stream, uint64_t *value)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_mark(w->state, stream, value);
+}
+
+static quire_result stream_passed(void *state, uint64_t stream, uint64_t *value)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_passed(w->state, stream, value);
+}
+
+static quire_result stream_await(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
+                                 bool *has_passed)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_await(w->state, stream, value, nanoseconds, has_passed);
+}
+
+static quire_result stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_order(w->state, later, earlier, value);
+}
+
+quire_result wrap_stream_copy(void *state, uint64_t stream, const quire_copy_job *job)
+{
+    const contract_wrap *w = state;
+    quire_copy_job inner = inner_job(job);
+    return w->base->stream_copy(w->state, stream, &inner);
+}
+
+static quire_result stream_fill(void *state, uint64_t stream, const quire_native_page *page,
+                                uint64_t offset, uint64_t size, uint8_t value)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_fill(w->state, stream, page, offset, size, value);
+}
+
 /* The groups that the inner backend has, and no others. */
 static quire_backend table_for(const quire_backend *base)
 {
@@ -124,6 +209,17 @@ static quire_backend table_for(const quire_backend *base)
         .object_bind = base->object_bind ? object_bind : NULL,
         .object_destroy = base->object_destroy ? object_destroy : NULL,
         .heap_budget = base->heap_budget ? heap_budget : NULL,
+        .fill_page = base->fill_page ? fill_page : NULL,
+        .copy_pages = base->copy_pages ? wrap_copy_pages : NULL,
+        .copy_peer = base->copy_peer ? copy_peer : NULL,
+        .stream_create = base->stream_create ? stream_create : NULL,
+        .stream_destroy = base->stream_destroy ? stream_destroy : NULL,
+        .stream_mark = base->stream_mark ? stream_mark : NULL,
+        .stream_passed = base->stream_passed ? stream_passed : NULL,
+        .stream_await = base->stream_await ? stream_await : NULL,
+        .stream_order = base->stream_order ? stream_order : NULL,
+        .stream_copy = base->stream_copy ? wrap_stream_copy : NULL,
+        .stream_fill = base->stream_fill ? stream_fill : NULL,
     };
 }
 

@@ -354,6 +354,21 @@ UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
     CHECK_HAS(quire_last_error(), "objects only");
     CHECK_FAILS(quire_read(memory, a, 0, &byte, 1), UNSUPPORTED);
     CHECK_FAILS(quire_map(memory, a, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    const quire_copy_options out = {
+        .from = {.memory = memory, .allocation = a}, .host_to = &byte, .size = 1};
+    const quire_copy_options within = {.from = {.memory = memory, .allocation = a},
+                                       .to = {.memory = memory, .allocation = a, .offset = 4},
+                                       .size = 1};
+    CHECK_FAILS(quire_copy(&out), UNSUPPORTED);
+    CHECK_FAILS(quire_copy(&within), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "objects only");
+    CHECK_FAILS(quire_fill(memory, a, 0, 1, 7), UNSUPPORTED);
+    quire_stream *stream;
+    quire_point done;
+    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    CHECK_FAILS(quire_fill_on(stream, memory, a, 0, 1, 7, &done), UNSUPPORTED);
+    CHECK_FAILS(quire_copy_on(stream, &out, &done), UNSUPPORTED);
+    CHECK_OK(quire_stream_destroy(&stream));
     CHECK_FAILS(
         quire_image_create(memory, &(quire_image_options){.width = 8, .zero = true}, &image),
         UNSUPPORTED);

@@ -1,0 +1,63 @@
+/*
+ * stream.h - a stream: what is known of its points without asking the backend, and who waits.
+ *
+ * Its two values only grow, so that any thread may look at them at any time; what is asked of the
+ * backend raises them. A stream whose device is lost, and a held one that has ended, have passed
+ * everything.
+ */
+#ifndef QUIRE_SRC_MEMORY_STREAM_H
+#define QUIRE_SRC_MEMORY_STREAM_H
+
+#include "quire/stream.h"
+#include "src/memory/device.h"
+
+/* The value that has passed where nothing is waited for any more. */
+#define QI_ALL_PASSED UINT64_MAX
+
+/* Who sets the values of a stream; known once a mark was asked for. */
+typedef enum qi_marking { QI_MARKING_UNKNOWN = 0, QI_MARKED_BY_BACKEND, QI_ANNOUNCED } qi_marking;
+
+struct quire_stream {
+    quire_device *device;
+    quire_stream *next_of_device;
+    char *name;
+    uint64_t native;
+    bool held;
+    qi_atomic_u32 marking; /* a qi_marking */
+    qi_atomic_u64 marked;  /* the highest value known */
+    qi_atomic_u64 passed;  /* the highest known to have passed */
+    /* waits that name it, of allocations that were freed and of live ones that were used on it; and
+       one more until it is destroyed: with the last the record goes */
+    qi_atomic_u64 waits;
+    qi_lock lock;          /* of the following */
+    struct qi_lane *lanes; /* what waits, by shard */
+};
+
+/* Whether a value is known to have passed. */
+static inline bool qi_stream_has_passed(const quire_stream *stream, uint64_t value)
+{
+    return qi_atomic_load_acquire_u64(&stream->passed) >= value;
+}
+
+/* A value behind all that was submitted so far. As quire_stream_mark. */
+QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value);
+
+/* Whether it can be marked or was announced to; asks the backend once. UNSUPPORTED if not. */
+QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
+
+/* Asks the backend how far it is. Of a lost device everything has passed. */
+QUIRE_MUST_USE quire_result qi_stream_ask(quire_stream *stream);
+
+/* As quire_point_await. */
+QUIRE_MUST_USE quire_result qi_stream_await(quire_stream *stream, uint64_t value,
+                                            uint64_t nanoseconds);
+
+/* Later work of a stream comes after another's value. As quire_stream_wait. */
+QUIRE_MUST_USE quire_result qi_stream_order(quire_stream *later, quire_stream *earlier,
+                                            uint64_t value);
+
+/* One wait more that names it, and one less: with the last one the record goes. */
+void qi_stream_add_wait(quire_stream *stream);
+void qi_stream_drop_wait(quire_stream *stream);
+
+#endif

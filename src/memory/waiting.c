@@ -1,0 +1,381 @@
+/*
+ * waiting.c - see waiting.h.
+ */
+#include "src/memory/waiting.h"
+
+#include "src/base/result.h"
+#include "src/memory/event.h"
+#include "src/memory/extra.h"
+#include "src/memory/lane.h"
+
+/* Whether nothing is left to wait for; with value 0 that is so where everything has passed. */
+static bool is_over(const qi_wait *wait)
+{
+    return qi_stream_has_passed(wait->stream, wait->value ? wait->value : QI_ALL_PASSED);
+}
+
+/* With the lock: the first of an allocation's waits that is not over; the others end. */
+static qi_wait *skip_passed(qi_shard *shard, qi_wait *wait)
+{
+    while (wait && is_over(wait))
+        wait = qi_lane_end_wait(shard, wait);
+    return wait;
+}
+
+/* With the lock: the slot waits for the first of its waits. False: for none. */
+static bool go_on(qi_shard *shard, qi_wait *first, uint32_t slot)
+{
+    qi_wait *wait = skip_passed(shard, first);
+    if (!wait)
+        return false;
+    wait->slot = slot;
+    qi_lane_put(shard, wait, !qi_memory_slot(shard->memory, slot)->extra);
+    return true;
+}
+
+/* ---- frees -------------------------------------------------------------------------------- */
+
+/* With the lock: takes the use of a stream out of a chain; NULL: there is none. */
+static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
+{
+    qi_wait **link = first;
+    while (*link && (*link)->stream != stream)
+        link = &(*link)->then;
+    qi_wait *use = *link;
+    if (use) {
+        *link = use->then;
+        use->then = NULL;
+    }
+    return use;
+}
+
+/*
+ * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can be
+ * had on it meanwhile. A recorded use of it comes after any point known. False: no host memory.
+ */
+static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
+                       qi_wait **first)
+{
+    *first = record->extra ? record->extra->uses : NULL;
+    qi_wait *last = stream ? take_use(first, stream) : NULL;
+    if (stream && !last) {
+        last = qi_lane_take_wait(shard, stream);
+        if (!last)
+            return false;
+        last->value = value;
+    }
+    qi_wait **link = first;
+    while (*link)
+        link = &(*link)->then;
+    *link = last;
+    if (record->extra)
+        record->extra->uses = NULL;
+    return true;
+}
+
+/* Frees a won slot after its uses and the point. OUT_OF_HOST_MEMORY: nothing changed. */
+static quire_result free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
+                               uint64_t value)
+{
+    qi_slot *record = qi_memory_slot(memory, slot);
+    qi_shard *shard = qi_shard_of(memory, record);
+    qi_wait *first = NULL;
+    qi_lock_acquire(&shard->lock);
+    if (!take_waits(shard, record, stream, value, &first)) {
+        qi_lock_release(&shard->lock);
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a free that waits");
+    }
+    if (record->extra || qi_event_is_wanted(memory, QUIRE_EVENT_FREED)) {
+        qi_lock_release(&shard->lock);
+        qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
+        qi_place_drop_name(memory, slot);
+        qi_lock_acquire(&shard->lock);
+    }
+    bool waits = go_on(shard, first, slot);
+    qi_lock_release(&shard->lock);
+    return waits ? QUIRE_SUCCESS : qi_place_release(memory, slot);
+}
+
+quire_result qi_waiting_free(quire_memory *memory, uint32_t slot)
+{
+    const qi_extra *extra = qi_memory_slot(memory, slot)->extra;
+    if (extra && extra->uses)
+        return free_after(memory, slot, NULL, 0);
+    qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
+    return qi_place_release(memory, slot);
+}
+
+static quire_result win_and_free(quire_memory *memory, quire_allocation allocation,
+                                 quire_stream *stream, uint64_t value)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_leave(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    result = free_after(memory, slot, stream, value);
+    if (result == QUIRE_ERROR_OUT_OF_HOST_MEMORY)
+        qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
+    return result;
+}
+
+quire_result quire_free_after(quire_memory *memory, quire_allocation allocation,
+                              const quire_point *point)
+{
+    if (!memory || !point)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_after: memory or point is null");
+    if (!point->stream || qi_stream_has_passed(point->stream, point->value))
+        return quire_free(memory, allocation);
+    return win_and_free(memory, allocation, point->stream, point->value);
+}
+
+quire_result quire_free_on(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+{
+    if (!memory || !stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_on: memory or stream is null");
+    quire_result result = qi_stream_check_marks(stream);
+    return result ? result : win_and_free(memory, allocation, stream, 0);
+}
+
+/* ---- recorded uses ------------------------------------------------------------------------ */
+
+/* With the lock: a pinned slot's use of a stream, unless it is there already. */
+static bool add_use(qi_shard *shard, uint32_t slot, quire_stream *stream)
+{
+    qi_slot *record = qi_memory_slot(shard->memory, slot);
+    if (!record->extra)
+        record->extra = qi_extra_make_empty(shard->memory);
+    if (!record->extra)
+        return false;
+    for (const qi_wait *use = record->extra->uses; use; use = use->then)
+        if (use->stream == stream)
+            return true;
+    qi_wait *use = qi_lane_take_wait(shard, stream);
+    if (!use)
+        return false;
+    use->then = record->extra->uses;
+    record->extra->uses = use;
+    return true;
+}
+
+quire_result quire_record_use(quire_memory *memory, quire_allocation allocation,
+                              quire_stream *stream)
+{
+    if (!memory || !stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_use: memory or stream is null");
+    uint32_t slot = 0;
+    quire_result result = qi_stream_check_marks(stream);
+    if (!result)
+        result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    qi_shard *shard = qi_shard_of_slot(memory, slot);
+    qi_lock_acquire(&shard->lock);
+    bool is_added = add_use(shard, slot, stream);
+    qi_lock_release(&shard->lock);
+    qi_slot_unpin(&memory->slots, slot);
+    return is_added ? QUIRE_SUCCESS
+                    : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                              "no host memory for the use of an allocation by a stream");
+}
+
+/* ---- what has passed ---------------------------------------------------------------------- */
+
+/* With the lock: waits that were taken out go back, with the mark that was set behind them. */
+static void put_marked(qi_shard *shard, qi_wait *wait, uint64_t value)
+{
+    for (qi_wait *next = NULL; wait; wait = next) {
+        next = wait->next;
+        wait->value = value;
+        qi_lane_put(shard, wait, !qi_memory_slot(shard->memory, wait->slot)->extra);
+    }
+}
+
+/*
+ * With the lock, given up meanwhile: sets a mark behind what was freed since the last one, and asks
+ * how far the stream is, or waits so long for the last that waits.
+ */
+static quire_result look(qi_lane *lane, uint64_t nanoseconds)
+{
+    qi_shard *shard = lane->shard;
+    quire_stream *stream = lane->stream;
+    if (qi_lane_is_empty(lane) || stream->held || qi_stream_has_passed(stream, QI_ALL_PASSED))
+        return QUIRE_SUCCESS;
+    uint64_t last = lane->marked.last ? lane->marked.last->value : 0, value = 0;
+    qi_wait *fresh = qi_lane_take_fresh(lane);
+    qi_lock_release(&shard->lock);
+    quire_result result = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
+    if (!result)
+        result = nanoseconds ? qi_stream_await(stream, value > last ? value : last, nanoseconds)
+                             : QUIRE_SUCCESS;
+    if (!nanoseconds || result) {
+        quire_result asked = qi_stream_ask(stream);
+        result = result ? result : asked;
+    }
+    qi_lock_acquire(&shard->lock);
+    put_marked(shard, fresh, value);
+    return result;
+}
+
+/* With the lock: puts the slots that wait no more in front of a chain, and adds their bytes. */
+static uint32_t take_passed(qi_lane *lane, uint32_t first, uint64_t *bytes)
+{
+    qi_shard *shard = lane->shard;
+    quire_memory *memory = shard->memory;
+    uint64_t passed = qi_atomic_load_acquire_u64(&lane->stream->passed);
+    qi_wait *wait;
+    while ((wait = qi_lane_take_passed(lane, passed)) != NULL) {
+        uint32_t slot = wait->slot;
+        if (go_on(shard, qi_lane_end_wait(shard, wait), slot))
+            continue;
+        const qi_slot *record = qi_memory_slot(memory, slot);
+        *bytes += record->size + record->left_padding;
+        qi_slot_set_next(&memory->slots, slot, first);
+        first = slot;
+    }
+    return first;
+}
+
+/* Without a lock: gives back a chain of slots. */
+static void give_back(quire_memory *memory, uint32_t first)
+{
+    for (uint32_t next; first != QI_NO_SLOT; first = next) {
+        next = qi_slot_next(&memory->slots, first);
+        qi_ignore(qi_place_release(memory, first)); /* harm is told */
+    }
+}
+
+static quire_result collect_shard(qi_shard *shard, uint64_t *bytes)
+{
+    quire_result result = QUIRE_SUCCESS;
+    uint32_t first = QI_NO_SLOT;
+    qi_lock_acquire(&shard->lock);
+    for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {
+        quire_result looked = look(lane, 0);
+        result = result ? result : looked;
+        first = take_passed(lane, first, bytes);
+    }
+    qi_lock_release(&shard->lock);
+    give_back(shard->memory, first);
+    return result;
+}
+
+quire_result qi_waiting_collect(quire_memory *memory, uint64_t *bytes)
+{
+    quire_result result = QUIRE_SUCCESS;
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        quire_result collected = collect_shard(&memory->shards[i], bytes);
+        result = result ? result : collected;
+    }
+    return result;
+}
+
+quire_result quire_collect(quire_memory *memory, uint64_t *released)
+{
+    if (released)
+        *released = 0;
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_collect: memory is null");
+    uint64_t bytes = 0;
+    quire_result result = qi_waiting_collect(memory, &bytes);
+    if (released)
+        *released = bytes;
+    return result;
+}
+
+bool qi_waiting_make_room(qi_shard *shard)
+{
+    quire_memory *memory = shard->memory;
+    if (!qi_waiting_count(memory))
+        return false;
+    uint64_t bytes = 0;
+    qi_lock_release(&shard->lock);
+    qi_error error = qi_error_save();
+    qi_ignore(qi_waiting_collect(memory, &bytes)); /* what is not known still waits */
+    qi_error_restore(&error);
+    qi_lock_acquire(&shard->lock);
+    qi_shard_drain(shard);
+    return bytes != 0;
+}
+
+/* ---- one stream --------------------------------------------------------------------------- */
+
+/* Lanes come in front and stay while the stream lives. */
+static qi_lane *first_lane(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    qi_lane *lane = stream->lanes;
+    qi_lock_release(&stream->lock);
+    return lane;
+}
+
+quire_result qi_waiting_collect_stream(quire_stream *stream, uint64_t nanoseconds)
+{
+    quire_result result = QUIRE_SUCCESS;
+    for (qi_lane *lane = first_lane(stream); lane; lane = lane->next_of_stream) {
+        qi_shard *shard = lane->shard;
+        uint64_t bytes = 0;
+        qi_lock_acquire(&shard->lock);
+        quire_result looked = look(lane, nanoseconds);
+        result = result ? result : looked;
+        uint32_t first = take_passed(lane, QI_NO_SLOT, &bytes);
+        qi_lock_release(&shard->lock);
+        give_back(shard->memory, first);
+    }
+    return result;
+}
+
+void qi_waiting_forget_stream(quire_stream *stream)
+{
+    for (qi_lane *lane; (lane = first_lane(stream)) != NULL;) {
+        qi_shard *shard = lane->shard;
+        qi_lock_acquire(&shard->lock);
+        qi_lane_release(lane);
+        qi_lock_release(&shard->lock);
+    }
+}
+
+/* ---- the end of a memory ------------------------------------------------------------------ */
+
+/* Live allocations with recorded uses are freed: they wait. */
+static void free_used(quire_memory *memory)
+{
+    for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++) {
+        if (qi_slot_phase(&memory->slots, i) != QI_PHASE_LIVE)
+            continue;
+        const qi_extra *extra = qi_memory_slot(memory, i)->extra;
+        if (extra && extra->uses && qi_slot_force_leave(&memory->slots, i))
+            qi_ignore(qi_waiting_free(memory, i)); /* harm is told */
+    }
+}
+
+/* With the lock, given up meanwhile: slots of which nothing is waited for any more. */
+static uint32_t finish_lane(qi_lane *lane, uint32_t first)
+{
+    qi_shard *shard = lane->shard;
+    qi_ignore(look(lane, QUIRE_FOREVER)); /* who does not answer has nothing running */
+    for (qi_wait *wait; (wait = qi_lane_take_passed(lane, QI_ALL_PASSED)) != NULL;) {
+        uint32_t slot = wait->slot;
+        if (go_on(shard, qi_lane_end_wait(shard, wait), slot))
+            continue;
+        qi_slot_set_next(&shard->memory->slots, slot, first);
+        first = slot;
+    }
+    return first;
+}
+
+void qi_waiting_finish(quire_memory *memory)
+{
+    qi_error error = qi_error_save();
+    free_used(memory);
+    while (qi_waiting_count(memory))
+        for (uint32_t i = 0; i < memory->shard_count; i++) {
+            qi_shard *shard = &memory->shards[i];
+            uint32_t first = QI_NO_SLOT;
+            qi_lock_acquire(&shard->lock);
+            for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard)
+                first = finish_lane(lane, first);
+            qi_lock_release(&shard->lock);
+            give_back(memory, first);
+        }
+    qi_error_restore(&error);
+}
