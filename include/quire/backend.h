@@ -227,7 +227,10 @@ typedef struct quire_backend {
 
     /* ---- QUIRE_BACKEND_OBJECTS ---- */
 
-    /* Makes the object without memory, with a handle that is not 0, and says what it needs. */
+    /*
+     * Makes the object without memory and says what it needs. A handle of 0: it is a range of its
+     * page and no object of the backend's, and neither bound nor destroyed.
+     */
     quire_result (*object_create)(void *state, const quire_object_request *request,
                                   uint64_t *native, quire_requirements *requirements);
     quire_result (*object_bind)(void *state, quire_object object, uint64_t native,

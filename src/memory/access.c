@@ -304,7 +304,9 @@ quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
                                   uint64_t offset, uint64_t *size, uint32_t *slot)
 {
-    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
+    quire_result result = qi_device_check_bytes(memory->device, memory->kind);
+    if (!result)
+        result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
         return result;
     result = qi_access_resolve_range(qi_memory_slot(memory, *slot)->requested, offset, size);

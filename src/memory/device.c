@@ -119,6 +119,12 @@ static quire_result check_kind(const quire_backend *table, const quire_device_in
     if ((kind->flags & host) == QUIRE_HOST_VISIBLE && !(table->features & QUIRE_BACKEND_FLUSH))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "memory kind %u is not coherent and the backend cannot flush", index);
+    if (kind->flags & QUIRE_OBJECTS_ONLY &&
+        (kind->flags & QUIRE_HOST_VISIBLE || !(table->features & QUIRE_BACKEND_OBJECTS)))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "memory kind %u is for objects only, and is host-visible or the "
+                            "backend has no objects: flags %x",
+                            index, kind->flags);
     return QUIRE_SUCCESS;
 }
 

@@ -203,6 +203,15 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
 
 /* ---- contents ----------------------------------------------------------------------------- */
 
+quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind)
+{
+    if (!(device->info.kinds[kind].flags & QUIRE_OBJECTS_ONLY))
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                        "memory kind %u is for objects only: it has no bytes to write or read",
+                        kind);
+}
+
 quire_result qi_device_flush(quire_device *device, qi_calls *calls, const qi_device_page *page,
                              uint64_t offset, uint64_t size)
 {
@@ -262,6 +271,9 @@ quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "backend %s cannot write to memory that is not host-visible",
                             device->info.backend);
+    quire_result result = qi_device_check_bytes(device, page->kind);
+    if (result)
+        return result;
     qi_passage entered = qi_door_enter();
     return qi_door_leave(
         device, calls, entered,
@@ -276,6 +288,9 @@ quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "backend %s cannot read from memory that is not host-visible",
                             device->info.backend);
+    quire_result result = qi_device_check_bytes(device, page->kind);
+    if (result)
+        return result;
     qi_passage entered = qi_door_enter();
     return qi_door_leave(
         device, calls, entered,
@@ -285,6 +300,9 @@ quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
 quire_result qi_device_fill_page(quire_device *device, qi_calls *calls, const qi_device_page *page,
                                  uint64_t offset, uint64_t size, uint8_t value)
 {
+    quire_result result = qi_device_check_bytes(device, page->kind);
+    if (result)
+        return result;
     qi_passage entered = qi_door_enter();
     return qi_door_leave(
         device, calls, entered,
@@ -332,10 +350,8 @@ quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
                       device->table.object_create(device->state, request, native, requirements));
     if (result)
         return result;
-    if (!*native)
-        return qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend made an object with handle 0");
     result = check_requirements(requirements);
-    if (result && !request->borrowed)
+    if (result && *native && !request->borrowed)
         qi_device_object_destroy(device, calls, request->object, *native);
     return result;
 }

@@ -43,24 +43,26 @@ static void check_same(const quire_requirements *a, const quire_requirements *b)
     CHECK_EQ(a->slice_pitch, b->slice_pitch);
 }
 
-/* The backend's own object wants what was told without it. */
-static void check_object(const contract_world *w, const quire_image_options *options,
+/* The backend's own object wants what was told without it. True: there is one, no mere range. */
+static bool check_object(const contract_world *w, const quire_image_options *options,
                          const quire_requirements *told, quire_result asked)
 {
     uint64_t native = 0;
     quire_requirements needs = {0};
     quire_object_request request = {.object = QUIRE_OBJECT_IMAGE, .image = options};
     if (!kit_offers(w, QUIRE_BACKEND_OBJECTS))
-        return;
+        return false;
     CHECK_EQ(w->table->object_create(w->state, &request, &native, &needs), asked);
     if (asked)
-        return;
+        return false;
     check_same(&needs, told);
-    w->table->object_destroy(w->state, QUIRE_OBJECT_IMAGE, native);
+    if (native)
+        w->table->object_destroy(w->state, QUIRE_OBJECT_IMAGE, native);
+    return native != 0;
 }
 
-static void check_image(const contract_world *w, quire_memory *memory, quire_image image,
-                        const quire_image_options *o, const quire_requirements *needs)
+static void check_image(quire_memory *memory, quire_image image, const quire_image_options *o,
+                        const quire_requirements *needs, bool is_object)
 {
     quire_image_info info;
     quire_native native = kit_native(memory, image.allocation);
@@ -77,7 +79,7 @@ static void check_image(const contract_world *w, quire_memory *memory, quire_ima
     CHECK(info.place.dedicated || !needs->dedicated);
     CHECK(kit_is_aligned(&native, needs->alignment));
     CHECK_EQ(native.object, QUIRE_OBJECT_IMAGE);
-    CHECK_EQ(native.handle != 0, kit_offers(w, QUIRE_BACKEND_OBJECTS));
+    CHECK_EQ(native.handle != 0, is_object);
 }
 
 static void try_image(const contract_world *w, quire_memory **memories,
@@ -91,7 +93,7 @@ static void try_image(const contract_world *w, quire_memory **memories,
     check_same(&needs, &again);
     if (!asked)
         check_needs(w, options, &needs);
-    check_object(w, options, &needs, asked);
+    bool is_object = check_object(w, options, &needs, asked);
     for (uint32_t kind = 0; kind < w->info.kind_count; kind++) {
         quire_image image;
         if (!memories[kind])
@@ -101,7 +103,7 @@ static void try_image(const contract_world *w, quire_memory **memories,
         CHECK_EQ(made, can ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
         if (made)
             continue;
-        check_image(w, memories[kind], image, options, &needs);
+        check_image(memories[kind], image, options, &needs, is_object);
         if (options->tiling == QUIRE_TILING_LINEAR && kit_can_both(w, kind)) {
             kit_write(memories[kind], image.allocation, needs.size, needs.size);
             kit_read(memories[kind], image.allocation, needs.size, needs.size);
@@ -113,7 +115,9 @@ static void try_image(const contract_world *w, quire_memory **memories,
 static void open_memories(const contract_world *w, quire_memory **memories)
 {
     for (uint32_t kind = 0; kind < w->info.kind_count; kind++)
-        memories[kind] = kit_holds_contents(w, kind) ? kit_memory(w, kind, NULL) : NULL;
+        memories[kind] = kit_holds_contents(w, kind) || kit_is_for_objects(w, kind)
+                             ? kit_memory(w, kind, NULL)
+                             : NULL;
 }
 
 static void close_memories(const contract_world *w, quire_memory **memories)

@@ -122,7 +122,7 @@ static void choosing_kinds(void)
     REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(NULL, &request, &kind));
     REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(b.device, NULL, &kind));
     REFUSED(&b, INVALID, quire_device_choose_kind(b.device, &request, NULL));
-    refuse_kind(INVALID, (quire_kind_request){.required = 0x100});
+    refuse_kind(INVALID, (quire_kind_request){.required = 0x200});
     refuse_kind(INVALID, (quire_kind_request){.preferred = UINT32_C(1) << 31});
     refuse_kind(INVALID, (quire_kind_request){.avoided = UINT32_MAX});
     refuse_kind(INVALID, (quire_kind_request){.required = 1, .avoided = 1});
@@ -153,7 +153,7 @@ static void devices(void)
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_device_destroy(&busy));
     CHECK(busy == b.device);
     CHECK_OK(quire_device_destroy(&none));
-    const quire_memory_flags unknown[] = {0, 3, 0x100, UINT32_MAX};
+    const quire_memory_flags unknown[] = {0, 3, 0x200, UINT32_MAX};
     for (int i = 0; i < 4; i++) {
         HARMLESS(&b, quire_memory_flag_name(unknown[i]));
         CHECK(!quire_memory_flag_name(unknown[i]));

@@ -103,7 +103,7 @@ static void creation(void)
     REFUSED_OUT(&b, INVALID, made, quire_memory_create(NULL, NULL, &made));
     REFUSED(&b, INVALID, quire_memory_create(b.device, NULL, NULL));
     refuse_memory(INVALID, &(quire_memory_options){.name = long_name});
-    refuse_memory(INVALID, &(quire_memory_options){.flags = 0x100});
+    refuse_memory(INVALID, &(quire_memory_options){.flags = 0x200});
     refuse_memory(INVALID, &(quire_memory_options){.flags = UINT32_MAX});
     refuse_memory(INVALID, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .intent = &none});
     refuse_memory(INVALID, &(quire_memory_options){.exact = true, .intent = &none});

@@ -283,8 +283,23 @@ UNIT(device, flags_that_are_not_known_are_refused)
     fake.info.heaps[1].flags = 0x104;
     expect_refused(&fake, "heap 1", "flags 0x104");
     fake_init(&fake);
-    fake.info.kinds[2].flags |= 0x100;
-    expect_refused(&fake, "memory kind 2", "unknown flags 0x100");
+    fake.info.kinds[2].flags |= 0x200;
+    expect_refused(&fake, "memory kind 2", "unknown flags 0x200");
+}
+
+UNIT(device, kinds_for_objects_are_of_backends_with_objects_and_have_no_pointers)
+{
+    fake_backend fake;
+    fake_init(&fake);
+    fake.info.kinds[1].flags |= QUIRE_HOST_VISIBLE | QUIRE_OBJECTS_ONLY;
+    expect_refused(&fake, "memory kind 1", "for objects only");
+    fake_init(&fake);
+    fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
+    fake.table.object_create = NULL;
+    fake.table.object_bind = NULL;
+    fake.table.object_destroy = NULL;
+    fake.info.kinds[0].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
+    expect_refused(&fake, "memory kind 0", "for objects only");
 }
 
 UNIT(device, kinds_that_are_coherent_or_cached_but_not_visible_are_refused)
