@@ -583,6 +583,79 @@ static void imported_pointer(vulkan_bench *b)
     STEP(b, quire_free(m, a));
 }
 
+/* ---- streams -------------------------------------------------------------------------------- */
+
+/* While calls fail it may not be known that what was freed on it has passed. */
+static void end_stream(vulkan_bench *b, quire_stream *stream)
+{
+    quire_result failed = b->result;
+    if (quire_stream_destroy(&stream)) {
+        fv_heal(b->driver);
+        CHECK_OK(quire_stream_destroy(&stream));
+    }
+    b->result = failed;
+}
+
+static bool submit_work(vulkan_bench *b, quire_stream *stream, const quire_native *page)
+{
+    const quire_backend *table = quire_device_backend(b->device);
+    void *state = quire_device_state(b->device);
+    uint64_t native = quire_stream_native(stream);
+    const quire_copy_job job = {.to = &page->page,
+                                .to_offset = page->offset,
+                                .from = &page->page,
+                                .from_offset = page->offset + 1024,
+                                .size = 100,
+                                .rows = 4,
+                                .slices = 1,
+                                .to_row = 200,
+                                .from_row = 200};
+    return vulkan_bench_step(
+               b, table->stream_fill(state, native, &page->page, page->offset, 2048, 7)) &&
+           vulkan_bench_step(b, table->stream_copy(state, native, &job));
+}
+
+static void use_streams(vulkan_bench *b, quire_memory *m, quire_stream *first, quire_stream *second)
+{
+    quire_allocation a, freed;
+    quire_native page;
+    quire_point point, last;
+    bool has_passed;
+    const quire_allocation_options words = {.size = 2048, .alignment = 4};
+    STEP(b, quire_allocate(m, &words, &a));
+    STEP(b, quire_allocate(m, &words, &freed));
+    STEP(b, quire_get_native(m, a, &page));
+    for (int i = 0; i < 2; i++) { /* the second time with what was used before */
+        if (!submit_work(b, first, &page))
+            return;
+        STEP(b, quire_stream_mark(first, &point));
+        STEP(b, quire_stream_wait(second, &point));
+        if (!submit_work(b, second, &page))
+            return;
+        if (!i)
+            STEP(b, quire_free_on(m, freed, second));
+        STEP(b, quire_stream_mark(second, &last));
+        STEP(b, quire_point_has_passed(&point, &has_passed));
+        STEP(b, quire_point_await(&last, QUIRE_FOREVER));
+    }
+    STEP(b, quire_collect(m, NULL));
+}
+
+static void streams(vulkan_bench *b)
+{
+    quire_stream *first = NULL, *second = NULL;
+    quire_memory *m = NULL;
+    if (!vulkan_bench_open(b, NULL) || !(m = vulkan_bench_memory(b, NULL)))
+        return;
+    if (vulkan_bench_step(b, quire_stream_create(b->device, NULL, &first)) &&
+        vulkan_bench_step(
+            b, quire_vulkan_stream_wrap(b->device, &(quire_vulkan_stream_options){.name = "second"},
+                                        &second)))
+        use_streams(b, m, first, second);
+    end_stream(b, first);
+    end_stream(b, second);
+}
+
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
 static const scenario scenarios[] = {
@@ -650,6 +723,8 @@ static const scenario scenarios[] = {
     {"objects that share memory", NULL, 0, aliases},
     {"a page exported and imported", NULL, 0, exported},
     {"a host pointer imported", NULL, 0, imported_pointer},
+    {"streams", NULL, 0, streams},
+    {"streams whose work is done late", NULL, FV_LATE, streams},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };

@@ -461,6 +461,53 @@ static void host_sides(void)
     refuse_descriptor(QUIRE_ERROR_FOREIGN_HANDLE, visible, remote);
 }
 
+static void no_work(void *user)
+{
+    (void)user;
+}
+
+static void refuse_streams(quire_device *device)
+{
+    quire_stream *stream, *held;
+    const quire_host_stream_options reserved = {.reserved = {1}};
+    REFUSED(&b, INVALID, quire_host_stream_create(b.device, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(device, NULL, &stream));
+    REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(b.device, &reserved, &stream));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    quire_stream *wrong[] = {NULL, held};
+    for (int i = 0; i < 2; i++) {
+        uint64_t done;
+        REFUSED_OUT(&b, INVALID, done, quire_host_stream_run(wrong[i], 1, &done));
+        REFUSED(&b, INVALID, quire_host_stream_submit(wrong[i], no_work, NULL));
+    }
+    REFUSED(&b, INVALID, quire_host_stream_submit(held, NULL, NULL));
+    CHECK_OK(quire_stream_destroy(&held));
+    REFUSED(&b, INVALID, quire_host_lose(device));
+}
+
+static void host_streams(void)
+{
+    quire_stream *stream = NULL, *manual = NULL, *none;
+    uint64_t done;
+    begin(false);
+    refuse_streams(NULL);
+    CHECK_OK(quire_host_stream_create(b.device, NULL, &stream));
+    CHECK_OK(
+        quire_host_stream_create(b.device, &(quire_host_stream_options){.manual = true}, &manual));
+    REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, done, quire_host_stream_run(stream, 1, &done));
+    REFUSED(&b, INVALID, quire_host_stream_submit(stream, NULL, NULL));
+    CHECK_OK(quire_host_lose(b.device));
+    REFUSED_OUT(&b, QUIRE_ERROR_DEVICE_LOST, done, quire_host_stream_run(manual, 1, &done));
+    REFUSED(&b, QUIRE_ERROR_DEVICE_LOST, quire_host_stream_submit(stream, no_work, NULL));
+    REFUSED_OUT(&b, QUIRE_ERROR_DEVICE_LOST, none, quire_host_stream_create(b.device, NULL, &none));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&manual));
+    bench_end(&b);
+    begin(true);
+    refuse_streams(b.device); /* which is of the fake backend */
+    bench_end(&b);
+}
+
 static void host_devices(void)
 {
     begin(false);
@@ -538,6 +585,7 @@ int main(int argc, char **argv)
     plain_case("backends", backends);
     plain_case("poor backends", poor_backends);
     plain_case("host devices", host_devices);
+    plain_case("host streams", host_streams);
     printf("# %" PRIu32 " checks\n", refusal_checks());
     plain_case("no function is forgotten", nothing_forgotten);
     plain_case("no images without their group", no_images);
