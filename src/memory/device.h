@@ -93,6 +93,12 @@ QUIRE_MUST_USE quire_result qi_device_flush(quire_device *device, qi_calls *call
 QUIRE_MUST_USE quire_result qi_device_invalidate(quire_device *device, qi_calls *calls,
                                                  const qi_device_page *page, uint64_t offset,
                                                  uint64_t size);
+/* The same for a list, one by one where the backend takes none. */
+QUIRE_MUST_USE quire_result qi_device_flush_many(quire_device *device, qi_calls *calls,
+                                                 const quire_page_range *ranges, uint32_t count);
+QUIRE_MUST_USE quire_result qi_device_invalidate_many(quire_device *device, qi_calls *calls,
+                                                      const quire_page_range *ranges,
+                                                      uint32_t count);
 QUIRE_MUST_USE quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
                                                    const qi_device_page *page, uint64_t offset,
                                                    const void *data, uint64_t size);

@@ -219,6 +219,41 @@ quire_result qi_device_invalidate(quire_device *device, qi_calls *calls, const q
                          device->table.invalidate(device->state, &page->native, offset, size));
 }
 
+typedef quire_result (*sync_function)(void *, const quire_native_page *, uint64_t, uint64_t);
+
+static quire_result sync_each(quire_device *device, qi_calls *calls, sync_function sync,
+                              const quire_page_range *ranges, uint32_t count)
+{
+    quire_result result = QUIRE_SUCCESS;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        qi_passage entered = qi_door_enter();
+        result =
+            qi_door_leave(device, calls, entered,
+                          sync(device->state, ranges[i].page, ranges[i].offset, ranges[i].size));
+    }
+    return result;
+}
+
+quire_result qi_device_flush_many(quire_device *device, qi_calls *calls,
+                                  const quire_page_range *ranges, uint32_t count)
+{
+    if (!qi_device_offers(device, QUIRE_BACKEND_FLUSH_MANY))
+        return sync_each(device, calls, device->table.flush, ranges, count);
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(device, calls, entered,
+                         device->table.flush_many(device->state, ranges, count));
+}
+
+quire_result qi_device_invalidate_many(quire_device *device, qi_calls *calls,
+                                       const quire_page_range *ranges, uint32_t count)
+{
+    if (!qi_device_offers(device, QUIRE_BACKEND_FLUSH_MANY))
+        return sync_each(device, calls, device->table.invalidate, ranges, count);
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(device, calls, entered,
+                         device->table.invalidate_many(device->state, ranges, count));
+}
+
 quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
                                     const qi_device_page *page, uint64_t offset, const void *data,
                                     uint64_t size)

@@ -32,6 +32,10 @@ static const group GROUPS[] = {
      {AT(object_create), AT(object_bind), AT(object_destroy)},
      3},
     {QUIRE_BACKEND_BUDGET, "heap_budget", {AT(heap_budget)}, 1},
+    {QUIRE_BACKEND_FLUSH_MANY,
+     "flush_many, invalidate_many",
+     {AT(flush_many), AT(invalidate_many)},
+     2},
     {QUIRE_BACKEND_FILL, "fill_page", {AT(fill_page)}, 1},
     {QUIRE_BACKEND_COPY_PAGES, "copy_pages", {AT(copy_pages)}, 1},
     {QUIRE_BACKEND_COPY_PEER, "copy_peer", {AT(copy_peer)}, 1},
@@ -55,6 +59,7 @@ static void init_device_only(fake_backend *fake)
 {
     fake_init(fake);
     fake_offer_budget(fake);
+    fake_offer_flush_many(fake);
     fake_offer_fill(fake);
     fake_offer_copies(fake);
     fake_offer_streams(fake);
@@ -123,7 +128,7 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
 
 UNIT(device, unknown_feature_bits_are_refused)
 {
-    for (int bit = 16; bit < 64; bit++) {
+    for (int bit = 17; bit < 64; bit++) {
         fake_backend fake;
         fake_init(&fake);
         fake.table.features |= UINT64_C(1) << bit;
