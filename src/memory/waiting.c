@@ -50,8 +50,8 @@ static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
 }
 
 /*
- * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can be
- * had on it meanwhile. A recorded use of it comes after any point known. False: no host memory.
+ * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can
+ * be had on it meanwhile. A recorded use of it comes after any point known. False: no host memory.
  */
 static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)

@@ -1,7 +1,7 @@
 /*
  * shards.c - memories of 1, 2 and 7 shards under 2 to 24 threads that free what others allocated,
- * while pages come and go, are short, and threads end and begin. On the fake backend allocations and
- * frees go by streams, too. Meant for the thread sanitizer and for the release build.
+ * while pages come and go, are short, and threads end and begin. On the fake backend allocations
+ * and frees go by streams, too. Meant for the thread sanitizer and for the release build.
  *
  *     shards [--threads N] [--steps N] [--seed N]
  */
