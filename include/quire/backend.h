@@ -50,8 +50,8 @@ typedef uint64_t quire_backend_features;
  */
 #define QUIRE_BACKEND_OBJECTS (UINT64_C(1) << 5)
 /*
- * fill_page. Without it the bytes are written: by the host through the mapping, else by
- * copy_to_page. Used for pages that are not host-visible.
+ * fill_page. Without it, and where it answers UNSUPPORTED, the bytes are written by copy_to_page.
+ * Used for pages that are not host-visible: to others the host writes through their mapping.
  */
 #define QUIRE_BACKEND_FILL (UINT64_C(1) << 7)
 /*

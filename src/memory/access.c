@@ -274,9 +274,16 @@ quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset
     }
     if (!qi_device_offers(memory->device, QUIRE_BACKEND_FILL))
         return write_value(memory, slot, offset, size, value);
-    return qi_device_fill_page(memory->device, &memory->calls,
-                               &qi_memory_page(memory, slot)->native,
-                               qi_memory_slot(memory, slot)->offset + offset, size, value);
+    qi_error before = qi_error_save();
+    quire_result result =
+        qi_device_fill_page(memory->device, &memory->calls, &qi_memory_page(memory, slot)->native,
+                            qi_memory_slot(memory, slot)->offset + offset, size, value);
+    if (result != QUIRE_ERROR_UNSUPPORTED)
+        return result;
+    result = write_value(memory, slot, offset, size, value);
+    if (!result)
+        qi_error_restore(&before);
+    return result;
 }
 
 quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)

@@ -17,8 +17,8 @@ QUIRE_MUST_USE quire_result qi_access_begin_fill(quire_memory *memory, quire_all
                                                  uint64_t offset, uint64_t *size, uint32_t *slot);
 
 /*
- * For a part of a mapped page, which lies in one allocation: what the host wrote reaches the device,
- * and the reverse. Nothing is done where the kind is coherent.
+ * For a part of a mapped page, which lies in one allocation: what the host wrote reaches the
+ * device, and the reverse. Nothing is done where the kind is coherent.
  */
 QUIRE_MUST_USE quire_result qi_access_flush(quire_memory *memory, const qi_device_page *page,
                                             uint64_t begin, uint64_t size);

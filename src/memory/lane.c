@@ -190,7 +190,8 @@ static qi_wait *best_of_bin(const qi_lane *lane, uint32_t bin, const qi_fitting 
     qi_wait *best = NULL;
     uint64_t least = UINT64_MAX;
     int left = MOST_LOOKED_AT;
-    for (qi_wait *wait = lane->bins[bin]; wait && left-- > 0; wait = wait->bin_next) {
+    for (qi_wait *wait = lane->bins[bin]; wait && left-- > 0 && least > fitting->size;
+         wait = wait->bin_next) {
         uint64_t size = qi_memory_slot(memory, wait->slot)->size;
         if (size < least && fits(memory, wait->slot, fitting)) {
             best = wait;

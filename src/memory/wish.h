@@ -25,6 +25,7 @@ typedef struct qi_wish {
     uint64_t native;      /* to be bound: freed with the allocation once that is handed out */
     bool borrowed;        /* the object is its maker's: it is not destroyed */
     quire_stream *stream; /* what was freed on it may serve, before its points have passed */
+    bool *has_waited;     /* with a stream: set where such a range was taken, or another stream's */
 } qi_wish;
 
 /* The checks that all options share: size, alignment, name, access. */

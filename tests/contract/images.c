@@ -206,11 +206,61 @@ static void images_beyond_all_bounds(contract_world *w)
     }
 }
 
+/* ---- texels ------------------------------------------------------------------------------- */
+
+enum { SIDE = 21, TEXEL = 4, ROW = SIDE * TEXEL };
+
+/* A box of an image that is written into the whole, and the box and the whole read back. */
+static void pass_region(quire_memory *memory, quire_image image)
+{
+    static unsigned char whole[SIDE * ROW], part[SIDE * ROW], found[SIDE * ROW];
+    const quire_image_region box = {.x = 4, .y = 3, .width = 9, .height = 11};
+    kit_fill(1, 0, whole, sizeof whole);
+    kit_fill(2, 0, part, sizeof part);
+    CHECK_OK(quire_image_write(memory, image, NULL, whole, 0, 0));
+    CHECK_OK(quire_image_write(memory, image, &box, part, 50, 0));
+    for (uint32_t y = 0; y < box.height; y++)
+        memcpy(whole + (box.y + y) * ROW + box.x * TEXEL, part + y * 50, box.width * TEXEL);
+    CHECK_OK(quire_image_read(memory, image, NULL, found, 0, 0));
+    CHECK(!memcmp(found, whole, sizeof whole));
+    memset(found, 0, sizeof found);
+    CHECK_OK(quire_image_read(memory, image, &box, found, 0, 0));
+    for (uint32_t y = 0; y < box.height; y++)
+        CHECK(!memcmp(found + y * box.width * TEXEL, part + y * 50, box.width * TEXEL));
+}
+
+/* Of the backend's own order there are no rows to be told. */
+static void texels_of_linear_images(contract_world *w)
+{
+    static const quire_image_options options = {.width = SIDE,
+                                                .height = SIDE,
+                                                .channel_count = TEXEL,
+                                                .tiling = QUIRE_TILING_LINEAR,
+                                                .usage = QUIRE_USAGE_TRANSFER_SOURCE |
+                                                         QUIRE_USAGE_TRANSFER_TARGET};
+    quire_memory *memories[QUIRE_MOST_KINDS];
+    open_memories(w, memories);
+    for (uint32_t kind = 0; kind < w->info.kind_count; kind++) {
+        quire_image image;
+        quire_image_info info;
+        if (!memories[kind] || !kit_can_both(w, kind) ||
+            quire_image_create(memories[kind], &options, &image))
+            continue;
+        CHECK_OK(quire_image_get_info(memories[kind], image, &info));
+        CHECK(info.row_pitch >= ROW);
+        pass_region(memories[kind], image);
+        CHECK_OK(quire_free(memories[kind], image.allocation));
+    }
+    close_memories(w, memories);
+}
+
 const contract_scenario contract_images[] = {
     {.name = "images of every type, channel count, dimension and tiling take what was told first",
      .body = images_of_all_types},
     {.name = "images of every usage take what was told first", .body = images_of_all_usages},
     {.name = "an image larger than any heap is told as it is or refused",
      .body = images_beyond_all_bounds},
+    {.name = "boxes of texels of linear images go in and come out",
+     .body = texels_of_linear_images},
     {0},
 };

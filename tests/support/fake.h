@@ -106,8 +106,8 @@ void fake_do_copy(const fake_backend *fake, const quire_copy_job *job);
 
 /*
  * fake_stream.c: the groups of streams, likewise. A stream is a list of work in order, of which
- * nothing is done before somebody says so: a test by fake_stream_run, or an await without a limit of
- * time. Values count the pieces of work from 2 on; 1 has always passed.
+ * nothing is done before somebody says so: a test by fake_stream_run, or an await without a limit
+ * of time. Values count the pieces of work from 2 on; 1 has always passed.
  */
 void fake_offer_streams(fake_backend *fake);
 
