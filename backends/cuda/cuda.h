@@ -255,6 +255,11 @@ quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *page, 
 quire_result qi_cuda_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                uint64_t size, uint8_t value);
 
+/* ---- copy_pages.c: entries of the table ----------------------------------------------------- */
+
+quire_result qi_cuda_copy_pages(void *state, const quire_copy_job *job);
+quire_result qi_cuda_copy_peer(void *state, const quire_copy_job *job);
+
 /* ---- share.c -------------------------------------------------------------------------------- */
 
 /* The page of what somebody else made: request->description is a quire_cuda_import. */

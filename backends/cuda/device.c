@@ -107,7 +107,8 @@ static const quire_backend CUDA_BACKEND = {
     .size = sizeof(quire_backend),
     .name = "cuda",
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |
-                QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET,
+                QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
+                QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS,
     .describe = cuda_describe,
     .page_create = qi_cuda_page_create,
     .page_destroy = qi_cuda_page_destroy,
@@ -119,6 +120,8 @@ static const quire_backend CUDA_BACKEND = {
     .fill_page = qi_cuda_fill_page,
     .image_requirements = cuda_image_requirements,
     .heap_budget = cuda_heap_budget,
+    .copy_pages = qi_cuda_copy_pages,
+    .copy_peer = qi_cuda_copy_peer,
 };
 
 quire_result qi_cuda_make_device(qi_cuda *cuda, const quire_cuda_settings *settings,

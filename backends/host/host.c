@@ -120,7 +120,9 @@ static const quire_backend HOST_BACKEND = {
     .size = sizeof(quire_backend),
     .name = "host",
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
-                QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET,
+                QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
+                QUIRE_BACKEND_FILL | QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER |
+                QUIRE_BACKEND_ROWS,
     .describe = host_describe,
     .page_create = qi_host_page_create,
     .page_destroy = qi_host_page_destroy,
@@ -133,6 +135,9 @@ static const quire_backend HOST_BACKEND = {
     .copy_from_page = qi_host_copy_from_page,
     .image_requirements = host_image_requirements,
     .heap_budget = host_heap_budget,
+    .fill_page = qi_host_fill_page,
+    .copy_pages = qi_host_copy_pages,
+    .copy_peer = qi_host_copy_pages,
 };
 
 /* ---- public calls ------------------------------------------------------------------------- */

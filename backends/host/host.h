@@ -45,6 +45,10 @@ quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, ui
                                   const void *data, uint64_t size);
 quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
                                     void *data, uint64_t size);
+/* Serves as copy_peer, too. */
+quire_result qi_host_copy_pages(void *state, const quire_copy_job *job);
+quire_result qi_host_fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size, uint8_t value);
 
 /* The memfd of a page, or -1. */
 int qi_host_page_descriptor(const quire_native_page *page);

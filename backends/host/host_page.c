@@ -343,3 +343,29 @@ quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, 
     memcpy(data, page_of(page)->bytes + offset, size);
     return QUIRE_SUCCESS;
 }
+
+/* The first byte of an end: of a page, or host memory. */
+static char *end_of(const quire_native_page *page, uint64_t offset, const void *host)
+{
+    return page ? page_of(page)->bytes + offset : (char *)(uintptr_t)host;
+}
+
+quire_result qi_host_copy_pages(void *state, const quire_copy_job *job)
+{
+    (void)state; /* pages of all host devices are of this process */
+    char *to = end_of(job->to, job->to_offset, job->host_to);
+    const char *from = end_of(job->from, job->from_offset, job->host_from);
+    for (uint64_t slice = 0; slice < job->slices; slice++)
+        for (uint64_t row = 0; row < job->rows; row++)
+            memcpy(to + slice * job->to_slice + row * job->to_row,
+                   from + slice * job->from_slice + row * job->from_row, job->size);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_host_fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size, uint8_t value)
+{
+    (void)state;
+    memset(page_of(page)->bytes + offset, value, size);
+    return QUIRE_SUCCESS;
+}

@@ -1,6 +1,6 @@
 /*
- * copy.c - copies between the host and pages that it cannot reach, piece by piece through the
- * staging ring, and fills with zeros.
+ * copy.c - copies between pages, and between the host and pages that it cannot reach, piece by piece
+ * through the staging ring; fills.
  */
 #include <string.h>
 
@@ -10,109 +10,199 @@
 /* vkCmdFillBuffer works on whole words. */
 enum { FILL_WORD = 4 };
 
-/* ---- copies ------------------------------------------------------------------------------- */
+/* Regions of one submission at most; on the stack. */
+enum { MOST_REGIONS = 256 };
 
-/* A copy between the host and a buffer, piece by piece. */
+/* ---- pieces ------------------------------------------------------------------------------- */
+
+/* A job and how far it is. */
 typedef struct copy {
-    VkBuffer buffer;
-    uint64_t offset; /* in the buffer */
-    uint64_t size;
-    const char *from; /* to the page, or NULL */
-    char *to;         /* from the page, or NULL */
+    const quire_copy_job *job;
+    VkBuffer to, from;         /* of pages; VK_NULL_HANDLE: host memory */
+    uint64_t slice, row, byte; /* from where on there is something left */
 } copy;
 
-static uint64_t piece_size(const qi_vulkan *vulkan, const copy *c, uint64_t done)
+/* What is submitted at once: rows, or parts of them. */
+typedef struct piece {
+    uint32_t count;
+    VkBufferCopy regions[MOST_REGIONS];
+    char *hosts[MOST_REGIONS]; /* where the bytes come from or go to, of copies through the ring */
+} piece;
+
+static bool is_done(const copy *c)
 {
-    uint64_t left = c->size - done;
-    return left < vulkan->staging->half ? left : vulkan->staging->half;
+    return c->slice == c->job->slices;
 }
 
-static quire_result submit_piece(qi_vulkan *vulkan, const copy *c, uint64_t done, int half)
+static void go_on(copy *c, uint64_t bytes)
+{
+    c->byte += bytes;
+    if (c->byte < c->job->size)
+        return;
+    c->byte = 0;
+    if (++c->row < c->job->rows)
+        return;
+    c->row = 0;
+    c->slice++;
+}
+
+/* The next rows: as many as fit into `room` bytes of the ring from `begin` on. */
+static void gather(copy *c, uint64_t begin, uint64_t room, piece *p)
+{
+    const quire_copy_job *job = c->job;
+    uint64_t used = 0;
+    for (p->count = 0; p->count < MOST_REGIONS && used < room && !is_done(c); p->count++) {
+        uint64_t left = job->size - c->byte, size = left < room - used ? left : room - used;
+        uint64_t to = c->slice * job->to_slice + c->row * job->to_row + c->byte;
+        uint64_t from = c->slice * job->from_slice + c->row * job->from_row + c->byte;
+        p->regions[p->count] = (VkBufferCopy){
+            .srcOffset = c->from ? job->from_offset + from : begin + used,
+            .dstOffset = c->to ? job->to_offset + to : begin + used,
+            .size = size,
+        };
+        p->hosts[p->count] = NULL;
+        if (!c->from)
+            p->hosts[p->count] = (char *)(uintptr_t)job->host_from + from;
+        if (!c->to)
+            p->hosts[p->count] = (char *)job->host_to + to;
+        used += size;
+        go_on(c, size);
+    }
+}
+
+static quire_result submit_piece(qi_vulkan *vulkan, const copy *c, const piece *p, int half)
 {
     qi_vulkan_staging *s = vulkan->staging;
-    uint64_t in_ring = s->half * (uint64_t)half, in_buffer = c->offset + done;
-    const VkBufferCopy region = {
-        .srcOffset = c->from ? in_ring : in_buffer,
-        .dstOffset = c->from ? in_buffer : in_ring,
-        .size = piece_size(vulkan, c, done),
-    };
     quire_result result = qi_vulkan_staging_begin(vulkan, half);
     if (result)
         return result;
-    vulkan->f.CmdCopyBuffer(s->commands[half], c->from ? s->buffer : c->buffer,
-                            c->from ? c->buffer : s->buffer, 1, &region);
+    vulkan->f.CmdCopyBuffer(s->commands[half], c->from ? c->from : s->buffer,
+                            c->to ? c->to : s->buffer, p->count, p->regions);
     return qi_vulkan_staging_submit(vulkan, half);
 }
 
-static quire_result write_pieces(qi_vulkan *vulkan, const copy *c)
+/* ---- copies ------------------------------------------------------------------------------- */
+
+static void gather_half(const qi_vulkan *vulkan, copy *c, int half, piece *p)
+{
+    const qi_vulkan_staging *s = vulkan->staging;
+    gather(c, s->half * (uint64_t)half, s->half, p);
+}
+
+static quire_result write_pieces(qi_vulkan *vulkan, copy *c)
 {
     qi_vulkan_staging *s = vulkan->staging;
-    int half = 0;
-    for (uint64_t done = 0; done < c->size; done += s->half, half = !half) {
+    piece p;
+    for (int half = 0; !is_done(c); half = !half) {
         quire_result result = qi_vulkan_staging_await(vulkan, half);
         if (result)
             return result;
-        memcpy(s->bytes + s->half * (uint64_t)half, c->from + done, piece_size(vulkan, c, done));
+        gather_half(vulkan, c, half, &p);
+        for (uint32_t i = 0; i < p.count; i++)
+            memcpy(s->bytes + p.regions[i].srcOffset, p.hosts[i], p.regions[i].size);
         result = qi_vulkan_staging_flush(vulkan, half);
         if (!result)
-            result = submit_piece(vulkan, c, done, half);
+            result = submit_piece(vulkan, c, &p, half);
         if (result)
             return result;
     }
     return QUIRE_SUCCESS;
 }
 
-static bool is_more(const qi_vulkan *vulkan, const copy *c, uint64_t done)
+static quire_result request_piece(qi_vulkan *vulkan, copy *c, int half, piece *p)
 {
-    return c->size - done > vulkan->staging->half;
+    quire_result result = qi_vulkan_staging_await(vulkan, half);
+    if (result)
+        return result;
+    gather_half(vulkan, c, half, p);
+    return submit_piece(vulkan, c, p, half);
+}
+
+static void empty_half(const qi_vulkan *vulkan, const piece *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        memcpy(p->hosts[i], vulkan->staging->bytes + p->regions[i].dstOffset, p->regions[i].size);
 }
 
 /* Each piece is fetched while the host empties the one before. */
-static quire_result read_pieces(qi_vulkan *vulkan, const copy *c)
+static quire_result read_pieces(qi_vulkan *vulkan, copy *c)
 {
-    qi_vulkan_staging *s = vulkan->staging;
-    int half = 0;
-    quire_result result = qi_vulkan_staging_await(vulkan, half);
-    if (!result)
-        result = submit_piece(vulkan, c, 0, half);
-    for (uint64_t done = 0; done < c->size && !result; done += s->half, half = !half) {
-        if (is_more(vulkan, c, done))
-            result = qi_vulkan_staging_await(vulkan, !half);
-        if (is_more(vulkan, c, done) && !result)
-            result = submit_piece(vulkan, c, done + s->half, !half);
+    piece pieces[QI_VULKAN_HALVES];
+    quire_result result = request_piece(vulkan, c, 0, &pieces[0]);
+    bool more = true;
+    for (int half = 0; more && !result; half = !half) {
+        more = !is_done(c);
+        if (more)
+            result = request_piece(vulkan, c, !half, &pieces[!half]);
         quire_result awaited = qi_vulkan_staging_await(vulkan, half);
         result = result ? result : awaited;
         if (!result)
             result = qi_vulkan_staging_invalidate(vulkan, half);
         if (!result)
-            memcpy(c->to + done, s->bytes + s->half * (uint64_t)half, piece_size(vulkan, c, done));
+            empty_half(vulkan, &pieces[half]);
     }
     return result;
 }
 
-static quire_result run_copy(qi_vulkan *vulkan, const quire_native_page *page, copy *c)
+/* From page to page: the ring's bytes are not used, its commands are. */
+static quire_result copy_pieces(qi_vulkan *vulkan, copy *c)
 {
-    quire_result result = qi_vulkan_page_buffer(vulkan, page, &c->buffer);
+    quire_result result = QUIRE_SUCCESS;
+    piece p;
+    for (int half = 0; !is_done(c) && !result; half = !half) {
+        result = qi_vulkan_staging_await(vulkan, half);
+        gather(c, 0, UINT64_MAX, &p);
+        if (!result)
+            result = submit_piece(vulkan, c, &p, half);
+    }
+    return result;
+}
+
+static quire_result find_buffers(qi_vulkan *vulkan, copy *c)
+{
+    quire_result result = QUIRE_SUCCESS;
+    if (c->job->to)
+        result = qi_vulkan_page_buffer(vulkan, c->job->to, &c->to);
+    if (c->job->from && !result)
+        result = qi_vulkan_page_buffer(vulkan, c->job->from, &c->from);
+    return result;
+}
+
+quire_result qi_vulkan_copy_pages(void *state, const quire_copy_job *job)
+{
+    copy c = {.job = job};
+    quire_result result = find_buffers(state, &c);
     if (!result)
-        result = qi_vulkan_staging_enter(vulkan);
+        result = qi_vulkan_staging_enter(state);
     if (result)
         return result;
-    result = c->from ? write_pieces(vulkan, c) : read_pieces(vulkan, c);
-    return qi_vulkan_staging_leave(vulkan, result);
+    if (!c.from)
+        result = write_pieces(state, &c);
+    else
+        result = c.to ? copy_pieces(state, &c) : read_pieces(state, &c);
+    return qi_vulkan_staging_leave(state, result);
 }
 
 quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                     const void *data, uint64_t size)
 {
-    copy c = {.offset = offset, .size = size, .from = data};
-    return run_copy(state, page, &c);
+    return qi_vulkan_copy_pages(state, &(quire_copy_job){.to = page,
+                                                         .to_offset = offset,
+                                                         .host_from = data,
+                                                         .size = size,
+                                                         .rows = 1,
+                                                         .slices = 1});
 }
 
 quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
                                       void *data, uint64_t size)
 {
-    copy c = {.offset = offset, .size = size, .to = data};
-    return run_copy(state, page, &c);
+    return qi_vulkan_copy_pages(state, &(quire_copy_job){.from = page,
+                                                         .from_offset = offset,
+                                                         .host_to = data,
+                                                         .size = size,
+                                                         .rows = 1,
+                                                         .slices = 1});
 }
 
 /* ---- fills -------------------------------------------------------------------------------- */

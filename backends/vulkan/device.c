@@ -101,7 +101,8 @@ static const quire_backend VULKAN_BACKEND = {
     .name = "vulkan",
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES |
-                QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET,
+                QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_COPY_PAGES |
+                QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES,
     .describe = vulkan_describe,
     .page_create = qi_vulkan_page_create,
     .page_destroy = qi_vulkan_page_destroy,
@@ -118,6 +119,7 @@ static const quire_backend VULKAN_BACKEND = {
     .object_bind = qi_vulkan_object_bind,
     .object_destroy = qi_vulkan_object_destroy,
     .heap_budget = vulkan_heap_budget,
+    .copy_pages = qi_vulkan_copy_pages,
 };
 
 /* ---- making ------------------------------------------------------------------------------- */

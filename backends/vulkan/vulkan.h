@@ -194,6 +194,7 @@ QUIRE_MUST_USE quire_result qi_vulkan_check_image(const qi_vulkan *vulkan,
 
 /* ---- copy.c: entries of the table ------------------------------------------------------------ */
 
+quire_result qi_vulkan_copy_pages(void *state, const quire_copy_job *job);
 quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                     const void *data, uint64_t size);
 quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,

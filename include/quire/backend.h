@@ -82,7 +82,11 @@ typedef uint64_t quire_backend_features;
 #define QUIRE_BACKEND_STREAM_COPY (UINT64_C(1) << 12)
 /* stream_fill. Likewise. */
 #define QUIRE_BACKEND_STREAM_FILL (UINT64_C(1) << 13)
-/* copy_pages, copy_peer and stream_copy take jobs of many rows. Without it each row is a job. */
+/*
+ * copy_pages, copy_peer and stream_copy take jobs of many rows, and copy_pages also those between a
+ * page and host memory. Without it each row is a job, or a call of copy_to_page or copy_from_page.
+ * Has no functions; wanted with one of the three.
+ */
 #define QUIRE_BACKEND_ROWS (UINT64_C(1) << 14)
 /* copy_to_page and copy_from_page go through memory of the backend's own: told by
    quire_copy_get_path. */
@@ -225,7 +229,11 @@ typedef struct quire_backend {
     quire_result (*fill_page)(void *state, const quire_native_page *page, uint64_t offset,
                               uint64_t size, uint8_t value);
 
-    /* ---- QUIRE_BACKEND_COPY_PAGES: two pages of this device, complete on return ---- */
+    /*
+     * ---- QUIRE_BACKEND_COPY_PAGES: two pages of this device, complete on return; with
+     * QUIRE_BACKEND_ROWS also many rows between one of its pages and host memory. No byte of a row
+     * is of both ends ----
+     */
     quire_result (*copy_pages)(void *state, const quire_copy_job *job);
 
     /* ---- QUIRE_BACKEND_COPY_PEER: to a page of this device from one of another device of the

@@ -16,13 +16,18 @@ typedef struct quire_copy_end {
     quire_memory *memory; /* NULL: host memory */
     quire_allocation allocation;
     uint64_t offset; /* bytes, in the allocation or behind the host pointer */
-    /* bytes from row to row and from slice to slice, at least a row's and a slice's; 0: they follow
-       each other without a gap */
+    /* bytes from row to row, at least a row's; 0: rows follow each other without a gap */
     uint64_t row_pitch;
+    /* bytes from slice to slice, at least those from a slice's first to its last; 0: as many row
+       pitches as a slice has rows */
     uint64_t slice_pitch;
 } quire_copy_end;
 
-/* Told between the parts of a large copy: bytes done of all. False ends the copy. */
+/*
+ * Told after each part of a large copy: bytes done of all, at last all of them, when the answer is
+ * not asked for. False ends the copy. It is called by the thread that copies, without a lock; it may
+ * call quire.
+ */
 typedef struct quire_progress {
     bool (*goes_on)(void *user, uint64_t done, uint64_t total);
     void *user;
@@ -41,7 +46,10 @@ typedef struct quire_copy_options {
     uint64_t reserved[4]; /* must be zero */
 } quire_copy_options;
 
-/* How bytes get from one memory to another; the least good of the ways that a copy needs. */
+/*
+ * How bytes get from one memory to another. With more than one way the best is told: a backend that
+ * answers UNSUPPORTED when it comes to it (two devices that are no peers) is done without.
+ */
 typedef enum quire_copy_path {
     QUIRE_COPY_DIRECT = 0, /* the device, or the host through a mapping, copies once */
     QUIRE_COPY_STAGED,     /* the backend copies through memory of its own that both reach */
@@ -54,10 +62,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_copy_get_path(quire_memory *to, quir
                                                           quire_copy_path *path);
 
 /*
- * Copies, complete on return. Neither end may be freed meanwhile (BUSY). Errors: INVALID_ARGUMENT
- * (both ends are host memory, a pitch below its row, an unknown field), OUT_OF_RANGE, OVERLAP (the
- * ends share bytes), UNSUPPORTED (no way), BUSY (`goes_on` ended it), and those of handles and
- * backends. On failure part of the bytes may have been copied.
+ * Copies, complete on return. Neither end may be freed meanwhile (BUSY). What the host wrote through
+ * a mapping of the source was flushed, and the devices use neither end. The ends overlap when a byte
+ * of a row is of both, also through a mapping that is an end as host memory; rows of the one in the
+ * gaps of the other do not. Every check is made before the first byte is copied. Errors:
+ * INVALID_ARGUMENT (both ends are host memory, or one is both kinds; null; a pitch below its row or
+ * slice; an unknown field), OUT_OF_RANGE, OVERLAP, UNSUPPORTED (no way), OUT_OF_HOST_MEMORY (1 MiB
+ * at most, where bytes go through host memory), BUSY (`goes_on` ended it), and those of handles and
+ * backends. When the backend fails or `goes_on` ends it part of the bytes may have been copied.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_copy(const quire_copy_options *options);
 

@@ -1,5 +1,5 @@
 /*
- * access.c - map, flush, invalidate, write and read.
+ * access.c - map, flush, invalidate, write, read and fill.
  *
  * Host-visible pages are mapped when they are made, so that mapping is arithmetic and a count. Each
  * call pins the allocation while it works: nobody can free it under the copy.
@@ -8,11 +8,13 @@
 
 #include <string.h>
 
+#include "quire/transfer.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Host bytes handed to the backend at a time when it has to write zeros. */
-enum { ZERO_CHUNK = 64 * 1024 };
+/* Host bytes handed to the backend at a time when it has to write zeros, or another value: those
+   lie on the stack. */
+enum { ZERO_CHUNK = 64 * 1024, VALUE_CHUNK = 8 * 1024 };
 
 static quire_result refuse_device_only(const quire_memory *memory)
 {
@@ -114,20 +116,39 @@ typedef quire_result (*sync_function)(quire_device *, qi_calls *, const qi_devic
                                       uint64_t);
 
 /*
- * Flushes or invalidates a part of a pinned slot, rounded outwards to the atom. On a kind that is
- * not coherent, offsets and sizes of allocations are multiples of it, so that the rounded range
- * stays inside the allocation.
+ * Flushes or invalidates a part of a page, rounded outwards to the atom. On a kind that is not
+ * coherent, offsets and sizes of allocations are multiples of it, so that the rounded range stays
+ * inside the allocation.
  */
-static quire_result sync_range(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
-                               sync_function sync)
+static quire_result sync_bytes(quire_memory *memory, const qi_device_page *page, uint64_t begin,
+                               uint64_t size, sync_function sync)
 {
     if (is_coherent(memory))
         return QUIRE_SUCCESS;
-    const qi_page *page = qi_memory_page(memory, slot);
-    uint64_t begin = qi_memory_slot(memory, slot)->offset + offset;
     uint64_t end = begin + size, start = qi_align_down(begin, memory->atom);
     end += qi_padding(end, memory->atom);
-    return sync(memory->device, &memory->calls, &page->native, start, end - start);
+    return sync(memory->device, &memory->calls, page, start, end - start);
+}
+
+quire_result qi_access_flush(quire_memory *memory, const qi_device_page *page, uint64_t begin,
+                             uint64_t size)
+{
+    return sync_bytes(memory, page, begin, size, qi_device_flush);
+}
+
+quire_result qi_access_invalidate(quire_memory *memory, const qi_device_page *page, uint64_t begin,
+                                  uint64_t size)
+{
+    return sync_bytes(memory, page, begin, size, qi_device_invalidate);
+}
+
+/* The same of a part of a pinned slot. */
+static quire_result sync_range(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
+                               sync_function sync)
+{
+    const qi_page *page = qi_memory_page(memory, slot);
+    return sync_bytes(memory, &page->native, qi_memory_slot(memory, slot)->offset + offset, size,
+                      sync);
 }
 
 static quire_result sync_call(quire_memory *memory, quire_allocation allocation, uint64_t offset,
@@ -228,25 +249,65 @@ quire_result quire_read(quire_memory *memory, quire_allocation allocation, uint6
     return result;
 }
 
-quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
+static quire_result write_value(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
+                                uint8_t value)
 {
     static const char zeros[ZERO_CHUNK];
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    uint64_t size = qi_checked_usable(record, record->size);
-    if (is_mappable(memory)) {
-        memset(host_bytes(memory, slot), 0, size);
-        return sync_range(memory, slot, 0, size, qi_device_flush);
-    }
-    if (qi_device_offers(memory->device, QUIRE_BACKEND_FILL)) {
-        const qi_page *page = qi_memory_page(memory, slot);
-        return qi_device_fill_page(memory->device, &memory->calls, &page->native, record->offset,
-                                   size, 0);
-    }
+    char chunk[VALUE_CHUNK];
+    const char *bytes = value ? chunk : zeros;
+    uint64_t step = value ? sizeof chunk : sizeof zeros;
+    memset(chunk, value, sizeof chunk);
     quire_result result = QUIRE_SUCCESS;
-    for (uint64_t done = 0; done < size && !result; done += ZERO_CHUNK) {
+    for (uint64_t done = 0; done < size && !result; done += step) {
         uint64_t left = size - done;
-        result = write_bytes(memory, slot, done, zeros, left < ZERO_CHUNK ? left : ZERO_CHUNK);
+        result = write_bytes(memory, slot, offset + done, bytes, left < step ? left : step);
     }
+    return result;
+}
+
+quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
+                            uint8_t value)
+{
+    if (is_mappable(memory)) {
+        memset(host_bytes(memory, slot) + offset, value, size);
+        return sync_range(memory, slot, offset, size, qi_device_flush);
+    }
+    if (!qi_device_offers(memory->device, QUIRE_BACKEND_FILL))
+        return write_value(memory, slot, offset, size, value);
+    return qi_device_fill_page(memory->device, &memory->calls,
+                               &qi_memory_page(memory, slot)->native,
+                               qi_memory_slot(memory, slot)->offset + offset, size, value);
+}
+
+quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
+{
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    return qi_access_fill(memory, slot, 0, qi_checked_usable(record, record->size), 0);
+}
+
+quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
+                                  uint64_t offset, uint64_t *size, uint32_t *slot)
+{
+    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
+    if (result)
+        return result;
+    result = qi_access_resolve_range(qi_memory_slot(memory, *slot)->requested, offset, size);
+    if (result)
+        qi_slot_unpin(&memory->slots, *slot);
+    return result;
+}
+
+quire_result quire_fill(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                        uint64_t size, uint8_t value)
+{
+    if (!memory)
+        return qi_refuse_null_memory();
+    uint32_t slot = 0;
+    quire_result result = qi_access_begin_fill(memory, allocation, offset, &size, &slot);
+    if (result)
+        return result;
+    result = qi_access_fill(memory, slot, offset, size, value);
+    qi_slot_unpin(&memory->slots, slot);
     return result;
 }
 

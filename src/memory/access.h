@@ -7,8 +7,23 @@
 
 #include "src/memory/memory.h"
 
-/* Fills a reserved or pinned slot with zeros. */
+/* Fills a reserved or pinned slot with zeros, or a range of it with a value. */
 QUIRE_MUST_USE quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot);
+QUIRE_MUST_USE quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset,
+                                           uint64_t size, uint8_t value);
+
+/* Pins an allocation for a fill and resolves its range. */
+QUIRE_MUST_USE quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
+                                                 uint64_t offset, uint64_t *size, uint32_t *slot);
+
+/*
+ * For a part of a mapped page, which lies in one allocation: what the host wrote reaches the device,
+ * and the reverse. Nothing is done where the kind is coherent.
+ */
+QUIRE_MUST_USE quire_result qi_access_flush(quire_memory *memory, const qi_device_page *page,
+                                            uint64_t begin, uint64_t size);
+QUIRE_MUST_USE quire_result qi_access_invalidate(quire_memory *memory, const qi_device_page *page,
+                                                 uint64_t begin, uint64_t size);
 
 /*
  * The size that 0 stands for ("to the end"), and whether the range lies in its parent of `limit`

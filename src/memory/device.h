@@ -103,6 +103,25 @@ QUIRE_MUST_USE quire_result qi_device_copy_from_page(quire_device *device, qi_ca
 QUIRE_MUST_USE quire_result qi_device_fill_page(quire_device *device, qi_calls *calls,
                                                 const qi_device_page *page, uint64_t offset,
                                                 uint64_t size, uint8_t value);
+/* door_copy.c: of a backend that offers the function; `to` is a page of the device, at least one of
+   both of the device of a stream. */
+QUIRE_MUST_USE quire_result qi_device_copy_pages(quire_device *device, qi_calls *calls,
+                                                 const quire_copy_job *job);
+QUIRE_MUST_USE quire_result qi_device_copy_peer(quire_device *device, qi_calls *calls,
+                                                const quire_copy_job *job);
+QUIRE_MUST_USE quire_result qi_device_stream_copy(quire_device *device, qi_calls *calls,
+                                                  uint64_t stream, const quire_copy_job *job);
+
+/* Bytes of a page that become one value. */
+typedef struct qi_stream_fill {
+    uint64_t offset, size;
+    uint8_t value;
+} qi_stream_fill;
+
+QUIRE_MUST_USE quire_result qi_device_stream_fill(quire_device *device, qi_calls *calls,
+                                                  uint64_t stream, const qi_device_page *page,
+                                                  const qi_stream_fill *fill);
+
 QUIRE_MUST_USE quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
                                                          const quire_image_options *options,
                                                          quire_requirements *requirements);

@@ -102,6 +102,38 @@ static quire_result heap_budget(void *state, uint32_t heap, quire_heap_budget *b
     return w->base->heap_budget(w->state, heap, budget);
 }
 
+static quire_result fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                              uint64_t size, uint8_t value)
+{
+    const contract_wrap *w = state;
+    return w->base->fill_page(w->state, page, offset, size, value);
+}
+
+/* The job for the inner devices. */
+static quire_copy_job inner_job(const quire_copy_job *job)
+{
+    quire_copy_job inner = *job;
+    if (job->to_state)
+        inner.to_state = ((const contract_wrap *)job->to_state)->state;
+    if (job->from_state)
+        inner.from_state = ((const contract_wrap *)job->from_state)->state;
+    return inner;
+}
+
+quire_result wrap_copy_pages(void *state, const quire_copy_job *job)
+{
+    const contract_wrap *w = state;
+    quire_copy_job inner = inner_job(job);
+    return w->base->copy_pages(w->state, &inner);
+}
+
+static quire_result copy_peer(void *state, const quire_copy_job *job)
+{
+    const contract_wrap *w = state;
+    quire_copy_job inner = inner_job(job);
+    return w->base->copy_peer(w->state, &inner);
+}
+
 /* The groups that the inner backend has, and no others. */
 static quire_backend table_for(const quire_backend *base)
 {
@@ -124,6 +156,9 @@ static quire_backend table_for(const quire_backend *base)
         .object_bind = base->object_bind ? object_bind : NULL,
         .object_destroy = base->object_destroy ? object_destroy : NULL,
         .heap_budget = base->heap_budget ? heap_budget : NULL,
+        .fill_page = base->fill_page ? fill_page : NULL,
+        .copy_pages = base->copy_pages ? wrap_copy_pages : NULL,
+        .copy_peer = base->copy_peer ? copy_peer : NULL,
     };
 }
 

@@ -21,8 +21,12 @@ static fake_page *page_of(const quire_native_page *page)
     return (fake_page *)(uintptr_t)page->handle;
 }
 
-/* Counts a fallible call; the failure it is to end with, or success. */
-static quire_result enter(fake_backend *fake, fake_call call)
+unsigned char *fake_bytes(const quire_native_page *page)
+{
+    return page_of(page)->bytes;
+}
+
+quire_result fake_enter(fake_backend *fake, fake_call call)
 {
     pthread_mutex_lock(&fake->lock);
     fake->calls[call]++;
@@ -32,9 +36,11 @@ static quire_result enter(fake_backend *fake, fake_call call)
     quire_result result = fails ? fake->fail_with : QUIRE_SUCCESS;
     fake->failed_call = fails ? call : fake->failed_call;
     pthread_mutex_unlock(&fake->lock);
-    if (!fails)
-        return QUIRE_SUCCESS;
-    return quire_backend_fail(result, fake->fail_native, "fake failure %d", (int)call);
+    if (fails)
+        return quire_backend_fail(result, fake->fail_native, "fake failure %d", (int)call);
+    if (call != FAKE_DESCRIBE && call == fake->unsupported)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "the fake cannot do this");
+    return QUIRE_SUCCESS;
 }
 
 static void take_time(uint32_t ms)
@@ -53,7 +59,7 @@ static void add(fake_backend *fake, uint64_t *counter, uint64_t value)
 static quire_result fake_describe(void *state, quire_device_info *info)
 {
     fake_backend *fake = state;
-    quire_result result = enter(fake, FAKE_DESCRIBE);
+    quire_result result = fake_enter(fake, FAKE_DESCRIBE);
     if (!result)
         *info = fake->info;
     return result;
@@ -84,7 +90,7 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
 {
     fake_backend *fake = state;
     take_time(fake->slow_ms + (request->dedicated ? fake->slow_dedicated_ms : 0));
-    quire_result result = enter(fake, FAKE_PAGE_CREATE);
+    quire_result result = fake_enter(fake, FAKE_PAGE_CREATE);
     if (result)
         return result;
     uint32_t heap = fake->info.kinds[request->kind].heap;
@@ -132,7 +138,7 @@ static void fake_destroy(void *state)
 static quire_result fake_map(void *state, const quire_native_page *page, void **pointer)
 {
     fake_backend *fake = state;
-    quire_result result = enter(fake, FAKE_MAP);
+    quire_result result = fake_enter(fake, FAKE_MAP);
     if (result)
         return result;
     if (page_of(page)->mapped)
@@ -155,7 +161,7 @@ static void fake_unmap(void *state, const quire_native_page *page)
 static quire_result sync_range(fake_backend *fake, fake_call call, const quire_native_page *page,
                                uint64_t offset, uint64_t size)
 {
-    quire_result result = enter(fake, call);
+    quire_result result = fake_enter(fake, call);
     uint64_t atom = fake->info.limits.non_coherent_atom;
     bool whole = offset % atom == 0 && (size % atom == 0 || offset + size == page->size);
     if (!size || offset + size > page->size || !whole)
@@ -182,7 +188,7 @@ static quire_result fake_invalidate(void *state, const quire_native_page *page, 
 static quire_result fake_copy_to(void *state, const quire_native_page *page, uint64_t offset,
                                  const void *data, uint64_t size)
 {
-    quire_result result = enter(state, FAKE_COPY_TO);
+    quire_result result = fake_enter(state, FAKE_COPY_TO);
     if (!size || offset > page->size || size > page->size - offset)
         abort();
     if (!result)
@@ -193,7 +199,7 @@ static quire_result fake_copy_to(void *state, const quire_native_page *page, uin
 static quire_result fake_copy_from(void *state, const quire_native_page *page, uint64_t offset,
                                    void *data, uint64_t size)
 {
-    quire_result result = enter(state, FAKE_COPY_FROM);
+    quire_result result = fake_enter(state, FAKE_COPY_FROM);
     if (!size || offset > page->size || size > page->size - offset)
         abort();
     if (!result)
@@ -223,7 +229,7 @@ static quire_result fake_image_requirements(void *state, const quire_image_optio
                                             quire_requirements *needs)
 {
     fake_backend *fake = state;
-    quire_result result = enter(fake, FAKE_IMAGE_REQUIREMENTS);
+    quire_result result = fake_enter(fake, FAKE_IMAGE_REQUIREMENTS);
     if (result)
         return result;
     image_needs(options, needs);
@@ -240,7 +246,7 @@ static quire_result fake_object_create(void *state, const quire_object_request *
                                        uint64_t *native, quire_requirements *needs)
 {
     fake_backend *fake = state;
-    quire_result result = enter(fake, FAKE_OBJECT_CREATE);
+    quire_result result = fake_enter(fake, FAKE_OBJECT_CREATE);
     if (result)
         return result;
     if (request->description)
@@ -266,7 +272,7 @@ static quire_result fake_object_bind(void *state, quire_object kind, uint64_t na
     fake_object *object = (fake_object *)(uintptr_t)native;
     if (object->object != kind || object->bound || offset >= page->size)
         abort();
-    quire_result result = enter(fake, FAKE_OBJECT_BIND);
+    quire_result result = fake_enter(fake, FAKE_OBJECT_BIND);
     object->bound = !result;
     return result;
 }
@@ -285,7 +291,7 @@ static quire_result fake_fill_page(void *state, const quire_native_page *page, u
                                    uint64_t size, uint8_t value)
 {
     fake_backend *fake = state;
-    quire_result result = enter(fake, FAKE_FILL_PAGE);
+    quire_result result = fake_enter(fake, FAKE_FILL_PAGE);
     if (!result)
         memset(page_of(page)->bytes + offset, value, size);
     return result;
@@ -294,7 +300,7 @@ static quire_result fake_fill_page(void *state, const quire_native_page *page, u
 static quire_result fake_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
 {
     fake_backend *fake = state;
-    quire_result result = enter(fake, FAKE_HEAP_BUDGET);
+    quire_result result = fake_enter(fake, FAKE_HEAP_BUDGET);
     if (heap >= fake->info.heap_count || budget->budget || budget->usage)
         abort(); /* the rules of quire/backend.h are broken */
     if (result)

@@ -23,6 +23,15 @@ typedef enum fake_call {
     FAKE_OBJECT_BIND,
     FAKE_HEAP_BUDGET,
     FAKE_FILL_PAGE,
+    FAKE_COPY_PAGES,
+    FAKE_COPY_PEER,
+    FAKE_STREAM_CREATE,
+    FAKE_STREAM_MARK,
+    FAKE_STREAM_PASSED,
+    FAKE_STREAM_AWAIT,
+    FAKE_STREAM_ORDER,
+    FAKE_STREAM_COPY,
+    FAKE_STREAM_FILL,
     FAKE_CALLS
 } fake_call;
 
@@ -56,6 +65,10 @@ typedef struct fake_backend {
     /* what is told of the heaps, where fake_offer_budget was called; see fake_set_budget */
     uint64_t budget[QUIRE_MOST_HEAPS], others[QUIRE_MOST_HEAPS];
 
+    fake_call unsupported;    /* this call answers UNSUPPORTED; FAKE_DESCRIBE: none does */
+    uint64_t streams;         /* alive */
+    quire_copy_job last_copy; /* of copy_pages, copy_peer or stream_copy */
+
     uint64_t address_step; /* each page's address is this much above a multiple of 4 GiB */
     uint64_t next_address;
     quire_requirements object_needs; /* what objects ask; size 0: as large as the options say */
@@ -64,7 +77,7 @@ typedef struct fake_backend {
 /*
  * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached
  * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets and
- * fills. An object described by a uint64_t needs that many bytes.
+ * fills, copies between pages and streams. An object described by a uint64_t needs that many bytes.
  */
 void fake_init(fake_backend *fake);
 
@@ -73,6 +86,40 @@ void fake_offer_budget(fake_backend *fake);
 
 /* The group QUIRE_BACKEND_FILL, likewise. */
 void fake_offer_fill(fake_backend *fake);
+
+/*
+ * fake_copy.c: the groups QUIRE_BACKEND_COPY_PAGES, QUIRE_BACKEND_COPY_PEER and QUIRE_BACKEND_ROWS,
+ * likewise. Peers are devices opened on one fake. A page whose size the job goes beyond ends the
+ * program.
+ */
+void fake_offer_copies(fake_backend *fake);
+
+/* Takes groups of copies, fills and streams away again: bits and functions. */
+void fake_leave_out(fake_backend *fake, quire_backend_features features);
+
+/* Counts a fallible call; the failure it is to end with, or success. For the other files of it. */
+quire_result fake_enter(fake_backend *fake, fake_call call);
+unsigned char *fake_bytes(const quire_native_page *page);
+
+/* Copies the bytes of a job, or ends the program where it breaks the rules of quire/backend.h. */
+void fake_do_copy(const fake_backend *fake, const quire_copy_job *job);
+
+/*
+ * fake_stream.c: the groups of streams, likewise. A stream is a list of work in order, of which
+ * nothing is done before somebody says so: a test by fake_stream_run, or an await without a limit of
+ * time. Values count the pieces of work from 2 on; 1 has always passed.
+ */
+void fake_offer_streams(fake_backend *fake);
+
+/* Work that does nothing, as a kernel that a program submits; returns its value. */
+uint64_t fake_stream_submit(uint64_t stream);
+
+/* Does the next `count` pieces; what is ordered behind another stream's stops there until that is
+   done. Returns how many were done. */
+uint64_t fake_stream_run(uint64_t stream, uint64_t count);
+
+/* Pieces that wait. */
+uint64_t fake_stream_waiting(uint64_t stream);
 
 /* From now on tells this budget (0: none) of a heap, and bytes in use beside the pages. */
 void fake_set_budget(fake_backend *fake, uint32_t heap, uint64_t budget, uint64_t others);

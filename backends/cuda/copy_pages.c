@@ -1,0 +1,179 @@
+/*
+ * copy_pages.c - copies between pages of a device, of two devices, and of many rows to and from the
+ * host.
+ *
+ * Every page has an address, those of host memory too. As in copy.c the default stream is used, and
+ * waited for: between two places of the device a copy returns before it is done.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "backends/cuda/cuda.h"
+#include "src/base/result.h"
+
+/* The largest pitch that drivers take, CU_DEVICE_ATTRIBUTE_MAX_PITCH of all devices so far. */
+static const uint64_t LARGEST_PITCH = INT_MAX;
+
+/* ---- ends --------------------------------------------------------------------------------- */
+
+/* A place: of a page, or of host memory. */
+typedef struct end {
+    qi_cu_ptr address; /* of the device; 0: none */
+    char *host;        /* NULL: the host cannot reach it */
+    uint64_t row, slice;
+} end;
+
+static end end_of(const quire_native_page *native, uint64_t offset, const void *host)
+{
+    if (!native)
+        return (end){.host = (char *)(uintptr_t)host};
+    const qi_cuda_page *page = qi_cuda_page_of(native);
+    return (end){.address = page->address + offset,
+                 .host = page->host ? (char *)page->host + offset : NULL};
+}
+
+static end target_of(const quire_copy_job *job)
+{
+    end target = end_of(job->to, job->to_offset, job->host_to);
+    target.row = job->to_row;
+    target.slice = job->to_slice;
+    return target;
+}
+
+static end source_of(const quire_copy_job *job)
+{
+    end source = end_of(job->from, job->from_offset, job->host_from);
+    source.row = job->from_row;
+    source.slice = job->from_slice;
+    return source;
+}
+
+/* The end from a row on. */
+static end row_of(const end *e, uint64_t row, uint64_t slice)
+{
+    uint64_t offset = row * e->row + slice * e->slice;
+    end at = *e;
+    at.address += e->address ? offset : 0;
+    at.host = e->host ? e->host + offset : NULL;
+    return at;
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static qi_cu_result copy_row(const qi_cuda *cuda, const end *to, const end *from, uint64_t size)
+{
+    if (to->host && from->host) {
+        memcpy(to->host, from->host, size);
+        return 0;
+    }
+    if (from->host)
+        return cuda->f.MemcpyHtoD(to->address, from->host, size);
+    return to->host ? cuda->f.MemcpyDtoH(to->host, from->address, size)
+                    : cuda->f.MemcpyDtoD(to->address, from->address, size);
+}
+
+/* Rows from slice to slice. */
+static size_t height_of(const quire_copy_job *job, const end *e)
+{
+    return job->slices == 1 ? job->rows : e->slice / e->row;
+}
+
+/* A box in one call. Where both ends are the host's it is no work for the driver. */
+static qi_cu_result copy_box(const qi_cuda *cuda, const quire_copy_job *job, const end *to,
+                             const end *from)
+{
+    const qi_cu_memcpy3d box = {
+        .srcMemoryType = from->host ? QI_CU_MEMORYTYPE_HOST : QI_CU_MEMORYTYPE_DEVICE,
+        .srcHost = from->host,
+        .srcDevice = from->address,
+        .srcPitch = from->row,
+        .srcHeight = height_of(job, from),
+        .dstMemoryType = to->host ? QI_CU_MEMORYTYPE_HOST : QI_CU_MEMORYTYPE_DEVICE,
+        .dstHost = to->host,
+        .dstDevice = to->address,
+        .dstPitch = to->row,
+        .dstHeight = height_of(job, to),
+        .WidthInBytes = job->size,
+        .Height = job->rows,
+        .Depth = job->slices,
+    };
+    return cuda->f.Memcpy3D(&box);
+}
+
+/* Slices of a box lie whole rows apart. */
+static bool is_box(const quire_copy_job *job, const end *e)
+{
+    return e->row <= LARGEST_PITCH && (job->slices == 1 || e->slice % e->row == 0);
+}
+
+static qi_cu_result copy_rows(const qi_cuda *cuda, const quire_copy_job *job, const end *to,
+                              const end *from)
+{
+    bool many = job->rows > 1, both = to->host && from->host;
+    if (many && !both && cuda->f.Memcpy3D && is_box(job, to) && is_box(job, from))
+        return copy_box(cuda, job, to, from);
+    qi_cu_result code = 0;
+    for (uint64_t slice = 0; slice < job->slices && !code; slice++)
+        for (uint64_t row = 0; row < job->rows && !code; row++) {
+            end target = row_of(to, row, slice), source = row_of(from, row, slice);
+            code = copy_row(cuda, &target, &source, job->size);
+        }
+    return code;
+}
+
+/* ---- the table's entries ------------------------------------------------------------------ */
+
+static quire_result finish(const qi_cuda *cuda, qi_cu_result code, const quire_copy_job *job)
+{
+    if (!code)
+        code = cuda->f.StreamSynchronize(NULL);
+    qi_cuda_leave(cuda);
+    return code ? qi_cuda_fail(&cuda->f, code, "a copy of %llu x %llu rows of %s",
+                               (unsigned long long)job->slices, (unsigned long long)job->rows,
+                               qi_bytes(job->size).text)
+                : QUIRE_SUCCESS;
+}
+
+quire_result qi_cuda_copy_pages(void *state, const quire_copy_job *job)
+{
+    const qi_cuda *cuda = state;
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    end to = target_of(job), from = source_of(job);
+    return finish(cuda, copy_rows(cuda, job, &to, &from), job);
+}
+
+/* In one context the driver reaches both; host memory it reaches from either. */
+static qi_cu_result copy_peers(const qi_cuda *cuda, const quire_copy_job *job)
+{
+    const qi_cuda *other = job->from_state;
+    end to = target_of(job), from = source_of(job);
+    if (cuda->context == other->context || from.host)
+        return copy_rows(cuda, job, &to, &from);
+    qi_cu_result code = 0;
+    for (uint64_t slice = 0; slice < job->slices && !code; slice++)
+        for (uint64_t row = 0; row < job->rows && !code; row++) {
+            end target = row_of(&to, row, slice), source = row_of(&from, row, slice);
+            code = cuda->f.MemcpyPeer(target.address, cuda->context, source.address, other->context,
+                                      job->size);
+        }
+    return code;
+}
+
+/* The driver goes through the host by itself where the devices cannot reach each other. */
+quire_result qi_cuda_copy_peer(void *state, const quire_copy_job *job)
+{
+    const qi_cuda *cuda = state;
+    if (!cuda->f.MemcpyPeer)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "the driver has no copy between devices");
+    if (qi_cuda_page_of(job->to)->host && !qi_cuda_page_of(job->from)->host) {
+        const qi_cuda *other = job->from_state; /* whose memory is read */
+        quire_result result = qi_cuda_enter(other);
+        end to = target_of(job), from = source_of(job);
+        return result ? result : finish(other, copy_rows(other, job, &to, &from), job);
+    }
+    quire_result result = qi_cuda_enter(cuda);
+    return result ? result : finish(cuda, copy_peers(cuda, job), job);
+}
