@@ -206,8 +206,8 @@ qi_wait *qi_lane_take_fitting(qi_lane *lane, const qi_fitting *fitting)
 {
     uint32_t bin = bin_of(fitting->size);
     qi_wait *best = best_of_bin(lane, bin, fitting);
-    if (!best && bin + 1 < QI_LANE_BINS)
-        best = best_of_bin(lane, bin + 1, fitting);
+    for (uint32_t above = 1; !best && above <= 2 && bin + above < QI_LANE_BINS; above++)
+        best = best_of_bin(lane, bin + above, fitting); /* an eighth more lies two bins above */
     return best ? take_out(lane, best) : NULL;
 }
 

@@ -35,19 +35,36 @@ static bool go_on(qi_shard *shard, qi_wait *first, uint32_t slot)
 
 /* ---- frees -------------------------------------------------------------------------------- */
 
-/* With the lock: the uses of a won slot, and behind them the point. False: no host memory. */
-static bool take_waits(qi_shard *shard, qi_slot *record, quire_stream *stream, uint64_t value,
+/* With the lock: takes the use of a stream out of a chain; NULL: there is none. */
+static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
+{
+    qi_wait **link = first;
+    while (*link && (*link)->stream != stream)
+        link = &(*link)->then;
+    qi_wait *use = *link;
+    if (use) {
+        *link = use->then;
+        use->then = NULL;
+    }
+    return use;
+}
+
+/*
+ * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can be
+ * had on it meanwhile. A recorded use of it comes after any point known. False: no host memory.
+ */
+static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)
 {
-    qi_wait *last = NULL;
-    if (stream) {
+    *first = record->extra ? record->extra->uses : NULL;
+    qi_wait *last = stream ? take_use(first, stream) : NULL;
+    if (stream && !last) {
         last = qi_lane_take_wait(shard, stream);
         if (!last)
             return false;
         last->value = value;
     }
     qi_wait **link = first;
-    *first = record->extra ? record->extra->uses : NULL;
     while (*link)
         link = &(*link)->then;
     *link = last;

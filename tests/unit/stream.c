@@ -1,0 +1,284 @@
+/*
+ * stream.c - streams and points by themselves: what is asked of the backend and what is known
+ * without, who may order whom, and what each wrong call is told.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/streams.h"
+
+static void begin(fixture *f)
+{
+    fixture_prepare(f);
+    streams_offer(&f->fake.table);
+    fixture_open(f, &(quire_memory_options){0});
+}
+
+static quire_stream *make(fixture *f, const char *name)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(f->device, &(quire_stream_options){.name = name}, &stream));
+    return stream;
+}
+
+static quire_point mark(quire_stream *stream)
+{
+    quire_point point;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return point;
+}
+
+UNIT(stream, marks_grow_and_pass_in_order)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = make(&f, "compute");
+    quire_point first = mark(stream), second = mark(stream);
+    CHECK(first.value < second.value && first.stream == stream);
+    bool has_passed = true;
+    CHECK_OK(quire_point_has_passed(&first, &has_passed));
+    CHECK(!has_passed);
+    streams_pass_to(stream, first.value);
+    CHECK_OK(quire_point_has_passed(&first, &has_passed));
+    CHECK(has_passed);
+    CHECK_OK(quire_point_has_passed(&second, &has_passed));
+    CHECK(!has_passed);
+    CHECK_FAILS(quire_point_await(&second, 5), QUIRE_ERROR_BUSY);
+    CHECK_EQ(streams_state()->last_nanoseconds, 5);
+    streams_pass(stream);
+    CHECK_OK(quire_point_await(&second, QUIRE_FOREVER));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK(!stream && streams_state()->destroyed == 1);
+    fixture_end(&f);
+}
+
+UNIT(stream, what_is_known_to_have_passed_is_not_asked_again)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = make(&f, NULL);
+    quire_point point = mark(stream);
+    bool has_passed = false;
+    streams_pass(stream);
+    CHECK_OK(quire_point_has_passed(&point, &has_passed));
+    uint64_t asked = streams_state()->asked;
+    for (int i = 0; i < 10; i++)
+        CHECK_OK(quire_point_has_passed(&point, &has_passed));
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK(has_passed && streams_state()->asked == asked && !streams_state()->awaited);
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(stream, no_point_at_all_has_passed)
+{
+    const quire_point none = {0};
+    bool has_passed = false;
+    CHECK_OK(quire_point_has_passed(&none, &has_passed));
+    CHECK(has_passed);
+    CHECK_OK(quire_point_await(&none, 0));
+}
+
+UNIT(stream, describes_itself)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = make(&f, "copies");
+    quire_stream_info info;
+    quire_point point = mark(stream);
+    CHECK_OK(quire_stream_get_info(stream, &info));
+    CHECK(!strcmp(info.name, "copies") && info.device == f.device && !info.held);
+    CHECK(info.native == quire_stream_native(stream) && info.native);
+    CHECK_EQ(info.marked, point.value);
+    CHECK_EQ(info.passed, 0);
+    CHECK_EQ(info.waiting, 0);
+    CHECK_EQ(quire_stream_native(NULL), 0);
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(stream, waits_for_another_and_not_for_what_has_passed)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *a = make(&f, "a"), *b = make(&f, "b");
+    quire_point point = mark(b);
+    CHECK_OK(quire_stream_wait(a, &point));
+    CHECK_EQ(streams_state()->behind[streams_number(a)][streams_number(b)], point.value);
+    CHECK_OK(quire_stream_wait(b, &point)); /* its own */
+    CHECK_OK(quire_stream_wait(a, &(quire_point){0}));
+    CHECK_EQ(streams_state()->orders, 1);
+    bool has_passed = false;
+    streams_pass(b);
+    CHECK_OK(quire_point_has_passed(&point, &has_passed));
+    CHECK_OK(quire_stream_wait(a, &point));
+    CHECK_EQ(streams_state()->orders, 1);
+    CHECK_OK(quire_stream_destroy(&a));
+    CHECK_OK(quire_stream_destroy(&b));
+    fixture_end(&f);
+}
+
+UNIT(stream, of_an_owner_who_signals_takes_what_was_announced)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = make(&f, "timeline");
+    quire_point point;
+    streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
+    CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_UNSUPPORTED);
+    CHECK(!point.stream && !point.value);
+    CHECK_OK(quire_stream_announce(stream, 40));
+    CHECK_OK(quire_stream_announce(stream, 30)); /* lower: nothing */
+    uint64_t asked = streams_state()->marks;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    CHECK_EQ(point.value, 40);
+    CHECK_EQ(streams_state()->marks, asked); /* it is known who signals */
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(stream, that_marks_itself_takes_no_announcement)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = make(&f, NULL);
+    CHECK_FAILS(quire_stream_announce(stream, 40), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_stream_announce(stream, 0), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(stream, wrapped_is_the_backends_own)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = NULL;
+    const uint64_t description = 100;
+    CHECK_OK(quire_stream_wrap(f.device, &description, "wrapped", &stream));
+    CHECK_EQ(mark(stream).value, 101);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_FAILS(quire_stream_wrap(f.device, NULL, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_wrap(NULL, &description, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_wrap(f.device, &description, NULL, NULL),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    fixture_end(&f);
+}
+
+UNIT(stream, held_has_no_backend_and_passes_nothing)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){0}); /* without streams */
+    quire_stream *held = NULL, *other = NULL;
+    quire_stream_info info;
+    CHECK_FAILS(quire_stream_create(f.device, NULL, &other), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.held = true}, &held));
+    quire_point point = mark(held);
+    bool has_passed = true;
+    CHECK_OK(quire_point_has_passed(&point, &has_passed));
+    CHECK(!has_passed);
+    CHECK_FAILS(quire_point_await(&point, QUIRE_FOREVER), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.held = true}, &other));
+    CHECK_FAILS(quire_stream_wait(other, &point), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_stream_get_info(held, &info));
+    CHECK(info.held && !info.native);
+    CHECK_OK(quire_stream_destroy(&held));
+    CHECK_OK(quire_stream_destroy(&other));
+    fixture_end(&f);
+}
+
+UNIT(stream, of_a_lost_device_has_passed_everything)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = make(&f, NULL);
+    quire_point point = mark(stream);
+    bool has_passed = false;
+    streams_state()->asked_answers = QUIRE_ERROR_DEVICE_LOST;
+    CHECK_FAILS(quire_point_has_passed(&point, &has_passed), QUIRE_ERROR_DEVICE_LOST);
+    CHECK(!has_passed);
+    CHECK_OK(quire_point_has_passed(&point, &has_passed)); /* known by now */
+    CHECK(has_passed);
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(stream, keeps_its_device)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = make(&f, "keeper");
+    quire_memory_destroy_all(&f.memory);
+    quire_device *device = f.device;
+    CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
+    CHECK(device && strstr(quire_last_error(), "keeper"));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_device_destroy(&device));
+    CHECK(f.fake.ended);
+}
+
+UNIT(stream, fails_as_the_backend_does)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = NULL, *other = NULL;
+    quire_point point;
+    streams_state()->create_answers = QUIRE_ERROR_OUT_OF_HOST_MEMORY;
+    CHECK_FAILS(quire_stream_create(f.device, NULL, &stream), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK(!stream);
+    streams_state()->create_answers = QUIRE_SUCCESS;
+    stream = make(&f, NULL);
+    other = make(&f, NULL);
+    point = mark(other);
+    streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    streams_state()->order_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    streams_state()->awaited_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    CHECK_FAILS(quire_stream_wait(stream, &point), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_FAILS(quire_point_await(&point, 1), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_EQ(quire_last_native_code(), -7);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&other));
+    fixture_end(&f);
+}
+
+UNIT(stream, refuses_what_is_no_stream)
+{
+    fixture f;
+    begin(&f);
+    quire_stream *stream = NULL;
+    quire_point point;
+    quire_stream_info info;
+    bool has_passed = true;
+    CHECK_FAILS(quire_stream_create(NULL, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_create(f.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_create(f.device, &(quire_stream_options){.reserved = {0, 1}}, &stream),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_mark(NULL, &point), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_announce(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_wait(NULL, &point), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_get_info(NULL, &info), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_point_has_passed(NULL, &has_passed), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(!has_passed);
+    CHECK_FAILS(quire_point_await(NULL, 0), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_stream_destroy(&stream)); /* NULL */
+    stream = make(&f, NULL);
+    CHECK_FAILS(quire_stream_mark(stream, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_wait(stream, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_get_info(stream, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(stream, leaves_nothing_without_host_memory)
+{
+    fixture f;
+    begin(&f);
+    for (uint64_t call = 1; call < 3; call++) {
+        quire_stream *stream = NULL;
+        test_memory_fail(unit_memory_state(), call, false);
+        CHECK_FAILS(quire_stream_create(f.device, NULL, &stream), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK(!stream);
+    }
+    fixture_end(&f);
+}

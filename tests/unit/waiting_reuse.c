@@ -1,0 +1,335 @@
+/*
+ * waiting_reuse.c - who allocates on a stream: what was freed on it is had again at once and without
+ * a call, what was freed on others behind their points, and a held stream keeps what is its own.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/streams.h"
+
+enum { KIB = 1024, PAGE = 64 * KIB };
+
+typedef struct bench {
+    fixture f;
+    quire_stream *a, *b;
+} bench;
+
+static quire_stream *make(bench *w, bool held)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.held = held}, &stream));
+    return stream;
+}
+
+static void begin(bench *w)
+{
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    fixture_open(
+        &w->f, &(quire_memory_options){.pages = {.page_size = PAGE, .dedicated_threshold = PAGE}});
+    w->a = make(w, false);
+    w->b = make(w, false);
+}
+
+static void end(bench *w)
+{
+    streams_state()->await_passes = true;
+    CHECK_OK(quire_memory_check(w->f.memory));
+    quire_memory_destroy_all(&w->f.memory);
+    CHECK_OK(quire_stream_destroy(&w->a));
+    CHECK_OK(quire_stream_destroy(&w->b));
+    CHECK_OK(quire_device_destroy(&w->f.device));
+    CHECK_EQ(w->f.fake.pages, 0);
+}
+
+static quire_allocation allocate_on(bench *w, const quire_allocation_options *options,
+                                    quire_stream *stream)
+{
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate_on(w->f.memory, options, stream, &allocation));
+    CHECK_OK(quire_memory_check(w->f.memory));
+    return allocation;
+}
+
+#define ON(w, stream, ...) allocate_on((w), &(quire_allocation_options){__VA_ARGS__}, (stream))
+
+static uint64_t place_of(bench *w, quire_allocation allocation)
+{
+    quire_allocation_info info = fixture_info(&w->f, allocation);
+    return (uint64_t)info.page * PAGE * 16 + info.offset;
+}
+
+UNIT(reuse, on_the_same_stream_is_at_once_and_without_a_call)
+{
+    bench w;
+    begin(&w);
+    quire_allocation first = ON(&w, w.a, .size = KIB, .user_data = 1);
+    uint64_t place = place_of(&w, first);
+    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    fake_streams before = *streams_state();
+    uint64_t calls = fixture_stats(&w.f).backend_calls;
+    for (uint64_t i = 0; i < 100; i++) {
+        quire_allocation next = ON(&w, w.a, .size = KIB, .user_data = i);
+        CHECK(next.id != first.id);
+        CHECK_EQ(place_of(&w, next), place);
+        CHECK_EQ(fixture_info(&w.f, next).user_data, i);
+        CHECK_OK(quire_free_on(w.f.memory, next, w.a));
+        CHECK_FAILS(quire_free(w.f.memory, next), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(quire_free(w.f.memory, first), QUIRE_ERROR_STALE_HANDLE);
+    }
+    CHECK(!memcmp(&before, streams_state(), sizeof before));
+    quire_memory_stats stats = fixture_stats(&w.f);
+    CHECK_EQ(stats.backend_calls, calls);
+    CHECK_EQ(stats.allocations, 101);
+    CHECK_EQ(stats.frees, 100);
+    CHECK_EQ(stats.waiting_bytes, KIB);
+    end(&w);
+}
+
+UNIT(reuse, takes_what_is_larger_by_an_eighth_at_most)
+{
+    bench w;
+    begin(&w);
+    quire_allocation large = ON(&w, w.a, .size = 8 * KIB);
+    uint64_t place = place_of(&w, large);
+    CHECK_OK(quire_free_on(w.f.memory, large, w.a));
+    quire_allocation other = ON(&w, w.a, .size = 7 * KIB); /* 8 KiB are more than 9/8 of it */
+    CHECK(place_of(&w, other) != place);
+    quire_allocation close = ON(&w, w.a, .size = 7 * KIB + 256);
+    CHECK_EQ(place_of(&w, close), place);
+    quire_allocation_info info = fixture_info(&w.f, close);
+    CHECK_EQ(info.requested, 7 * KIB + 256);
+    CHECK_EQ(info.size, 8 * KIB);
+    CHECK_EQ(fixture_stats(&w.f).requested_bytes, 14 * KIB + 256);
+    end(&w);
+}
+
+UNIT(reuse, holds_to_the_alignment)
+{
+    bench w;
+    begin(&w);
+    quire_allocation pad = ON(&w, w.a, .size = 256), odd = ON(&w, w.a, .size = KIB);
+    CHECK_OK(quire_free_on(w.f.memory, odd, w.a));
+    quire_allocation aligned = ON(&w, w.a, .size = KIB, .alignment = 4 * KIB);
+    CHECK_EQ(fixture_info(&w.f, aligned).offset % (4 * KIB), 0);
+    fixture_info(&w.f, pad);
+    end(&w);
+}
+
+UNIT(reuse, of_a_page_of_its_own)
+{
+    bench w;
+    begin(&w);
+    quire_allocation large = ON(&w, w.a, .size = 2 * PAGE);
+    CHECK(fixture_info(&w.f, large).dedicated);
+    uint64_t made = fixture_stats(&w.f).pages_created;
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(quire_free_on(w.f.memory, large, w.a));
+        large = ON(&w, w.a, .size = 2 * PAGE);
+    }
+    CHECK_EQ(fixture_stats(&w.f).pages_created, made);
+    end(&w);
+}
+
+UNIT(reuse, names_and_events_are_told_as_of_any_other)
+{
+    bench w;
+    begin(&w);
+    char name[16];
+    quire_allocation first = ON(&w, w.a, .size = KIB, .name = "first");
+    uint64_t place = place_of(&w, first);
+    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    quire_allocation second = ON(&w, w.a, .size = KIB, .name = "second");
+    CHECK_EQ(place_of(&w, second), place);
+    CHECK_OK(quire_allocation_get_name(w.f.memory, second, name, sizeof name));
+    CHECK_STR(name, "second");
+    CHECK_OK(quire_free_on(w.f.memory, second, w.a));
+    quire_allocation third = ON(&w, w.a, .size = KIB);
+    CHECK_OK(quire_allocation_get_name(w.f.memory, third, name, sizeof name));
+    CHECK_STR(name, "");
+    end(&w);
+}
+
+UNIT(reuse, refused_by_a_limit_of_its_name_waits_again)
+{
+    bench w;
+    begin(&w);
+    CHECK_OK(quire_memory_set_name_limit(w.f.memory, "x", 100));
+    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = KIB), w.a));
+    quire_allocation none = {77};
+    CHECK_FAILS(quire_allocate_on(
+                    w.f.memory, &(quire_allocation_options){.size = KIB, .name = "xy"}, w.a, &none),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    end(&w);
+}
+
+UNIT(reuse, for_zeros_does_not_happen)
+{
+    bench w;
+    begin(&w);
+    quire_allocation first = ON(&w, w.a, .size = KIB);
+    uint64_t place = place_of(&w, first);
+    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK(place_of(&w, ON(&w, w.a, .size = KIB, .zero = true)) != place);
+    end(&w);
+}
+
+/* ---- other streams ------------------------------------------------------------------------ */
+
+UNIT(reuse, of_another_stream_is_ordered_behind_it_before_a_page_is_made)
+{
+    bench w;
+    begin(&w);
+    quire_allocation whole = ON(&w, w.a, .size = PAGE - 256);
+    CHECK_OK(quire_free_on(w.f.memory, whole, w.a));
+    quire_allocation next = ON(&w, w.b, .size = PAGE - 256);
+    CHECK_EQ(w.f.fake.pages, 1);
+    CHECK_EQ(fixture_info(&w.f, next).page, 0);
+    CHECK_EQ(streams_state()->orders, 1);
+    uint64_t b = streams_number(w.b), a = streams_number(w.a);
+    CHECK(streams_state()->behind[b][a] &&
+          streams_state()->behind[b][a] == streams_state()->marked[a]);
+    end(&w);
+}
+
+UNIT(reuse, of_another_stream_that_cannot_be_ordered_makes_a_page)
+{
+    bench w;
+    begin(&w);
+    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = PAGE - 256), w.a));
+    streams_state()->order_answers = QUIRE_ERROR_UNSUPPORTED;
+    ON(&w, w.b, .size = PAGE - 256);
+    CHECK_EQ(w.f.fake.pages, 2);
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    CHECK_STR(quire_last_error(), "");
+    end(&w);
+}
+
+UNIT(reuse, by_who_names_no_stream_waits)
+{
+    bench w;
+    begin(&w);
+    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = PAGE - 256), w.a));
+    ALLOCATE(&w.f, .size = PAGE - 256);
+    CHECK_EQ(w.f.fake.pages, 2);
+    end(&w);
+}
+
+UNIT(reuse, of_what_another_stream_used_too_waits_for_that)
+{
+    bench w;
+    begin(&w);
+    quire_allocation first = ON(&w, w.a, .size = KIB);
+    uint64_t place = place_of(&w, first);
+    CHECK_OK(quire_record_use(w.f.memory, first, w.b));
+    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK(place_of(&w, ON(&w, w.a, .size = KIB)) != place);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    streams_pass(w.b);
+    CHECK_OK(quire_collect(w.f.memory, NULL)); /* now it waits for its own stream alone */
+    CHECK_EQ(place_of(&w, ON(&w, w.a, .size = KIB)), place);
+    end(&w);
+}
+
+/* ---- held streams ------------------------------------------------------------------------- */
+
+UNIT(held, keeps_what_is_freed_for_itself)
+{
+    bench w;
+    begin(&w);
+    quire_stream *graph = make(&w, true);
+    quire_allocation first = ON(&w, graph, .size = KIB), second = ON(&w, graph, .size = KIB);
+    uint64_t places[2] = {place_of(&w, first), place_of(&w, second)};
+    CHECK_OK(quire_free(w.f.memory, first)); /* any free will do */
+    CHECK_OK(quire_free_on(w.f.memory, second, graph));
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    quire_allocation other = ALLOCATE(&w.f, .size = KIB), on_a = ON(&w, w.a, .size = KIB);
+    for (int i = 0; i < 2; i++)
+        CHECK(place_of(&w, other) != places[i] && place_of(&w, on_a) != places[i]);
+    quire_allocation again[2] = {ON(&w, graph, .size = KIB), ON(&w, graph, .size = KIB)};
+    for (int i = 0; i < 2; i++)
+        CHECK(place_of(&w, again[i]) == places[0] || place_of(&w, again[i]) == places[1]);
+    CHECK(place_of(&w, again[0]) != place_of(&w, again[1]));
+    CHECK_OK(quire_stream_destroy(&graph));
+    fixture_info(&w.f, again[0]); /* live without it */
+    CHECK_OK(quire_free(w.f.memory, again[0]));
+    CHECK_OK(quire_free(w.f.memory, again[1]));
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    end(&w);
+}
+
+UNIT(held, keeps_pages_until_it_is_destroyed)
+{
+    bench w;
+    begin(&w);
+    quire_stream *graph = make(&w, true);
+    uint64_t released = 1;
+    CHECK_OK(quire_free(w.f.memory, ON(&w, graph, .size = KIB)));
+    quire_allocation recorded = ALLOCATE(&w.f, .size = PAGE - KIB);
+    CHECK_OK(quire_record_use(w.f.memory, recorded, graph));
+    CHECK_OK(quire_free(w.f.memory, recorded));
+    CHECK_OK(quire_memory_trim(w.f.memory, 0, &released));
+    CHECK_EQ(released, 0);
+    CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_stream_destroy(&graph));
+    CHECK_OK(quire_memory_trim(w.f.memory, 0, &released));
+    CHECK_EQ(released, PAGE);
+    end(&w);
+}
+
+UNIT(held, ends_with_its_memory_too)
+{
+    bench w;
+    begin(&w);
+    quire_stream *graph = make(&w, true);
+    CHECK_OK(quire_free(w.f.memory, ON(&w, graph, .size = KIB)));
+    ON(&w, graph, .size = KIB);
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK_EQ(w.f.fake.pages, 0);
+    CHECK_OK(quire_stream_destroy(&graph));
+    CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
+    end(&w);
+}
+
+/* ---- misuse and host memory --------------------------------------------------------------- */
+
+UNIT(reuse, refuses_null_and_bad_options)
+{
+    bench w;
+    begin(&w);
+    const quire_allocation_options options = {.size = KIB}, empty = {0};
+    quire_allocation none = {77};
+    CHECK_FAILS(quire_allocate_on(NULL, &options, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(none.id, 0);
+    CHECK_FAILS(quire_allocate_on(w.f.memory, NULL, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_on(w.f.memory, &options, NULL, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_on(w.f.memory, &options, w.a, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_on(w.f.memory, &empty, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&w);
+}
+
+UNIT(reuse, without_host_memory_loses_nothing)
+{
+    for (uint64_t call = 1; call < 12; call++)
+        for (int held = 0; held < 2; held++) {
+            bench w;
+            begin(&w);
+            quire_stream *stream = make(&w, held != 0);
+            quire_allocation first = ON(&w, stream, .size = KIB), second = {0};
+            CHECK_OK(quire_free_on(w.f.memory, first, stream));
+            test_memory_fail(unit_memory_state(), call, true);
+            quire_result result = quire_allocate_on(
+                w.f.memory, &(quire_allocation_options){.size = KIB, .name = "name"}, stream,
+                &second);
+            test_memory_fail(unit_memory_state(), 0, false);
+            CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK_OK(quire_memory_check(w.f.memory));
+            CHECK_EQ(fixture_stats(&w.f).waiting_count, result ? 1 : 0);
+            if (!result)
+                CHECK_OK(quire_free_on(w.f.memory, second, stream));
+            quire_memory_destroy_all(&w.f.memory);
+            CHECK_OK(quire_stream_destroy(&stream));
+            CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
+            end(&w);
+        }
+}
