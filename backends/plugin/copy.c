@@ -124,6 +124,21 @@ static quire_result no_way(const qi_plugin *plugin, qi_plugin_way way)
                         plugin->library->device_type, NAMES[way]);
 }
 
+static qi_pd_status wait_for(const qi_pd_interface *f, qi_pd_device *device, void *stream)
+{
+    return f->synchronize_stream ? f->synchronize_stream(device, stream)
+                                 : f->synchronize_device(device);
+}
+
+/* Once more, and for more, after a wait that failed: the caller takes the copy as over. */
+static void wait_for_all(const qi_pd_interface *f, qi_pd_device *device, void *stream)
+{
+    if (f->synchronize_device)
+        f->synchronize_device(device);
+    else
+        f->synchronize_stream(device, stream);
+}
+
 /* On a stream of the device's own, to its end. */
 static quire_result copy_and_wait(qi_plugin_way way, const move *m)
 {
@@ -135,8 +150,9 @@ static quire_result copy_and_wait(qi_plugin_way way, const move *m)
     qi_pd_status status = call_on_stream(f, way, plugin->own_stream, m);
     if (status)
         return qi_plugin_fail(plugin->library, status, NAMES_ON_STREAMS[way]);
-    status = f->synchronize_stream ? f->synchronize_stream(device, plugin->own_stream)
-                                   : f->synchronize_device(device);
+    status = wait_for(f, device, plugin->own_stream);
+    if (status)
+        wait_for_all(f, device, plugin->own_stream);
     return status ? qi_plugin_fail(plugin->library, status, "waiting for a copy") : QUIRE_SUCCESS;
 }
 

@@ -241,3 +241,20 @@ quire_result quire_plugin_stream_wrap(quire_device *device, void *plugin_stream,
         result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the plugin's stream is null");
     return result ? result : quire_stream_wrap(device, plugin_stream, name, stream);
 }
+
+quire_result quire_plugin_get_stream(quire_stream *stream, void **plugin_stream)
+{
+    quire_stream_info info;
+    if (plugin_stream)
+        *plugin_stream = NULL;
+    if (!plugin_stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_plugin_get_stream: output is null");
+    quire_result result = quire_stream_get_info(stream, &info);
+    if (result)
+        return result;
+    if (info.held || !qi_plugin_of(info.device))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "the stream is held, or not of the plugin backend");
+    *plugin_stream = qi_plugin_stream_handle(info.native);
+    return QUIRE_SUCCESS;
+}

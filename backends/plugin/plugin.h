@@ -106,6 +106,8 @@ quire_result qi_plugin_copy_on(const qi_plugin *plugin, void *stream, const quir
 /* Whether streams can be made, marked and waited for. */
 bool qi_plugin_has_streams(const qi_pd_interface *f);
 bool qi_plugin_has_order(const qi_pd_interface *f);
+/* The plugin's; NULL: it gave none. */
+void *qi_plugin_stream_handle(uint64_t stream);
 
 quire_result qi_plugin_stream_create(void *state, const void *description, uint64_t *stream);
 void qi_plugin_stream_destroy(void *state, uint64_t stream);

@@ -42,6 +42,11 @@ static plugin_stream *stream_of(uint64_t stream)
     return (plugin_stream *)(uintptr_t)stream;
 }
 
+void *qi_plugin_stream_handle(uint64_t stream)
+{
+    return stream_of(stream)->handle;
+}
+
 /* ---- what the plugin has -------------------------------------------------------------------- */
 
 static bool has_events(const qi_pd_interface *f)

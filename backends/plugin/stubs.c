@@ -49,3 +49,10 @@ quire_result quire_plugin_stream_wrap(quire_device *device, void *plugin_stream,
     CLEAR(stream, NULL);
     return refuse();
 }
+
+quire_result quire_plugin_get_stream(quire_stream *stream, void **plugin_stream)
+{
+    UNUSED(stream);
+    CLEAR(plugin_stream, NULL);
+    return refuse();
+}

@@ -110,6 +110,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_stream_wrap(quire_device *dev
                                                                const char *name,
                                                                quire_stream **stream);
 
+/*
+ * The plugin's stream (C_Stream) behind one of quire's, to submit work to; NULL where the plugin
+ * hands out none. Errors: INVALID_ARGUMENT (also for a held stream, and for one of another
+ * backend).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_stream(quire_stream *stream,
+                                                              void **plugin_stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -52,7 +52,7 @@ typedef struct quire_stream_info {
 
 /*
  * Makes a stream of the device's backend, or a held one. Streams that exist are taken by the
- * backends' own calls: quire_cuda_stream_wrap, quire_vulkan_stream_wrap. NULL options mean {0}.
+ * backends' own calls: quire_cuda_stream_wrap, quire_vulkan_stream_wrap, quire_plugin_stream_wrap. NULL options mean {0}.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend has no streams), OUT_OF_HOST_MEMORY, and what
  * the backend answers.
  */

@@ -35,6 +35,10 @@ int32_t tp_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The index of a device by its id, or -1. */
 int32_t tp_index(const tp_device *device);
+int32_t tp_id(int32_t index);
+
+/* Whether it is the calling thread's. */
+bool tp_is_current(const tp_device *device);
 
 /*
  * Begins a call of the function at an offset, takes the mutex, and checks the device (NULL: the

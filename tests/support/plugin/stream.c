@@ -305,11 +305,15 @@ static int32_t stream_wait_event(tp_device *device, void *handle, void *event_ha
 static int32_t copy(uint32_t offset, const tp_device *device, void *handle, step work)
 {
     int32_t status;
-    if (!tp_begin(offset, device, true, &status))
+    if (!tp_begin(offset, device, false, &status))
         return status;
     stream *s = find_stream(handle);
     if (!s)
         return tp_end(offset, TP_ERROR);
+    if (s->device != work.to_device && s->device != work.from_device)
+        return tp_end(offset, tp_wrong("the copy at %u is on a third device's stream", offset));
+    if (!tp_is_current(&(tp_device){tp_id(s->device)}))
+        return tp_end(offset, tp_wrong("the copy at %u is on another device's stream", offset));
     if (!tp_can_reach(work.to_device, (uintptr_t)work.to, work.size) ||
         !tp_can_reach(work.from_device, (uintptr_t)work.from, work.size))
         return tp_end(offset, tp_wrong("the copy at %u leaves its memory", offset));
@@ -332,7 +336,7 @@ static int32_t copy_d2d(tp_device *device, void *handle, void *to, const void *f
     return copy(320, device, handle, (step){false, index, index, to, from, size, NULL, 0});
 }
 
-/* The stream may be of either device. */
+/* The stream is of either device, and that one is the thread's. */
 static int32_t copy_p2p(tp_device *to_device, tp_device *from_device, void *handle, void *to,
                         const void *from, size_t size)
 {

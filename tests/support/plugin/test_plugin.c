@@ -53,12 +53,22 @@ static bool has_function(uint32_t offset)
     return !(tp.options.absent & TP_BIT(offset));
 }
 
+int32_t tp_id(int32_t index)
+{
+    return listed((uint32_t)index) + tp.options.renumber;
+}
+
 /* Whether the call is the one that the fault is planned for. */
 static bool is_hit(uint32_t offset)
 {
     uint64_t number = tp.fault.offset ? tp.calls[(offset - 8) / 8] : tp.all_calls;
     return tp.has_fault && (!tp.fault.offset || tp.fault.offset == offset) &&
            tp.fault.call == number;
+}
+
+bool tp_is_current(const tp_device *device)
+{
+    return current_id == device->id && current_generation == tp.generation;
 }
 
 static bool check_device(uint32_t offset, const tp_device *device, bool current)
@@ -69,7 +79,7 @@ static bool check_device(uint32_t offset, const tp_device *device, bool current)
                  device->id);
         return false;
     }
-    if (current && (current_id != device->id || current_generation != tp.generation)) {
+    if (current && !tp_is_current(device)) {
         tp_wrong("the function at %u is called for device %d on a thread with device %d", offset,
                  device->id, current_id);
         return false;
