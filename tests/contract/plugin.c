@@ -2,6 +2,8 @@
  * plugin.c - the plugin backend under the contract: on the test plugin, which has more or fewer
  * functions and puts its memory here or there.
  */
+#include <stdlib.h>
+
 #include "tests/contract/contract.h"
 #include "tests/support/plugin_bench.h"
 
@@ -17,6 +19,7 @@ typedef struct pose {
     tp_options plugin;
     uint64_t alignment;
     bool restores;
+    bool is_stacked; /* above it lies quire as a runtime's memory (src/adapters/paddle_runtime) */
 } pose;
 
 /* One plugin for all devices of a process: made anew with the first, looked at after the last. */
@@ -29,7 +32,8 @@ static quire_result open_plugin(const contract_subject *subject, const quire_hos
     const tp_control *tp = plugin_bench_control();
     if (!open_devices)
         tp->reset(&p->plugin);
-    const quire_plugin_options options = {.path = TEST_PLUGIN,
+    setenv("QUIRE_PADDLE_PLUGIN", TEST_PLUGIN, 1);
+    const quire_plugin_options options = {.path = p->is_stacked ? PADDLE_RUNTIME : TEST_PLUGIN,
                                           .alignment = p->alignment,
                                           .restores_device = p->restores,
                                           .device_options = {.host_memory = host}};
@@ -88,9 +92,11 @@ static const contract_subject poses[] = {
      .set_budget = set_budget},
     {POSE("a device of 48 MiB that tells nothing",
           .plugin = {.bytes = 48 * MIB, .absent = HOST_KINDS | TP_BIT(416)})},
+    {POSE("on quire's own runtime", .plugin = {.bytes = 512 * MIB, .base_offset = 16},
+          .is_stacked = true)},
 };
 
 const contract_subject *const plugin_subjects[] = {
-    &poses[0], &poses[1], &poses[2], &poses[3], &poses[4], &poses[5],
-    &poses[6], &poses[7], &poses[8], &poses[9], NULL,
+    &poses[0], &poses[1], &poses[2], &poses[3], &poses[4],  &poses[5],
+    &poses[6], &poses[7], &poses[8], &poses[9], &poses[10], NULL,
 };
