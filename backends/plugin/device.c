@@ -11,7 +11,7 @@
 /* Of a heap whose size nobody tells: address space, not memory. */
 static const uint64_t UNKNOWN_HEAP = UINT64_C(1) << 40;
 
-/* Buffers begin at multiples of what divides min_chunk, within these. */
+/* Buffers begin at multiples of what divides min_chunk, within these; rows of images at the first. */
 enum { LEAST_ALIGNMENT = 64, MOST_ALIGNMENT = 4096 };
 
 /* ---- one call of the plugin ----------------------------------------------------------------- */
@@ -131,6 +131,7 @@ quire_result qi_plugin_describe(void *state, quire_device_info *info)
         .page_granularity = qi_is_power_of_two(plugin->multiple) ? plugin->multiple : 1,
         .page_alignment = plugin->alignment,
         .buffer_alignment = buffer_alignment(plugin),
+        .image_row_alignment = LEAST_ALIGNMENT,
     };
     return QUIRE_SUCCESS;
 }
@@ -147,6 +148,27 @@ quire_result qi_plugin_heap_budget(void *state, uint32_t heap, quire_heap_budget
         return result;
     budget->budget = total;
     budget->usage = total > free_bytes ? total - free_bytes : 0;
+    return QUIRE_SUCCESS;
+}
+
+/* Images are linear whatever their tiling, with rows of a multiple of the row alignment. */
+quire_result qi_plugin_image_requirements(void *state, const quire_image_options *options,
+                                          quire_requirements *out)
+{
+    const qi_plugin *plugin = state;
+    uint64_t texel = (uint64_t)options->channel_count * quire_channel_size(options->channel_type);
+    uint64_t row = options->width * texel, slice = 0, size = 0;
+    if (qi_align_up_overflows(row, LEAST_ALIGNMENT, &row) ||
+        qi_multiply_overflows(row, options->height, &slice) ||
+        qi_multiply_overflows(slice, options->depth, &size))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "an image of %u x %u x %u texels: its bytes cannot be counted",
+                                  options->width, options->height, options->depth);
+    out->size = size;
+    out->alignment = buffer_alignment(plugin);
+    out->kind_mask = UINT32_MAX;
+    out->row_pitch = row;
+    out->slice_pitch = slice;
     return QUIRE_SUCCESS;
 }
 

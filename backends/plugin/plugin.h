@@ -66,6 +66,8 @@ QUIRE_MUST_USE quire_result qi_plugin_ask_stats(const qi_plugin *plugin, size_t 
 
 quire_result qi_plugin_describe(void *state, quire_device_info *info);
 quire_result qi_plugin_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget);
+quire_result qi_plugin_image_requirements(void *state, const quire_image_options *options,
+                                          quire_requirements *requirements);
 void qi_plugin_end(void *state);
 
 /* ---- page.c --------------------------------------------------------------------------------- */

@@ -54,6 +54,8 @@ void qi_plugin_fill_table(const qi_pd_interface *f, quire_backend *table)
     *table = (quire_backend){
         .size = sizeof *table,
         .name = "plugin",
+        .features = QUIRE_BACKEND_IMAGES,
+        .image_requirements = qi_plugin_image_requirements,
         .describe = qi_plugin_describe,
         .page_create = qi_plugin_page_create,
         .page_destroy = qi_plugin_page_destroy,

@@ -171,7 +171,8 @@ static void auto_growth(void)
                &(tp_options){.bytes = 8 * MIB, .base_offset = 16, .sizes = {512}, .renumber = 9});
     host_play(&h, 0, steps, seed);
     CHECK_EQ(host_free_bytes(&h, 0, &total), 8 * MIB);
-    printf("# %llu allocations of the plugin for the whole run\n", (unsigned long long)h.tp->calls(216));
+    printf("# %llu allocations of the plugin for the whole run\n",
+           (unsigned long long)h.tp->calls(216));
     host_end(&h);
 }
 
