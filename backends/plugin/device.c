@@ -11,7 +11,8 @@
 /* Of a heap whose size nobody tells: address space, not memory. */
 static const uint64_t UNKNOWN_HEAP = UINT64_C(1) << 40;
 
-/* Buffers begin at multiples of what divides min_chunk, within these; rows of images at the first. */
+/* Buffers begin at multiples of what divides min_chunk, within these; rows of images at those of
+   the first. */
 enum { LEAST_ALIGNMENT = 64, MOST_ALIGNMENT = 4096 };
 
 /* ---- one call of the plugin ----------------------------------------------------------------- */

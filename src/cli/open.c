@@ -1,5 +1,6 @@
 /*
- * open.c - opening the device that --backend, --profile and --plugin name, and naming its memory kinds.
+ * open.c - opening the device that --backend, --profile and --plugin name, and naming its memory
+ * kinds.
  */
 #include <inttypes.h>
 #include <stdlib.h>

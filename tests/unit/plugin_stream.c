@@ -237,6 +237,38 @@ UNIT(plugin_stream, copies_that_the_plugin_has_not_on_streams)
     plugin_bench_end(&w.b);
 }
 
+/* Up, on the device, and down: each on a stream, and each done on return where it is missing. */
+static void there_and_back(uint64_t absent, bool waits)
+{
+    world w;
+    quire_allocation other;
+    quire_point done[3];
+    begin(&w, &(tp_options){.absent = absent});
+    CHECK_OK(quire_allocate(w.memory, &(quire_allocation_options){.size = SIZE}, &other));
+    w.b.tp->hold(true);
+    memset(out, 0, SIZE);
+    const quire_copy_end first = {.memory = w.memory, .allocation = w.made},
+                         second = {.memory = w.memory, .allocation = other};
+    const quire_copy_options ways[] = {{.to = first, .host_from = in, .size = SIZE},
+                                       {.to = second, .from = first, .size = SIZE},
+                                       {.host_to = out, .from = second, .size = SIZE}};
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_copy_on(w.b.streams[0], &ways[i], &done[i]));
+    CHECK_EQ(memcmp(in, out, SIZE) != 0, waits);
+    CHECK_OK(quire_point_await(&done[2], QUIRE_FOREVER));
+    CHECK(!memcmp(in, out, SIZE));
+    plugin_bench_end(&w.b);
+}
+
+UNIT(plugin_stream, copies_of_every_way)
+{
+    there_and_back(0, true);
+    there_and_back(TP_BIT(304), true);
+    there_and_back(TP_BIT(320), true);
+    there_and_back(TP_BIT(312), false);
+    there_and_back(TP_BIT(304) | TP_BIT(312) | TP_BIT(320) | TP_BIT(328), false);
+}
+
 UNIT(plugin_stream, fills_are_done_on_return)
 {
     world w;
