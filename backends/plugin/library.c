@@ -152,9 +152,9 @@ quire_result qi_plugin_unit_take(qi_plugin_library *library, uint32_t index, qi_
 
 void qi_plugin_unit_give(qi_plugin_library *library, qi_plugin_unit *unit)
 {
-    const qi_pd_interface *f = qi_plugin_functions(library);
     if (!unit)
         return;
+    const qi_pd_interface *f = qi_plugin_functions(library);
     pthread_mutex_lock(&mutex);
     if (!--unit->users && f->deinit_device)
         f->deinit_device(&unit->device); /* an answer would change nothing */
