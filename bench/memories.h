@@ -24,6 +24,7 @@ typedef struct memory_how {
     uint32_t shards;   /* 0: one */
     bool dedicated;    /* each allocation gets a page of its own */
     bool slabs;        /* this project's option for small ranges */
+    bool on_stream;    /* in the order of a stream, whose work is done at once */
     bool unlocked;     /* no locks: a thread must have it alone, frees included */
     uint32_t strategy; /* VMA's */
 } memory_how;

@@ -37,9 +37,58 @@ static void mock_page_destroy(void *state, const quire_native_page *page)
     mock_give(page->handle);
 }
 
+/* A stream is a number of marks, all of which have passed. */
+static qi_atomic_u64 marks;
+
+static quire_result mock_stream_create(void *state, const void *description, uint64_t *stream)
+{
+    (void)state;
+    (void)description;
+    *stream = 1;
+    return QUIRE_SUCCESS;
+}
+
+static void mock_stream_destroy(void *state, uint64_t stream)
+{
+    (void)state;
+    (void)stream;
+}
+
+static quire_result mock_stream_mark(void *state, uint64_t stream, uint64_t *value)
+{
+    (void)state;
+    (void)stream;
+    *value = qi_atomic_add_u64(&marks, 1) + 1;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result mock_stream_passed(void *state, uint64_t stream, uint64_t *value)
+{
+    (void)state;
+    (void)stream;
+    *value = qi_atomic_load_u64(&marks);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result mock_stream_await(void *state, uint64_t stream, uint64_t value,
+                                      uint64_t nanoseconds, bool *has_passed)
+{
+    (void)state;
+    (void)stream;
+    (void)nanoseconds;
+    *has_passed = value <= qi_atomic_load_u64(&marks);
+    return QUIRE_SUCCESS;
+}
+
 static const quire_backend MOCK_BACKEND = {
     .size = sizeof(quire_backend),
     .name = "mock",
+    .features = QUIRE_BACKEND_STREAMS,
+    .stream_create = mock_stream_create,
+    .stream_destroy = mock_stream_destroy,
+    .stream_mark = mock_stream_mark,
+    .stream_passed = mock_stream_passed,
+    .stream_await = mock_stream_await,
     .describe = mock_describe,
     .page_create = mock_page_create,
     .page_destroy = mock_page_destroy,
@@ -50,6 +99,7 @@ static const quire_backend MOCK_BACKEND = {
 typedef struct quire_state {
     quire_device *device;
     quire_memory *memory;
+    quire_stream *stream; /* or NULL */
     bool dedicated;
 } quire_state;
 
@@ -57,6 +107,7 @@ static void destroy(void *user)
 {
     quire_state *state = user;
     quire_memory_destroy_all(&state->memory);
+    qi_ignore(quire_stream_destroy(&state->stream));
     qi_ignore(quire_device_destroy(&state->device));
     free(state);
 }
@@ -72,7 +123,8 @@ static void *create(const subject *self, const subject_arena *arena)
                                     .granule = arena->unit,
                                     .pages.page_size = arena->size};
     if (!quire_device_create(&MOCK_BACKEND, NULL, NULL, &state->device) &&
-        !quire_memory_create(state->device, &options, &state->memory))
+        !quire_memory_create(state->device, &options, &state->memory) &&
+        (!how_of(self)->on_stream || !quire_stream_create(state->device, NULL, &state->stream)))
         return state;
     destroy(state);
     return NULL;
@@ -85,14 +137,19 @@ static uint64_t allocate(void *user, uint64_t size, uint64_t alignment, uint64_t
         .size = size, .alignment = alignment, .dedicated = state->dedicated};
     quire_allocation allocation;
     *offset = 0; /* nobody asked where it lies */
-    qi_ignore(quire_allocate(state->memory, &options, &allocation));
+    if (state->stream)
+        qi_ignore(quire_allocate_on(state->memory, &options, state->stream, &allocation));
+    else
+        qi_ignore(quire_allocate(state->memory, &options, &allocation));
     return allocation.id; /* 0 on failure */
 }
 
 static void release(void *user, uint64_t handle)
 {
     const quire_state *state = user;
-    qi_ignore(quire_free(state->memory, (quire_allocation){handle}));
+    quire_allocation allocation = {handle};
+    qi_ignore(state->stream ? quire_free_on(state->memory, allocation, state->stream)
+                            : quire_free(state->memory, allocation));
 }
 
 /* An option that this version does not offer is refused with the reason. */
@@ -117,6 +174,7 @@ static const char *absent(const subject *self)
 
 const subject QUIRE_MEMORIES[] = {
     MEMORY("quire", .sharing = SHARE_ONE),
+    MEMORY("quire, on a stream", .sharing = SHARE_ONE, .on_stream = true),
     MEMORY("quire, a shard each", .sharing = SHARE_SHARDS),
     MEMORY("quire, a shard each, slabs", .sharing = SHARE_SHARDS, .slabs = true),
     MEMORY("quire, a memory each", .sharing = SHARE_NOTHING),

@@ -40,6 +40,8 @@ typedef uint32_t qi_cu_subresource_type;      /* QI_CU_ARRAY_SPARSE_SUBRESOURCE_
 typedef uint32_t qi_cu_operation_type;        /* QI_CU_MEM_OPERATION_TYPE_* */
 typedef uint32_t qi_cu_generic_type;          /* QI_CU_MEM_HANDLE_TYPE_GENERIC */
 typedef uint32_t qi_cu_external_type;         /* QI_CU_EXTERNAL_MEMORY_HANDLE_TYPE_* */
+typedef uint32_t qi_cu_capture_status;        /* QI_CU_STREAM_CAPTURE_STATUS_* */
+typedef uint32_t qi_cu_capture_mode;          /* QI_CU_STREAM_CAPTURE_MODE_* */
 typedef uint32_t qi_cu_query_result;          /* QI_CU_GET_PROC_ADDRESS_*: what became of a query */
 
 typedef struct qi_cu_context_object *qi_cu_context;

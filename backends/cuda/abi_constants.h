@@ -42,6 +42,15 @@
     X(CUDA_ERROR_SYSTEM_NOT_READY, 802)                                                            \
     X(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803)                                                      \
     X(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804)                                              \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                                                  \
+    X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901)                                                  \
+    X(CUDA_ERROR_STREAM_CAPTURE_MERGE, 902)                                                        \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, 903)                                                    \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, 904)                                                     \
+    X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, 905)                                                    \
+    X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                                                     \
+    X(CUDA_ERROR_CAPTURED_EVENT, 907)                                                              \
+    X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908)                                                 \
     X(CUDA_ERROR_UNKNOWN, 999)
 
 #define QI_CU_ATTRIBUTES_11_2(X)                                                                   \
@@ -141,6 +150,14 @@
     X(CU_MEMHOSTREGISTER_READ_ONLY, 8)                                                             \
     X(CU_STREAM_DEFAULT, 0)                                                                        \
     X(CU_STREAM_NON_BLOCKING, 1)                                                                   \
+    X(CU_STREAM_LEGACY, 1)                                                                         \
+    X(CU_STREAM_PER_THREAD, 2)                                                                     \
+    X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                                            \
+    X(CU_STREAM_CAPTURE_STATUS_ACTIVE, 1)                                                          \
+    X(CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2)                                                     \
+    X(CU_STREAM_CAPTURE_MODE_GLOBAL, 0)                                                            \
+    X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)                                                      \
+    X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                                           \
     X(CU_EVENT_DEFAULT, 0)                                                                         \
     X(CU_EVENT_BLOCKING_SYNC, 1)                                                                   \
     X(CU_EVENT_DISABLE_TIMING, 2)                                                                  \

@@ -115,6 +115,9 @@
     X(StreamSynchronize, , 2000, REQUIRED, (qi_cu_stream stream))                                  \
     X(StreamWaitEvent, , 3020, REQUIRED,                                                           \
       (qi_cu_stream stream, qi_cu_event event, unsigned int flags))                                \
+    X(StreamGetCtx, , 9020, OPTIONAL, (qi_cu_stream stream, qi_cu_context * context))              \
+    X(StreamIsCapturing, , 10000, OPTIONAL, (qi_cu_stream stream, qi_cu_capture_status * status))  \
+    X(ThreadExchangeStreamCaptureMode, , 10010, OPTIONAL, (qi_cu_capture_mode * mode))             \
     X(LaunchHostFunc, , 10000, OPTIONAL,                                                           \
       (qi_cu_stream stream, qi_cu_host_function function, void *user))                             \
     X(EventCreate, , 2000, REQUIRED, (qi_cu_event * event, unsigned int flags))                    \

@@ -119,7 +119,8 @@ typedef struct qi_cuda {
     pthread_mutex_t mutex; /* of the following; no lock of quire is held under it */
     qi_cuda_chunk *kept;   /* for further pages */
     uint64_t kept_bytes;
-    qi_cuda_page *unfinished; /* whose taking down failed half way */
+    qi_cuda_page *unfinished;     /* whose taking down failed half way */
+    struct qi_cuda_stream *ended; /* likewise */
 } qi_cuda;
 
 static inline qi_cuda_page *qi_cuda_page_of(const quire_native_page *page)
@@ -259,6 +260,22 @@ quire_result qi_cuda_fill_page(void *state, const quire_native_page *page, uint6
 
 quire_result qi_cuda_copy_pages(void *state, const quire_copy_job *job);
 quire_result qi_cuda_copy_peer(void *state, const quire_copy_job *job);
+
+/* ---- stream.c, stream_work.c: entries of the table ------------------------------------------ */
+
+quire_result qi_cuda_stream_create(void *state, const void *description, uint64_t *stream);
+void qi_cuda_stream_destroy(void *state, uint64_t stream);
+quire_result qi_cuda_stream_mark(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_cuda_stream_passed(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_cuda_stream_await(void *state, uint64_t stream, uint64_t value,
+                                  uint64_t nanoseconds, bool *has_passed);
+quire_result qi_cuda_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
+quire_result qi_cuda_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
+quire_result qi_cuda_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
+                                 uint64_t offset, uint64_t size, uint8_t value);
+
+/* Goes on with the streams that could not be taken down; `last`: what still fails is given up. */
+void qi_cuda_finish_streams(qi_cuda *cuda, bool last);
 
 /* ---- share.c -------------------------------------------------------------------------------- */
 

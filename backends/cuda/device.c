@@ -86,6 +86,7 @@ static void cuda_destroy(void *state)
     qi_cuda *cuda = state;
     bool is_ours = !qi_cuda_has_forked(cuda);
     bool is_entered = is_ours && !cuda->f.CtxPushCurrent(cuda->context);
+    qi_cuda_finish_streams(cuda, true);
     qi_cuda_finish_pages(cuda, true);
     bool all = qi_cuda_release_chunks(cuda);
     while (cuda->kept) { /* those that the driver did not take back */
@@ -108,7 +109,9 @@ static const quire_backend CUDA_BACKEND = {
     .name = "cuda",
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |
                 QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
-                QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS,
+                QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
+                QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER |
+                QUIRE_BACKEND_ROWS,
     .describe = cuda_describe,
     .page_create = qi_cuda_page_create,
     .page_destroy = qi_cuda_page_destroy,
@@ -120,6 +123,14 @@ static const quire_backend CUDA_BACKEND = {
     .fill_page = qi_cuda_fill_page,
     .image_requirements = cuda_image_requirements,
     .heap_budget = cuda_heap_budget,
+    .stream_create = qi_cuda_stream_create,
+    .stream_destroy = qi_cuda_stream_destroy,
+    .stream_mark = qi_cuda_stream_mark,
+    .stream_passed = qi_cuda_stream_passed,
+    .stream_await = qi_cuda_stream_await,
+    .stream_order = qi_cuda_stream_order,
+    .stream_copy = qi_cuda_stream_copy,
+    .stream_fill = qi_cuda_stream_fill,
     .copy_pages = qi_cuda_copy_pages,
     .copy_peer = qi_cuda_copy_peer,
 };

@@ -185,3 +185,20 @@ quire_result quire_cuda_multicast_destroy(quire_cuda_multicast **multicast)
     UNUSED(multicast);
     return refuse();
 }
+
+quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const char *name,
+                                    quire_stream **stream)
+{
+    UNUSED(device);
+    UNUSED(native);
+    UNUSED(name);
+    CLEAR(stream, NULL);
+    return refuse();
+}
+
+quire_result quire_cuda_stream_get(quire_stream *stream, void **native)
+{
+    UNUSED(stream);
+    CLEAR(native, NULL);
+    return refuse();
+}

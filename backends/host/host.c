@@ -1,8 +1,8 @@
 /*
  * host.c - the host backend: opening a host device, its profile, and its table. Pages are
- * host_page.c.
+ * host_page.c, streams stream.c.
  */
-#include "backends/host/host.h"
+#include "backends/host/stream.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +113,7 @@ static void host_destroy(void *state)
 {
     qi_host_device *device = state;
     qi_host host = device->host;
+    qi_host_streams_finish(&device->streams);
     qi_host_release(&host, device, 1, sizeof *device);
 }
 
@@ -121,8 +122,9 @@ static const quire_backend HOST_BACKEND = {
     .name = "host",
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
-                QUIRE_BACKEND_FILL | QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER |
-                QUIRE_BACKEND_ROWS,
+                QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
+                QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_FILL | QUIRE_BACKEND_COPY_PAGES |
+                QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS,
     .describe = host_describe,
     .page_create = qi_host_page_create,
     .page_destroy = qi_host_page_destroy,
@@ -135,10 +137,27 @@ static const quire_backend HOST_BACKEND = {
     .copy_from_page = qi_host_copy_from_page,
     .image_requirements = host_image_requirements,
     .heap_budget = host_heap_budget,
+    .stream_create = qi_host_stream_make,
+    .stream_destroy = qi_host_stream_end,
+    .stream_mark = qi_host_stream_mark,
+    .stream_passed = qi_host_stream_passed,
+    .stream_await = qi_host_stream_await,
+    .stream_order = qi_host_stream_order,
+    .stream_copy = qi_host_stream_copy,
+    .stream_fill = qi_host_stream_fill,
     .fill_page = qi_host_fill_page,
     .copy_pages = qi_host_copy_pages,
     .copy_peer = qi_host_copy_pages,
 };
+
+qi_host_device *qi_host_of(const quire_device *device)
+{
+    if (device && quire_device_backend(device) == &HOST_BACKEND)
+        return quire_device_state(device);
+    qi_ignore(
+        qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the device is null, or not of the host backend"));
+    return NULL;
+}
 
 /* ---- public calls ------------------------------------------------------------------------- */
 
@@ -178,6 +197,11 @@ static quire_result make_state(const quire_host_options *options, qi_host_device
     if (!device)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a host device");
     device->host = host;
+    result = qi_host_streams_init(&device->streams);
+    if (result) {
+        qi_host_release(&host, device, 1, sizeof *device);
+        return result;
+    }
     device->backing = options->backing;
     device->huge_pages = options->huge_pages;
     device->row_alignment = options->row_alignment;
@@ -214,10 +238,9 @@ quire_result quire_host_open(const quire_host_options *options, quire_device **d
 
 quire_result quire_host_set_budget(quire_device *device, uint32_t heap, uint64_t bytes)
 {
-    if (!device || quire_device_backend(device) != &HOST_BACKEND)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_host_set_budget: the device is null, or not of the host backend");
-    qi_host_device *host = quire_device_state(device);
+    qi_host_device *host = qi_host_of(device);
+    if (!host)
+        return QUIRE_ERROR_INVALID_ARGUMENT;
     if (heap >= host->profile.heap_count)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the device has no heap %u, it has %u", heap,
                             host->profile.heap_count);
@@ -230,7 +253,7 @@ static quire_result get_native(quire_memory *memory, quire_allocation allocation
                                quire_native *native)
 {
     quire_result result = quire_get_native(memory, allocation, native);
-    if (!result && quire_device_backend(native->device) != &HOST_BACKEND)
+    if (!result && !qi_host_of(native->device))
         result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the host backend");
     return result;
 }

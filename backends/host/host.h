@@ -1,9 +1,11 @@
 /*
  * host.h - the state of a host device, shared by the parts of the host backend: opening and
- * describing (host.c) and pages (host_page.c).
+ * describing (host.c), pages (host_page.c) and streams (stream.h).
  */
 #ifndef QUIRE_BACKENDS_HOST_HOST_H
 #define QUIRE_BACKENDS_HOST_HOST_H
+
+#include <pthread.h>
 
 #include "quire/host.h"
 #include "src/base/atomic.h"
@@ -13,6 +15,14 @@
 #define QI_HOST_GRANULARITY UINT64_C(256)
 #define QI_HOST_PAGE_ALIGNMENT (UINT64_C(2) << 20)
 #define QI_HOST_HUGE_PAGE (UINT64_C(2) << 20)
+
+/* What the streams of a device share. */
+typedef struct qi_host_streams {
+    pthread_mutex_t mutex; /* of all their records */
+    pthread_cond_t
+        progress;          /* a job is done, a worker begins to wait, a stream ends, all is lost */
+    qi_atomic_u32 is_lost; /* quire_host_lose: nothing is done any more */
+} qi_host_streams;
 
 typedef struct qi_host_device {
     qi_host host;
@@ -24,7 +34,14 @@ typedef struct qi_host_device {
     uint64_t system_page;                      /* bytes of a page of the operating system */
     qi_atomic_u64 heap_used[QUIRE_MOST_HEAPS]; /* bytes; kept within the heaps' sizes */
     qi_atomic_u64 budgets[QUIRE_MOST_HEAPS];   /* bytes, told to the core; 0: none */
+    qi_host_streams streams;
 } qi_host_device;
+
+/* The state of a device of this backend, or NULL with INVALID_ARGUMENT. */
+qi_host_device *qi_host_of(const quire_device *device);
+
+/* DEVICE_LOST after quire_host_lose. */
+QUIRE_MUST_USE quire_result qi_host_check_lost(const qi_host_device *device);
 
 /*
  * UNSUPPORTED when the system has not got at all what pages are to be made of: no memfd, no huge
@@ -49,6 +66,11 @@ quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, 
 quire_result qi_host_copy_pages(void *state, const quire_copy_job *job);
 quire_result qi_host_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                uint64_t size, uint8_t value);
+
+char *qi_host_page_bytes(const quire_native_page *page);
+
+/* The bytes of a job, whatever has become of the device. */
+void qi_host_copy_rows(const quire_copy_job *job);
 
 /* The memfd of a page, or -1. */
 int qi_host_page_descriptor(const quire_native_page *page);

@@ -43,6 +43,11 @@ static host_page *page_of(const quire_native_page *page)
     return (host_page *)(uintptr_t)page->handle;
 }
 
+char *qi_host_page_bytes(const quire_native_page *page)
+{
+    return page_of(page)->bytes;
+}
+
 int qi_host_page_descriptor(const quire_native_page *page)
 {
     return page_of(page)->descriptor;
@@ -267,6 +272,9 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
     uint64_t unit =
         device->huge_pages == QUIRE_HOST_HUGE_RESERVED ? QI_HOST_HUGE_PAGE : device->system_page;
     uint64_t mapped = 0;
+    quire_result result = qi_host_check_lost(device);
+    if (result)
+        return result;
     if (qi_align_up_overflows(request->size, unit, &mapped))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0, "a page of %llu bytes",
                                   (unsigned long long)request->size);
@@ -275,7 +283,7 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
                                   "no host memory for a page record");
     *page = (host_page){.mapped = mapped, .heap = kind->heap, .descriptor = -1};
-    quire_result result = take_from_heap(device, kind->heap, request->size);
+    result = take_from_heap(device, kind->heap, request->size);
     if (!result) {
         result = map_page(device, request, page);
         if (result)
@@ -331,17 +339,19 @@ quire_result qi_host_page_sync(void *state, const quire_native_page *page, uint6
 quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                   const void *data, uint64_t size)
 {
-    (void)state;
-    memcpy(page_of(page)->bytes + offset, data, size);
-    return QUIRE_SUCCESS;
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        memcpy(page_of(page)->bytes + offset, data, size);
+    return result;
 }
 
 quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
                                     void *data, uint64_t size)
 {
-    (void)state;
-    memcpy(data, page_of(page)->bytes + offset, size);
-    return QUIRE_SUCCESS;
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        memcpy(data, page_of(page)->bytes + offset, size);
+    return result;
 }
 
 /* The first byte of an end: of a page, or host memory. */
@@ -350,22 +360,30 @@ static char *end_of(const quire_native_page *page, uint64_t offset, const void *
     return page ? page_of(page)->bytes + offset : (char *)(uintptr_t)host;
 }
 
-quire_result qi_host_copy_pages(void *state, const quire_copy_job *job)
+void qi_host_copy_rows(const quire_copy_job *job)
 {
-    (void)state; /* pages of all host devices are of this process */
     char *to = end_of(job->to, job->to_offset, job->host_to);
     const char *from = end_of(job->from, job->from_offset, job->host_from);
     for (uint64_t slice = 0; slice < job->slices; slice++)
         for (uint64_t row = 0; row < job->rows; row++)
             memcpy(to + slice * job->to_slice + row * job->to_row,
                    from + slice * job->from_slice + row * job->from_row, job->size);
-    return QUIRE_SUCCESS;
+}
+
+/* Pages of all host devices are of this process. */
+quire_result qi_host_copy_pages(void *state, const quire_copy_job *job)
+{
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        qi_host_copy_rows(job);
+    return result;
 }
 
 quire_result qi_host_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                uint64_t size, uint8_t value)
 {
-    (void)state;
-    memset(page_of(page)->bytes + offset, value, size);
-    return QUIRE_SUCCESS;
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        memset(page_of(page)->bytes + offset, value, size);
+    return result;
 }

@@ -102,7 +102,8 @@ static const quire_backend VULKAN_BACKEND = {
     .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES |
                 QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_COPY_PAGES |
-                QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES,
+                QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES | QUIRE_BACKEND_STREAMS |
+                QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL,
     .describe = vulkan_describe,
     .page_create = qi_vulkan_page_create,
     .page_destroy = qi_vulkan_page_destroy,
@@ -120,6 +121,14 @@ static const quire_backend VULKAN_BACKEND = {
     .object_destroy = qi_vulkan_object_destroy,
     .heap_budget = vulkan_heap_budget,
     .copy_pages = qi_vulkan_copy_pages,
+    .stream_create = qi_vulkan_stream_create,
+    .stream_destroy = qi_vulkan_stream_destroy,
+    .stream_mark = qi_vulkan_stream_mark,
+    .stream_passed = qi_vulkan_stream_passed,
+    .stream_await = qi_vulkan_stream_await,
+    .stream_order = qi_vulkan_stream_order,
+    .stream_copy = qi_vulkan_stream_copy,
+    .stream_fill = qi_vulkan_stream_fill,
 };
 
 /* ---- making ------------------------------------------------------------------------------- */
@@ -172,6 +181,7 @@ static quire_result look(qi_vulkan *vulkan, const quire_vulkan_wrap_options *opt
     vulkan->enabled.device_address &= vulkan->f.GetBufferDeviceAddress != NULL;
     vulkan->enabled.maintenance4 &= vulkan->f.GetDeviceBufferMemoryRequirements != NULL &&
                                     vulkan->f.GetDeviceImageMemoryRequirements != NULL;
+    vulkan->enabled.timeline &= vulkan->f.GetSemaphoreCounterValue && vulkan->f.WaitSemaphores;
     vulkan->enabled.debug_utils &= vulkan->f.SetDebugUtilsObjectNameEXT != NULL;
     vulkan->enabled.external_fd &= vulkan->f.GetMemoryFdKHR != NULL;
     vulkan->enabled.host_pointer &= vulkan->f.GetMemoryHostPointerPropertiesEXT != NULL;

@@ -45,6 +45,11 @@ static void look_at(const VkBaseInStructure *link, qi_vulkan_enabled *out)
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
         out->device_address |=
             ((const VkPhysicalDeviceVulkan12Features *)link)->bufferDeviceAddress != 0;
+        out->timeline |= ((const VkPhysicalDeviceVulkan12Features *)link)->timelineSemaphore != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
+        out->timeline |=
+            ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)link)->timelineSemaphore != 0;
         break;
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
         out->device_address |=
@@ -79,6 +84,8 @@ static void look_at_device(uint32_t api_version, const VkDeviceCreateInfo *devic
         look_at_features(device->pEnabledFeatures, out);
     out->device_address &= api_version >= VK_API_VERSION_1_2 ||
                            has_extension(device, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+    out->timeline &= api_version >= VK_API_VERSION_1_2 ||
+                     has_extension(device, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
     out->maintenance4 &= api_version >= VK_API_VERSION_1_3 ||
                          has_extension(device, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
     out->memory_priority &= has_extension(device, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME);

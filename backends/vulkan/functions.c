@@ -28,6 +28,12 @@ static void load_renamed(qi_vulkan_functions *f, VkDevice device)
         f->GetDeviceImageMemoryRequirements =
             (PFN_vkGetDeviceImageMemoryRequirements)f->GetDeviceProcAddr(
                 device, "vkGetDeviceImageMemoryRequirementsKHR");
+    if (!f->GetSemaphoreCounterValue)
+        f->GetSemaphoreCounterValue = (PFN_vkGetSemaphoreCounterValue)f->GetDeviceProcAddr(
+            device, "vkGetSemaphoreCounterValueKHR");
+    if (!f->WaitSemaphores)
+        f->WaitSemaphores =
+            (PFN_vkWaitSemaphores)f->GetDeviceProcAddr(device, "vkWaitSemaphoresKHR");
 }
 
 quire_result qi_vulkan_load(qi_vulkan_functions *f, VkInstance instance, VkDevice device,

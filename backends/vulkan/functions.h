@@ -54,6 +54,8 @@
     X(DestroyFence)                                                                                \
     X(ResetFences)                                                                                 \
     X(WaitForFences)                                                                               \
+    X(CreateSemaphore)                                                                             \
+    X(DestroySemaphore)                                                                            \
     X(QueueSubmit)                                                                                 \
     X(QueueBindSparse)                                                                             \
     X(GetDeviceQueue)                                                                              \
@@ -65,6 +67,8 @@
     X(GetBufferDeviceAddress)                                                                      \
     X(GetDeviceBufferMemoryRequirements)                                                           \
     X(GetDeviceImageMemoryRequirements)                                                            \
+    X(GetSemaphoreCounterValue)                                                                    \
+    X(WaitSemaphores)                                                                              \
     X(SetDebugUtilsObjectNameEXT)                                                                  \
     X(GetMemoryFdKHR)                                                                              \
     X(GetMemoryFdPropertiesKHR)                                                                    \

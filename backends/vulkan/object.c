@@ -75,9 +75,11 @@ static void ask_pitches(const qi_vulkan *vulkan, VkImage image, quire_requiremen
     const VkImageSubresource first = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT};
     VkSubresourceLayout layout;
     vulkan->f.GetImageSubresourceLayout(vulkan->device, image, &first, &layout);
+    out->prefers_dedicated = false;
+    if (layout.offset) /* rows are told from the first byte on, where every driver known has them */
+        return;
     out->row_pitch = layout.rowPitch;
     out->slice_pitch = layout.depthPitch;
-    out->prefers_dedicated = false;
 }
 
 /* ---- making ------------------------------------------------------------------------------- */

@@ -249,8 +249,10 @@ static void take_extensions(names *n, uint32_t version)
         take(n, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME);
     if (take(n, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME))
         take(n, VK_EXT_PAGEABLE_DEVICE_LOCAL_MEMORY_EXTENSION_NAME);
-    if (version < VK_API_VERSION_1_2)
+    if (version < VK_API_VERSION_1_2) {
         take(n, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+        take(n, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
+    }
     if (version < VK_API_VERSION_1_3)
         take(n, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
 }
@@ -278,6 +280,8 @@ static void choose_features(opening *o, const names *n, uint32_t version)
         (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
     if (version >= VK_API_VERSION_1_2 || is_taken(n, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME))
         chain(o, &o->address, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
+    if (version >= VK_API_VERSION_1_2 || is_taken(n, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME))
+        chain(o, &o->timeline, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES);
     if (version >= VK_API_VERSION_1_3 || is_taken(n, VK_KHR_MAINTENANCE_4_EXTENSION_NAME))
         chain(o, &o->maintenance4, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES);
     if (is_taken(n, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME))

@@ -29,6 +29,7 @@ typedef struct opening {
     const char *device_extensions[QI_VULKAN_MOST_EXTENSIONS];
     VkPhysicalDeviceFeatures2 features; /* and what is chained to it where the device has it: */
     VkPhysicalDeviceBufferDeviceAddressFeatures address;
+    VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceMaintenance4Features maintenance4;
     VkPhysicalDeviceMemoryPriorityFeaturesEXT priority;
     VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT pageable;

@@ -281,9 +281,8 @@ quire_result qi_vulkan_staging_invalidate(qi_vulkan *vulkan, int half)
                 : QUIRE_SUCCESS;
 }
 
-/* Everything before is visible to everything behind. */
-static void add_barrier(const qi_vulkan *vulkan, VkCommandBuffer commands,
-                        VkPipelineStageFlags before, VkPipelineStageFlags behind)
+void qi_vulkan_add_barrier(const qi_vulkan *vulkan, VkCommandBuffer commands,
+                           VkPipelineStageFlags before, VkPipelineStageFlags behind)
 {
     const VkMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -306,16 +305,16 @@ quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half)
     code = vulkan->f.BeginCommandBuffer(commands, &info);
     if (code)
         return qi_vulkan_fail(code, "vkBeginCommandBuffer");
-    add_barrier(vulkan, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                VK_PIPELINE_STAGE_TRANSFER_BIT);
+    qi_vulkan_add_barrier(vulkan, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                          VK_PIPELINE_STAGE_TRANSFER_BIT);
     return QUIRE_SUCCESS;
 }
 
 quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
 {
     qi_vulkan_staging *s = vulkan->staging;
-    add_barrier(vulkan, s->commands[half], VK_PIPELINE_STAGE_TRANSFER_BIT,
-                VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT);
+    qi_vulkan_add_barrier(vulkan, s->commands[half], VK_PIPELINE_STAGE_TRANSFER_BIT,
+                          VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT);
     VkResult code = vulkan->f.EndCommandBuffer(s->commands[half]);
     if (code)
         return qi_vulkan_fail(code, "vkEndCommandBuffer");

@@ -68,6 +68,10 @@ QUIRE_MUST_USE quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half)
 QUIRE_MUST_USE quire_result qi_vulkan_staging_flush(qi_vulkan *vulkan, int half);
 QUIRE_MUST_USE quire_result qi_vulkan_staging_invalidate(qi_vulkan *vulkan, int half);
 
+/* Everything that was written before is visible to everything behind. */
+void qi_vulkan_add_barrier(const qi_vulkan *vulkan, VkCommandBuffer commands,
+                           VkPipelineStageFlags before, VkPipelineStageFlags behind);
+
 /* Ends them, with a barrier that makes what they did visible to everything, and submits them. */
 QUIRE_MUST_USE quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half);
 

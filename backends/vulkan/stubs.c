@@ -343,3 +343,20 @@ quire_result quire_vulkan_import_kinds(quire_device *device, const quire_vulkan_
     CLEAR(kind_mask, 0);
     return refuse();
 }
+
+quire_result quire_vulkan_stream_wrap(quire_device *device,
+                                      const quire_vulkan_stream_options *options,
+                                      quire_stream **stream)
+{
+    UNUSED(device);
+    UNUSED(options);
+    CLEAR(stream, NULL);
+    return refuse();
+}
+
+quire_result quire_vulkan_stream_get(quire_stream *stream, VkSemaphore *semaphore)
+{
+    UNUSED(stream);
+    CLEAR(semaphore, VK_NULL_HANDLE);
+    return refuse();
+}

@@ -17,6 +17,7 @@ typedef struct qi_vulkan_enabled {
     bool protected_memory;
     bool device_coherent; /* AMD's kinds */
     bool maintenance4;
+    bool timeline; /* semaphores */
     bool external_fd;
     bool dma_buf;
     bool host_pointer;
@@ -201,5 +202,18 @@ quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page
                                       void *data, uint64_t size);
 quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                  uint64_t size, uint8_t value);
+
+/* ---- stream.c: entries of the table ---------------------------------------------------------- */
+
+quire_result qi_vulkan_stream_create(void *state, const void *description, uint64_t *stream);
+void qi_vulkan_stream_destroy(void *state, uint64_t stream);
+quire_result qi_vulkan_stream_mark(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_vulkan_stream_passed(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_vulkan_stream_await(void *state, uint64_t stream, uint64_t value,
+                                    uint64_t nanoseconds, bool *has_passed);
+quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
+quire_result qi_vulkan_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
+quire_result qi_vulkan_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
+                                   uint64_t offset, uint64_t size, uint8_t value);
 
 #endif

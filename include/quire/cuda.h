@@ -325,6 +325,33 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_retain_handle(quire_device *dev
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_release_handle(quire_device *device,
                                                                 uint64_t handle);
 
+/* ---- streams -------------------------------------------------------------------------------- */
+
+/*
+ * Takes a CUstream of the device's context, which stays the caller's and outlives the quire_stream.
+ * NULL and CU_STREAM_LEGACY are the context's legacy default stream, in programs that are compiled
+ * for per-thread default streams, too. quire_stream_create makes a stream of quire's own, which
+ * does not wait for the default stream. `name` is copied, NULL: "stream".
+ *
+ * While a stream captures a graph nothing is submitted to it: quire_stream_mark and what needs a
+ * mark, order or copies is NOT_PERMITTED, and the capture goes on; what the graph uses is allocated
+ * and freed on a held stream. Points from before can be asked and waited for all the time, also by
+ * a thread that captures.
+ *
+ * Errors: INVALID_ARGUMENT (also for a device of another backend, a stream of another context),
+ * UNSUPPORTED (CU_STREAM_PER_THREAD, which is another stream in each thread), OUT_OF_HOST_MEMORY,
+ * and what the driver answers.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_wrap(quire_device *device, void *native,
+                                                             const char *name,
+                                                             quire_stream **stream);
+
+/*
+ * The CUstream, to submit work to; one of quire's own lives as long as the quire_stream. Errors:
+ * INVALID_ARGUMENT (also for a stream of another backend, or a held one).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_get(quire_stream *stream, void **native);
+
 /* ---- multicast ------------------------------------------------------------------------------ */
 
 /* Memory of several devices behind one address: what is written there is written to all. */

@@ -93,6 +93,58 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_host_descriptor(quire_memory *memory
                                                             quire_allocation allocation,
                                                             int *descriptor, uint64_t *offset);
 
+/* ---- streams -------------------------------------------------------------------------------- */
+
+/*
+ * A stream of the host backend does its work, copies, fills and the caller's functions, in order.
+ * A worker thread of the stream's own does it (quire_stream_create makes such a one), which sleeps
+ * while there is none; or, where the stream is *manual*, the caller, so that a program or a test
+ * decides when a point passes:
+ *  - Each quire_stream_mark of a manual stream is work, too: its point has passed when it was run,
+ *    also where no other work lies before it.
+ *  - quire_point_await never sleeps for work that only quire_host_stream_run does: it is BUSY at
+ *    once, also on a stream with a worker that waits for a manual one.
+ * quire_stream_destroy does what is left, and does not wait for points of manual streams that have
+ * not passed.
+ */
+typedef struct quire_host_stream_options {
+    const char *name; /* copied; NULL: "stream" */
+    bool manual;
+    uint64_t reserved[4]; /* must be zero */
+} quire_host_stream_options;
+
+/*
+ * Makes a stream; NULL options mean {0}. Errors: INVALID_ARGUMENT (also for a device of another
+ * backend), OUT_OF_HOST_MEMORY (also where the system has no more threads), DEVICE_LOST.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_host_stream_create(
+    quire_device *device, const quire_host_stream_options *options, quire_stream **stream);
+
+/*
+ * Does work of a manual stream in the calling thread, `most` pieces at most (UINT64_MAX: all) and
+ * until one waits for another stream's point that has not passed; *done, which may be NULL, gets
+ * how many. Waiting for a point that has passed is a piece, too. Where several threads call it they
+ * take turns. Errors: INVALID_ARGUMENT (also for a stream of another backend, or a held one),
+ * WRONG_STATE (the stream has a worker), DEVICE_LOST.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_host_stream_run(quire_stream *stream, uint64_t most,
+                                                            uint64_t *done);
+
+/*
+ * Submits a call of a function as a piece of work. It must not destroy or run the stream, nor wait
+ * for its points. Errors: INVALID_ARGUMENT (also as above), OUT_OF_HOST_MEMORY, DEVICE_LOST.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_host_stream_submit(quire_stream *stream,
+                                                               void (*function)(void *user),
+                                                               void *user);
+
+/*
+ * The device is lost from now on, as a GPU's driver loses it: streams do no more work, and they,
+ * new pages and copies through the backend answer DEVICE_LOST; what there is can be destroyed.
+ * Errors: INVALID_ARGUMENT (also for a device of another backend).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_host_lose(quire_device *device);
+
 #ifdef __cplusplus
 }
 #endif

@@ -154,7 +154,8 @@ typedef struct quire_item {
     /* The rest is of allocations only. */
     uint64_t requested;
     uint64_t user_data;
-    quire_allocation allocation; /* {0} when free, or while another thread makes or frees it */
+    quire_allocation allocation; /* {0} when free, while it waits for a point (quire/stream.h), or
+                                    while another thread makes or frees it */
     quire_object object;
     const char *name; /* "" without one */
 } quire_item;
@@ -173,7 +174,7 @@ typedef struct quire_owner {
     uint32_t page;
     bool is_free;                /* nobody: a free range of the page, or left padding */
     uint64_t page_offset;        /* of the address in the page */
-    quire_allocation allocation; /* {0} when free, or while another thread makes or frees it */
+    quire_allocation allocation; /* {0} as there */
     uint64_t offset;             /* of the address in the allocation */
 } quire_owner;
 

@@ -5,6 +5,7 @@
 #ifndef QUIRE_TRANSFER_H
 #define QUIRE_TRANSFER_H
 
+#include "quire/resource.h"
 #include "quire/stream.h"
 
 #ifdef __cplusplus
@@ -92,6 +93,45 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_fill_on(quire_stream *stream, quire_
                                                     quire_allocation allocation, uint64_t offset,
                                                     uint64_t size, uint8_t value,
                                                     quire_point *done);
+
+/* ---- texels of images ----------------------------------------------------------------------- */
+
+/* A box of texels of an image. */
+typedef struct quire_image_region {
+    uint32_t x, y, z;              /* texels, of the first one */
+    uint32_t width, height, depth; /* texels; 0: to the image's end */
+} quire_image_region;
+
+/* Where its rows lie, for the fields of quire_copy_options that have the same names. */
+typedef struct quire_image_rows {
+    quire_copy_end end;
+    uint64_t size;
+    uint64_t rows;
+    uint64_t slices;
+    uint64_t reserved[4];
+} quire_image_rows;
+
+/*
+ * Tells where the rows of a region lie (NULL: of all texels), so that quire_copy and quire_copy_on
+ * reach them, from image to image too. Errors: INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (the
+ * texels lie in the backend's own order: quire_image_info.row_pitch is 0), and those of handles.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_rows(quire_memory *memory, quire_image image,
+                                                           const quire_image_region *region,
+                                                           quire_image_rows *rows);
+
+/*
+ * Copies a region from and to host memory, whose rows and slices lie so many bytes apart (0: without
+ * a gap); complete on return. A linear image of the Vulkan backend is in the layout GENERAL or
+ * PREINITIALIZED. Errors as quire_image_get_rows and quire_copy.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_image_write(quire_memory *memory, quire_image image,
+                                                        const quire_image_region *region,
+                                                        const void *data, uint64_t row_pitch,
+                                                        uint64_t slice_pitch);
+QUIRE_API QUIRE_MUST_USE quire_result quire_image_read(quire_memory *memory, quire_image image,
+                                                       const quire_image_region *region, void *data,
+                                                       uint64_t row_pitch, uint64_t slice_pitch);
 
 #ifdef __cplusplus
 }

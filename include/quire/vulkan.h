@@ -489,6 +489,48 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_import_kinds(quire_device *de
                                                                 const quire_vulkan_import *import,
                                                                 uint32_t *kind_mask);
 
+/* ---- streams -------------------------------------------------------------------------------- */
+
+/*
+ * A stream is a timeline semaphore. Its owner may be
+ *  - the caller, who submits the work and signals the values: quire_stream_announce tells which
+ *    value, and quire looks at the semaphore and waits for it, but submits nothing. It is ordered
+ *    behind others by the caller's own waits; copies on it are done when the call returns.
+ *  - quire, which makes the semaphore and submits to a queue: each mark, wait, fill and copy
+ *    between pages is a submission that signals the next value. A mark comes behind everything that
+ *    was submitted to the queue before, by whomever; a wait holds up whatever is submitted to it
+ *    later. Copies between host memory and pages, and fills that are not whole words of 4 bytes,
+ *    wait for the stream and are done when the call returns.
+ */
+typedef struct quire_vulkan_stream_options {
+    /* a timeline semaphore of the device that the caller signals, and that outlives the stream and
+       what was ordered behind its points; VK_NULL_HANDLE: quire makes one */
+    VkSemaphore semaphore;
+    /* another queue of the device's, for quire's own semaphore alone, whose family can transfer and
+       uses the memory; NULL: the device's queue, whose lock holds here too. Queues without a lock
+       are used by quire only */
+    quire_vulkan_queue queue;
+    const char *name;     /* copied; NULL: "stream" */
+    uint64_t reserved[4]; /* must be zero */
+} quire_vulkan_stream_options;
+
+/*
+ * Makes a stream; quire_stream_create makes one of quire's own on the device's queue.
+ * quire_stream_destroy waits for what was submitted to one of quire's own. Errors: INVALID_ARGUMENT
+ * (also a semaphore together with a queue), UNSUPPORTED (timelineSemaphore is not enabled, or no
+ * queue), OUT_OF_HOST_MEMORY, and what Vulkan answers.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_stream_wrap(
+    quire_device *device, const quire_vulkan_stream_options *options, quire_stream **stream);
+
+/*
+ * The semaphore of a stream; quire_point.value is its value. One of quire's own lives as long as
+ * the stream, may be waited for and must not be signalled. Errors: INVALID_ARGUMENT (also for a
+ * stream of another backend, or a held one).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_stream_get(quire_stream *stream,
+                                                              VkSemaphore *semaphore);
+
 #ifdef __cplusplus
 }
 #endif

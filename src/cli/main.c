@@ -16,6 +16,7 @@ static const command COMMANDS[] = {
     {"tune", "TRACE [options]",
      "play a trace on memories set up in many ways and recommend one of them", run_tune},
     {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench},
+    {"copy", "[options]", "copy between all kinds of memory: which way, and how fast", run_copy},
 };
 
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };

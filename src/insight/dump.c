@@ -44,12 +44,14 @@ static void write_stats(qi_json *json, const quire_memory_stats *stats)
         uint64_t value;
     } numbers[] = {
         {"live_bytes", stats->live_bytes},
+        {"waiting_bytes", stats->waiting_bytes},
         {"requested_bytes", stats->requested_bytes},
         {"reserved_bytes", stats->reserved_bytes},
         {"free_bytes", stats->free_bytes},
         {"empty_bytes", stats->empty_bytes},
         {"largest_free", stats->largest_free},
         {"allocation_count", stats->allocation_count},
+        {"waiting_count", stats->waiting_count},
         {"page_count", stats->page_count},
         {"peak_live_bytes", stats->peak_live_bytes},
         {"peak_requested_bytes", stats->peak_requested_bytes},

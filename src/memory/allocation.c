@@ -14,17 +14,6 @@
 
 /* ---- public calls ------------------------------------------------------------------------- */
 
-/* Whether the policy adds nothing to a request, and a page there is may serve it. */
-static inline bool is_usual(const quire_memory *memory, const quire_allocation_options *options)
-{
-    uint64_t mask = options->alignment ? options->alignment - 1 : 0;
-    return !options->name && !options->zero && !options->dedicated && !options->host_read &&
-           !options->host_write && options->size && options->size <= memory->largest_at_once &&
-           mask < memory->largest_alignment && !(options->alignment & mask) &&
-           !(options->reserved[0] | options->reserved[1] | options->reserved[2] |
-             options->reserved[3]);
-}
-
 /* How an allocation is made, or'ed together. */
 enum { COMMITTED = 1, UNAIDED = 2 };
 
@@ -42,11 +31,8 @@ static inline quire_result place(quire_memory *memory, const quire_allocation_op
                                  int how, uint32_t *slot)
 {
     quire_result failed = QUIRE_SUCCESS;
-    if (is_usual(memory, options)) {
-        const qi_load load = {.size = options->size,
-                              .alignment = options->alignment + !options->alignment,
-                              .requested = options->size,
-                              .user_data = options->user_data};
+    if (qi_wish_is_plain(memory, options)) {
+        const qi_load load = qi_load_from(options);
         failed = qi_place_at_once(memory, &load, slot);
         if (!failed)
             return QUIRE_SUCCESS;

@@ -26,6 +26,23 @@ static quire_result check_group(const quire_backend *table, quire_backend_featur
                         said ? "lacks some of" : "has some of", names, said ? "is set" : "is not");
 }
 
+/* Groups that are nothing without another. */
+static quire_result check_needs(const quire_backend *table)
+{
+    const quire_backend_features streams =
+        QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL;
+    const quire_backend_features copies =
+        QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_STREAM_COPY;
+    if (table->features & streams && !(table->features & QUIRE_BACKEND_STREAMS))
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' orders, copies or fills on streams and has none",
+                            table->name);
+    if (table->features & QUIRE_BACKEND_ROWS && !(table->features & copies))
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' takes rows and has no copy that does", table->name);
+    return QUIRE_SUCCESS;
+}
+
 static quire_result check_table(const quire_backend *t)
 {
     if (!t->name || !*t->name)
@@ -71,7 +88,7 @@ static quire_result check_table(const quire_backend *t)
         if (result)
             return result;
     }
-    return QUIRE_SUCCESS;
+    return check_needs(t);
 }
 
 /* ---- the description ---------------------------------------------------------------------- */

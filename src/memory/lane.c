@@ -136,8 +136,7 @@ void qi_lane_put(qi_shard *shard, qi_wait *wait, bool is_raw)
     if (is_raw && !wait->then && !QI_IS_CHECKED)
         put_into_bin(lane, wait);
     shard->stats.waiting_bytes += held_by(shard, wait);
-    shard->stats.waiting_count++;
-    qi_atomic_add_u64(&shard->memory->waiting, 1);
+    qi_atomic_store_release_u64(&shard->waiting, ++shard->stats.waiting_count);
 }
 
 static qi_wait *take_out(qi_lane *lane, qi_wait *wait)
@@ -146,8 +145,7 @@ static qi_wait *take_out(qi_lane *lane, qi_wait *wait)
     unlink(wait->value ? &lane->marked : &lane->fresh, wait);
     take_from_bin(lane, wait);
     shard->stats.waiting_bytes -= held_by(shard, wait);
-    shard->stats.waiting_count--;
-    qi_atomic_sub_u64(&shard->memory->waiting, 1);
+    qi_atomic_store_release_u64(&shard->waiting, --shard->stats.waiting_count);
     return wait;
 }
 
@@ -192,7 +190,8 @@ static qi_wait *best_of_bin(const qi_lane *lane, uint32_t bin, const qi_fitting 
     qi_wait *best = NULL;
     uint64_t least = UINT64_MAX;
     int left = MOST_LOOKED_AT;
-    for (qi_wait *wait = lane->bins[bin]; wait && left-- > 0; wait = wait->bin_next) {
+    for (qi_wait *wait = lane->bins[bin]; wait && left-- > 0 && least > fitting->size;
+         wait = wait->bin_next) {
         uint64_t size = qi_memory_slot(memory, wait->slot)->size;
         if (size < least && fits(memory, wait->slot, fitting)) {
             best = wait;

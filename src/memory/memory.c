@@ -300,7 +300,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
     qi_error error = qi_error_save();
     qi_ignore(qi_waiting_collect(ending, &(uint64_t){0})); /* what is not known still waits */
     qi_error_restore(&error);
-    uint64_t waiting = qi_atomic_load_u64(&ending->waiting);
+    uint64_t waiting = qi_waiting_count(ending);
     if (waiting)
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "memory '%s': %llu freed allocations wait for points of streams",

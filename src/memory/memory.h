@@ -52,7 +52,6 @@ struct quire_memory {
     qi_section *sections;          /* innermost first; under the locks of all shards */
     quire_attachment *attachments; /* the backend's; under the device's lock */
     qi_atomic_u64 refusals;        /* so far: their numbers */
-    qi_atomic_u64 waiting;         /* allocations that wait for points of streams */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif

@@ -256,7 +256,7 @@ static void keep_error(placing *p)
  */
 static bool has_made_room(placing *p)
 {
-    if (!QI_IS_CHECKED && !qi_atomic_load_u64(&p->shard->memory->waiting))
+    if (!QI_IS_CHECKED && !qi_waiting_count(p->shard->memory))
         return false;
     give_back(p); /* who gives ranges back may be waiting for these pages */
     bool has_passed = qi_waiting_make_room(p->shard);
@@ -267,15 +267,21 @@ static bool has_made_room(placing *p)
    host, who would not wait for the stream. */
 static bool is_reused(const placing *p, bool dedicated, uint32_t *slot)
 {
-    return p->wish->stream && !p->wish->zero &&
-           qi_waiting_reuse(p->shard, p->wish->stream, &p->load, dedicated, slot);
+    const qi_wish *wish = p->wish;
+    if (!wish->stream || wish->zero)
+        return false;
+    *wish->has_waited = qi_waiting_reuse(p->shard, wish->stream, &p->load, dedicated, slot);
+    return *wish->has_waited;
 }
 
 /* With the lock, given up meanwhile: the same of other streams. */
 static bool is_taken_over(const placing *p, bool dedicated, uint32_t *slot)
 {
-    return p->wish->stream && !p->wish->zero &&
-           qi_waiting_take_over(p->shard, p->wish->stream, &p->load, dedicated, slot);
+    const qi_wish *wish = p->wish;
+    if (!wish->stream || wish->zero)
+        return false;
+    *wish->has_waited = qi_waiting_take_over(p->shard, wish->stream, &p->load, dedicated, slot);
+    return *wish->has_waited;
 }
 
 /* With the lock, given up meanwhile. */

@@ -35,6 +35,7 @@ typedef struct qi_shard {
     qi_table waits;           /* qi_wait, of which this many were ever used */
     uint32_t wait_count;
     struct qi_wait *spare_waits;
+    qi_atomic_u64 waiting; /* allocations that wait; changed under the lock alone */
 
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;

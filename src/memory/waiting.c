@@ -285,7 +285,7 @@ quire_result quire_collect(quire_memory *memory, uint64_t *released)
 bool qi_waiting_make_room(qi_shard *shard)
 {
     quire_memory *memory = shard->memory;
-    if (!qi_atomic_load_u64(&memory->waiting))
+    if (!qi_waiting_count(memory))
         return false;
     uint64_t bytes = 0;
     qi_lock_release(&shard->lock);
@@ -334,140 +334,6 @@ void qi_waiting_forget_stream(quire_stream *stream)
     }
 }
 
-/* ---- reuse before it has passed ----------------------------------------------------------- */
-
-/* With the lock: a wait that was taken out ends, and its slot is another allocation's. */
-static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_load *load)
-{
-    quire_memory *memory = shard->memory;
-    quire_memory_stats *stats = &shard->stats;
-    uint32_t slot = wait->slot;
-    qi_slot *record = qi_memory_slot(memory, slot);
-    qi_lane_end_wait(shard, wait);
-    stats->requested_bytes += load->requested - record->requested;
-    stats->allocations++;
-    stats->frees++;
-    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
-    record->requested = load->requested;
-    record->user_data = load->user_data;
-    record->extra = load->extra;
-    qi_slot_renew(&memory->slots, slot);
-    return slot;
-}
-
-static qi_fitting fitting_for(const qi_load *load, bool dedicated)
-{
-    return (qi_fitting){.size = load->size, .alignment = load->alignment, .dedicated = dedicated};
-}
-
-bool qi_waiting_reuse(qi_shard *shard, quire_stream *stream, const qi_load *load, bool dedicated,
-                      uint32_t *slot)
-{
-    const qi_fitting fitting = fitting_for(load, dedicated);
-    qi_lane *lane = qi_lane_find(shard, stream);
-    qi_wait *wait = lane ? qi_lane_take_fitting(lane, &fitting) : NULL;
-    if (wait)
-        *slot = renew(shard, wait, load);
-    return wait != NULL;
-}
-
-/* Without a lock: orders a stream behind a wait of another. */
-static quire_result order_behind(quire_stream *stream, qi_wait *wait)
-{
-    quire_result result = QUIRE_SUCCESS;
-    uint64_t value = wait->value;
-    if (!value)
-        result = qi_stream_mark(wait->stream, &value);
-    if (!result)
-        result = qi_stream_order(stream, wait->stream, value);
-    return result;
-}
-
-bool qi_waiting_take_over(qi_shard *shard, quire_stream *stream, const qi_load *load,
-                          bool dedicated, uint32_t *slot)
-{
-    const qi_fitting fitting = fitting_for(load, dedicated);
-    if (stream->held || !qi_device_offers(stream->device, QUIRE_BACKEND_STREAM_ORDER))
-        return false;
-    for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {
-        if (lane->stream->held || lane->stream->device != stream->device)
-            continue;
-        qi_wait *wait = qi_lane_take_fitting(lane, &fitting);
-        if (!wait)
-            continue;
-        qi_lock_release(&shard->lock);
-        qi_error error = qi_error_save();
-        quire_result result = order_behind(stream, wait);
-        qi_error_restore(&error);
-        qi_lock_acquire(&shard->lock);
-        if (!result) {
-            *slot = renew(shard, wait, load);
-            return true;
-        }
-        qi_lane_put(shard, wait, true);
-    }
-    return false;
-}
-
-/* ---- allocation --------------------------------------------------------------------------- */
-
-/* The name comes last: what is taken back meanwhile waits again. */
-static quire_result complete(quire_memory *memory, quire_allocation allocation, const char *name,
-                             quire_stream *stream)
-{
-    quire_result result = QUIRE_SUCCESS;
-    if (name)
-        result = quire_allocation_set_name(memory, allocation, name);
-    if (!result && stream->held)
-        result = quire_record_use(memory, allocation, stream);
-    return result;
-}
-
-/*
- * Gives back what was allocated and cannot be completed, in the order of the stream: of a range
- * that waited the record is there for this. Without one it was never used on the stream.
- */
-static void take_back(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
-{
-    qi_error error = qi_error_save();
-    if (quire_free_on(memory, allocation, stream))
-        qi_ignore(quire_free(memory, allocation));
-    qi_error_restore(&error);
-}
-
-/* Places as wished, by the stream's own first. */
-static quire_result place_on(quire_memory *memory, const quire_allocation_options *options,
-                             quire_stream *stream, uint32_t *slot)
-{
-    qi_wish wish;
-    quire_result result = qi_wish_from(memory, options, &wish);
-    wish.stream = stream;
-    wish.name = NULL;
-    return result ? result : qi_place(memory, &wish, QUIRE_SUCCESS, slot);
-}
-
-quire_result quire_allocate_on(quire_memory *memory, const quire_allocation_options *options,
-                               quire_stream *stream, quire_allocation *allocation)
-{
-    if (allocation)
-        *allocation = (quire_allocation){0};
-    if (!memory || !options || !stream || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocate_on: memory, options, stream or allocation is null");
-    uint32_t slot = 0;
-    quire_result result = place_on(memory, options, stream, &slot);
-    if (result)
-        return result;
-    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
-    *allocation = qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
-    result = complete(memory, *allocation, options->name, stream);
-    if (result) {
-        take_back(memory, *allocation, stream);
-        *allocation = (quire_allocation){0};
-    }
-    return result;
-}
-
 /* ---- the end of a memory ------------------------------------------------------------------ */
 
 /* Live allocations with recorded uses are freed: they wait. */
@@ -501,7 +367,7 @@ void qi_waiting_finish(quire_memory *memory)
 {
     qi_error error = qi_error_save();
     free_used(memory);
-    while (qi_atomic_load_u64(&memory->waiting))
+    while (qi_waiting_count(memory))
         for (uint32_t i = 0; i < memory->shard_count; i++) {
             qi_shard *shard = &memory->shards[i];
             uint32_t first = QI_NO_SLOT;

@@ -17,6 +17,15 @@
  */
 quire_result qi_waiting_free(quire_memory *memory, uint32_t slot);
 
+/* How many allocations wait. */
+static inline uint64_t qi_waiting_count(const quire_memory *memory)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        count += qi_atomic_load_u64(&memory->shards[i].waiting);
+    return count;
+}
+
 /* Gives back what has passed; adds the bytes. The first error that a backend answers. */
 quire_result qi_waiting_collect(quire_memory *memory, uint64_t *bytes);
 

@@ -25,6 +25,7 @@ typedef struct qi_wish {
     uint64_t native;      /* to be bound: freed with the allocation once that is handed out */
     bool borrowed;        /* the object is its maker's: it is not destroyed */
     quire_stream *stream; /* what was freed on it may serve, before its points have passed */
+    bool *has_waited;     /* with a stream: set where such a range was taken, or another stream's */
 } qi_wish;
 
 /* The checks that all options share: size, alignment, name, access. */
@@ -45,6 +46,27 @@ static inline bool qi_wish_is_usual(const quire_memory *memory, const qi_wish *w
 {
     return !wish->name && !wish->object && !wish->zero && !wish->dedicated &&
            wish->held <= wish->size && wish->size <= memory->largest_at_once;
+}
+
+/* Whether the policy adds nothing to a request, and a page there is may serve it. */
+static inline bool qi_wish_is_plain(const quire_memory *memory,
+                                    const quire_allocation_options *options)
+{
+    uint64_t mask = options->alignment ? options->alignment - 1 : 0;
+    return !options->name && !options->zero && !options->dedicated && !options->host_read &&
+           !options->host_write && options->size && options->size <= memory->largest_at_once &&
+           mask < memory->largest_alignment && !(options->alignment & mask) &&
+           !(options->reserved[0] | options->reserved[1] | options->reserved[2] |
+             options->reserved[3]);
+}
+
+/* What of such a request is put into a page. */
+static inline qi_load qi_load_from(const quire_allocation_options *options)
+{
+    return (qi_load){.size = options->size,
+                     .alignment = options->alignment + !options->alignment,
+                     .requested = options->size,
+                     .user_data = options->user_data};
 }
 
 /* What of a usual wish is put into a page. */

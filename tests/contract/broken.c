@@ -1,13 +1,13 @@
 /*
  * broken.c - see broken.h: the subject, and what is spoiled of devices, pages, objects and budgets.
- * Mappings and copies are broken_bytes.c.
+ * Mappings and copies are broken_bytes.c, streams broken_streams.c.
  */
 #include "tests/contract/broken.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-#include "tests/contract/broken_bytes.h"
+#include "tests/contract/broken_streams.h"
 #include "tests/contract/kit.h"
 #include "tests/contract/subjects.h"
 
@@ -266,6 +266,7 @@ static void replace(quire_backend *table)
     table->page_destroy = broken_page_destroy;
     table->destroy = broken_destroy;
     broken_bytes_replace(table);
+    broken_streams_replace(table);
     table->image_requirements = broken_image_requirements;
     table->heap_budget = broken_heap_budget;
     if (!table->object_create)

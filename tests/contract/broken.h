@@ -45,6 +45,29 @@
     X(COPY_FROM_LONG, host, "copies from a page take a byte too many")                             \
     X(NO_LARGE_COPY, host, "copies above 4 KiB do nothing")                                        \
     X(COPY_UNSUPPORTED, host, "copies are announced and UNSUPPORTED")                              \
+    X(PAGES_SHORT, host, "copies between pages leave the last byte of each row out")               \
+    X(PAGES_LONG, host, "copies between pages take a byte of the gap")                             \
+    X(PAGES_PITCH, host, "copies between pages take the target's pitch for the source's")          \
+    X(PAGES_ONE_SLICE, host, "copies between pages leave all slices but the first out")            \
+    X(PAGES_LOST, host, "copies between pages do nothing")                                         \
+    X(FILL_ZERO, host, "fills are with zeros whatever the value")                                  \
+    X(FILL_LONG, host, "fills take a byte too many")                                               \
+    X(FILL_SHORT, host, "fills leave the first byte out")                                          \
+    X(STREAM_KEPT, host, "streams are not ended")                                                  \
+    X(MARK_FALLS, host, "a mark lies before the last one")                                         \
+    X(MARK_ZERO, host, "a mark is 0")                                                              \
+    X(MARK_EARLY, host, "a mark leaves the last piece of work out")                                \
+    X(PASSED_EARLY, host, "what was not marked has passed")                                        \
+    X(PASSED_NEVER, host, "nothing ever passes")                                                   \
+    X(AWAIT_LIES, host, "nobody waits for a point")                                                \
+    X(AWAIT_GIVES_UP, host, "waiting for ever ends at once")                                       \
+    X(ORDER_LOST, host, "streams are not ordered")                                                 \
+    X(ORDER_REFUSED, host, "order is announced and refused")                                       \
+    X(STREAM_COPY_LOST, host, "copies on a stream do nothing")                                     \
+    X(STREAM_HOST_SHORT, host, "copies of host memory on a stream leave the last byte out")        \
+    X(STREAM_ONE_ROW, host, "copies on a stream leave all rows but the first out")                 \
+    X(STREAM_FILL_NOW, host, "fills on a stream do not wait for their turn")                       \
+    X(STREAM_FILL_SHORT, host, "fills on a stream leave the last byte out")                        \
     X(SMALL_IMAGE, host, "images need less than their texels")                                     \
     X(GROWING_IMAGE, host, "images need more each time they are asked")                            \
     X(ODD_ROWS, host, "rows of images are a byte longer")                                          \

@@ -61,6 +61,9 @@ static quire_result broken_invalidate(void *state, const quire_native_page *page
     return b->wrap.base->invalidate(b->wrap.state, page, offset, size);
 }
 
+/* More than what the scenarios copy at once. */
+enum { ROOM = 16384 };
+
 /* ---- copies ------------------------------------------------------------------------------- */
 
 static quire_result refuse_copy(void)
@@ -114,8 +117,48 @@ static quire_result broken_copy_from(void *state, const quire_native_page *page,
     return b->wrap.base->copy_from_page(b->wrap.state, page, offset, data, size);
 }
 
+static quire_result broken_copy_pages(void *state, const quire_copy_job *job)
+{
+    const broken_backend *b = state;
+    quire_copy_job other = *job;
+    bool both = job->to && job->from;
+    bool has_gap = job->rows == 1 || (job->to_row > job->size && job->from_row > job->size);
+    if (b->thing == BROKEN_PAGES_LOST)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_PAGES_SHORT && !--other.size)
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_PAGES_LONG && both && has_gap && job->to_offset + ROOM < job->to->size &&
+        job->from_offset + ROOM < job->from->size)
+        other.size++;
+    if (b->thing == BROKEN_PAGES_PITCH)
+        other.from_row = job->from_row < job->to_row ? job->from_row : job->to_row;
+    if (b->thing == BROKEN_PAGES_ONE_SLICE)
+        other.slices = 1;
+    return wrap_copy_pages(state, &other);
+}
+
+static quire_result broken_fill(void *state, const quire_native_page *page, uint64_t offset,
+                                uint64_t size, uint8_t value)
+{
+    const broken_backend *b = state;
+    if (b->thing == BROKEN_FILL_ZERO)
+        value = 0;
+    if (b->thing == BROKEN_FILL_LONG)
+        size += offset + size < page->size;
+    if (b->thing == BROKEN_FILL_SHORT) {
+        offset++;
+        if (!--size)
+            return QUIRE_SUCCESS;
+    }
+    return b->wrap.base->fill_page(b->wrap.state, page, offset, size, value);
+}
+
 void broken_bytes_replace(quire_backend *table)
 {
+    if (table->copy_pages)
+        table->copy_pages = broken_copy_pages;
+    if (table->fill_page)
+        table->fill_page = broken_fill;
     table->map = broken_map;
     table->flush = broken_flush;
     table->invalidate = broken_invalidate;

@@ -77,6 +77,8 @@ extern const contract_scenario contract_description[];
 extern const contract_scenario contract_pages[];
 extern const contract_scenario contract_placement[];
 extern const contract_scenario contract_contents[];
+extern const contract_scenario contract_copies[];
+extern const contract_scenario contract_streams[];
 extern const contract_scenario contract_buffers[];
 extern const contract_scenario contract_images[];
 extern const contract_scenario contract_limits[];

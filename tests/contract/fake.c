@@ -24,6 +24,8 @@ static quire_result open_fake(const contract_subject *subject, const quire_host_
     CHECK(fake);
     fake_init(fake);
     fake_offer_budget(fake);
+    fake_offer_copies(fake);
+    fake_offer_fill(fake);
     /* the fake refuses what exceeds this many bytes, in whichever heap */
     fake->page_budget = fake->info.heaps[0].size;
     if (options)
@@ -49,30 +51,31 @@ static quire_result set_budget(void *own, uint32_t heap, uint64_t bytes)
     return QUIRE_SUCCESS;
 }
 
-/* Pages at odd addresses: what is aligned in the page is not. */
+/* Pages at odd addresses: what is aligned in the page is not. Each row is a copy. */
 static void at_odd_addresses(fake_backend *fake)
 {
     fake->address_step = 4096 + 64;
     fake->info.limits.page_alignment = 64;
     fake->info.limits.buffer_image_granularity = 1024;
+    fake_leave_out(fake, QUIRE_BACKEND_ROWS);
 }
 
-/* Pages larger than asked, on objects that want more than their bytes and a place of their own. */
+/* Pages larger than asked, on objects that want more than their bytes and a place of their own.
+   Nothing is copied from page to page. */
 static void generous(fake_backend *fake)
 {
     fake->page_rounding = 96 * KIB;
     fake->object_needs.alignment = 512;
     fake->object_needs.kind_mask = 0x5;
     fake->object_needs.dedicated = true;
+    fake_leave_out(fake, QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS);
 }
 
 /* Little more than what is required: no copies, no images, no objects, no budgets. */
 static void bare(fake_backend *fake)
 {
     quire_backend *table = &fake->table;
-    table->features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH;
-    table->copy_to_page = NULL;
-    table->copy_from_page = NULL;
+    fake_leave_out(fake, ~(QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH));
     table->image_requirements = NULL;
     table->object_create = NULL;
     table->object_bind = NULL;

@@ -134,6 +134,59 @@ static quire_result copy_peer(void *state, const quire_copy_job *job)
     return w->base->copy_peer(w->state, &inner);
 }
 
+/* ---- streams, which are those of the inner backend ---------------------------------------- */
+
+static quire_result stream_create(void *state, const void *description, uint64_t *stream)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_create(w->state, description, stream);
+}
+
+static void stream_destroy(void *state, uint64_t stream)
+{
+    const contract_wrap *w = state;
+    w->base->stream_destroy(w->state, stream);
+}
+
+static quire_result stream_mark(void *state, uint64_t stream, uint64_t *value)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_mark(w->state, stream, value);
+}
+
+static quire_result stream_passed(void *state, uint64_t stream, uint64_t *value)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_passed(w->state, stream, value);
+}
+
+static quire_result stream_await(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
+                                 bool *has_passed)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_await(w->state, stream, value, nanoseconds, has_passed);
+}
+
+static quire_result stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_order(w->state, later, earlier, value);
+}
+
+quire_result wrap_stream_copy(void *state, uint64_t stream, const quire_copy_job *job)
+{
+    const contract_wrap *w = state;
+    quire_copy_job inner = inner_job(job);
+    return w->base->stream_copy(w->state, stream, &inner);
+}
+
+static quire_result stream_fill(void *state, uint64_t stream, const quire_native_page *page,
+                                uint64_t offset, uint64_t size, uint8_t value)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_fill(w->state, stream, page, offset, size, value);
+}
+
 /* The groups that the inner backend has, and no others. */
 static quire_backend table_for(const quire_backend *base)
 {
@@ -159,6 +212,14 @@ static quire_backend table_for(const quire_backend *base)
         .fill_page = base->fill_page ? fill_page : NULL,
         .copy_pages = base->copy_pages ? wrap_copy_pages : NULL,
         .copy_peer = base->copy_peer ? copy_peer : NULL,
+        .stream_create = base->stream_create ? stream_create : NULL,
+        .stream_destroy = base->stream_destroy ? stream_destroy : NULL,
+        .stream_mark = base->stream_mark ? stream_mark : NULL,
+        .stream_passed = base->stream_passed ? stream_passed : NULL,
+        .stream_await = base->stream_await ? stream_await : NULL,
+        .stream_order = base->stream_order ? stream_order : NULL,
+        .stream_copy = base->stream_copy ? wrap_stream_copy : NULL,
+        .stream_fill = base->stream_fill ? stream_fill : NULL,
     };
 }
 

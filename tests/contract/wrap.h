@@ -28,6 +28,7 @@ quire_result wrap_finish(contract_wrap *w, const quire_host_memory *host, contra
 quire_result wrap_describe(void *state, quire_device_info *info);
 void wrap_destroy(void *state); /* ends the inner device */
 quire_result wrap_copy_pages(void *state, const quire_copy_job *job);
+quire_result wrap_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
 
 /* What remains of the inner subject after the device's end. */
 void wrap_close(contract_wrap *w);

@@ -38,7 +38,9 @@
     X(qi_cu_subresource_type, CUarraySparseSubresourceType)                                        \
     X(qi_cu_operation_type, CUmemOperationType)                                                    \
     X(qi_cu_generic_type, CUmemHandleType)                                                         \
-    X(qi_cu_external_type, CUexternalMemoryHandleType)
+    X(qi_cu_external_type, CUexternalMemoryHandleType)                                             \
+    X(qi_cu_capture_status, CUstreamCaptureStatus)                                                 \
+    X(qi_cu_capture_mode, CUstreamCaptureMode)
 
 #define ENUMERATIONS_11_7(X) X(qi_cu_range_type, CUmemRangeHandleType)
 
@@ -54,6 +56,7 @@
     X(qi_cu_mipmap, CUmipmappedArray)                                                              \
     X(qi_cu_pool, CUmemoryPool)                                                                    \
     X(qi_cu_external, CUexternalMemory)                                                            \
+    X(qi_cu_graph, CUgraph)                                                                        \
     X(qi_cu_host_function, CUhostFn)
 
 static unsigned compared, newer;
@@ -371,6 +374,9 @@ static void numbers_are_the_same(void)
 #define qi_cu_mipmap CUmipmappedArray
 #define qi_cu_pool CUmemoryPool
 #define qi_cu_external CUexternalMemory
+#define qi_cu_graph CUgraph
+#define qi_cu_capture_status CUstreamCaptureStatus
+#define qi_cu_capture_mode CUstreamCaptureMode
 #define qi_cu_host_function CUhostFn
 #define qi_cu_uuid CUuuid
 #define qi_cu_location CUmemLocation

@@ -84,6 +84,41 @@ static void with_peers(cuda_bench *b)
         range_of(b, cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
 }
 
+/* Rows from and to the host, within a device, and between two where there is a second. */
+static void copy_boxes(cuda_bench *b, quire_memory *to, quire_memory *from)
+{
+    quire_allocation target, source;
+    STEP(b, quire_allocate(to, &(quire_allocation_options){.size = 9000}, &target));
+    STEP(b, quire_allocate(from, &(quire_allocation_options){.size = 9000}, &source));
+    const quire_copy_end there = {.memory = to, .allocation = target, .row_pitch = 128};
+    const quire_copy_end here = {.memory = from, .allocation = source, .row_pitch = 256};
+    STEP(b,
+         quire_copy(&(quire_copy_options){.to = here, .host_from = data, .size = 80, .rows = 30}));
+    STEP(b, quire_copy(&(quire_copy_options){.to = there, .from = here, .size = 80, .rows = 30}));
+    memset(back, 0, 80 * 30);
+    STEP(b,
+         quire_copy(&(quire_copy_options){.from = there, .host_to = back, .size = 80, .rows = 30}));
+    CHECK(!memcmp(back, data, 80 * 30));
+    STEP(b, quire_fill(to, target, 5, 100, 7));
+    STEP(b, quire_free(to, target));
+    STEP(b, quire_free(from, source));
+}
+
+static void copied(cuda_bench *b)
+{
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    if (m)
+        copy_boxes(b, m, m);
+}
+
+static void copied_to_peer(cuda_bench *b)
+{
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    quire_memory *peer = m ? cuda_bench_open_peer(b, &SMALL) : NULL;
+    if (peer)
+        copy_boxes(b, peer, m);
+}
+
 static void in_chunks(cuda_bench *b)
 {
     const quire_memory_options options = {.pages = {.page_size = 8 * MIB}};
@@ -273,6 +308,95 @@ static void multicast(cuda_bench *b)
     STEP(b, quire_cuda_multicast_unbind(b->multicast, 0, 0, range.padded_size));
 }
 
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static bool submit(cuda_bench *b, quire_stream *stream, const quire_native *page)
+{
+    const quire_backend *table = quire_device_backend(b->device);
+    void *state = quire_device_state(b->device);
+    uint64_t native = quire_stream_native(stream);
+    quire_copy_job job = {.to = &page->page,
+                          .to_offset = page->offset,
+                          .host_from = data,
+                          .size = 100,
+                          .rows = 2,
+                          .slices = 1,
+                          .to_row = 200,
+                          .from_row = 300};
+    return cuda_bench_step(b,
+                           table->stream_fill(state, native, &page->page, page->offset, 1000, 7)) &&
+           cuda_bench_step(b, table->stream_copy(state, native, &job));
+}
+
+/* While calls fail it may not be known that what was freed on them has passed. */
+static void end_stream(cuda_bench *b, quire_stream *stream)
+{
+    quire_result failed = b->result;
+    b->fc->advance(100);
+    if (quire_stream_destroy(&stream)) {
+        b->fc->heal();
+        CHECK_OK(quire_stream_destroy(&stream));
+    }
+    b->result = failed;
+}
+
+/* Points of one, which the other waits for; each is ended whatever happened before. */
+static void use_streams(cuda_bench *b, quire_memory *m, quire_stream *first, quire_stream *second)
+{
+    quire_allocation a, freed;
+    quire_native page;
+    quire_point point, last;
+    bool has_passed;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &freed));
+    STEP(b, quire_get_native(m, a, &page));
+    if (!submit(b, first, &page))
+        return;
+    STEP(b, quire_stream_mark(first, &point));
+    STEP(b, quire_stream_wait(second, &point));
+    STEP(b, quire_free_on(m, freed, second));
+    STEP(b, quire_stream_mark(second, &last));
+    STEP(b, quire_point_has_passed(&last, &has_passed));
+    if (cuda_bench_step(b, quire_point_await(&point, 1000)))
+        check_failed(__FILE__, __LINE__, "the clock went on by itself");
+    if (b->result != QUIRE_ERROR_BUSY)
+        return;
+    STEP(b, quire_point_await(&last, QUIRE_FOREVER));
+    STEP(b, quire_collect(m, NULL));
+}
+
+static void streams(cuda_bench *b)
+{
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    quire_stream *first = NULL, *second = NULL;
+    if (!m)
+        return;
+    if (cuda_bench_step(b, quire_stream_create(b->device, NULL, &first)) &&
+        cuda_bench_step(b, quire_stream_create(b->device, NULL, &second)))
+        use_streams(b, m, first, second);
+    end_stream(b, first);
+    end_stream(b, second);
+}
+
+static void wrapped_stream(cuda_bench *b)
+{
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    quire_stream *first = NULL, *second = NULL;
+    if (!m)
+        return;
+    if (cuda_bench_step(b, quire_cuda_stream_wrap(b->device, NULL, NULL, &first)) &&
+        cuda_bench_step(b, quire_stream_create(b->device, NULL, &second))) {
+        void *native = NULL;
+        quire_stream *again = NULL;
+        CHECK_OK(quire_cuda_stream_get(second, &native));
+        if (cuda_bench_step(b, quire_cuda_stream_wrap(b->device, native, NULL, &again)))
+            use_streams(b, m, first, again);
+        end_stream(b, again);
+    }
+    end_stream(b, first);
+    end_stream(b, second);
+}
+
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
 static const scenario scenarios[] = {
@@ -289,6 +413,8 @@ static const scenario scenarios[] = {
     {"a page of a host node", NULL, FC_DIRTY, host_numa},
     {"a page of the host", NULL, FC_DIRTY, host},
     {"a managed page", NULL, FC_DIRTY, managed},
+    {"copies of rows and between pages", NULL, FC_DIRTY | FC_LATE, copied},
+    {"copies between devices", NULL, FC_DIRTY | FC_LATE, copied_to_peer},
     {"pages in chunks that are kept", NULL, FC_DIRTY, in_chunks},
     {"pages that come and go", NULL, 0, many_pages},
     {"pages that another device reaches", NULL, 0, with_peers},
@@ -304,15 +430,17 @@ static const scenario scenarios[] = {
     {"a pointer borrowed", NULL, 0, borrowed},
     {"access", NULL, 0, set_and_asked},
     {"a multicast object", NULL, 0, multicast},
+    {"streams", NULL, FC_LATE, streams},
+    {"streams of the caller's", NULL, FC_LATE, wrapped_stream},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 /* Of the driver's functions, those that give something back, or that the ends of pages call. */
 static const char *const ENDS[] = {
-    "cuMemUnmap",       "cuMemRelease",     "cuMemAddressFree",
-    "cuMemFree",        "cuMemFreeHost",    "cuMemHostUnregister",
-    "cuCtxSynchronize", "cuCtxPushCurrent", "cuMulticastUnbind",
+    "cuMemUnmap",        "cuMemRelease",        "cuMemAddressFree", "cuMemFree",
+    "cuMemFreeHost",     "cuMemHostUnregister", "cuCtxSynchronize", "cuCtxPushCurrent",
+    "cuMulticastUnbind", "cuEventDestroy",      "cuStreamDestroy",
 };
 
 static uint64_t failures;    /* made, all scenarios together */

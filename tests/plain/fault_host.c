@@ -291,6 +291,43 @@ static bool caller_frees(bench *t)
            bench_look(t);
 }
 
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static bool use_streams(bench *t, quire_stream **stream, quire_stream **other)
+{
+    const quire_allocation_options options = {.size = 3000, .name = "on a stream"};
+    quire_allocation made[12];
+    TRY_OUT(t, *stream,
+            quire_stream_create(t->device, &(quire_stream_options){.held = true}, stream));
+    TRY_OUT(t, *other,
+            quire_stream_create(t->device, &(quire_stream_options){.held = true}, other));
+    for (int i = 0; i < 12; i++)
+        TRY_OUT(t, made[i],
+                quire_allocate_on(t->memory, &options, i % 3 ? *stream : *other, &made[i]));
+    for (int i = 0; i < 12; i += 2)
+        TRY(t, quire_record_use(t->memory, made[i], i % 3 ? *other : *stream));
+    for (int i = 0; i < 8; i++)
+        TRY(t, quire_free_on(t->memory, made[i], *stream));
+    for (int i = 0; i < 4; i++)
+        TRY_OUT(t, made[i], quire_allocate_on(t->memory, &options, *stream, &made[i]));
+    TRY(t, quire_free_after(t->memory, made[0], &(quire_point){*other, 1}));
+    return true;
+}
+
+/* A memory ends whatever still waits, and with it what was live. */
+static bool streams(bench *t)
+{
+    quire_stream *stream = NULL, *other = NULL;
+    bool done = bench_open(t) && small_pages(t) && use_streams(t, &stream, &other);
+    uint64_t calls = t->host.calls;
+    if (t->memories[0])
+        quire_memory_destroy_all(&t->memories[0]);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&other));
+    CHECK_EQ(t->host.calls, calls);
+    return done;
+}
+
 /* ---- traces --------------------------------------------------------------------------------- */
 
 /* Long enough for the events, the ranges and the map of ids to grow. */
@@ -543,6 +580,7 @@ static const struct {
     {"two shards", shards, true},
     {"reserved pages", reserved_pages, true},
     {"a memory whose caller frees", caller_frees, true},
+    {"memory in the order of streams", streams, true},
     {"a replay", replay, true},
     {"a space of one region", space_of_one_region, false},
     {"a full space", space_that_is_full, false},

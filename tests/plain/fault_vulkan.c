@@ -113,6 +113,30 @@ static void copied_by_mapping(vulkan_bench *b)
     written_and_read(b, &VISIBLE, 1000);
 }
 
+/* From page to page, and rows to and from the host, in several submissions each. */
+static void copied(vulkan_bench *b)
+{
+    quire_allocation to, from;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 60 * KIB}, &to));
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 60 * KIB}, &from));
+    const quire_copy_end target = {.memory = m, .allocation = to, .row_pitch = 100};
+    const quire_copy_end source = {.memory = m, .allocation = from, .row_pitch = 90};
+    STEP(b, quire_copy(
+                &(quire_copy_options){.to = source, .host_from = data, .size = 80, .rows = 400}));
+    STEP(b,
+         quire_copy(&(quire_copy_options){.to = target, .from = source, .size = 80, .rows = 400}));
+    memset(back, 0, sizeof back);
+    STEP(b, quire_copy(
+                &(quire_copy_options){.from = target, .host_to = back, .size = 80, .rows = 400}));
+    CHECK(!memcmp(back, data, 80 * 400));
+    STEP(b, quire_fill(m, to, 3, 1000, 9));
+    STEP(b, quire_free(m, to));
+    STEP(b, quire_free(m, from));
+}
+
 static void zeroed_of(vulkan_bench *b, uint64_t size)
 {
     quire_allocation a;
@@ -559,6 +583,79 @@ static void imported_pointer(vulkan_bench *b)
     STEP(b, quire_free(m, a));
 }
 
+/* ---- streams -------------------------------------------------------------------------------- */
+
+/* While calls fail it may not be known that what was freed on it has passed. */
+static void end_stream(vulkan_bench *b, quire_stream *stream)
+{
+    quire_result failed = b->result;
+    if (quire_stream_destroy(&stream)) {
+        fv_heal(b->driver);
+        CHECK_OK(quire_stream_destroy(&stream));
+    }
+    b->result = failed;
+}
+
+static bool submit_work(vulkan_bench *b, quire_stream *stream, const quire_native *page)
+{
+    const quire_backend *table = quire_device_backend(b->device);
+    void *state = quire_device_state(b->device);
+    uint64_t native = quire_stream_native(stream);
+    const quire_copy_job job = {.to = &page->page,
+                                .to_offset = page->offset,
+                                .from = &page->page,
+                                .from_offset = page->offset + 1024,
+                                .size = 100,
+                                .rows = 4,
+                                .slices = 1,
+                                .to_row = 200,
+                                .from_row = 200};
+    return vulkan_bench_step(
+               b, table->stream_fill(state, native, &page->page, page->offset, 2048, 7)) &&
+           vulkan_bench_step(b, table->stream_copy(state, native, &job));
+}
+
+static void use_streams(vulkan_bench *b, quire_memory *m, quire_stream *first, quire_stream *second)
+{
+    quire_allocation a, freed;
+    quire_native page;
+    quire_point point, last;
+    bool has_passed;
+    const quire_allocation_options words = {.size = 2048, .alignment = 4};
+    STEP(b, quire_allocate(m, &words, &a));
+    STEP(b, quire_allocate(m, &words, &freed));
+    STEP(b, quire_get_native(m, a, &page));
+    for (int i = 0; i < 2; i++) { /* the second time with what was used before */
+        if (!submit_work(b, first, &page))
+            return;
+        STEP(b, quire_stream_mark(first, &point));
+        STEP(b, quire_stream_wait(second, &point));
+        if (!submit_work(b, second, &page))
+            return;
+        if (!i)
+            STEP(b, quire_free_on(m, freed, second));
+        STEP(b, quire_stream_mark(second, &last));
+        STEP(b, quire_point_has_passed(&point, &has_passed));
+        STEP(b, quire_point_await(&last, QUIRE_FOREVER));
+    }
+    STEP(b, quire_collect(m, NULL));
+}
+
+static void streams(vulkan_bench *b)
+{
+    quire_stream *first = NULL, *second = NULL;
+    quire_memory *m = NULL;
+    if (!vulkan_bench_open(b, NULL) || !(m = vulkan_bench_memory(b, NULL)))
+        return;
+    if (vulkan_bench_step(b, quire_stream_create(b->device, NULL, &first)) &&
+        vulkan_bench_step(
+            b, quire_vulkan_stream_wrap(b->device, &(quire_vulkan_stream_options){.name = "second"},
+                                        &second)))
+        use_streams(b, m, first, second);
+    end_stream(b, first);
+    end_stream(b, second);
+}
+
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
 static const scenario scenarios[] = {
@@ -575,6 +672,7 @@ static const scenario scenarios[] = {
     {"staged copies", NULL, 0, staged},
     {"staged copies, done late", NULL, FV_LATE, staged},
     {"staged copies in pieces", NULL, FV_LATE, staged_in_pieces},
+    {"copies of rows and between pages", NULL, FV_LATE, copied},
     {"staged copies through a ring that is flushed", "incoherent", FV_STALE, staged_in_pieces},
     {"an image's contents, likewise", "incoherent", FV_STALE, image_contents},
     {"zeros", NULL, FV_DIRTY, zeroed},
@@ -625,6 +723,8 @@ static const scenario scenarios[] = {
     {"objects that share memory", NULL, 0, aliases},
     {"a page exported and imported", NULL, 0, exported},
     {"a host pointer imported", NULL, 0, imported_pointer},
+    {"streams", NULL, 0, streams},
+    {"streams whose work is done late", NULL, FV_LATE, streams},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };

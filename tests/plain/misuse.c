@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "tests/support/state.h"
+#include "tests/support/streams.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -222,8 +223,19 @@ static void tables(void)
     fake_offer_budget(&other), other.table.heap_budget = NULL, refuse_other(INVALID);
     for (int bit = 0; bit < 64; bit++) { /* a group without its bit, or a bit without a group */
         other.table.features ^= UINT64_C(1) << bit;
-        refuse_other(INVALID);
+        if (other.table.features & QUIRE_BACKEND_STAGES) /* says how the fake's copies go */
+            fake_init(&other);
+        else
+            refuse_other(INVALID);
     }
+    streams_offer(&other.table), other.table.stream_await = NULL, refuse_other(INVALID);
+    streams_offer(&other.table), other.table.stream_order = NULL, refuse_other(INVALID);
+    streams_offer(&other.table), other.table.stream_create = NULL, refuse_other(INVALID);
+    streams_offer(&other.table);
+    other.table.features &= ~QUIRE_BACKEND_STREAMS; /* the order of streams that are not there */
+    other.table.stream_create = NULL, other.table.stream_destroy = NULL;
+    other.table.stream_mark = NULL, other.table.stream_passed = NULL;
+    other.table.stream_await = NULL, refuse_other(INVALID);
     fake_offer_budget(&other), other.table.features ^= QUIRE_BACKEND_BUDGET, refuse_other(INVALID);
 }
 
@@ -315,6 +327,12 @@ static void described(void)
     REFUSED_OUT(&b, INVALID, made, quire_object_create(NULL, &good, &made));
     REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, NULL, &made));
     REFUSED(&b, INVALID, quire_object_create(visible, &good, NULL));
+    quire_stream *stream;
+    REFUSED_OUT(&b, INVALID, stream, quire_stream_wrap(NULL, &bytes, NULL, &stream));
+    REFUSED_OUT(&b, INVALID, stream, quire_stream_wrap(b.device, NULL, NULL, &stream));
+    REFUSED(&b, INVALID, quire_stream_wrap(b.device, &bytes, NULL, NULL));
+    REFUSED_OUT(&b, UNSUPPORTED, stream, quire_stream_wrap(b.device, &bytes, NULL, &stream));
+    HARMLESS(&b, quire_stream_native(NULL));
     REFUSED_OUT(&b, INVALID, made, quire_page_adopt(NULL, &bytes, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, NULL, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, &bytes, NULL, &made));
@@ -443,6 +461,53 @@ static void host_sides(void)
     refuse_descriptor(QUIRE_ERROR_FOREIGN_HANDLE, visible, remote);
 }
 
+static void no_work(void *user)
+{
+    (void)user;
+}
+
+static void refuse_streams(quire_device *device)
+{
+    quire_stream *stream, *held;
+    const quire_host_stream_options reserved = {.reserved = {1}};
+    REFUSED(&b, INVALID, quire_host_stream_create(b.device, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(device, NULL, &stream));
+    REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(b.device, &reserved, &stream));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    quire_stream *wrong[] = {NULL, held};
+    for (int i = 0; i < 2; i++) {
+        uint64_t done;
+        REFUSED_OUT(&b, INVALID, done, quire_host_stream_run(wrong[i], 1, &done));
+        REFUSED(&b, INVALID, quire_host_stream_submit(wrong[i], no_work, NULL));
+    }
+    REFUSED(&b, INVALID, quire_host_stream_submit(held, NULL, NULL));
+    CHECK_OK(quire_stream_destroy(&held));
+    REFUSED(&b, INVALID, quire_host_lose(device));
+}
+
+static void host_streams(void)
+{
+    quire_stream *stream = NULL, *manual = NULL, *none;
+    uint64_t done;
+    begin(false);
+    refuse_streams(NULL);
+    CHECK_OK(quire_host_stream_create(b.device, NULL, &stream));
+    CHECK_OK(
+        quire_host_stream_create(b.device, &(quire_host_stream_options){.manual = true}, &manual));
+    REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, done, quire_host_stream_run(stream, 1, &done));
+    REFUSED(&b, INVALID, quire_host_stream_submit(stream, NULL, NULL));
+    CHECK_OK(quire_host_lose(b.device));
+    REFUSED_OUT(&b, QUIRE_ERROR_DEVICE_LOST, done, quire_host_stream_run(manual, 1, &done));
+    REFUSED(&b, QUIRE_ERROR_DEVICE_LOST, quire_host_stream_submit(stream, no_work, NULL));
+    REFUSED_OUT(&b, QUIRE_ERROR_DEVICE_LOST, none, quire_host_stream_create(b.device, NULL, &none));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&manual));
+    bench_end(&b);
+    begin(true);
+    refuse_streams(b.device); /* which is of the fake backend */
+    bench_end(&b);
+}
+
 static void host_devices(void)
 {
     begin(false);
@@ -476,6 +541,8 @@ static const struct {
     {"resource.h", "misuse_resource"},
     {"insight.h", "misuse_resource"},
     {"space.h", "misuse_space"},
+    {"stream.h", "misuse_stream"},
+    {"transfer.h", "misuse_transfer"},
     {"trace.h", "misuse_space"},
     {"quire.h", "nothing but the others"},
     {"vulkan.h", "misuse_vulkan"},
@@ -518,6 +585,7 @@ int main(int argc, char **argv)
     plain_case("backends", backends);
     plain_case("poor backends", poor_backends);
     plain_case("host devices", host_devices);
+    plain_case("host streams", host_streams);
     printf("# %" PRIu32 " checks\n", refusal_checks());
     plain_case("no function is forgotten", nothing_forgotten);
     plain_case("no images without their group", no_images);

@@ -191,6 +191,22 @@ static void multicast(void)
     bench_end(&b);
 }
 
+static void streams(void)
+{
+    quire_stream *made, *held_stream = NULL;
+    void *native;
+    begin();
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_stream_wrap(NULL, NULL, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_stream_wrap(b.device, NULL, NULL, &made));
+    REFUSED(&b, INVALID, quire_cuda_stream_wrap(b.device, NULL, NULL, NULL));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held_stream));
+    REFUSED_OUT(&b, INVALID, native, quire_cuda_stream_get(NULL, &native));
+    REFUSED_OUT(&b, INVALID, native, quire_cuda_stream_get(held_stream, &native));
+    REFUSED(&b, INVALID, quire_cuda_stream_get(held_stream, NULL));
+    CHECK_OK(quire_stream_destroy(&held_stream));
+    bench_end(&b);
+}
+
 static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "cuda.h"));
@@ -204,6 +220,7 @@ int main(int argc, char **argv)
     plain_case("access", access);
     plain_case("other APIs and processes", other_apis);
     plain_case("multicast", multicast);
+    plain_case("streams", streams);
     printf("# %" PRIu32 " checks\n", refusal_checks());
     plain_case("no function is forgotten", nothing_forgotten);
     return plain_end();

@@ -245,6 +245,25 @@ static void other_apis(void)
     bench_end(&b);
 }
 
+static void streams(void)
+{
+    const quire_vulkan_stream_options options = {.name = NULL}, reserved = {.reserved = {1}};
+    quire_stream *made, *held = NULL;
+    VkSemaphore semaphore;
+    begin();
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(NULL, &options, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(b.device, &options, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(b.device, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(b.device, &reserved, &made));
+    REFUSED(&b, INVALID, quire_vulkan_stream_wrap(b.device, &options, NULL));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    REFUSED_OUT(&b, INVALID, semaphore, quire_vulkan_stream_get(NULL, &semaphore));
+    REFUSED_OUT(&b, INVALID, semaphore, quire_vulkan_stream_get(held, &semaphore));
+    REFUSED(&b, INVALID, quire_vulkan_stream_get(held, NULL));
+    CHECK_OK(quire_stream_destroy(&held));
+    bench_end(&b);
+}
+
 static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "vulkan.h"));
@@ -261,6 +280,7 @@ int main(int argc, char **argv)
     plain_case("ranges", ranges);
     plain_case("images", images);
     plain_case("other APIs and processes", other_apis);
+    plain_case("streams", streams);
     printf("# %" PRIu32 " checks\n", refusal_checks());
     plain_case("no function is forgotten", nothing_forgotten);
     return plain_end();

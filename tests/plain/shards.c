@@ -1,7 +1,7 @@
 /*
  * shards.c - memories of 1, 2 and 7 shards under 2 to 24 threads that free what others allocated,
- * while pages come and go, are short, and threads end and begin. Meant for the thread sanitizer and
- * for the release build.
+ * while pages come and go, are short, and threads end and begin. On the fake backend allocations and
+ * frees go by streams, too. Meant for the thread sanitizer and for the release build.
  *
  *     shards [--threads N] [--steps N] [--seed N]
  */
@@ -10,16 +10,18 @@
 
 #include "tests/support/random.h"
 #include "tests/support/state.h"
+#include "tests/support/streams.h"
 
 #define KIB UINT64_C(1024)
 
-enum { MOST_THREADS = 32, TABLE = 192, ROUNDS = 3, MOST_BATCH = 24 };
+enum { MOST_THREADS = 32, TABLE = 192, ROUNDS = 3, MOST_BATCH = 24, STREAMS = 6 };
 
 static bench b;
 static uint64_t thread_count, steps, seed;
 static bool is_short; /* pages are: requests may be refused */
 static uint64_t page_size;
 static _Atomic uint64_t made, refused;
+static quire_stream *streams[STREAMS]; /* NULL on a backend without them */
 
 /*
  * What lives, by handle; who takes one out owns it. What it contains follows from its user data,
@@ -62,10 +64,22 @@ static void verify(quire_allocation allocation)
     CHECK_EQ(last, info.user_data);
 }
 
-static void verify_and_free(quire_allocation allocation)
+/* In one of the ways there are; a stream's point may pass at any time, or never. */
+static void verify_and_free(test_random *r, quire_allocation allocation)
 {
+    quire_stream *stream = streams[random_below(r, STREAMS)];
+    uint64_t way = stream ? random_below(r, 6) : 0;
     verify(allocation);
-    CHECK_OK(quire_free(b.memory, allocation));
+    if (way == 1)
+        CHECK_OK(quire_record_use(b.memory, allocation, streams[random_below(r, STREAMS)]));
+    if (way >= 2)
+        CHECK_OK(quire_record_use(b.memory, allocation, stream));
+    if (way >= 3)
+        CHECK_OK(quire_free_on(b.memory, allocation, stream));
+    else
+        CHECK_OK(quire_free(b.memory, allocation));
+    if (way == 5)
+        streams_pass(stream);
 }
 
 /* Puts one where others find it; what was there is freed. */
@@ -73,7 +87,7 @@ static void exchange(test_random *r, quire_allocation allocation)
 {
     uint64_t old = atomic_exchange(&table[random_below(r, TABLE)], allocation.id);
     if (old)
-        verify_and_free((quire_allocation){old});
+        verify_and_free(r, (quire_allocation){old});
 }
 
 static bool is_made(quire_result result)
@@ -105,7 +119,9 @@ static void make_one(test_random *r)
 {
     quire_allocation allocation;
     quire_allocation_options options = wish(r);
-    if (!is_made(quire_allocate(b.memory, &options, &allocation)))
+    quire_stream *stream = random_below(r, 2) ? streams[random_below(r, STREAMS)] : NULL;
+    if (!is_made(stream ? quire_allocate_on(b.memory, &options, stream, &allocation)
+                        : quire_allocate(b.memory, &options, &allocation)))
         return;
     fill(allocation, options.size, options.user_data);
     exchange(r, allocation);
@@ -153,7 +169,10 @@ static void look(test_random *r)
 {
     quire_memory_stats stats;
     uint64_t end = 0;
-    switch (random_below(r, 5)) {
+    switch (random_below(r, 6)) {
+    case 5:
+        CHECK_OK(quire_collect(b.memory, NULL));
+        break;
     case 0:
         CHECK_OK(quire_memory_check(b.memory));
         break;
@@ -198,11 +217,30 @@ static void *work(void *number)
 
 static void free_all(void)
 {
+    test_random r = {.state = seed};
     for (int i = 0; i < TABLE; i++) {
         uint64_t id = atomic_exchange(&table[i], 0);
         if (id)
-            verify_and_free((quire_allocation){id});
+            verify_and_free(&r, (quire_allocation){id});
     }
+    for (int round = 0; round < 2 * STREAMS; round++) { /* the uses of one after the other */
+        CHECK_OK(quire_collect(b.memory, NULL));
+        for (int i = 0; i < STREAMS && streams[i]; i++)
+            streams_pass(streams[i]);
+    }
+    CHECK_OK(quire_collect(b.memory, NULL));
+}
+
+static void begin_streams(void)
+{
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_stream_create(b.device, NULL, &streams[i]));
+}
+
+static void end_streams(void)
+{
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_stream_destroy(&streams[i]));
 }
 
 /* Nothing is lost and nothing is left, whoever freed it. */
@@ -231,16 +269,20 @@ static void run(bool on_fake, uint64_t budget, const quire_memory_options *optio
     static const uint64_t counts[ROUNDS] = {2, 5, 0};
     b.fail_at = 0;
     bench_begin(&b, on_fake);
+    streams_offer(&b.fake.table);
     b.fake.page_budget = budget;
     is_short = budget || options->pages.most_pages;
     page_size = options->pages.page_size;
     CHECK(bench_open(&b) && bench_memory(&b, options));
+    if (on_fake)
+        begin_streams();
     for (int round = 0; round < ROUNDS; round++) {
         run_threads(counts[round] ? counts[round] : thread_count, work);
         CHECK_OK(quire_memory_check(b.memory));
         seed++;
     }
     check_the_end();
+    end_streams();
     bench_end(&b);
 }
 
@@ -280,10 +322,10 @@ static void empty_pages_go_at_once(void)
 static void pages_are_short(void)
 {
     refused = 0;
-    run_each(true, 20 * 64 * KIB, (quire_memory_options){.pages.page_size = 64 * KIB});
+    run_each(true, 10 * 64 * KIB, (quire_memory_options){.pages.page_size = 64 * KIB});
     run_each(true, 0,
              (quire_memory_options){
-                 .pages = {.page_size = 64 * KIB, .most_pages = 12, .retained_empty_bytes = 1}});
+                 .pages = {.page_size = 64 * KIB, .most_pages = 7, .retained_empty_bytes = 1}});
     CHECK(refused > 0);
 }
 

@@ -37,18 +37,18 @@ typedef struct gate {
 } gate;
 
 /* A point: what is done when it has passed. */
-typedef struct point {
+typedef struct model_point {
     uint64_t work;
     uint32_t gates;           /* so many are open */
     uint64_t behind[STREAMS]; /* work of the others, through however many streams */
-} point;
+} model_point;
 
 typedef struct model_stream {
     quire_stream *stream;
-    uint64_t submitted, done; /* pieces of work */
-    uint64_t marked;          /* values handed out */
-    point points[MOST_MARKS]; /* by value */
-    uint64_t behind[STREAMS]; /* all later work comes after this of the others */
+    uint64_t submitted, done;       /* pieces of work */
+    uint64_t marked;                /* values handed out */
+    model_point points[MOST_MARKS]; /* by value */
+    uint64_t behind[STREAMS];       /* all later work comes after this of the others */
     uint64_t passed_value;
     gate gates[MOST_MARKS];
     uint32_t gate_count, first_gate; /* those before it are open */
@@ -106,8 +106,8 @@ static quire_result mark(void *state, uint64_t stream, uint64_t *value)
     model_stream *s = of(stream);
     (void)state;
     CHECK(s->marked + 1 < MOST_MARKS);
-    point *made = &s->points[++s->marked];
-    *made = (point){.work = s->submitted, .gates = s->gate_count};
+    model_point *made = &s->points[++s->marked];
+    *made = (model_point){.work = s->submitted, .gates = s->gate_count};
     memcpy(made->behind, s->behind, sizeof made->behind);
     made->behind[stream - 1] = s->submitted;
     *value = s->marked;
@@ -118,7 +118,7 @@ static quire_result mark(void *state, uint64_t stream, uint64_t *value)
 static void pass(model_stream *s)
 {
     for (; s->passed_value < s->marked; s->passed_value++) {
-        const point *next = &s->points[s->passed_value + 1];
+        const model_point *next = &s->points[s->passed_value + 1];
         if (next->work > s->done || next->gates > s->first_gate)
             return;
     }

@@ -97,6 +97,18 @@ bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *asked)
                                               &b->device));
 }
 
+quire_memory *cuda_bench_open_peer(cuda_bench *b, const quire_memory_options *options)
+{
+    const quire_cuda_options open = {
+        .device = "1",
+        .library = FAKE_CUDA_LIBRARY,
+        .settings = {.kinds = CUDA_KIND(DEVICE),
+                     .device = {.host_memory = &b->host_memory.callbacks}}};
+    if (cuda_bench_step(b, quire_cuda_open(&open, &b->peer)))
+        cuda_bench_step(b, quire_memory_create(b->peer, options, &b->peer_memory));
+    return b->peer_memory;
+}
+
 quire_memory *cuda_bench_memory(cuda_bench *b, quire_cuda_page_kind page_kind,
                                 const quire_memory_options *options)
 {
@@ -130,6 +142,8 @@ void cuda_bench_end(cuda_bench *b)
         CHECK_OK(quire_memory_check(b->memories[i]));
         quire_memory_destroy_all(&b->memories[i]);
     }
+    quire_memory_destroy_all(&b->peer_memory);
+    CHECK_OK(quire_device_destroy(&b->peer));
     CHECK_OK(quire_device_destroy(&b->device));
     if (b->context)
         CHECK_EQ(CUDA_BENCH_CALL(b, CtxDestroy, 4000)(b->context), 0);

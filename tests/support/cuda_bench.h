@@ -25,6 +25,8 @@ typedef struct cuda_bench {
     int descriptor;                  /* likewise to be closed; -1: none */
     quire_memory *memories[4];
     uint32_t memory_count;
+    quire_device *peer; /* likewise, device 1 with a memory; NULL: none */
+    quire_memory *peer_memory;
 } cuda_bench;
 
 /* The controls of the fake driver, which is loaded when somebody asks first. */
@@ -41,6 +43,9 @@ void cuda_bench_begin(cuda_bench *b, const fc_options *options);
 
 /* Opens device 0 on its primary context. Further settings: NULL. False: it failed. */
 bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *settings);
+
+/* Opens device 1, too, with device memory; NULL: it failed. */
+quire_memory *cuda_bench_open_peer(cuda_bench *b, const quire_memory_options *options);
 
 /* Makes a context of the caller's, in which cuda_bench_open opens then. */
 void cuda_bench_make_context(cuda_bench *b);

@@ -156,8 +156,12 @@ static void make_device(real_vulkan *r)
         .queueCount = 1,
         .pQueuePriorities = &priority,
     };
+    r->timeline = (VkPhysicalDeviceTimelineSemaphoreFeatures){
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
     r->maintenance4 = (VkPhysicalDeviceMaintenance4Features){
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES};
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES,
+        .pNext = &r->timeline,
+    };
     r->address = (VkPhysicalDeviceBufferDeviceAddressFeatures){
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
         .pNext = &r->maintenance4,

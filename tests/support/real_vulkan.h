@@ -38,6 +38,7 @@ typedef struct real_vulkan {
     const char *extensions[REAL_MOST_EXTENSIONS]; /* that the driver has of those wanted */
     VkPhysicalDeviceBufferDeviceAddressFeatures address;
     VkPhysicalDeviceMaintenance4Features maintenance4;
+    VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceFeatures features; /* those of sparse objects, where the driver has them */
     quire_vulkan_wrap_options wrap;    /* of quire; to be changed before real_wrap */
 } real_vulkan;

@@ -49,7 +49,6 @@ static uint64_t mix_allocation(uint64_t sum, gathering *g, const quire_item *ite
     sum = mix(mix(sum, info.map_count), info.committed);
     sum = mix(mix(sum, (uint64_t)info.object), info.native);
     g->objects += info.object != QUIRE_OBJECT_NONE;
-    g->holds_any = true;
     return mix_text(sum, item->name);
 }
 
@@ -63,7 +62,13 @@ static bool gather(void *user, const quire_item *item)
     uint64_t sum = mix(mix(g->page_sum, item->page), item->page_size);
     sum = mix(mix(sum, item->offset), item->size);
     sum = mix(mix(sum, item->is_free), item->dedicated);
-    g->page_sum = item->is_free ? sum : mix_allocation(sum, g, item);
+    g->holds_any |= !item->is_free;
+    if (item->is_free)
+        g->page_sum = sum;
+    else if (item->allocation.id)
+        g->page_sum = mix_allocation(sum, g, item);
+    else /* it waits for a point */
+        g->page_sum = mix(mix(sum, item->requested), item->left_padding);
     return true;
 }
 

@@ -3,9 +3,11 @@
  */
 #include "tests/support/streams.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 static fake_streams now;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static quire_result answer(quire_result result)
 {
@@ -15,61 +17,76 @@ static quire_result answer(quire_result result)
 static quire_result create(void *state, const void *description, uint64_t *stream)
 {
     (void)state;
-    if (now.create_answers)
-        return answer(now.create_answers);
-    if (now.created == STREAMS_MOST)
+    pthread_mutex_lock(&lock);
+    quire_result result = now.create_answers;
+    if (!result && now.created == STREAMS_MOST)
         abort();
-    *stream = ++now.created;
-    if (description)
+    if (!result)
+        *stream = ++now.created;
+    if (!result && description)
         now.marked[*stream] = *(const uint64_t *)description;
-    return QUIRE_SUCCESS;
+    pthread_mutex_unlock(&lock);
+    return answer(result);
 }
 
 static void destroy(void *state, uint64_t stream)
 {
     (void)state;
+    pthread_mutex_lock(&lock);
     if (!stream || stream > now.created)
         abort();
     now.destroyed++;
+    pthread_mutex_unlock(&lock);
 }
 
 static quire_result mark(void *state, uint64_t stream, uint64_t *value)
 {
     (void)state;
+    pthread_mutex_lock(&lock);
+    quire_result result = now.mark_answers;
     now.marks++;
-    if (now.mark_answers)
-        return answer(now.mark_answers);
-    *value = ++now.marked[stream];
-    return QUIRE_SUCCESS;
+    if (!result)
+        *value = ++now.marked[stream];
+    pthread_mutex_unlock(&lock);
+    return answer(result);
 }
 
 static quire_result passed(void *state, uint64_t stream, uint64_t *value)
 {
     (void)state;
+    pthread_mutex_lock(&lock);
+    quire_result result = now.asked_answers;
     now.asked++;
     *value = now.passed[stream];
-    return answer(now.asked_answers);
+    pthread_mutex_unlock(&lock);
+    return answer(result);
 }
 
 static quire_result await(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
                           bool *has_passed)
 {
     (void)state;
+    pthread_mutex_lock(&lock);
+    quire_result result = now.awaited_answers;
     now.awaited++;
     now.last_nanoseconds = nanoseconds;
     if (now.await_passes)
         now.passed[stream] = now.marked[stream];
     *has_passed = now.passed[stream] >= value;
-    return answer(now.awaited_answers);
+    pthread_mutex_unlock(&lock);
+    return answer(result);
 }
 
 static quire_result order(void *state, uint64_t later, uint64_t earlier, uint64_t value)
 {
     (void)state;
+    pthread_mutex_lock(&lock);
+    quire_result result = now.order_answers;
     now.orders++;
-    if (!now.order_answers && now.behind[later][earlier] < value)
+    if (!result && now.behind[later][earlier] < value)
         now.behind[later][earlier] = value;
-    return answer(now.order_answers);
+    pthread_mutex_unlock(&lock);
+    return answer(result);
 }
 
 void streams_offer(quire_backend *table)
@@ -96,10 +113,14 @@ uint64_t streams_number(const quire_stream *stream)
 
 void streams_pass_to(const quire_stream *stream, uint64_t value)
 {
+    pthread_mutex_lock(&lock);
     now.passed[streams_number(stream)] = value;
+    pthread_mutex_unlock(&lock);
 }
 
 void streams_pass(const quire_stream *stream)
 {
-    streams_pass_to(stream, now.marked[streams_number(stream)]);
+    pthread_mutex_lock(&lock);
+    now.passed[streams_number(stream)] = now.marked[streams_number(stream)];
+    pthread_mutex_unlock(&lock);
 }

@@ -1,6 +1,7 @@
 /*
  * streams.h - streams for the fake backend whose work is done when the test says so: a stream is a
  * counter of marks and one of how far it came. Each call is counted and can be made to fail.
+ * Thread-safe but for the state, which one thread sets while no other calls.
  */
 #ifndef QUIRE_TESTS_SUPPORT_STREAMS_H
 #define QUIRE_TESTS_SUPPORT_STREAMS_H

@@ -27,7 +27,7 @@ TRACES = sorted((ROOT / "docs/traces").glob("*.csv"))
 PROFILES = sorted((ROOT / "docs/profiles").glob("*.json"))
 SMALL = ROOT / "docs/traces/ncnn-resnet50.csv"
 HEADER = "op,id,size,alignment,time_ns,stream,label\n"
-COMMANDS = ("devices", "tour", "replay", "map", "tune", "bench")
+COMMANDS = ("devices", "tour", "replay", "map", "tune", "bench", "copy")
 FITS = ("segregated", "first", "buddy")
 MIB, GIB = 1 << 20, 1 << 30
 SVG = "http://www.w3.org/2000/svg"
@@ -171,7 +171,7 @@ def case_help_names_options():
               "replay": "backend profile fit page-size contiguous svg html json",
               "map": "at backend profile fit page-size svg json",
               "tune": "backend profile fit page-size all json",
-              "bench": "fit threads repeats json"}
+              "bench": "fit threads repeats json", "copy": "backend profile size repeats json"}
     for command, options in wanted.items():
         text = run(command, "--help").out
         yield from (f"quire {command} --help does not name --{option}"
@@ -192,7 +192,7 @@ def case_usage():
     yield from usage("--frobnicate")
     yield from usage("")
     for command in COMMANDS:
-        target = [] if command in ("devices", "tour") else ["x"]
+        target = [] if command in ("devices", "tour", "copy") else ["x"]
         yield from usage(command, *target, "--frobnicate", pattern="--frobnicate")
         yield from usage(command, *target, "-x", pattern="-x")
         yield from usage(command, *target, "surplus", pattern="surplus")
@@ -201,12 +201,13 @@ def case_usage():
             yield from usage(command, pattern="missing")
     for args in (["devices", "--profile"], ["tour", "--backend"], ["replay", "x", "--fit"],
                  ["replay", "x", "--page-size"], ["map", "x", "--at"], ["bench", "x", "--threads"],
-                 ["tune", "x", "--profile"]):
+                 ["tune", "x", "--profile"], ["copy", "--size"]):
         yield from usage(*args, pattern=args[-1] + " wants a value")
 
 
 def case_usage_values():
-    for command in (["devices"], ["tour"], ["replay", SMALL], ["map", SMALL], ["tune", SMALL]):
+    for command in (["devices"], ["tour"], ["replay", SMALL], ["map", SMALL], ["tune", SMALL],
+                    ["copy"]):
         yield from usage(*command, "--backend", "abacus", pattern="'abacus'.*host")
     for command in ("replay", "map", "tune", "bench"):
         yield from usage(command, SMALL, "--fit", "tight", pattern="tight")
@@ -216,6 +217,10 @@ def case_usage_values():
     for option in ("repeats", "threads"):
         for value in ("0", "-1", "x", "", "1.5", "18446744073709551617", "1000"):
             yield from usage("bench", "a1k", f"--{option}", value, pattern=option)
+    for value in ("0", "-1", "x", "", "1.5", "18446744073709551617", "100"):
+        yield from usage("copy", "--repeats", value, pattern="repeats")
+    for value in ("0", "x", "16777216T"):
+        yield from usage("copy", "--size", value, pattern="--size")
     yield from usage("bench", "ramp-small", "--threads", "2", pattern="threads")
 
 
@@ -1138,6 +1143,40 @@ def case_tune_nothing():
         yield "standard input"
 
 
+# ---- copy ---------------------------------------------------------------------------------------
+
+
+COPY = {"device": TEXT, "backend": TEXT, "size": NUMBER, "repeats": NUMBER,
+        "copies": [{"from": {"kind": MAYBE}, "to": {"kind": MAYBE}, "path": TEXT,
+                    "bytes_per_second": REAL, "of_memcpy": REAL}]}
+
+
+def case_copy():
+    """Every pair is copied; with the host between them no slower than a few times memcpy."""
+    done = run("copy", "--size", "2M", "--repeats", "20", "--json")
+    value, problems = parsed(done, COPY)
+    yield from problems
+    kinds = {str(c["to"]["kind"]) for c in value["copies"]}
+    if value["size"] != 2 * MIB or value["backend"] != "host" or len(kinds) < 4:
+        yield f"{value}"
+    if len(value["copies"]) != len(kinds) ** 2 - 1:
+        yield f"{len(value['copies'])} pairs of {len(kinds)} places"
+    for copy in value["copies"]:
+        if copy["path"] != "direct" or copy["bytes_per_second"] <= 0 or copy["of_memcpy"] < 0.25:
+            yield f"{copy}"
+
+
+def case_copy_text():
+    done = run("copy", "--size", "100000", "--repeats", "1")
+    yield from succeeds(done)
+    if "of memcpy" not in done.out or "host memory -> 0 DEVICE_LOCAL" not in done.out:
+        yield done.out
+
+
+def case_copy_without_room():
+    yield from fails(run("copy", "--size", "16T"), 1)
+
+
 # ---- bench --------------------------------------------------------------------------------------
 
 
@@ -1211,10 +1250,11 @@ def case_progress():
     except OSError as error:
         raise Skipped(f"no pseudo-terminal: {error}") from None
     trace = SMALL.parent / "llm-serving.csv"
-    for command, args in (("replay", []), ("map", ["--at", "end"]),
-                          ("tune", ["--fit", "first", "--page-size", "64M"])):
+    for command, args in (("replay", [trace]), ("map", [trace, "--at", "end"]),
+                          ("tune", [trace, "--fit", "first", "--page-size", "64M"]),
+                          ("copy", ["--size", "48M", "--repeats", "1"])):
         ours, theirs = pty.openpty()
-        done = subprocess.Popen([QUIRE, command, str(trace), "--json", *args], stderr=theirs,
+        done = subprocess.Popen([QUIRE, command, *map(str, args), "--json"], stderr=theirs,
                                 stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         os.close(theirs)
         seen = b""
@@ -1309,6 +1349,8 @@ CASES = (
     ("tune says the same every time", case_tune_determinism),
     ("tune where nothing serves", case_tune_refused),
     ("tune without allocations", case_tune_nothing),
+    ("copies", case_copy), ("copies, in words", case_copy_text),
+    ("copies without room", case_copy_without_room),
     ("bench", case_bench), ("bench with threads", case_bench_threads),
     ("bench of how full a space can be", case_bench_churn),
     ("bench names its workloads", case_bench_names), ("progress on a terminal", case_progress),

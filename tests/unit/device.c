@@ -15,7 +15,7 @@
 typedef struct group {
     quire_backend_features bit;
     const char *names;
-    size_t functions[3];
+    size_t functions[5];
     size_t count;
 } group;
 
@@ -32,6 +32,16 @@ static const group GROUPS[] = {
      {AT(object_create), AT(object_bind), AT(object_destroy)},
      3},
     {QUIRE_BACKEND_BUDGET, "heap_budget", {AT(heap_budget)}, 1},
+    {QUIRE_BACKEND_FILL, "fill_page", {AT(fill_page)}, 1},
+    {QUIRE_BACKEND_COPY_PAGES, "copy_pages", {AT(copy_pages)}, 1},
+    {QUIRE_BACKEND_COPY_PEER, "copy_peer", {AT(copy_peer)}, 1},
+    {QUIRE_BACKEND_STREAMS,
+     "stream_create, stream_destroy, stream_mark, stream_passed, stream_await",
+     {AT(stream_create), AT(stream_destroy), AT(stream_mark), AT(stream_passed), AT(stream_await)},
+     5},
+    {QUIRE_BACKEND_STREAM_ORDER, "stream_order", {AT(stream_order)}, 1},
+    {QUIRE_BACKEND_STREAM_COPY, "stream_copy", {AT(stream_copy)}, 1},
+    {QUIRE_BACKEND_STREAM_FILL, "stream_fill", {AT(stream_fill)}, 1},
 };
 enum { GROUP_COUNT = sizeof GROUPS / sizeof *GROUPS };
 
@@ -45,6 +55,9 @@ static void init_device_only(fake_backend *fake)
 {
     fake_init(fake);
     fake_offer_budget(fake);
+    fake_offer_fill(fake);
+    fake_offer_copies(fake);
+    fake_offer_streams(fake);
     fake->info.kind_count = 1;
 }
 
@@ -101,18 +114,32 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
         fake.table.features &= ~GROUPS[i].bit;
         for (size_t f = 0; f < GROUPS[i].count; f++)
             remove_function(&fake.table, GROUPS[i].functions[f]);
+        if (GROUPS[i].bit == QUIRE_BACKEND_STREAMS) /* without which there is nothing on them */
+            fake_leave_out(&fake, QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
+                                      QUIRE_BACKEND_STREAM_FILL);
         expect_accepted(&fake);
     }
 }
 
 UNIT(device, unknown_feature_bits_are_refused)
 {
-    for (int bit = 8; bit < 64; bit++) {
+    for (int bit = 16; bit < 64; bit++) {
         fake_backend fake;
         fake_init(&fake);
         fake.table.features |= UINT64_C(1) << bit;
         expect_refused(&fake, "'fake'", "features this version does not know");
     }
+}
+
+UNIT(device, rows_that_nobody_takes_are_refused)
+{
+    fake_backend fake;
+    fake_init(&fake);
+    fake.table.features |= QUIRE_BACKEND_ROWS;
+    expect_refused(&fake, "'fake'", "takes rows");
+    fake.table.features |= QUIRE_BACKEND_STAGES;
+    fake.table.features &= ~QUIRE_BACKEND_ROWS;
+    expect_accepted(&fake);
 }
 
 UNIT(device, a_table_without_a_required_function_is_refused)

@@ -194,6 +194,69 @@ UNIT(fake_cuda_stream, host_functions_run_in_order_and_may_not_call_back)
     close_late(&l);
 }
 
+/* ---- captures ----------------------------------------------------------------------------- */
+
+UNIT(fake_cuda_stream, a_capture_is_broken_by_whoever_waits)
+{
+    late l = open_late();
+    qi_cu_capture_status status;
+    qi_cu_graph graph;
+    qi_cu_event event;
+    qi_cu_capture_mode mode = QI_CU_STREAM_CAPTURE_MODE_RELAXED;
+    CHECK_CU(cu.EventCreate(&event, QI_CU_EVENT_DISABLE_TIMING));
+    CHECK_CU(cu.EventRecord(event, l.second));
+    CHECK_CU(cu.StreamBeginCapture(l.first, QI_CU_STREAM_CAPTURE_MODE_GLOBAL));
+    CHECK_CODE(cu.StreamBeginCapture(l.first, QI_CU_STREAM_CAPTURE_MODE_GLOBAL), INVALID_VALUE);
+    CHECK_CU(cu.ThreadExchangeStreamCaptureMode(&mode));
+    CHECK_EQ(mode, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
+    CHECK_CU(cu.EventQuery(event)); /* which is permitted to a relaxed thread */
+    CHECK_CU(cu.ThreadExchangeStreamCaptureMode(&mode));
+    CHECK_EQ(mode, QI_CU_STREAM_CAPTURE_MODE_RELAXED);
+    CHECK_CU(cu.StreamIsCapturing(l.second, &status));
+    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_NONE);
+    CHECK_CU(cu.StreamIsCapturing(l.first, &status));
+    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    CHECK_CODE(cu.EventQuery(event), STREAM_CAPTURE_UNSUPPORTED);
+    CHECK_CU(cu.StreamIsCapturing(l.first, &status));
+    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    CHECK_CODE(cu.StreamEndCapture(l.first, &graph), STREAM_CAPTURE_INVALIDATED);
+    CHECK_CODE(cu.StreamEndCapture(l.first, &graph), INVALID_VALUE);
+    CHECK_CU(cu.EventDestroy(event));
+    close_late(&l);
+}
+
+UNIT(fake_cuda_stream, nothing_is_submitted_to_a_stream_that_captures)
+{
+    late l = open_late();
+    qi_cu_stream blocking;
+    qi_cu_graph graph;
+    CHECK_CU(cu.StreamBeginCapture(l.first, QI_CU_STREAM_CAPTURE_MODE_RELAXED));
+    CHECK_CODE(cu.MemsetD8Async(l.memory, 1, 8, l.first), STREAM_CAPTURE_ISOLATION);
+    fc_fixture_expect("fc-capture: cuMemsetD8Async");
+    CHECK_CODE(cu.StreamEndCapture(l.first, &graph), STREAM_CAPTURE_INVALIDATED);
+    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, l.first));
+    CHECK_CU(cu.StreamCreate(&blocking, QI_CU_STREAM_DEFAULT));
+    CHECK_CU(cu.StreamBeginCapture(blocking, QI_CU_STREAM_CAPTURE_MODE_RELAXED));
+    CHECK_CODE(cu.MemsetD8Async(l.memory, 1, 8, NULL), STREAM_CAPTURE_IMPLICIT);
+    CHECK_CU(cu.StreamEndCapture(blocking, &graph));
+    CHECK_CU(cu.StreamDestroy(blocking));
+    CHECK_CU(cu.CtxSynchronize());
+    close_late(&l);
+}
+
+UNIT(fake_cuda_stream, a_stream_tells_its_context)
+{
+    late l = open_late();
+    qi_cu_context current, context;
+    CHECK_CU(cu.CtxGetCurrent(&current));
+    CHECK_CU(cu.StreamGetCtx(l.first, &context));
+    CHECK(context == current);
+    CHECK_CU(cu.StreamGetCtx(NULL, &context));
+    CHECK(context == current);
+    CHECK_CODE(cu.StreamGetCtx(l.first, NULL), INVALID_VALUE);
+    close_late(&l);
+}
+
 /* ---- wrong use ---------------------------------------------------------------------------- */
 
 UNIT(fake_cuda_stream, wrong_handles_are_refused)
@@ -249,6 +312,19 @@ UNIT(fake_cuda_stream, unmapping_does_not_wait_and_is_noticed)
     CHECK_CU(cu.DevicePrimaryCtxRetain(&(qi_cu_context){0}, 0));
     CHECK_CU(cu.DevicePrimaryCtxRelease(0));
     CHECK_EQ(fc_message_count(), 0);
+}
+
+UNIT(fake_cuda_stream, the_context_waits_for_streams_that_were_destroyed)
+{
+    late l = open_late();
+    qi_cu_stream gone;
+    CHECK_CU(cu.StreamCreate(&gone, QI_CU_STREAM_NON_BLOCKING));
+    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, gone));
+    CHECK_CU(cu.StreamDestroy(gone));
+    CHECK_EQ(fc_pending(), 1);
+    CHECK_CU(cu.CtxSynchronize());
+    CHECK_EQ(fc_pending(), 0);
+    close_late(&l);
 }
 
 UNIT(fake_cuda_stream, freeing_waits)

@@ -316,7 +316,7 @@ UNIT(transfer_path, what_cannot_be_copied_is_unsupported_and_never_left_out)
     for (int i = 0; i < 2; i++) {
         pair p;
         prepare(&p);
-        fake_leave_out(&p.fakes[0], lacks[i] | QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_ROWS);
+        fake_leave_out(&p.fakes[0], lacks[i] | QUIRE_BACKEND_COPY_PAGES);
         open_pair(&p, ONE_DEVICE, DEVICE, DEVICE);
         quire_copy_options o = whole(&p);
         CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_UNSUPPORTED);

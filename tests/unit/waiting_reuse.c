@@ -205,6 +205,29 @@ UNIT(reuse, of_another_stream_that_cannot_be_ordered_makes_a_page)
     end(&w);
 }
 
+UNIT(reuse, of_another_devices_stream_waits)
+{
+    bench w;
+    begin(&w);
+    fake_backend other;
+    quire_device *device = NULL;
+    quire_stream *far = NULL;
+    fake_init(&other);
+    other.table = w.f.fake.table;
+    CHECK_OK(fake_open(&other, unit_memory(), &device));
+    CHECK_OK(quire_stream_create(device, NULL, &far));
+    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = PAGE - 256), far));
+    ON(&w, w.a, .size = PAGE - 256);
+    CHECK_EQ(w.f.fake.pages, 2);
+    CHECK_EQ(streams_state()->orders, 0);
+    streams_pass(far);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_OK(quire_stream_destroy(&far));
+    CHECK_OK(quire_device_destroy(&device));
+    end(&w);
+}
+
 UNIT(reuse, by_who_names_no_stream_waits)
 {
     bench w;

@@ -12,6 +12,7 @@ typedef struct fc_context {
     uint32_t retained; /* as a device's primary context; 0: it is none */
     uint32_t peers;    /* bits of the devices whose memory it may reach */
     uint64_t end;      /* of the clock: work of its default stream is done then */
+    uint64_t orphaned; /* likewise that of streams that were destroyed */
 } fc_context;
 
 /* The calling thread's current one, which is alive; NULL: none. */

@@ -50,6 +50,8 @@ FC_ENTRIES(X)
     X(UNREGISTERED, HOST_MEMORY_NOT_REGISTERED)                                                    \
     X(DESTROYED, CONTEXT_IS_DESTROYED)                                                             \
     X(UNKNOWN, UNKNOWN)                                                                            \
+    X(IMPLICIT, STREAM_CAPTURE_IMPLICIT)                                                           \
+    X(THREAD, STREAM_CAPTURE_WRONG_THREAD)                                                         \
     X(INIT, NOT_INITIALIZED)                                                                       \
     X(DEINIT, DEINITIALIZED)
 
@@ -152,6 +154,11 @@ enum {
     X(StreamQuery, FC_STREAM_CODES | FC_READY_CODE)                                                \
     X(StreamSynchronize, FC_STREAM_CODES)                                                          \
     X(StreamWaitEvent, FC_STREAM_CODES)                                                            \
+    X(StreamGetCtx, FC_QUEUE_CODES | FC_SUPPORTED_CODE)                                            \
+    X(StreamIsCapturing, FC_VALUE_CODES | FC_IMPLICIT_CODE)                                        \
+    X(ThreadExchangeStreamCaptureMode, FC_DRIVER_CODES | FC_VALUE_CODE)                            \
+    X(StreamBeginCapture_v2, FC_DRIVER_CODES | FC_VALUE_CODE)                                      \
+    X(StreamEndCapture, FC_VALUE_CODES | FC_THREAD_CODE)                                           \
     X(LaunchHostFunc, FC_STREAM_CODES | FC_SUPPORTED_CODE)                                         \
     X(EventCreate, FC_TAKE_CODES)                                                                  \
     X(EventRecord, FC_QUEUE_CODES)                                                                 \

@@ -12,9 +12,10 @@
  * looks at afterwards (messages, counters, what is alive) may be used by any thread at any time,
  * but fc_reset only while no CUDA call runs.
  *
- * It has what memory needs. Kernels, modules, graphs, stream capture, legacy interprocess handles,
- * per-thread default streams and textures are not there; multicast objects are bound and mapped,
- * but not given to other processes, and nothing is written through them.
+ * It has what memory needs. Kernels, modules, graphs, legacy interprocess handles, per-thread
+ * default streams and textures are not there; captures of streams are what must not be disturbed,
+ * and end without a graph; multicast objects are bound and mapped, but not given to other
+ * processes, and nothing is written through them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
 #define QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H

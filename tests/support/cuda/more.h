@@ -7,11 +7,15 @@
 
 #include "backends/cuda/abi.h"
 
+typedef struct qi_cu_graph_object *qi_cu_graph;
+
 #define FAKE_CUDA_MORE_FUNCTIONS(X)                                                                \
     X(CtxCreate, _v2, 3020, OPTIONAL,                                                              \
       (qi_cu_context * context, unsigned int flags, qi_cu_device device))                          \
     X(CtxDestroy, _v2, 4000, OPTIONAL, (qi_cu_context context))                                    \
-    X(CtxSetCurrent, , 4000, OPTIONAL, (qi_cu_context context))
+    X(CtxSetCurrent, , 4000, OPTIONAL, (qi_cu_context context))                                    \
+    X(StreamBeginCapture, _v2, 10010, OPTIONAL, (qi_cu_stream stream, qi_cu_capture_mode mode))    \
+    X(StreamEndCapture, , 10000, OPTIONAL, (qi_cu_stream stream, qi_cu_graph * graph))
 
 #define FAKE_CUDA_MORE_TYPE(name, suffix, version, presence, parameters)                           \
     typedef qi_cu_result(*qi_cu_fn_##name) parameters;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/cuda/capture.h"
 #include "tests/support/cuda/copy.h"
 
 #define DEFAULT_STREAM ((uintptr_t)1) /* what NULL is too */
@@ -67,11 +68,13 @@ static void insert(fc_work *work)
 qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *work)
 {
     uint64_t *end = fc_line_of(work->call, context, stream);
-    fc_work *made = end ? malloc(sizeof *made) : NULL;
-    if (!end) {
+    qi_cu_result refused =
+        end ? fc_capture_check(work->call, context, stream) : QI_CUDA_ERROR_INVALID_HANDLE;
+    if (refused) {
         free(work->staged);
-        return QI_CUDA_ERROR_INVALID_HANDLE;
+        return refused;
     }
+    fc_work *made = malloc(sizeof *made);
     if (!made)
         abort();
     *made = *work;
@@ -120,7 +123,7 @@ void fc_run_until(uint64_t time)
 bool fc_work_touches(uint64_t base, uint64_t size)
 {
     for (const fc_work *work = fc.work; work; work = work->next)
-        if (fc_copy_touches(work, base, size))
+        if (!fc.devices[work->device].lost && fc_copy_touches(work, base, size))
             return true;
     return false;
 }
@@ -138,7 +141,7 @@ qi_cu_result fc_finish_stream(fc_context *context, qi_cu_stream stream)
 
 qi_cu_result fc_finish_context(fc_context *context)
 {
-    fc_run_until(later(context->end, end_of_streams(context, false)));
+    fc_run_until(later(later(context->end, context->orphaned), end_of_streams(context, false)));
     return fc.devices[context->device].lost;
 }
 

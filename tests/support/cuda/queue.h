@@ -14,7 +14,10 @@ typedef struct fc_stream {
     fc_object object;
     uint64_t context;
     unsigned flags;
-    uint64_t end; /* of the clock: all its work is done then */
+    uint64_t end;                 /* of the clock: all its work is done then */
+    bool is_capturing, is_broken; /* a capture, and it cannot come to a graph any more */
+    qi_cu_capture_mode mode;
+    const void *thread; /* that began it */
 } fc_stream;
 
 typedef struct fc_event {

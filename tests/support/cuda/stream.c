@@ -1,10 +1,16 @@
 /*
  * stream.c - streams and events of the fake CUDA driver.
  */
-#include "tests/support/cuda/queue.h"
+#include "tests/support/cuda/capture.h"
 
 #define MOST_EVENT_FLAGS 7u
 #define INTERPROCESS 4u
+
+/* What asks or waits breaks a capture that the thread does not keep clear of. */
+static qi_cu_result permission(qi_cu_result result)
+{
+    return !result && !fc_capture_permits() ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : result;
+}
 
 static void poll_clock(void)
 {
@@ -36,8 +42,12 @@ qi_cu_result fc_StreamDestroy_v2(qi_cu_stream handle)
         result ? NULL : fc_object_find(FC_CALL_StreamDestroy_v2, FC_STREAM, FC_NUMBER(handle));
     if (!result && !stream)
         result = QI_CUDA_ERROR_INVALID_HANDLE;
-    if (!result)
+    if (!result) {
+        fc_context *context = fc_object_peek(FC_CONTEXT, stream->context);
+        if (context && context->orphaned < stream->end)
+            context->orphaned = stream->end;
         fc_object_end(&stream->object);
+    }
     return fc_leave(result);
 }
 
@@ -45,6 +55,7 @@ qi_cu_result fc_StreamQuery(qi_cu_stream stream)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_StreamQuery, &result);
+    result = permission(result);
     uint64_t *end = result ? NULL : fc_line_of(FC_CALL_StreamQuery, context, stream);
     if (!result && !end)
         result = QI_CUDA_ERROR_INVALID_HANDLE;
@@ -59,8 +70,26 @@ qi_cu_result fc_StreamSynchronize(qi_cu_stream stream)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_StreamSynchronize, &result);
+    result = permission(result);
     if (!result)
         result = fc_finish_stream(context, stream);
+    return fc_leave(result);
+}
+
+qi_cu_result fc_StreamGetCtx(qi_cu_stream handle, qi_cu_context *out)
+{
+    qi_cu_result result;
+    const fc_context *context = fc_enter_context(FC_CALL_StreamGetCtx, &result);
+    const fc_stream *stream = NULL;
+    bool is_default = (uintptr_t)handle <= QI_CU_STREAM_LEGACY;
+    if (!result && !out)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && !is_default)
+        stream = fc_object_find(FC_CALL_StreamGetCtx, FC_STREAM, FC_NUMBER(handle));
+    if (!result && !is_default && !stream)
+        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result)
+        *out = (qi_cu_context)(uintptr_t)(stream ? stream->context : context->object.handle);
     return fc_leave(result);
 }
 
@@ -131,6 +160,8 @@ qi_cu_result fc_EventRecord(qi_cu_event handle, qi_cu_stream stream)
     if (!result && (!end || event->context != context->object.handle))
         result = QI_CUDA_ERROR_INVALID_HANDLE;
     if (!result)
+        result = fc_capture_check(FC_CALL_EventRecord, context, stream);
+    if (!result)
         event->finish = *end > fc.clock ? *end : fc.clock;
     return fc_leave(result);
 }
@@ -144,6 +175,8 @@ qi_cu_result fc_StreamWaitEvent(qi_cu_stream stream, qi_cu_event handle, unsigne
     uint64_t *end = result ? NULL : fc_line_of(FC_CALL_StreamWaitEvent, context, stream);
     if (!result && (!end || flags > 1))
         result = flags > 1 ? QI_CUDA_ERROR_INVALID_VALUE : QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result)
+        result = fc_capture_check(FC_CALL_StreamWaitEvent, context, stream);
     if (!result && event->finish > *end)
         *end = event->finish;
     return fc_leave(result);
@@ -151,7 +184,7 @@ qi_cu_result fc_StreamWaitEvent(qi_cu_stream stream, qi_cu_event handle, unsigne
 
 qi_cu_result fc_EventQuery(qi_cu_event handle)
 {
-    qi_cu_result result = fc_enter(FC_CALL_EventQuery);
+    qi_cu_result result = permission(fc_enter(FC_CALL_EventQuery));
     fc_event *event = find_event(FC_CALL_EventQuery, handle, &result);
     if (!result) {
         poll_clock();
@@ -162,7 +195,7 @@ qi_cu_result fc_EventQuery(qi_cu_event handle)
 
 qi_cu_result fc_EventSynchronize(qi_cu_event handle)
 {
-    qi_cu_result result = fc_enter(FC_CALL_EventSynchronize);
+    qi_cu_result result = permission(fc_enter(FC_CALL_EventSynchronize));
     fc_event *event = find_event(FC_CALL_EventSynchronize, handle, &result);
     const fc_context *context = event ? fc_object_peek(FC_CONTEXT, event->context) : NULL;
     if (!result) {

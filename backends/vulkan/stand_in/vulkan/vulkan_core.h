@@ -16,7 +16,7 @@ typedef struct VkDevice_T *VkDevice;
 typedef struct VkQueue_T *VkQueue;
 
 /* 64 bits, whether Vulkan makes them pointers or numbers on this machine. */
-typedef uint64_t VkDeviceMemory, VkBuffer, VkImage, VkImageView, VkSampler;
+typedef uint64_t VkDeviceMemory, VkBuffer, VkImage, VkImageView, VkSampler, VkSemaphore;
 typedef uint64_t VkDeviceSize, VkDeviceAddress;
 
 typedef uint32_t VkBufferUsageFlags, VkExternalMemoryHandleTypeFlags;

@@ -1,0 +1,40 @@
+/*
+ * stream_wrap.c - the public calls on streams of the CUDA backend.
+ */
+#include "backends/cuda/stream.h"
+#include "src/base/result.h"
+
+quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const char *name,
+                                    quire_stream **stream)
+{
+    if (stream)
+        *stream = NULL;
+    if (!stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_stream_wrap: stream is null");
+    if (!qi_cuda_of(device))
+        return QUIRE_ERROR_INVALID_ARGUMENT;
+    if ((uintptr_t)native == QI_CU_STREAM_PER_THREAD)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "the per-thread default stream is another one in each thread: take one that "
+                       "was made by cuStreamCreate");
+    const qi_cuda_stream_description description = {.stream = native};
+    return quire_stream_wrap(device, &description, name, stream);
+}
+
+quire_result quire_cuda_stream_get(quire_stream *stream, void **native)
+{
+    quire_stream_info info;
+    if (native)
+        *native = NULL;
+    if (!native)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_stream_get: native is null");
+    quire_result result = quire_stream_get_info(stream, &info);
+    if (result)
+        return result;
+    if (!qi_cuda_of(info.device))
+        return QUIRE_ERROR_INVALID_ARGUMENT;
+    if (info.held)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: there is no CUstream");
+    *native = qi_cuda_stream_of(quire_stream_native(stream))->native;
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,60 @@
+/*
+ * stream_wrap.c - the public calls on streams of the Vulkan backend.
+ */
+#include "backends/vulkan/stream.h"
+#include "src/base/result.h"
+
+static quire_result check(const quire_vulkan_stream_options *options)
+{
+    const quire_vulkan_queue *queue = &options->queue;
+    if (!queue->lock != !queue->unlock)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "a queue with one of lock and unlock: give both or none");
+    if (!queue->queue && queue->lock)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a lock for no queue");
+    if (options->semaphore && queue->queue)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "a semaphore and a queue: nothing is submitted to a stream whose semaphore "
+                       "the caller signals");
+    return qi_check_reserved(options, "quire_vulkan_stream_options");
+}
+
+quire_result quire_vulkan_stream_wrap(quire_device *device,
+                                      const quire_vulkan_stream_options *options,
+                                      quire_stream **stream)
+{
+    if (stream)
+        *stream = NULL;
+    if (!options || !stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_stream_wrap: options or stream is null");
+    if (!qi_vulkan_of(device))
+        return QUIRE_ERROR_INVALID_ARGUMENT;
+    quire_result result = check(options);
+    if (result)
+        return result;
+    const qi_vulkan_stream_description description = {
+        .semaphore = options->semaphore,
+        .queue = options->queue,
+        .name = options->name,
+    };
+    return quire_stream_wrap(device, &description, options->name, stream);
+}
+
+quire_result quire_vulkan_stream_get(quire_stream *stream, VkSemaphore *semaphore)
+{
+    quire_stream_info info;
+    if (semaphore)
+        *semaphore = VK_NULL_HANDLE;
+    if (!semaphore)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_stream_get: semaphore is null");
+    quire_result result = quire_stream_get_info(stream, &info);
+    if (result)
+        return result;
+    if (!qi_vulkan_of(info.device))
+        return QUIRE_ERROR_INVALID_ARGUMENT;
+    if (info.held)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: it has no semaphore");
+    *semaphore = qi_vulkan_stream_of(quire_stream_native(stream))->semaphore;
+    return QUIRE_SUCCESS;
+}

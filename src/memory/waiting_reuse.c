@@ -1,0 +1,161 @@
+/*
+ * waiting_reuse.c - who may have a range before its points have passed (see waiting.h).
+ */
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/event.h"
+#include "src/memory/lane.h"
+#include "src/memory/waiting.h"
+
+/* ---- reuse ---------------------------------------------------------------------------------- */
+
+/* With the lock: a wait that was taken out ends, and its slot is another allocation's. */
+static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_load *load)
+{
+    quire_memory *memory = shard->memory;
+    quire_memory_stats *stats = &shard->stats;
+    uint32_t slot = wait->slot;
+    qi_slot *record = qi_memory_slot(memory, slot);
+    qi_lane_end_wait(shard, wait);
+    stats->requested_bytes += load->requested - record->requested;
+    stats->allocations++;
+    stats->frees++;
+    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
+    record->requested = load->requested;
+    record->user_data = load->user_data;
+    record->extra = load->extra;
+    qi_slot_renew(&memory->slots, slot);
+    return slot;
+}
+
+static qi_fitting fitting_for(const qi_load *load, bool dedicated)
+{
+    return (qi_fitting){.size = load->size, .alignment = load->alignment, .dedicated = dedicated};
+}
+
+bool qi_waiting_reuse(qi_shard *shard, quire_stream *stream, const qi_load *load, bool dedicated,
+                      uint32_t *slot)
+{
+    const qi_fitting fitting = fitting_for(load, dedicated);
+    qi_lane *lane = qi_lane_find(shard, stream);
+    qi_wait *wait = lane ? qi_lane_take_fitting(lane, &fitting) : NULL;
+    if (wait)
+        *slot = renew(shard, wait, load);
+    return wait != NULL;
+}
+
+/* Without a lock: orders a stream behind a wait of another. */
+static quire_result order_behind(quire_stream *stream, qi_wait *wait)
+{
+    quire_result result = QUIRE_SUCCESS;
+    uint64_t value = wait->value;
+    if (!value)
+        result = qi_stream_mark(wait->stream, &value);
+    if (!result)
+        result = qi_stream_order(stream, wait->stream, value);
+    return result;
+}
+
+bool qi_waiting_take_over(qi_shard *shard, quire_stream *stream, const qi_load *load,
+                          bool dedicated, uint32_t *slot)
+{
+    const qi_fitting fitting = fitting_for(load, dedicated);
+    if (stream->held || !qi_device_offers(stream->device, QUIRE_BACKEND_STREAM_ORDER))
+        return false;
+    for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {
+        if (lane->stream->held || lane->stream->device != stream->device)
+            continue;
+        qi_wait *wait = qi_lane_take_fitting(lane, &fitting);
+        if (!wait)
+            continue;
+        qi_lock_release(&shard->lock);
+        qi_error error = qi_error_save();
+        quire_result result = order_behind(stream, wait);
+        qi_error_restore(&error);
+        qi_lock_acquire(&shard->lock);
+        if (!result) {
+            *slot = renew(shard, wait, load);
+            return true;
+        }
+        qi_lane_put(shard, wait, true);
+    }
+    return false;
+}
+
+/* ---- allocation --------------------------------------------------------------------------- */
+
+/* What may still fail once the range is had. */
+static quire_result complete(quire_memory *memory, quire_allocation allocation, const char *name,
+                             quire_stream *stream)
+{
+    quire_result result = QUIRE_SUCCESS;
+    if (name)
+        result = quire_allocation_set_name(memory, allocation, name);
+    if (!result && stream->held)
+        result = quire_record_use(memory, allocation, stream);
+    return result;
+}
+
+/*
+ * Gives back what was allocated and cannot be completed: a range that waited waits again, for which
+ * its record is there.
+ */
+static void take_back(quire_memory *memory, quire_allocation allocation, quire_stream *stream,
+                      bool has_waited)
+{
+    qi_error error = qi_error_save();
+    qi_ignore(has_waited ? quire_free_on(memory, allocation, stream)
+                         : quire_free(memory, allocation));
+    qi_error_restore(&error);
+}
+
+/* The usual case: what was freed on the stream, or a range of a page there is. */
+static quire_result place_at_once(quire_memory *memory, const quire_allocation_options *options,
+                                  quire_stream *stream, bool *has_waited, uint32_t *slot)
+{
+    const qi_load load = qi_load_from(options);
+    qi_shard *shard = qi_shard_mine(memory);
+    qi_lock_acquire(&shard->lock);
+    *has_waited = qi_waiting_reuse(shard, stream, &load, false, slot);
+    qi_lock_release(&shard->lock);
+    return *has_waited ? QUIRE_SUCCESS : qi_place_at_once(memory, &load, slot);
+}
+
+/* Places as wished, in what was freed on the stream first. */
+static quire_result place_on(quire_memory *memory, const quire_allocation_options *options,
+                             quire_stream *stream, bool *has_waited, uint32_t *slot)
+{
+    *has_waited = false;
+    if (qi_wish_is_plain(memory, options) &&
+        !place_at_once(memory, options, stream, has_waited, slot))
+        return QUIRE_SUCCESS;
+    qi_wish wish;
+    quire_result result = qi_wish_from(memory, options, &wish);
+    wish.stream = stream;
+    wish.has_waited = has_waited;
+    wish.name = NULL;
+    return result ? result : qi_place(memory, &wish, QUIRE_SUCCESS, slot);
+}
+
+quire_result quire_allocate_on(quire_memory *memory, const quire_allocation_options *options,
+                               quire_stream *stream, quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !options || !stream || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_allocate_on: memory, options, stream or allocation is null");
+    uint32_t slot = 0;
+    bool has_waited = false;
+    quire_result result = place_on(memory, options, stream, &has_waited, &slot);
+    if (result)
+        return result;
+    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
+    *allocation = qi_slot_hand_out(&memory->slots, slot, QI_PHASE_LIVE);
+    result = complete(memory, *allocation, options->name, stream);
+    if (result) {
+        take_back(memory, *allocation, stream, has_waited);
+        *allocation = (quire_allocation){0};
+    }
+    return result;
+}

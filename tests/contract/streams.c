@@ -1,0 +1,404 @@
+/*
+ * streams.c - the contract: points of streams pass in order and not before their work, streams come
+ * after each other's points, and what is copied and filled on one arrives.
+ */
+#include <pthread.h>
+
+#include "tests/contract/kit.h"
+
+enum { STEPS = 20, SLOW_FILLS = 24, PART = 4096, THREADS = 4 };
+
+static bool has_streams(const contract_world *w)
+{
+    return kit_offers(w, QUIRE_BACKEND_STREAMS);
+}
+
+static bool can_order(const contract_world *w)
+{
+    return has_streams(w) && kit_offers(w, QUIRE_BACKEND_STREAM_ORDER);
+}
+
+/* False: this device has none, as some devices of the backend have not. */
+static bool open_stream(const contract_world *w, uint64_t *stream)
+{
+    quire_result result = w->table->stream_create(w->state, NULL, stream);
+    if (result == QUIRE_ERROR_UNSUPPORTED)
+        return false;
+    CHECK_OK(result);
+    return true;
+}
+
+static void end_stream(const contract_world *w, uint64_t stream)
+{
+    w->table->stream_destroy(w->state, stream);
+}
+
+static uint64_t mark(const contract_world *w, uint64_t stream)
+{
+    uint64_t value = 0;
+    CHECK_OK(w->table->stream_mark(w->state, stream, &value));
+    CHECK(value > 0);
+    return value;
+}
+
+static uint64_t passed(const contract_world *w, uint64_t stream)
+{
+    uint64_t value = 0;
+    CHECK_OK(w->table->stream_passed(w->state, stream, &value));
+    return value;
+}
+
+static void await(const contract_world *w, uint64_t stream, uint64_t value)
+{
+    bool has_passed = false;
+    CHECK_OK(w->table->stream_await(w->state, stream, value, QUIRE_FOREVER, &has_passed));
+    CHECK(has_passed);
+    CHECK(passed(w, stream) >= value);
+}
+
+/* ---- work --------------------------------------------------------------------------------- */
+
+static bool has_done(quire_result result)
+{
+    if (result != QUIRE_ERROR_UNSUPPORTED)
+        CHECK_OK(result);
+    return !result;
+}
+
+/* False: the backend does no such thing on a stream. */
+static bool fill(const contract_world *w, uint64_t stream, const kit_page *page, uint64_t offset,
+                 uint64_t size, uint8_t value)
+{
+    return kit_offers(w, QUIRE_BACKEND_STREAM_FILL) &&
+           has_done(w->table->stream_fill(w->state, stream, &page->native, offset, size, value));
+}
+
+static bool copy(const contract_world *w, uint64_t stream, quire_copy_job job)
+{
+    job.rows = job.rows ? job.rows : 1;
+    job.slices = job.slices ? job.slices : 1;
+    job.to_state = job.to_state ? job.to_state : w->state;
+    job.from_state = job.from_state ? job.from_state : w->state;
+    return kit_offers(w, QUIRE_BACKEND_STREAM_COPY) &&
+           has_done(w->table->stream_copy(w->state, stream, &job));
+}
+
+static kit_page page_of(const contract_world *w, uint32_t kind)
+{
+    uint64_t size = kit_page_size(w);
+    return kit_page_make(w, kind, size < PART ? PART : size);
+}
+
+/* What takes the device a while. False: nothing was done. */
+static bool be_slow(const contract_world *w, uint64_t stream, const kit_page *page)
+{
+    bool any = true;
+    for (int i = 0; i < SLOW_FILLS && any; i++)
+        any = fill(w, stream, page, 0, page->native.size, (uint8_t)i);
+    return any;
+}
+
+/* ---- points ------------------------------------------------------------------------------- */
+
+static void points_pass_in_order(contract_world *w, uint32_t kind)
+{
+    uint64_t stream, last = 0, seen = 0;
+    if (!open_stream(w, &stream))
+        return;
+    kit_page page = page_of(w, kind);
+    for (int i = 0; i < STEPS; i++) {
+        fill(w, stream, &page, 0, PART, (uint8_t)i);
+        uint64_t value = mark(w, stream), now = passed(w, stream);
+        CHECK(value >= last);
+        CHECK(now >= seen);
+        CHECK(now <= mark(w, stream));
+        if (i % 5 == 4)
+            await(w, stream, value);
+        last = value;
+        seen = now;
+    }
+    await(w, stream, mark(w, stream));
+    end_stream(w, stream);
+    kit_page_end(w, &page);
+}
+
+/* Looked at while the work goes on: a point that is not there has never passed. */
+static void nothing_passes_before_it_is_marked(contract_world *w, uint32_t kind)
+{
+    uint64_t stream;
+    if (!open_stream(w, &stream))
+        return;
+    kit_page page = page_of(w, kind);
+    for (int i = 0; i < 3; i++) {
+        be_slow(w, stream, &page);
+        uint64_t before = passed(w, stream), value = mark(w, stream);
+        CHECK(before <= value);
+        await(w, stream, value);
+        CHECK(passed(w, stream) <= mark(w, stream));
+    }
+    await(w, stream, mark(w, stream));
+    end_stream(w, stream);
+    kit_page_end(w, &page);
+}
+
+static void waiting_ends(contract_world *w, uint32_t kind)
+{
+    uint64_t stream;
+    bool has_passed = true;
+    if (!open_stream(w, &stream))
+        return;
+    kit_page page = page_of(w, kind);
+    be_slow(w, stream, &page);
+    uint64_t value = mark(w, stream);
+    for (uint64_t limit = 0; limit <= 1000000; limit = limit * 10 + 1) {
+        CHECK_OK(w->table->stream_await(w->state, stream, value, limit, &has_passed));
+        if (has_passed)
+            CHECK(passed(w, stream) >= value);
+    }
+    await(w, stream, value);
+    CHECK_OK(w->table->stream_await(w->state, stream, value, 0, &has_passed));
+    CHECK(has_passed);
+    end_stream(w, stream);
+    kit_page_end(w, &page);
+}
+
+/* ---- bytes -------------------------------------------------------------------------------- */
+
+static void work_is_done_in_order(contract_world *w, uint32_t kind)
+{
+    static unsigned char bytes[PART], found[PART];
+    uint64_t stream;
+    if (!open_stream(w, &stream))
+        return;
+    kit_page one = page_of(w, kind), two = page_of(w, kind);
+    kit_fill(1, 0, bytes, PART);
+    if (kit_page_write(w, &one, 0, bytes, PART) && kit_page_write(w, &two, 0, bytes, PART)) {
+        be_slow(w, stream, &two);
+        bool has_filled = fill(w, stream, &two, 0, PART, 0xee);
+        bool has_copied = copy(w, stream,
+                               (quire_copy_job){.to = &two.native,
+                                                .to_offset = 101,
+                                                .from = &one.native,
+                                                .from_offset = 7,
+                                                .size = 1001});
+        bool has_spoiled = fill(w, stream, &one, 0, PART, 0x11);
+        await(w, stream, mark(w, stream));
+        CHECK(kit_page_read(w, &two, 0, found, PART));
+        for (uint64_t i = 0; i < PART && has_filled; i++)
+            if (!has_copied || i < 101 || i >= 1102)
+                CHECK_EQ(found[i], 0xee);
+        if (has_copied)
+            CHECK(!memcmp(found + 101, bytes + 7, 1001));
+        CHECK(kit_page_read(w, &one, 0, found, PART));
+        CHECK_EQ(found[PART - 1], has_spoiled ? 0x11 : bytes[PART - 1]);
+    }
+    end_stream(w, stream);
+    kit_page_end(w, &one);
+    kit_page_end(w, &two);
+}
+
+/* Host memory and pages, where the backend does that on a stream. */
+static void host_memory_is_read_and_written(contract_world *w, uint32_t kind)
+{
+    static unsigned char in[PART], out[PART];
+    uint64_t stream;
+    if (!open_stream(w, &stream))
+        return;
+    kit_page page = page_of(w, kind);
+    kit_fill(5, 0, in, PART);
+    memset(out, 0, PART);
+    if (copy(w, stream,
+             (quire_copy_job){
+                 .to = &page.native, .to_offset = 13, .host_from = in + 1, .size = 999}) &&
+        copy(w, stream,
+             (quire_copy_job){
+                 .host_to = out + 2, .from = &page.native, .from_offset = 13, .size = 999})) {
+        await(w, stream, mark(w, stream));
+        CHECK(!memcmp(out + 2, in + 1, 999));
+        CHECK_EQ(out[1] + out[1001], 0);
+    }
+    await(w, stream, mark(w, stream));
+    end_stream(w, stream);
+    kit_page_end(w, &page);
+}
+
+static void rows_keep_their_strides(contract_world *w, uint32_t kind)
+{
+    static unsigned char target[PART], source[PART], found[PART];
+    uint64_t stream;
+    if (!kit_offers(w, QUIRE_BACKEND_ROWS) || !open_stream(w, &stream))
+        return;
+    kit_page to = page_of(w, kind), from = page_of(w, kind);
+    const quire_copy_job job = {.to = &to.native,
+                                .to_offset = 3,
+                                .from = &from.native,
+                                .from_offset = 70,
+                                .size = 101,
+                                .rows = 5,
+                                .slices = 3,
+                                .to_row = 110,
+                                .to_slice = 600,
+                                .from_row = 102,
+                                .from_slice = 515};
+    kit_fill(1, 0, source, PART);
+    kit_fill(2, 0, target, PART);
+    if (kit_page_write(w, &from, 0, source, PART) && kit_page_write(w, &to, 0, target, PART) &&
+        copy(w, stream, job)) {
+        await(w, stream, mark(w, stream));
+        for (uint64_t k = 0; k < job.slices; k++)
+            for (uint64_t i = 0; i < job.rows; i++)
+                memcpy(target + 3 + k * 600 + i * 110, source + 70 + k * 515 + i * 102, 101);
+        CHECK(kit_page_read(w, &to, 0, found, PART));
+        CHECK(!memcmp(found, target, PART));
+    }
+    end_stream(w, stream);
+    kit_page_end(w, &to);
+    kit_page_end(w, &from);
+}
+
+/* ---- order -------------------------------------------------------------------------------- */
+
+/* A stream that is slow writes last what another one copies behind its point. */
+static void streams_come_after_points(contract_world *w, uint32_t kind)
+{
+    static unsigned char found[PART];
+    uint64_t first, second;
+    if (!open_stream(w, &first))
+        return;
+    CHECK(open_stream(w, &second));
+    kit_page one = page_of(w, kind), two = page_of(w, kind);
+    for (uint8_t i = 1; i <= 3; i++) {
+        bool has_filled = be_slow(w, first, &one) && fill(w, first, &one, 0, PART, i);
+        uint64_t value = mark(w, first);
+        CHECK_OK(w->table->stream_order(w->state, second, first, value));
+        bool has_copied =
+            copy(w, second, (quire_copy_job){.to = &two.native, .from = &one.native, .size = PART});
+        await(w, second, mark(w, second));
+        CHECK(passed(w, first) >= value);
+        if (has_filled && has_copied && kit_page_read(w, &two, 0, found, PART))
+            CHECK(found[0] == i && found[PART - 1] == i);
+        CHECK_OK(w->table->stream_order(w->state, first, second, mark(w, second)));
+    }
+    await(w, first, mark(w, first));
+    end_stream(w, first);
+    end_stream(w, second);
+    kit_page_end(w, &one);
+    kit_page_end(w, &two);
+}
+
+/* Ends in either order, with what waits still on its way. */
+static void streams_end_in_any_order(contract_world *w, uint32_t kind)
+{
+    uint64_t first, second;
+    kit_page page = page_of(w, kind);
+    for (int i = 0; i < STEPS && open_stream(w, &first); i++) {
+        CHECK(open_stream(w, &second));
+        be_slow(w, first, &page);
+        CHECK_OK(w->table->stream_order(w->state, second, first, mark(w, first)));
+        uint64_t value = mark(w, second);
+        if (i % 3)
+            await(w, second, value);
+        end_stream(w, i % 2 ? first : second);
+        end_stream(w, i % 2 ? second : first);
+    }
+    kit_page_end(w, &page);
+}
+
+/* ---- through the core --------------------------------------------------------------------- */
+
+static void memory_waits_for_points(contract_world *w, uint32_t kind)
+{
+    quire_stream *stream = NULL;
+    quire_result result = quire_stream_create(w->device, NULL, &stream);
+    if (result == QUIRE_ERROR_UNSUPPORTED)
+        return;
+    CHECK_OK(result);
+    quire_memory *memory = kit_memory(w, kind, NULL);
+    for (uint64_t i = 0; i < STEPS; i++) {
+        quire_allocation made, again;
+        quire_allocation_options options = {.size = 4 * KIB, .alignment = 16};
+        CHECK_OK(quire_allocate_on(memory, &options, stream, &made));
+        if (kit_can_both(w, kind))
+            CHECK_OK(quire_fill_on(stream, memory, made, 0, 0, (uint8_t)i, NULL));
+        CHECK_OK(quire_free_on(memory, made, stream));
+        CHECK_OK(quire_allocate_on(memory, &options, stream, &again));
+        CHECK_OK(quire_free_on(memory, again, stream));
+    }
+    quire_point point;
+    CHECK_OK(quire_collect(memory, NULL)); /* sets the mark of what was freed last */
+    CHECK_OK(quire_stream_mark(stream, &point));
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK_OK(quire_collect(memory, NULL));
+    CHECK_EQ(kit_stats(memory).waiting_bytes, 0);
+    CHECK_OK(quire_stream_destroy(&stream));
+    kit_end(&memory);
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static const contract_world *world;
+static uint64_t shared;
+static kit_page shared_page;
+
+static void *use(void *number)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < STEPS; i++) {
+        fill(world, shared, &shared_page, (uintptr_t)number * 64, 64, (uint8_t)i);
+        uint64_t value = mark(world, shared);
+        CHECK(value >= last);
+        CHECK(passed(world, shared) <= mark(world, shared));
+        if (i % 4 == 0)
+            await(world, shared, value);
+        last = value;
+    }
+    return NULL;
+}
+
+static void threads_share_a_stream(contract_world *w, uint32_t kind)
+{
+    pthread_t threads[THREADS];
+    if (w->subject->one_thread || !open_stream(w, &shared))
+        return;
+    world = w;
+    shared_page = page_of(w, kind);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&threads[i], NULL, use, (void *)i));
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!pthread_join(threads[i], NULL));
+    await(w, shared, mark(w, shared));
+    end_stream(w, shared);
+    kit_page_end(w, &shared_page);
+}
+
+const contract_scenario contract_streams[] = {
+    {.name = "points pass in the order in which they were marked",
+     .of_kind = points_pass_in_order,
+     .applies = has_streams},
+    {.name = "nothing has passed before it is marked",
+     .of_kind = nothing_passes_before_it_is_marked,
+     .applies = has_streams},
+    {.name = "waiting ends when the point has passed, or in time",
+     .of_kind = waiting_ends,
+     .applies = has_streams},
+    {.name = "work on a stream is done in order, before its point passes",
+     .of_kind = work_is_done_in_order,
+     .applies = has_streams},
+    {.name = "host memory is read and written on a stream, or UNSUPPORTED",
+     .of_kind = host_memory_is_read_and_written,
+     .applies = has_streams},
+    {.name = "rows that are copied on a stream keep their strides",
+     .of_kind = rows_keep_their_strides,
+     .applies = has_streams},
+    {.name = "what is ordered behind a point comes after it",
+     .of_kind = streams_come_after_points,
+     .applies = can_order},
+    {.name = "streams that wait for each other end in any order",
+     .of_kind = streams_end_in_any_order,
+     .applies = can_order},
+    {.name = "memory that is freed on a stream is used again in its order",
+     .of_kind = memory_waits_for_points,
+     .applies = has_streams},
+    {.name = "threads share a stream", .of_kind = threads_share_a_stream, .applies = has_streams},
+    {0},
+};

@@ -1,0 +1,188 @@
+/*
+ * misuse_stream.c - every wrong use of quire/stream.h: the documented code, a sentence, zeroed
+ * outputs, nothing changed.
+ *
+ *     misuse_stream [--root SOURCE_FOLDER]
+ */
+#include <stdio.h>
+
+#include "tests/support/state.h"
+#include "tests/support/streams.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define STALE QUIRE_ERROR_STALE_HANDLE
+
+enum { SIZE = 1000 };
+
+static bench b;
+static quire_stream *stream, *held, *foreign;
+static quire_device *other_device;
+static fake_backend other;
+static quire_memory *memory;
+static quire_allocation live, reserved, mapped, stale, remote, waiting;
+static const char *root;
+
+static bool build(void)
+{
+    const quire_allocation_options options = {.size = SIZE, .name = "victim"};
+    bench_begin(&b, true);
+    streams_offer(&b.fake.table);
+    return bench_open(&b) &&
+           bench_memory(&b, &(quire_memory_options){.name = "other", .kind_mask = 2}) &&
+           bench_allocate(&b, 1, &options) &&
+           bench_memory(&b, &(quire_memory_options){.name = "memory", .kind_mask = 2}) &&
+           bench_allocate(&b, 3, &options) && bench_reserve(&b, &options);
+}
+
+static void begin(void)
+{
+    const quire_allocation_options options = {.size = SIZE};
+    CHECK(build());
+    memory = b.memory;
+    remote = b.held[0].allocation;
+    live = b.held[1].allocation;
+    mapped = b.held[2].allocation;
+    reserved = b.held[4].allocation;
+    stale = b.held[3].allocation;
+    CHECK(bench_free(&b, 3) && bench_map(&b, 2));
+    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_allocate(memory, &options, &waiting));
+    CHECK_OK(quire_free_on(memory, waiting, stream));
+    fake_init(&other);
+    other.table = b.fake.table;
+    CHECK_OK(fake_open(&other, NULL, &other_device));
+    CHECK_OK(quire_stream_create(other_device, NULL, &foreign));
+    refusal_begin(&b);
+}
+
+static void finish(void)
+{
+    streams_pass(stream);
+    CHECK_OK(quire_collect(memory, NULL));
+    streams_pass(stream);
+    CHECK_OK(quire_collect(memory, NULL));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&held));
+    CHECK_OK(quire_stream_destroy(&foreign));
+    CHECK_OK(quire_device_destroy(&other_device));
+    bench_end(&b);
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static void making(void)
+{
+    static char long_name[QUIRE_LONGEST_NAME + 2];
+    quire_stream *none = NULL, *busy = stream;
+    memset(long_name, 'x', sizeof long_name - 1);
+    REFUSED_OUT(&b, INVALID, none, quire_stream_create(NULL, NULL, &none));
+    REFUSED(&b, INVALID, quire_stream_create(b.device, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, none,
+                quire_stream_create(b.device, &(quire_stream_options){.name = long_name}, &none));
+    for (int i = 0; i < 4; i++) {
+        quire_stream_options options = {0};
+        options.reserved[i] = 1;
+        REFUSED_OUT(&b, INVALID, none, quire_stream_create(b.device, &options, &none));
+    }
+    REFUSED(&b, INVALID, quire_stream_destroy(NULL));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_stream_destroy(&busy));
+    CHECK(busy == stream);
+}
+
+static void asking(void)
+{
+    quire_stream_info info;
+    quire_point point, own = {stream, 1}, of_held = {held, 1}, far = {foreign, 1};
+    bool has_passed;
+    REFUSED_OUT(&b, INVALID, info, quire_stream_get_info(NULL, &info));
+    REFUSED(&b, INVALID, quire_stream_get_info(stream, NULL));
+    REFUSED_OUT(&b, INVALID, point, quire_stream_mark(NULL, &point));
+    REFUSED(&b, INVALID, quire_stream_mark(stream, NULL));
+    REFUSED(&b, INVALID, quire_stream_announce(NULL, 1));
+    REFUSED(&b, INVALID, quire_stream_announce(stream, 0));
+    REFUSED(&b, UNSUPPORTED, quire_stream_announce(stream, 5));
+    REFUSED(&b, UNSUPPORTED, quire_stream_announce(held, 5));
+    REFUSED(&b, INVALID, quire_stream_wait(NULL, &own));
+    REFUSED(&b, INVALID, quire_stream_wait(stream, NULL));
+    REFUSED(&b, INVALID, quire_stream_wait(stream, &of_held));
+    REFUSED(&b, INVALID, quire_stream_wait(held, &own));
+    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_stream_wait(stream, &far));
+    REFUSED_OUT(&b, INVALID, has_passed, quire_point_has_passed(NULL, &has_passed));
+    REFUSED(&b, INVALID, quire_point_has_passed(&own, NULL));
+    REFUSED(&b, INVALID, quire_point_await(NULL, 0));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_point_await(&far, 0));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_point_await(&of_held, QUIRE_FOREVER));
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* What no call may take for an allocation to be freed, and how it is refused. */
+static const struct {
+    const quire_allocation *allocation;
+    quire_result code;
+} bad[] = {{&stale, STALE},
+           {&waiting, STALE},
+           {&remote, QUIRE_ERROR_FOREIGN_HANDLE},
+           {&reserved, QUIRE_ERROR_WRONG_STATE}};
+
+static void frees(void)
+{
+    const quire_point point = {stream, UINT64_MAX - 1};
+    const quire_allocation none = {0};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        REFUSED(&b, bad[i].code, quire_free_after(memory, *bad[i].allocation, &point));
+        REFUSED(&b, bad[i].code, quire_free_after(memory, *bad[i].allocation, &(quire_point){0}));
+        REFUSED(&b, bad[i].code, quire_free_on(memory, *bad[i].allocation, stream));
+        REFUSED(&b, bad[i].code, quire_record_use(memory, *bad[i].allocation, stream));
+    }
+    REFUSED(&b, INVALID, quire_free_after(memory, none, &point));
+    REFUSED(&b, INVALID, quire_free_on(memory, none, stream));
+    REFUSED(&b, INVALID, quire_record_use(memory, none, stream));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_after(memory, mapped, &point));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_on(memory, mapped, stream));
+    REFUSED(&b, INVALID, quire_free_after(NULL, live, &point));
+    REFUSED(&b, INVALID, quire_free_after(memory, live, NULL));
+    REFUSED(&b, INVALID, quire_free_on(NULL, live, stream));
+    REFUSED(&b, INVALID, quire_free_on(memory, live, NULL));
+    REFUSED(&b, INVALID, quire_record_use(NULL, live, stream));
+    REFUSED(&b, INVALID, quire_record_use(memory, live, NULL));
+}
+
+static void allocations(void)
+{
+    const quire_allocation_options good = {.size = SIZE}, empty = {0},
+                                   odd = {.size = SIZE, .alignment = 3},
+                                   huge = {.size = UINT64_MAX};
+    quire_allocation made;
+    uint64_t released;
+    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(NULL, &good, stream, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(memory, NULL, stream, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(memory, &good, NULL, &made));
+    REFUSED(&b, INVALID, quire_allocate_on(memory, &good, stream, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(memory, &empty, stream, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(memory, &odd, held, &made));
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
+                quire_allocate_on(memory, &huge, stream, &made));
+    REFUSED_OUT(&b, INVALID, released, quire_collect(NULL, &released));
+}
+
+static void nothing_forgotten(void)
+{
+    CHECK(refusal_covers(root, "stream.h"));
+    finish();
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    begin();
+    plain_case("making streams", making);
+    plain_case("asking and waiting", asking);
+    plain_case("frees and uses", frees);
+    plain_case("allocations", allocations);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("no function is forgotten", nothing_forgotten);
+    return plain_end();
+}

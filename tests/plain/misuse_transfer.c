@@ -1,0 +1,319 @@
+/*
+ * misuse_transfer.c - every wrong use of quire/transfer.h: the documented code, a sentence, zeroed
+ * outputs, nothing changed.
+ *
+ *     misuse_transfer [--root SOURCE_FOLDER]
+ */
+#include <stdio.h>
+
+#include "tests/support/state.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define OUTSIDE QUIRE_ERROR_OUT_OF_RANGE
+
+enum { SIZE = 1000 };
+
+static bench b;
+static quire_memory *device_only, *visible;
+static quire_allocation far, live, other, stale, reserved;
+static quire_image image;
+static quire_stream *stream, *held;
+static unsigned char bytes[SIZE];
+static const char *root;
+
+static bool build(void)
+{
+    const quire_allocation_options options = {.size = SIZE};
+    bench_begin(&b, true);
+    fake_offer_copies(&b.fake);
+    fake_offer_streams(&b.fake);
+    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 1}) &&
+           bench_allocate(&b, 1, &options) &&
+           bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+           bench_allocate(&b, 3, &options) && bench_reserve(&b, &options) &&
+           bench_image(&b, 1, &(quire_image_options){.width = 10, .height = 10});
+}
+
+static void begin(void)
+{
+    CHECK(build());
+    device_only = b.memories[0];
+    visible = b.memories[1];
+    far = b.held[0].allocation;
+    live = b.held[1].allocation;
+    other = b.held[2].allocation;
+    stale = b.held[3].allocation;
+    reserved = b.held[4].allocation;
+    image.allocation = b.held[5].allocation;
+    CHECK(bench_free(&b, 3));
+    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    refusal_begin(&b);
+}
+
+static void end(void)
+{
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&held));
+    bench_end(&b);
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+/* Refused by both forms. */
+static void refuse(quire_result code, const quire_copy_options *options)
+{
+    quire_point done;
+    REFUSED(&b, code, quire_copy(options));
+    REFUSED_OUT(&b, code, done, quire_copy_on(stream, options, &done));
+    CHECK_EQ(fake_stream_waiting(quire_stream_native(stream)), 0);
+}
+
+/* A good copy, to be spoiled. */
+static quire_copy_options good(void)
+{
+    return (quire_copy_options){.to = {.memory = visible, .allocation = live},
+                                .from = {.memory = device_only, .allocation = far},
+                                .size = 10};
+}
+
+static void ends(void)
+{
+    quire_copy_options o = good();
+    refuse(INVALID, NULL);
+    o.to = o.from = (quire_copy_end){0};
+    o.host_to = bytes;
+    o.host_from = bytes + 100;
+    refuse(INVALID, &o);
+    o = good();
+    o.host_to = bytes;
+    refuse(INVALID, &o);
+    o = good();
+    o.host_from = bytes;
+    refuse(INVALID, &o);
+    o = good();
+    o.to.memory = NULL;
+    refuse(INVALID, &o); /* the allocation is of no memory */
+    o.to.allocation.id = 0;
+    refuse(INVALID, &o); /* no host memory */
+    o = good();
+    o.from = (quire_copy_end){0};
+    refuse(INVALID, &o);
+}
+
+static void handles(void)
+{
+    const struct {
+        quire_allocation allocation;
+        quire_result code;
+    } wrong[] = {{{0}, INVALID},
+                 {stale, QUIRE_ERROR_STALE_HANDLE},
+                 {far, QUIRE_ERROR_FOREIGN_HANDLE},
+                 {reserved, QUIRE_ERROR_WRONG_STATE},
+                 {{UINT64_MAX}, QUIRE_ERROR_FOREIGN_HANDLE}};
+    quire_point done;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        quire_copy_options o = good();
+        o.to.allocation = wrong[i].allocation;
+        refuse(wrong[i].code, &o);
+        o = good();
+        o.from = (quire_copy_end){.memory = visible, .allocation = wrong[i].allocation};
+        refuse(wrong[i].code, &o);
+        o.size = 0; /* checked all the same */
+        refuse(wrong[i].code, &o);
+        REFUSED(&b, wrong[i].code, quire_fill(visible, wrong[i].allocation, 0, 0, 1));
+        REFUSED_OUT(&b, wrong[i].code, done,
+                    quire_fill_on(stream, visible, wrong[i].allocation, 0, 0, 1, &done));
+    }
+}
+
+static void ranges(void)
+{
+    const struct {
+        uint64_t offset, size, rows, slices, row_pitch, slice_pitch;
+    } wrong[] = {{1, SIZE, 1, 1, 0, 0},
+                 {SIZE, 1, 1, 1, 0, 0},
+                 {SIZE + 1, 0, 1, 1, 0, 0},
+                 {UINT64_MAX, 1, 1, 1, 0, 0},
+                 {0, UINT64_MAX, 1, 1, 0, 0},
+                 {1, UINT64_MAX, 1, 1, 0, 0},
+                 {0, 10, 101, 1, 0, 0},
+                 {0, 10, 10, 11, 0, 0},
+                 {0, 10, 2, 1, 991, 0},
+                 {0, 10, 1, 2, 0, 991},
+                 {0, 1, UINT64_MAX, UINT64_MAX, 0, 0},
+                 {0, 2, UINT64_MAX, 1, 0, 0},
+                 {0, 1, 2, UINT64_MAX, UINT64_MAX / 2, 0},
+                 {0, 1, 3, 1, UINT64_MAX / 2 + 1, 0},
+                 {0, 1, 1, 3, 0, UINT64_MAX / 2 + 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        quire_copy_options o = {.host_from = bytes,
+                                .size = wrong[i].size,
+                                .rows = wrong[i].rows,
+                                .slices = wrong[i].slices};
+        o.to = (quire_copy_end){visible, live, wrong[i].offset, wrong[i].row_pitch,
+                                wrong[i].slice_pitch};
+        refuse(OUTSIDE, &o);
+        o.from = o.to;
+        o.to =
+            (quire_copy_end){.row_pitch = wrong[i].row_pitch, .slice_pitch = wrong[i].slice_pitch};
+        o.host_from = NULL;
+        o.host_to = bytes;
+        refuse(OUTSIDE, &o);
+    }
+    quire_copy_options o = good();
+    o.from = (quire_copy_end){.offset = UINT64_MAX - 5};
+    o.host_from = bytes;
+    refuse(OUTSIDE, &o); /* beyond the last address */
+}
+
+static void forms(void)
+{
+    quire_copy_options o = good();
+    o.to.row_pitch = 9;
+    refuse(INVALID, &o);
+    o = good();
+    o.from.row_pitch = 9;
+    refuse(INVALID, &o);
+    o = good();
+    o.rows = 3;
+    o.to.slice_pitch = 29;
+    refuse(INVALID, &o);
+    o = good();
+    o.progress.step = 5;
+    refuse(INVALID, &o);
+    o = good();
+    o.progress.user = &o;
+    refuse(INVALID, &o);
+    for (int i = 0; i < 4; i++) {
+        o = good();
+        o.reserved[i] = 1;
+        refuse(INVALID, &o);
+    }
+}
+
+static void overlaps(void)
+{
+    quire_copy_options o = good();
+    o.from = o.to;
+    refuse(QUIRE_ERROR_OVERLAP, &o);
+    o.to.offset = 9;
+    refuse(QUIRE_ERROR_OVERLAP, &o);
+    o.rows = 5;
+    o.to.offset = 15;
+    o.to.row_pitch = o.from.row_pitch = 20; /* interleaved, and the rows meet */
+    refuse(QUIRE_ERROR_OVERLAP, &o);
+    void *pointer;
+    CHECK_OK(quire_map(visible, live, &pointer));
+    refusal_begin(&b);
+    o = good();
+    o.from = (quire_copy_end){.offset = 9};
+    o.host_from = pointer;
+    refuse(QUIRE_ERROR_OVERLAP, &o);
+    CHECK_OK(quire_unmap(visible, live));
+    refusal_begin(&b);
+}
+
+static bool stops(void *user, uint64_t done, uint64_t total)
+{
+    (void)user, (void)done, (void)total;
+    return false;
+}
+
+static void progress(void)
+{
+    quire_copy_options o = good();
+    quire_point done;
+    o.progress = (quire_progress){stops, NULL, 4};
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_copy(&o));
+    REFUSED_OUT(&b, INVALID, done, quire_copy_on(stream, &o, &done));
+}
+
+static void paths(void)
+{
+    quire_copy_path path;
+    REFUSED(&b, INVALID, quire_copy_get_path(visible, visible, NULL));
+    REFUSED_OUT(&b, INVALID, path, quire_copy_get_path(NULL, NULL, &path));
+}
+
+static void streams(void)
+{
+    quire_copy_options o = good();
+    quire_point done;
+    REFUSED_OUT(&b, INVALID, done, quire_copy_on(NULL, &o, &done));
+    REFUSED_OUT(&b, INVALID, done, quire_copy_on(held, &o, &done));
+    REFUSED_OUT(&b, INVALID, done, quire_fill_on(NULL, visible, live, 0, 0, 1, &done));
+    REFUSED_OUT(&b, INVALID, done, quire_fill_on(held, visible, live, 0, 0, 1, &done));
+    REFUSED_OUT(&b, INVALID, done, quire_fill_on(stream, NULL, live, 0, 0, 1, &done));
+}
+
+/* ---- fills ---------------------------------------------------------------------------------- */
+
+static void fills(void)
+{
+    const uint64_t wrong[][2] = {
+        {SIZE, 0}, {0, SIZE + 1}, {1, SIZE}, {UINT64_MAX, 2}, {2, UINT64_MAX}};
+    quire_point done;
+    REFUSED(&b, INVALID, quire_fill(NULL, live, 0, 0, 1));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        REFUSED(&b, OUTSIDE, quire_fill(visible, live, wrong[i][0], wrong[i][1], 1));
+        REFUSED_OUT(&b, OUTSIDE, done,
+                    quire_fill_on(stream, visible, live, wrong[i][0], wrong[i][1], 1, &done));
+    }
+}
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+static void refuse_image(quire_result code, quire_image wrong, const quire_image_region *region)
+{
+    quire_image_rows rows;
+    REFUSED_OUT(&b, code, rows, quire_image_get_rows(visible, wrong, region, &rows));
+    REFUSED(&b, code, quire_image_write(visible, wrong, region, bytes, 0, 0));
+    REFUSED(&b, code, quire_image_read(visible, wrong, region, bytes, 0, 0));
+}
+
+static void images(void)
+{
+    quire_image_rows rows;
+    REFUSED_OUT(&b, INVALID, rows, quire_image_get_rows(NULL, image, NULL, &rows));
+    REFUSED(&b, INVALID, quire_image_get_rows(visible, image, NULL, NULL));
+    REFUSED(&b, INVALID, quire_image_write(NULL, image, NULL, bytes, 0, 0));
+    REFUSED(&b, INVALID, quire_image_write(visible, image, NULL, NULL, 0, 0));
+    REFUSED(&b, INVALID, quire_image_read(NULL, image, NULL, bytes, 0, 0));
+    REFUSED(&b, INVALID, quire_image_read(visible, image, NULL, NULL, 0, 0));
+    REFUSED(&b, INVALID, quire_image_write(visible, image, NULL, bytes, 9, 0));
+    REFUSED(&b, INVALID, quire_image_read(visible, image, NULL, bytes, 10, 99));
+    refuse_image(INVALID, (quire_image){{0}}, NULL);
+    refuse_image(INVALID, (quire_image){live}, NULL);
+    refuse_image(QUIRE_ERROR_STALE_HANDLE, (quire_image){stale}, NULL);
+    refuse_image(QUIRE_ERROR_FOREIGN_HANDLE, (quire_image){far}, NULL);
+    refuse_image(OUTSIDE, image, &(quire_image_region){.x = 10});
+    refuse_image(OUTSIDE, image, &(quire_image_region){.y = 1, .height = 10});
+    refuse_image(OUTSIDE, image, &(quire_image_region){.z = 1});
+    refuse_image(OUTSIDE, image, &(quire_image_region){.width = UINT32_MAX});
+}
+
+static void nothing_forgotten(void)
+{
+    CHECK(refusal_covers(root, "transfer.h"));
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    begin();
+    plain_case("ends of copies", ends);
+    plain_case("handles", handles);
+    plain_case("ranges", ranges);
+    plain_case("rows, slices and unknown fields", forms);
+    plain_case("ends that share bytes", overlaps);
+    plain_case("a callback that ends the copy", progress);
+    plain_case("paths", paths);
+    plain_case("streams", streams);
+    plain_case("fills", fills);
+    plain_case("texels of images", images);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("no function is forgotten", nothing_forgotten);
+    return plain_end();
+}

@@ -1,0 +1,505 @@
+/*
+ * cuda_stream.c - streams of the CUDA backend on the emulated driver, whose clock the tests move:
+ * points, waiting, order, work, captures, the caller's streams, loss and forks.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "tests/support/cuda_bench.h"
+#include "tests/support/unit.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define BUSY QUIRE_ERROR_BUSY
+#define NOT_PERMITTED QUIRE_ERROR_NOT_PERMITTED
+#define MIB (UINT64_C(1) << 20)
+#define KIB UINT64_C(1024)
+#define SECOND UINT64_C(1000000000)
+
+static cuda_bench b;
+static quire_memory *memory;
+static unsigned char in[1000], out[1000];
+
+static void begin_with(const fc_options *options)
+{
+    cuda_bench_begin(&b, options);
+    CHECK(cuda_bench_open(&b, NULL));
+    memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE,
+                               &(quire_memory_options){.pages = {.page_size = 2 * MIB}});
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (unsigned char)(i * 7 + 3);
+    memset(out, 0, sizeof out);
+}
+
+/* Work waits until the test advances the clock. */
+static void begin(void)
+{
+    fc_options options = cuda_bench_options(NULL, FC_LATE);
+    begin_with(&options);
+}
+
+static quire_stream *make(void)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    return stream;
+}
+
+static qi_cu_stream native_of(quire_stream *stream)
+{
+    void *native = NULL;
+    CHECK_OK(quire_cuda_stream_get(stream, &native));
+    return native;
+}
+
+static quire_point mark(quire_stream *stream)
+{
+    quire_point point;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return point;
+}
+
+static bool has_passed(quire_point point)
+{
+    bool passed = false;
+    CHECK_OK(quire_point_has_passed(&point, &passed));
+    return passed;
+}
+
+static quire_native range(uint64_t size)
+{
+    quire_allocation made;
+    quire_native native;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &made));
+    CHECK_OK(quire_get_native(memory, made, &native));
+    return native;
+}
+
+/* ---- work, through the backend's table ------------------------------------------------------ */
+
+static quire_result copy(quire_stream *stream, quire_copy_job job)
+{
+    job.rows = job.rows ? job.rows : 1;
+    job.slices = job.slices ? job.slices : 1;
+    return quire_device_backend(b.device)->stream_copy(quire_device_state(b.device),
+                                                       quire_stream_native(stream), &job);
+}
+
+static quire_result fill(quire_stream *stream, const quire_native *to, uint64_t size, uint8_t value)
+{
+    return quire_device_backend(b.device)->stream_fill(quire_device_state(b.device),
+                                                       quire_stream_native(stream), &to->page,
+                                                       to->offset, size, value);
+}
+
+static quire_copy_job job_of(const quire_native *to, const quire_native *from, uint64_t size)
+{
+    return (quire_copy_job){
+        .to = to ? &to->page : NULL,
+        .to_offset = to ? to->offset : 0,
+        .host_to = to ? NULL : out,
+        .from = from ? &from->page : NULL,
+        .from_offset = from ? from->offset : 0,
+        .host_from = from ? NULL : in,
+        .size = size,
+    };
+}
+
+static void await(quire_point point)
+{
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+}
+
+UNIT(cuda_stream, copies_and_fills_are_done_in_order)
+{
+    begin();
+    quire_stream *stream = make();
+    quire_native first = range(1000), second = range(1000);
+    CHECK_OK(copy(stream, job_of(&first, NULL, 1000)));
+    CHECK_OK(copy(stream, job_of(&second, &first, 1000)));
+    CHECK_OK(fill(stream, &first, 1000, 0x5a));
+    CHECK_OK(fill(stream, &second, 10, 0xff));
+    quire_point point = mark(stream);
+    CHECK_EQ(b.fc->pending(), 4);
+    CHECK(!has_passed(point));
+    b.fc->advance(3);
+    CHECK(!has_passed(point));
+    b.fc->advance(1);
+    CHECK(has_passed(point));
+    CHECK_OK(copy(stream, job_of(NULL, &second, 1000)));
+    await(mark(stream));
+    memset(in, 0xff, 10);
+    CHECK(!memcmp(in, out, 1000));
+    CHECK_OK(quire_stream_destroy(&stream));
+    cuda_bench_end(&b);
+}
+
+/* As planes, and row by row where the driver has no copies of planes or rows overlap. */
+static void copy_rows(bool has_planes, uint64_t from_row)
+{
+    fc_options options = cuda_bench_options(NULL, FC_LATE);
+    cuda_bench_begin(&b, &options);
+    if (!has_planes)
+        CHECK(b.fc->hide("cuMemcpy2DAsync"));
+    CHECK(cuda_bench_open(&b, NULL));
+    memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE,
+                               &(quire_memory_options){.pages = {.page_size = 2 * MIB}});
+    quire_stream *stream = make();
+    quire_native page = range(1000);
+    CHECK_OK(fill(stream, &page, 1000, 0));
+    quire_copy_job job = job_of(&page, NULL, 30);
+    job.rows = 3, job.slices = 2;
+    job.to_row = 100, job.to_slice = 400;
+    job.from_row = from_row, job.from_slice = 200;
+    CHECK_OK(copy(stream, job));
+    CHECK_OK(copy(stream, job_of(NULL, &page, 1000)));
+    await(mark(stream));
+    for (uint64_t slice = 0; slice < 2; slice++)
+        for (uint64_t row = 0; row < 3; row++) {
+            const unsigned char *got = out + slice * 400 + row * 100;
+            CHECK(!memcmp(got, in + slice * 200 + row * from_row, 30));
+            CHECK_EQ(got[30], 0);
+        }
+    CHECK_EQ(b.fc->calls("cuMemcpy2DAsync"), has_planes && from_row >= 30 ? 2 : 0);
+    CHECK_OK(quire_stream_destroy(&stream));
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_stream, rows_and_slices_are_copied_with_their_strides)
+{
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (unsigned char)(i * 7 + 3);
+    copy_rows(true, 50);
+    copy_rows(false, 50);
+    copy_rows(true, 10);
+}
+
+UNIT(cuda_stream, copies_between_devices_or_unsupported)
+{
+    for (int hidden = 0; hidden < 2; hidden++) {
+        fc_options options = cuda_bench_options(NULL, FC_LATE);
+        options.models[1] = options.models[0];
+        options.peers[0] = 2;
+        options.peers[1] = 1;
+        cuda_bench_begin(&b, &options);
+        if (hidden)
+            CHECK(b.fc->hide("cuMemcpyPeerAsync"));
+        CHECK(cuda_bench_open(&b, NULL));
+        memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
+        quire_device *other = NULL;
+        quire_memory *there = NULL;
+        quire_allocation made;
+        quire_native source;
+        const quire_cuda_options second = {.device = "1", .library = FAKE_CUDA_LIBRARY};
+        CHECK_OK(quire_cuda_open(&second, &other));
+        CHECK_OK(quire_memory_create(other, &(quire_memory_options){.kind_mask = 1}, &there));
+        CHECK_OK(quire_allocate(there, &(quire_allocation_options){.size = 1000}, &made));
+        CHECK_OK(quire_write(there, made, 0, in, 1000));
+        CHECK_OK(quire_get_native(there, made, &source));
+        quire_native target = range(1000);
+        quire_stream *stream = make();
+        quire_copy_job job = job_of(&target, &source, 1000);
+        job.to_state = quire_device_state(b.device);
+        job.from_state = quire_device_state(other);
+        CHECK_EQ(copy(stream, job), hidden ? UNSUPPORTED : QUIRE_SUCCESS);
+        if (!hidden) {
+            CHECK_OK(copy(stream, job_of(NULL, &target, 1000)));
+            await(mark(stream));
+            CHECK(!memcmp(in, out, 1000));
+        }
+        CHECK_OK(quire_stream_destroy(&stream));
+        quire_memory_destroy_all(&there);
+        CHECK_OK(quire_device_destroy(&other));
+        cuda_bench_end(&b);
+    }
+}
+
+/* ---- points --------------------------------------------------------------------------------- */
+
+UNIT(cuda_stream, points_pass_in_order_and_their_events_are_used_again)
+{
+    begin();
+    quire_stream *stream = make();
+    quire_native page = range(1000);
+    for (int round = 0; round < 50; round++) {
+        quire_point points[4];
+        for (int i = 0; i < 4; i++) {
+            CHECK_OK(fill(stream, &page, 1000, (uint8_t)i));
+            points[i] = mark(stream);
+            if (i)
+                CHECK(points[i].value > points[i - 1].value);
+        }
+        for (int i = 0; i < 4; i++) {
+            b.fc->advance(1);
+            CHECK(has_passed(points[i]));
+            if (i < 3)
+                CHECK(!has_passed(points[i + 1]));
+        }
+    }
+    CHECK_EQ(b.fc->live(FC_EVENT), 4);
+    for (int i = 0; i < 20; i++)
+        (void)mark(stream); /* nobody asks: those that have passed are found all the same */
+    CHECK_EQ(b.fc->live(FC_EVENT), 4);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_EQ(b.fc->live(FC_EVENT), 0);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_stream, waiting_has_a_limit_or_the_driver_sleeps)
+{
+    begin();
+    quire_stream *stream = make();
+    quire_native page = range(1000);
+    CHECK_OK(fill(stream, &page, 1000, 1));
+    quire_point point = mark(stream);
+    CHECK_FAILS(quire_point_await(&point, 0), BUSY);
+    uint64_t before = qi_clock();
+    CHECK_FAILS(quire_point_await(&point, SECOND / 50), BUSY);
+    CHECK(qi_clock() - before >= SECOND / 50);
+    CHECK(b.fc->calls("cuEventQuery") < 40); /* it sleeps in between */
+    CHECK_EQ(b.fc->calls("cuEventSynchronize"), 0);
+    await(point);
+    CHECK_EQ(b.fc->calls("cuEventSynchronize"), 1);
+    CHECK_EQ(b.fc->pending(), 0);
+    CHECK_OK(quire_stream_destroy(&stream));
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_stream, a_stream_comes_after_the_point_of_another)
+{
+    begin();
+    quire_stream *first = make(), *second = make();
+    quire_native page = range(1000);
+    CHECK_OK(copy(first, job_of(&page, NULL, 1000)));
+    CHECK_OK(fill(first, &page, 500, 9));
+    quire_point point = mark(first);
+    CHECK_OK(quire_stream_wait(second, &point));
+    CHECK_OK(fill(second, &page, 1000, 7));
+    quire_point last = mark(second);
+    b.fc->advance(1);
+    CHECK(!has_passed(point) && !has_passed(last));
+    await(last);
+    CHECK(has_passed(point));
+    CHECK_OK(copy(second, job_of(NULL, &page, 1000)));
+    await(mark(second));
+    CHECK_EQ(out[0], 7);
+    uint64_t waits = b.fc->calls("cuStreamWaitEvent");
+    CHECK_OK(quire_stream_wait(second, &point)); /* it has passed */
+    CHECK_EQ(b.fc->calls("cuStreamWaitEvent"), waits);
+    CHECK_OK(quire_stream_destroy(&first));
+    CHECK_OK(quire_stream_destroy(&second));
+    cuda_bench_end(&b);
+}
+
+/* ---- the caller's streams ------------------------------------------------------------------- */
+
+UNIT(cuda_stream, a_stream_of_the_callers_is_used_and_stays)
+{
+    qi_cu_stream theirs;
+    begin();
+    cuda_bench_make_context(&b); /* a second context, for the stream of a stranger */
+    qi_cu_stream foreign;
+    qi_cu_context context = NULL;
+    quire_cuda_info info;
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_cuda_get_info(b.device, &info));
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(b.context), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&foreign, 0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(&context), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&theirs, 0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(&context), 0);
+    CHECK_FAILS(quire_cuda_stream_wrap(b.device, foreign, NULL, &stream), INVALID);
+    CHECK_HAS(quire_last_error(), "another context");
+    CHECK(!stream);
+    CHECK_OK(quire_cuda_stream_wrap(b.device, theirs, "theirs", &stream));
+    CHECK(native_of(stream) == theirs);
+    quire_native page = range(1000);
+    CHECK_OK(fill(stream, &page, 1000, 1));
+    await(mark(stream));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_EQ(b.fc->live(FC_STREAM), 2);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(theirs), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(foreign), 0);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_stream, the_default_streams)
+{
+    begin();
+    quire_stream *null = NULL, *legacy = NULL, *none = NULL;
+    CHECK_OK(quire_cuda_stream_wrap(b.device, NULL, NULL, &null));
+    CHECK_OK(
+        quire_cuda_stream_wrap(b.device, (void *)(uintptr_t)QI_CU_STREAM_LEGACY, NULL, &legacy));
+    CHECK_FAILS(
+        quire_cuda_stream_wrap(b.device, (void *)(uintptr_t)QI_CU_STREAM_PER_THREAD, NULL, &none),
+        UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "another one in each thread");
+    CHECK(!native_of(null));
+    quire_native page = range(1000);
+    CHECK_OK(fill(null, &page, 1000, 1));
+    quire_point point = mark(legacy);
+    CHECK(!has_passed(point));
+    await(point);
+    CHECK_OK(quire_stream_destroy(&null));
+    CHECK_OK(quire_stream_destroy(&legacy));
+    cuda_bench_end(&b);
+}
+
+/* ---- captures ------------------------------------------------------------------------------- */
+
+static void begin_capture(qi_cu_stream stream)
+{
+    CHECK_EQ(
+        CUDA_BENCH_CALL(&b, StreamBeginCapture, 10010)(stream, QI_CU_STREAM_CAPTURE_MODE_GLOBAL),
+        0);
+}
+
+static void end_capture(qi_cu_stream stream)
+{
+    qi_cu_graph graph;
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamEndCapture, 10000)(stream, &graph), 0);
+}
+
+UNIT(cuda_stream, a_capture_is_not_disturbed)
+{
+    quire_point none;
+    begin();
+    quire_stream *stream = make(), *other = make();
+    quire_native page = range(1000);
+    CHECK_OK(fill(stream, &page, 1000, 1));
+    CHECK_OK(fill(other, &page, 1000, 1));
+    quire_point before = mark(stream), beside = mark(other);
+    begin_capture(native_of(stream));
+    CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
+    CHECK_HAS(quire_last_error(), "held stream");
+    CHECK_FAILS(quire_stream_wait(stream, &beside), NOT_PERMITTED);
+    CHECK_EQ(copy(stream, job_of(&page, NULL, 1000)), NOT_PERMITTED);
+    CHECK_EQ(fill(stream, &page, 1000, 1), NOT_PERMITTED);
+    CHECK(!has_passed(before)); /* points from before can be asked for */
+    (void)mark(other);
+    b.fc->advance(2);
+    CHECK(has_passed(before) && has_passed(beside));
+    await(before);
+    CHECK_FAILS(quire_point_await(&(quire_point){other, beside.value + 7}, 1000), BUSY);
+    end_capture(native_of(stream)); /* which is whole */
+    await(mark(stream));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&other));
+    cuda_bench_end(&b);
+}
+
+/* The first thing that a stream is asked must not be taken for what it can do at all. */
+UNIT(cuda_stream, a_stream_that_captures_when_it_is_taken_can_be_marked_later)
+{
+    quire_point none;
+    begin();
+    quire_stream *stream = make();
+    begin_capture(native_of(stream));
+    CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
+    end_capture(native_of(stream));
+    await(mark(stream));
+    CHECK_OK(quire_stream_destroy(&stream));
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_stream, the_default_stream_cannot_be_used_while_one_that_it_waits_for_captures)
+{
+    qi_cu_stream blocking;
+    qi_cu_context context;
+    quire_cuda_info info;
+    quire_stream *stream = NULL;
+    quire_point none;
+    begin();
+    CHECK_OK(quire_cuda_get_info(b.device, &info));
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&blocking, 0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(&context), 0);
+    CHECK_OK(quire_cuda_stream_wrap(b.device, NULL, NULL, &stream));
+    begin_capture(blocking);
+    CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
+    end_capture(blocking);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(blocking), 0);
+    cuda_bench_end(&b);
+}
+
+/* ---- memory in their order ------------------------------------------------------------------ */
+
+UNIT(cuda_stream, what_is_freed_on_a_stream_waits_for_its_work)
+{
+    quire_allocation a;
+    uint64_t released = 0;
+    begin();
+    quire_stream *stream = make();
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
+    quire_native native;
+    CHECK_OK(quire_get_native(memory, a, &native));
+    CHECK_OK(fill(stream, &native, 64 * KIB, 1));
+    CHECK_OK(quire_free_on(memory, a, stream));
+    CHECK_OK(quire_collect(memory, &released));
+    CHECK_EQ(released, 0);
+    b.fc->advance(1);
+    CHECK_OK(quire_collect(memory, &released));
+    CHECK_EQ(released, 64 * KIB);
+    CHECK_OK(quire_stream_destroy(&stream));
+    cuda_bench_end(&b);
+}
+
+/* ---- loss and forks ------------------------------------------------------------------------- */
+
+UNIT(cuda_stream, a_lost_device_answers_so_and_gives_everything_back)
+{
+    bool passed = false;
+    begin();
+    quire_stream *stream = make();
+    quire_native page = range(1000);
+    CHECK_OK(fill(stream, &page, 1000, 1));
+    quire_point point = mark(stream);
+    b.fc->lose(0, QI_CUDA_ERROR_ECC_UNCORRECTABLE);
+    quire_result result = quire_point_has_passed(&point, &passed);
+    CHECK(result == QUIRE_ERROR_DEVICE_LOST || (!result && passed)); /* nothing runs any more */
+    CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(fill(stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_OK(quire_stream_destroy(&stream));
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_stream, a_child_gives_back_the_records_alone)
+{
+    begin();
+    quire_stream *stream = make();
+    (void)mark(stream);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        quire_point point;
+        bool refused = quire_stream_mark(stream, &point) == NOT_PERMITTED;
+        _exit(refused && !quire_stream_destroy(&stream) ? 0 : 1);
+    }
+    int status = 1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    await(mark(stream));
+    CHECK_OK(quire_stream_destroy(&stream));
+    cuda_bench_end(&b);
+}
+
+/* ---- wrong use ------------------------------------------------------------------------------ */
+
+UNIT(cuda_stream, wrong_use_is_refused)
+{
+    quire_stream *stream = NULL, *held = NULL;
+    void *native = &native;
+    begin();
+    CHECK_FAILS(quire_cuda_stream_wrap(NULL, NULL, NULL, &stream), INVALID);
+    CHECK_FAILS(quire_cuda_stream_wrap(b.device, NULL, NULL, NULL), INVALID);
+    CHECK_FAILS(quire_cuda_stream_get(NULL, &native), INVALID);
+    CHECK(!native);
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_FAILS(quire_cuda_stream_get(held, &native), INVALID);
+    CHECK_FAILS(quire_cuda_stream_get(held, NULL), INVALID);
+    CHECK_OK(quire_stream_destroy(&held));
+    cuda_bench_end(&b);
+}

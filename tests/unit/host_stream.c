@@ -1,0 +1,556 @@
+/*
+ * host_stream.c - streams of the host backend: workers, manual streams that the test runs, order
+ * between streams, ends, and the loss of the device.
+ */
+#include <pthread.h>
+#include <time.h>
+
+#include "quire/host.h"
+#include "quire/quire.h"
+#include "src/base/clock.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define BUSY QUIRE_ERROR_BUSY
+#define LOST QUIRE_ERROR_DEVICE_LOST
+#define KIB UINT64_C(1024)
+#define SECOND UINT64_C(1000000000)
+
+static quire_device *device;
+static quire_memory *memory;
+
+static void begin(void)
+{
+    const quire_host_options options = {.device = {.host_memory = unit_memory()}};
+    CHECK_OK(quire_host_open(&options, &device));
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.kind_mask = 1}, &memory));
+}
+
+static void end(void)
+{
+    CHECK_OK(quire_memory_check(memory));
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+static quire_stream *make(bool manual)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_host_stream_create(
+        device, &(quire_host_stream_options){.name = "test", .manual = manual}, &stream));
+    return stream;
+}
+
+static quire_point mark(quire_stream *stream)
+{
+    quire_point point;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return point;
+}
+
+static bool has_passed(quire_point point)
+{
+    bool passed = false;
+    CHECK_OK(quire_point_has_passed(&point, &passed));
+    return passed;
+}
+
+static void finish(quire_stream *stream)
+{
+    quire_point point = mark(stream);
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+}
+
+static uint64_t run(quire_stream *stream, uint64_t most)
+{
+    uint64_t done = 0;
+    CHECK_OK(quire_host_stream_run(stream, most, &done));
+    return done;
+}
+
+static quire_native range(uint64_t size)
+{
+    quire_allocation made;
+    quire_native native;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &made));
+    CHECK_OK(quire_get_native(memory, made, &native));
+    return native;
+}
+
+/* ---- work, through the backend's table ------------------------------------------------------ */
+
+static quire_result copy(quire_stream *stream, quire_copy_job job)
+{
+    job.rows = job.rows ? job.rows : 1;
+    job.slices = job.slices ? job.slices : 1;
+    return quire_device_backend(device)->stream_copy(quire_device_state(device),
+                                                     quire_stream_native(stream), &job);
+}
+
+static quire_result fill(quire_stream *stream, const quire_native *to, uint64_t size, uint8_t value)
+{
+    return quire_device_backend(device)->stream_fill(quire_device_state(device),
+                                                     quire_stream_native(stream), &to->page,
+                                                     to->offset, size, value);
+}
+
+static quire_result upload(quire_stream *stream, const quire_native *to, const void *from,
+                           uint64_t size)
+{
+    return copy(stream,
+                (quire_copy_job){
+                    .to = &to->page, .to_offset = to->offset, .host_from = from, .size = size});
+}
+
+static quire_result download(quire_stream *stream, void *to, const quire_native *from,
+                             uint64_t size)
+{
+    return copy(stream,
+                (quire_copy_job){
+                    .host_to = to, .from = &from->page, .from_offset = from->offset, .size = size});
+}
+
+static quire_result move(quire_stream *stream, const quire_native *to, const quire_native *from,
+                         uint64_t size)
+{
+    return copy(stream, (quire_copy_job){.to = &to->page,
+                                         .to_offset = to->offset,
+                                         .from = &from->page,
+                                         .from_offset = from->offset,
+                                         .size = size});
+}
+
+UNIT(host_stream, a_worker_copies_and_fills_in_order)
+{
+    unsigned char in[1000], out[1000];
+    begin();
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(device, NULL, &stream));
+    quire_native a = range(1000), b = range(1000);
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (unsigned char)(i * 7);
+    CHECK_OK(upload(stream, &a, in, 1000));
+    CHECK_OK(move(stream, &b, &a, 1000));
+    CHECK_OK(fill(stream, &a, 1000, 0x5a)); /* after it was read */
+    CHECK_OK(fill(stream, &b, 10, 0xff));
+    CHECK_OK(download(stream, out, &b, 1000));
+    finish(stream);
+    memset(in, 0xff, 10);
+    CHECK(!memcmp(in, out, 1000));
+    CHECK_OK(download(stream, out, &a, 1000));
+    finish(stream);
+    CHECK_EQ(out[999], 0x5a);
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
+/* Boxes of 3 x 2 bytes in two slices. */
+UNIT(host_stream, rows_and_slices_are_copied_with_their_strides)
+{
+    unsigned char in[64], out[64] = {0};
+    begin();
+    quire_stream *stream = make(true);
+    quire_native page = range(64);
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (unsigned char)(i + 1);
+    CHECK_OK(fill(stream, &page, 64, 0));
+    CHECK_OK(copy(stream, (quire_copy_job){.to = &page.page,
+                                           .to_offset = page.offset,
+                                           .host_from = in,
+                                           .size = 3,
+                                           .rows = 2,
+                                           .slices = 2,
+                                           .to_row = 8,
+                                           .to_slice = 32,
+                                           .from_row = 4,
+                                           .from_slice = 16}));
+    CHECK_OK(download(stream, out, &page, 64));
+    CHECK_EQ(run(stream, UINT64_MAX), 3);
+    for (size_t slice = 0; slice < 2; slice++)
+        for (size_t row = 0; row < 2; row++) {
+            CHECK(!memcmp(out + slice * 32 + row * 8, in + slice * 16 + row * 4, 3));
+            CHECK_EQ(out[slice * 32 + row * 8 + 3], 0);
+        }
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
+/* ---- manual streams ------------------------------------------------------------------------- */
+
+static void count(void *user)
+{
+    ++*(int *)user;
+}
+
+UNIT(host_stream, points_of_a_manual_stream_pass_when_it_is_run)
+{
+    int calls = 0;
+    begin();
+    quire_stream *stream = make(true);
+    quire_point first = mark(stream);
+    CHECK_OK(quire_host_stream_submit(stream, count, &calls));
+    quire_point second = mark(stream), third = mark(stream);
+    CHECK(first.value < second.value && second.value < third.value);
+    CHECK(!has_passed(first));
+    CHECK_EQ(run(stream, 1), 1);
+    CHECK(has_passed(first) && !has_passed(second));
+    CHECK_EQ(calls, 0);
+    CHECK_EQ(run(stream, 0), 0);
+    CHECK_EQ(run(stream, 2), 2);
+    CHECK_EQ(calls, 1);
+    CHECK(has_passed(second) && !has_passed(third));
+    CHECK_EQ(run(stream, UINT64_MAX), 1);
+    CHECK(has_passed(third));
+    CHECK_EQ(run(stream, UINT64_MAX), 0);
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
+UNIT(host_stream, nobody_sleeps_for_what_the_caller_has_to_run)
+{
+    begin();
+    quire_stream *manual = make(true), *worker = make(false), *behind = make(false);
+    quire_point never = mark(manual);
+    CHECK_FAILS(quire_point_await(&never, QUIRE_FOREVER), BUSY);
+    CHECK_OK(quire_stream_wait(worker, &never));
+    quire_point waits = mark(worker);
+    CHECK_FAILS(quire_point_await(&waits, QUIRE_FOREVER), BUSY);
+    CHECK_OK(quire_stream_wait(behind, &waits));
+    quire_point last = mark(behind);
+    CHECK_FAILS(quire_point_await(&last, QUIRE_FOREVER), BUSY);
+    CHECK_EQ(run(manual, 1), 1);
+    CHECK_OK(quire_point_await(&last, QUIRE_FOREVER)); /* now the workers go on */
+    CHECK(has_passed(waits));
+    CHECK_OK(quire_stream_destroy(&manual));
+    CHECK_OK(quire_stream_destroy(&worker));
+    CHECK_OK(quire_stream_destroy(&behind));
+    end();
+}
+
+UNIT(host_stream, a_run_ends_where_another_stream_is_waited_for)
+{
+    int calls = 0;
+    begin();
+    quire_stream *first = make(true), *second = make(true);
+    CHECK_OK(quire_host_stream_submit(first, count, &calls));
+    quire_point point = mark(first);
+    CHECK_OK(quire_host_stream_submit(second, count, &calls));
+    CHECK_OK(quire_stream_wait(second, &point));
+    CHECK_OK(quire_host_stream_submit(second, count, &calls));
+    CHECK_EQ(run(second, UINT64_MAX), 1);
+    CHECK_EQ(run(first, 1), 1);
+    CHECK_EQ(run(second, UINT64_MAX), 0); /* the mark behind it was not run yet */
+    CHECK_EQ(run(first, 1), 1);
+    CHECK_EQ(run(second, UINT64_MAX), 2);
+    CHECK_EQ(calls, 3);
+    CHECK_OK(quire_stream_wait(second, &point)); /* which has passed */
+    CHECK_EQ(run(second, UINT64_MAX), 0);
+    CHECK_OK(quire_stream_destroy(&first));
+    CHECK_OK(quire_stream_destroy(&second));
+    end();
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+typedef struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_open;
+} gate;
+
+static gate door = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+
+static void pass(void *user)
+{
+    gate *g = user;
+    pthread_mutex_lock(&g->mutex);
+    while (!g->is_open)
+        pthread_cond_wait(&g->changed, &g->mutex);
+    pthread_mutex_unlock(&g->mutex);
+}
+
+static void set(gate *g, bool is_open)
+{
+    pthread_mutex_lock(&g->mutex);
+    g->is_open = is_open;
+    pthread_cond_broadcast(&g->changed);
+    pthread_mutex_unlock(&g->mutex);
+}
+
+UNIT(host_stream, waiting_ends_in_time_or_with_the_work)
+{
+    begin();
+    quire_stream *stream = make(false);
+    set(&door, false);
+    CHECK_OK(quire_host_stream_submit(stream, pass, &door));
+    quire_point point = mark(stream);
+    CHECK_FAILS(quire_point_await(&point, 0), BUSY);
+    uint64_t before = qi_clock();
+    CHECK_FAILS(quire_point_await(&point, SECOND / 50), BUSY);
+    CHECK(qi_clock() - before >= SECOND / 50);
+    CHECK(!has_passed(point));
+    set(&door, true);
+    CHECK_OK(quire_point_await(&point, 60 * SECOND));
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
+static void *open_later(void *user)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    set(user, true);
+    return NULL;
+}
+
+static uint64_t processor_time(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
+/* While work lasts nobody spins: neither the worker nor who waits for it. */
+UNIT(host_stream, waiting_takes_no_processor)
+{
+    pthread_t opener;
+    begin();
+    quire_stream *stream = make(false), *behind = make(false);
+    set(&door, false);
+    CHECK_OK(quire_host_stream_submit(stream, pass, &door));
+    quire_point point = mark(stream);
+    CHECK_OK(quire_stream_wait(behind, &point));
+    uint64_t before = processor_time();
+    CHECK(!pthread_create(&opener, NULL, open_later, &door));
+    finish(behind);
+    CHECK(processor_time() - before < SECOND / 100); /* of the 20 ms that it took */
+    CHECK(!pthread_join(opener, NULL));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&behind));
+    end();
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+UNIT(host_stream, what_is_left_is_done_at_the_end)
+{
+    int calls = 0;
+    begin();
+    for (int manual = 0; manual < 2; manual++) {
+        quire_stream *stream = make(manual);
+        for (int i = 0; i < 100; i++)
+            CHECK_OK(quire_host_stream_submit(stream, count, &calls));
+        CHECK_OK(quire_stream_destroy(&stream));
+        CHECK_EQ(calls, 100 * (manual + 1));
+    }
+    end();
+}
+
+/* In both orders of the ends, and whoever waits. */
+UNIT(host_stream, an_end_does_not_wait_for_what_is_never_run)
+{
+    int calls = 0;
+    begin();
+    for (int i = 0; i < 4; i++) {
+        quire_stream *manual = make(true), *waits = make(i & 1);
+        quire_point point = mark(manual);
+        CHECK_OK(quire_stream_wait(waits, &point));
+        CHECK_OK(quire_host_stream_submit(waits, count, &calls));
+        CHECK_OK(quire_stream_destroy(i & 2 ? &manual : &waits));
+        CHECK_OK(quire_stream_destroy(i & 2 ? &waits : &manual));
+        CHECK_EQ(calls, i + 1);
+    }
+    end();
+}
+
+/* ---- memory in their order ------------------------------------------------------------------ */
+
+UNIT(host_stream, what_is_freed_on_a_stream_is_free_once_it_was_run)
+{
+    quire_allocation a, other;
+    uint64_t released = 0;
+    begin();
+    quire_stream *stream = make(true);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
+    CHECK_OK(quire_free_on(memory, a, stream));
+    CHECK_OK(quire_collect(memory, &released));
+    CHECK_EQ(released, 0);
+    CHECK_OK(quire_allocate_on(memory, &(quire_allocation_options){.size = 64 * KIB}, stream,
+                               &other)); /* at once */
+    CHECK_OK(quire_free_on(memory, other, stream));
+    (void)mark(stream);
+    CHECK_OK(quire_collect(memory, &released));
+    CHECK_EQ(released, 0);
+    run(stream, UINT64_MAX);
+    CHECK_OK(quire_collect(memory, &released));
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
+/* ---- loss ----------------------------------------------------------------------------------- */
+
+static void *lose_later(void *user)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    CHECK_OK(quire_host_lose(user));
+    return NULL;
+}
+
+UNIT(host_stream, a_lost_device_answers_so_and_can_be_destroyed)
+{
+    pthread_t loser;
+    quire_allocation live, refused;
+    quire_stream *none = NULL;
+    int calls = 0;
+    char byte = 0;
+    begin();
+    quire_stream *manual = make(true), *worker = make(false), *busy = make(false);
+    quire_native page = range(16);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 16}, &live));
+    set(&door, false);
+    CHECK_OK(quire_host_stream_submit(busy, pass, &door));
+    CHECK_OK(quire_host_stream_submit(manual, count, &calls));
+    quire_point point = mark(busy);
+    CHECK_OK(quire_stream_wait(worker, &point));
+    CHECK(!pthread_create(&loser, NULL, lose_later, device));
+    CHECK_FAILS(quire_point_await(&point, QUIRE_FOREVER), LOST); /* it is woken */
+    CHECK(!pthread_join(loser, NULL));
+    set(&door, true);
+    CHECK_FAILS(quire_stream_mark(worker, &point), LOST);
+    CHECK_FAILS(quire_host_stream_run(manual, 1, NULL), LOST);
+    CHECK_FAILS(quire_host_stream_submit(worker, count, &calls), LOST);
+    CHECK_EQ(fill(worker, &page, 16, 1), LOST);
+    CHECK_FAILS(quire_stream_create(device, NULL, &none), LOST);
+    CHECK_FAILS(quire_write(memory, live, 0, &byte, 1), LOST);
+    CHECK_FAILS(quire_read(memory, live, 0, &byte, 1), LOST);
+    CHECK_FAILS(quire_allocate(memory,
+                               &(quire_allocation_options){.size = 64 * KIB, .dedicated = true},
+                               &refused),
+                LOST);
+    CHECK_OK(quire_stream_destroy(&manual));
+    CHECK_OK(quire_stream_destroy(&worker));
+    CHECK_OK(quire_stream_destroy(&busy));
+    CHECK_EQ(calls, 0);
+    end();
+}
+
+/* ---- wrong use and want of memory ----------------------------------------------------------- */
+
+UNIT(host_stream, wrong_use_is_refused)
+{
+    quire_stream *stream = NULL, *held = NULL;
+    uint64_t done = 7;
+    begin();
+    const quire_host_stream_options reserved = {.reserved = {1}};
+    CHECK_FAILS(quire_host_stream_create(device, NULL, NULL), INVALID);
+    CHECK_FAILS(quire_host_stream_create(NULL, NULL, &stream), INVALID);
+    CHECK_FAILS(quire_host_stream_create(device, &reserved, &stream), INVALID);
+    CHECK(!stream);
+    CHECK_OK(quire_host_stream_create(device, NULL, &stream));
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.held = true}, &held));
+    CHECK_FAILS(quire_host_stream_run(NULL, 1, &done), INVALID);
+    CHECK_EQ(done, 0);
+    CHECK_FAILS(quire_host_stream_run(held, 1, &done), INVALID);
+    CHECK_FAILS(quire_host_stream_run(stream, 1, &done), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_host_stream_submit(NULL, count, NULL), INVALID);
+    CHECK_FAILS(quire_host_stream_submit(stream, NULL, NULL), INVALID);
+    CHECK_FAILS(quire_host_stream_submit(held, count, NULL), INVALID);
+    CHECK_FAILS(quire_host_lose(NULL), INVALID);
+    CHECK_OK(quire_stream_destroy(&held));
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
+/* Each allocation of host memory fails in turn; nothing is lost. */
+UNIT(host_stream, without_host_memory_nothing_changes)
+{
+    begin();
+    quire_native page = range(16);
+    for (int manual = 0; manual < 2; manual++)
+        for (uint64_t failing = 1;; failing++) {
+            quire_stream *stream = NULL;
+            int calls = 0;
+            const quire_host_stream_options options = {.manual = manual};
+            test_memory_fail(unit_memory_state(), failing, false);
+            quire_result result = quire_host_stream_create(device, &options, &stream);
+            if (!result)
+                result = quire_host_stream_submit(stream, count, &calls);
+            if (!result)
+                result = fill(stream, &page, 16, 1);
+            test_memory_fail(unit_memory_state(), 0, false);
+            CHECK_OK(quire_stream_destroy(&stream));
+            if (!result)
+                break;
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK(failing < 20);
+        }
+    end();
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+enum { THREADS = 6, STREAMS = 4, STEPS = 300 };
+
+static quire_stream *shared[STREAMS];
+static quire_native slots[STREAMS];
+
+/* Marks never fall, and what has passed was marked, whoever asks. */
+static void look(quire_stream *stream, quire_point *last)
+{
+    uint64_t passed = 0;
+    quire_point point = mark(stream);
+    if (last->stream == stream)
+        CHECK(point.value >= last->value);
+    *last = point;
+    CHECK_OK(quire_device_backend(device)->stream_passed(quire_device_state(device),
+                                                         quire_stream_native(stream), &passed));
+    quire_point after = mark(stream);
+    CHECK(passed <= after.value);
+}
+
+static void *use(void *user)
+{
+    test_random r = {(uintptr_t)user};
+    quire_point last = {0};
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t which = random_below(&r, STREAMS);
+        quire_stream *stream = shared[which];
+        switch (random_below(&r, 5)) {
+        case 0:
+            look(stream, &last);
+            break;
+        case 1:
+            CHECK_OK(fill(stream, &slots[which], 64, (uint8_t)step));
+            break;
+        case 2:
+            if (last.stream)
+                CHECK_OK(quire_stream_wait(stream, &last));
+            break;
+        case 3:
+            if (last.stream)
+                CHECK_OK(quire_point_await(&last, 60 * SECOND));
+            break;
+        default:
+            finish(stream);
+            break;
+        }
+    }
+    return NULL;
+}
+
+UNIT(host_stream, many_threads_use_the_same_streams)
+{
+    pthread_t threads[THREADS];
+    begin();
+    for (int i = 0; i < STREAMS; i++) {
+        shared[i] = make(false);
+        slots[i] = range(64);
+    }
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&threads[i], NULL, use, (void *)(i + 1)));
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!pthread_join(threads[i], NULL));
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_stream_destroy(&shared[i]));
+    end();
+}

@@ -1,0 +1,181 @@
+/*
+ * vulkan_copy.c - copies of the Vulkan backend on the fake driver: from page to page without a byte
+ * in the ring, boxes of rows in few submissions, and the texels of linear images.
+ */
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+#include "tests/support/vulkan_bench.h"
+
+#define KIB UINT64_C(1024)
+
+enum { SIZE = 60000 };
+
+static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+                                           .pages = {.page_size = 1024 * KIB}};
+
+typedef struct world {
+    vulkan_bench b;
+    quire_memory *memory;
+    quire_allocation allocations[2];
+    unsigned char models[2][SIZE];
+} world;
+
+static void begin(world *w)
+{
+    vulkan_bench_begin(&w->b, NULL, 0);
+    CHECK(vulkan_bench_open(&w->b, &(quire_vulkan_settings){.staging_size = 8 * KIB}));
+    w->memory = vulkan_bench_memory(&w->b, &LOCAL);
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(quire_allocate(w->memory, &(quire_allocation_options){.size = SIZE},
+                                &w->allocations[k]));
+        for (int i = 0; i < SIZE; i++)
+            w->models[k][i] = (unsigned char)(k + i * 5 + i / 333);
+        CHECK_OK(quire_write(w->memory, w->allocations[k], 0, w->models[k], SIZE));
+    }
+    fv_reset_counters(w->b.driver);
+}
+
+static void expect_models(world *w)
+{
+    static unsigned char found[SIZE];
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(quire_read(w->memory, w->allocations[k], 0, found, SIZE));
+        CHECK(!memcmp(found, w->models[k], SIZE));
+    }
+}
+
+static quire_copy_end end_of(const world *w, int k, uint64_t offset, uint64_t row, uint64_t slice)
+{
+    return (quire_copy_end){w->memory, w->allocations[k], offset, row, slice};
+}
+
+UNIT(vulkan_copy, pages_are_copied_in_one_submission)
+{
+    static world w;
+    begin(&w);
+    CHECK_OK(quire_copy(&(quire_copy_options){
+        .to = end_of(&w, 0, 0, 0, 0), .from = end_of(&w, 1, 0, 0, 0), .size = SIZE}));
+    CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), 1);
+    CHECK_EQ(fv_calls(w.b.driver, "vkCmdCopyBuffer"), 1);
+    memcpy(w.models[0], w.models[1], SIZE);
+    expect_models(&w);
+    vulkan_bench_end(&w.b);
+}
+
+UNIT(vulkan_copy, rows_are_regions_of_few_submissions)
+{
+    static world w;
+    begin(&w);
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = end_of(&w, 0, 1, 50, 15003),
+                                              .from = end_of(&w, 1, 7, 49, 14800),
+                                              .size = 33,
+                                              .rows = 300,
+                                              .slices = 4}));
+    CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), (1200 + 255) / 256);
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 300; i++)
+            memcpy(w.models[0] + 1 + k * 15003 + i * 50, w.models[1] + 7 + k * 14800 + i * 49, 33);
+    expect_models(&w);
+    vulkan_bench_end(&w.b);
+}
+
+/* Interleaved rows of one allocation: regions of one buffer that share no byte. */
+UNIT(vulkan_copy, a_page_is_copied_within_itself)
+{
+    static world w;
+    begin(&w);
+    CHECK_OK(quire_copy(&(quire_copy_options){
+        .to = end_of(&w, 0, 32, 64, 0), .from = end_of(&w, 0, 0, 64, 0), .size = 32, .rows = 500}));
+    for (int i = 0; i < 500; i++)
+        memcpy(w.models[0] + 32 + i * 64, w.models[0] + i * 64, 32);
+    expect_models(&w);
+    vulkan_bench_end(&w.b);
+}
+
+/* Rows that lie tight at one end, with gaps at the other, of sizes below and above half the ring. */
+UNIT(vulkan_copy, host_rows_are_packed_into_the_ring)
+{
+    static const struct {
+        uint64_t size, rows, submissions;
+    } cases[] = {{10, 400, 2}, {100, 200, 5}, {9000, 3, 7}, {4096, 5, 5}};
+    static unsigned char back[SIZE];
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        static world w;
+        begin(&w);
+        uint64_t size = cases[n].size, rows = cases[n].rows, row = size + 30;
+        CHECK_OK(quire_copy(&(quire_copy_options){
+            .to = end_of(&w, 0, 3, row, 0), .host_from = w.models[1], .size = size, .rows = rows}));
+        CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), cases[n].submissions);
+        for (uint64_t i = 0; i < rows; i++)
+            memcpy(w.models[0] + 3 + i * row, w.models[1] + i * size, size);
+        fv_reset_counters(w.b.driver);
+        memset(back, 0, sizeof back);
+        CHECK_OK(quire_copy(&(quire_copy_options){
+            .from = end_of(&w, 0, 3, row, 0), .host_to = back, .size = size, .rows = rows}));
+        CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), cases[n].submissions);
+        CHECK(!memcmp(back, w.models[1], size * rows));
+        expect_models(&w);
+        vulkan_bench_end(&w.b);
+    }
+}
+
+UNIT(vulkan_copy, it_says_that_it_stages)
+{
+    static world w;
+    quire_copy_path path;
+    begin(&w);
+    CHECK_OK(quire_copy_get_path(w.memory, NULL, &path));
+    CHECK_EQ(path, QUIRE_COPY_STAGED);
+    CHECK_OK(quire_copy_get_path(w.memory, w.memory, &path));
+    CHECK_EQ(path, QUIRE_COPY_DIRECT);
+    vulkan_bench_end(&w.b);
+}
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+UNIT(vulkan_copy, regions_of_linear_images_are_rows)
+{
+    enum { SIDE = 40, TEXEL = 4 };
+    static unsigned char model[SIDE * SIDE * TEXEL], found[SIDE * SIDE * TEXEL];
+    static world w;
+    quire_image image;
+    begin(&w);
+    CHECK_OK(quire_image_create(
+        w.memory,
+        &(quire_image_options){.width = SIDE,
+                               .height = SIDE,
+                               .channel_count = 4,
+                               .tiling = QUIRE_TILING_LINEAR,
+                               .usage = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET},
+        &image));
+    CHECK_OK(quire_vulkan_image_set_layout(w.memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+                                           VK_IMAGE_LAYOUT_GENERAL));
+    for (size_t i = 0; i < sizeof model; i++)
+        model[i] = (unsigned char)(i * 11);
+    CHECK_OK(quire_image_write(w.memory, image, NULL, model, 0, 0));
+    const quire_image_region part = {.x = 5, .y = 7, .width = 20, .height = 11};
+    CHECK_OK(quire_image_write(w.memory, image, &part, w.models[0], 200, 0));
+    for (int y = 0; y < 11; y++)
+        memcpy(model + ((7 + y) * SIDE + 5) * TEXEL, w.models[0] + y * 200, 20 * TEXEL);
+    CHECK_OK(quire_image_read(w.memory, image, NULL, found, 0, 0));
+    CHECK(!memcmp(found, model, sizeof model));
+    memset(found, 0, sizeof found);
+    CHECK_OK(quire_vulkan_image_read(w.memory, image, VK_IMAGE_LAYOUT_GENERAL, found,
+                                     sizeof found)); /* the driver sees the same */
+    CHECK(!memcmp(found, model, sizeof model));
+    vulkan_bench_end(&w.b);
+}
+
+UNIT(vulkan_copy, texels_in_the_drivers_order_are_not_rows)
+{
+    static world w;
+    quire_image image;
+    char bytes[100];
+    begin(&w);
+    CHECK_OK(
+        quire_image_create(w.memory, &(quire_image_options){.width = 10, .height = 10}, &image));
+    CHECK_FAILS(quire_image_write(w.memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "quire_vulkan_image_write");
+    CHECK_FAILS(quire_image_read(w.memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
+    vulkan_bench_end(&w.b);
+}

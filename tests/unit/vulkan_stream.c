@@ -1,0 +1,564 @@
+/*
+ * vulkan_stream.c - streams of the Vulkan backend on the fake driver: points, order, work, the
+ * caller's semaphores and queues, ends, and the loss of the device.
+ */
+#include <pthread.h>
+
+#include "src/base/clock.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+#include "tests/support/vulkan/fixture.h"
+#include "tests/support/vulkan_bench.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define BUSY QUIRE_ERROR_BUSY
+#define KIB UINT64_C(1024)
+#define SECOND UINT64_C(1000000000)
+
+static vulkan_bench b;
+static quire_device *device;
+static quire_memory *memory;
+static quire_vulkan_handles handles;
+static unsigned char in[1000], out[1000];
+
+static PFN_vkVoidFunction function(const char *name)
+{
+    PFN_vkVoidFunction found = handles.get_instance_proc_addr(handles.instance, name);
+    CHECK(found);
+    return found;
+}
+
+#define CALL(name) ((PFN_##name)function(#name))
+
+static void begin_with(const char *layout, uint32_t flags)
+{
+    vulkan_bench_begin(&b, layout, flags);
+    CHECK(vulkan_bench_open(&b, NULL));
+    device = b.device;
+    memory = vulkan_bench_memory(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB}});
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (unsigned char)(i * 7 + 3);
+    memset(out, 0, sizeof out);
+}
+
+static void begin(void)
+{
+    begin_with(NULL, 0);
+}
+
+static quire_stream *make(void)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(device, NULL, &stream));
+    return stream;
+}
+
+static quire_point mark(quire_stream *stream)
+{
+    quire_point point;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return point;
+}
+
+static bool has_passed(quire_point point)
+{
+    bool passed = false;
+    CHECK_OK(quire_point_has_passed(&point, &passed));
+    return passed;
+}
+
+static void finish(quire_stream *stream)
+{
+    quire_point point = mark(stream);
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+}
+
+static quire_allocation allocate(uint64_t size)
+{
+    quire_allocation made;
+    CHECK_OK(
+        quire_allocate(memory, &(quire_allocation_options){.size = size, .alignment = 4}, &made));
+    return made;
+}
+
+static quire_native native_of(quire_allocation allocation)
+{
+    quire_native native;
+    CHECK_OK(quire_get_native(memory, allocation, &native));
+    return native;
+}
+
+/* ---- work, through the backend's table ------------------------------------------------------ */
+
+static quire_result copy(quire_stream *stream, quire_copy_job job)
+{
+    job.rows = job.rows ? job.rows : 1;
+    job.slices = job.slices ? job.slices : 1;
+    return quire_device_backend(device)->stream_copy(quire_device_state(device),
+                                                     quire_stream_native(stream), &job);
+}
+
+static quire_result fill(quire_stream *stream, const quire_native *to, uint64_t size, uint8_t value)
+{
+    return quire_device_backend(device)->stream_fill(quire_device_state(device),
+                                                     quire_stream_native(stream), &to->page,
+                                                     to->offset, size, value);
+}
+
+static quire_copy_job job_of(const quire_native *to, const quire_native *from, uint64_t size)
+{
+    return (quire_copy_job){.to = &to->page,
+                            .to_offset = to->offset,
+                            .from = &from->page,
+                            .from_offset = from->offset,
+                            .size = size};
+}
+
+UNIT(vulkan_stream, copies_and_fills_are_done_in_order)
+{
+    for (int late = 0; late < 2; late++) {
+        begin_with(NULL, late ? FV_LATE : 0);
+        quire_stream *stream = make();
+        quire_allocation first = allocate(1000), second = allocate(1000);
+        quire_native one = native_of(first), two = native_of(second);
+        CHECK_OK(quire_write(memory, first, 0, in, 1000));
+        CHECK_OK(copy(stream, job_of(&two, &one, 1000)));
+        CHECK_OK(fill(stream, &one, 1000, 0x5a));
+        CHECK_OK(fill(stream, &two, 12, 0xff));
+        finish(stream);
+        CHECK_OK(quire_read(memory, second, 0, out, 1000));
+        memset(in, 0xff, 12);
+        CHECK(!memcmp(in, out, 1000));
+        CHECK_OK(quire_read(memory, first, 0, out, 1000));
+        CHECK_EQ(out[999], 0x5a);
+        CHECK_OK(quire_stream_destroy(&stream));
+        vulkan_bench_end(&b);
+    }
+}
+
+/* More rows than one command takes. */
+UNIT(vulkan_stream, rows_and_slices_are_copied_with_their_strides)
+{
+    begin();
+    quire_stream *stream = make();
+    quire_allocation first = allocate(1000), second = allocate(2000);
+    quire_native one = native_of(first), two = native_of(second);
+    CHECK_OK(quire_write(memory, first, 0, in, 1000));
+    CHECK_OK(fill(stream, &two, 2000, 0));
+    quire_copy_job job = job_of(&two, &one, 2);
+    job.rows = 90, job.slices = 2;
+    job.from_row = 5, job.from_slice = 500;
+    job.to_row = 10, job.to_slice = 1000;
+    CHECK_OK(copy(stream, job));
+    finish(stream);
+    for (uint64_t slice = 0; slice < 2; slice++) {
+        CHECK_OK(quire_read(memory, second, slice * 1000, out, 1000));
+        for (uint64_t row = 0; row < 90; row++) {
+            CHECK(!memcmp(out + row * 10, in + slice * 500 + row * 5, 2));
+            CHECK_EQ(out[row * 10 + 2], 0);
+        }
+    }
+    CHECK_OK(quire_stream_destroy(&stream));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_stream, what_it_cannot_do_on_a_stream_is_unsupported)
+{
+    begin();
+    quire_stream *stream = make();
+    quire_allocation first = allocate(1000);
+    quire_native one = native_of(first);
+    quire_copy_job to_host = job_of(&one, &one, 10), to_page = to_host, to_other = to_host;
+    to_host.to = NULL, to_host.host_to = out;
+    to_page.from = NULL, to_page.host_from = in;
+    to_other.from_state = &b; /* another device's */
+    CHECK_FAILS(copy(stream, to_host), UNSUPPORTED);
+    CHECK_FAILS(copy(stream, to_page), UNSUPPORTED);
+    CHECK_FAILS(copy(stream, to_other), UNSUPPORTED);
+    CHECK_FAILS(fill(stream, &one, 10, 1), UNSUPPORTED);
+    one.offset++;
+    CHECK_FAILS(fill(stream, &one, 8, 1), UNSUPPORTED);
+    CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), 0);
+    CHECK_OK(quire_stream_destroy(&stream));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_stream, points_follow_each_other_and_commands_are_used_again)
+{
+    quire_point last = {0};
+    begin();
+    quire_stream *stream = make();
+    quire_native page = native_of(allocate(1000));
+    for (int i = 0; i < 100; i++) {
+        CHECK_OK(fill(stream, &page, 1000, (uint8_t)i));
+        quire_point point = mark(stream);
+        CHECK(point.value > last.value);
+        CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+        CHECK(has_passed(point) && has_passed(last));
+        last = point;
+    }
+    CHECK_EQ(fv_live(b.driver, FV_COMMAND_POOL), 1);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_EQ(fv_live(b.driver, FV_COMMAND_POOL), 0);
+    vulkan_bench_end(&b);
+}
+
+/* ---- the caller's semaphore ----------------------------------------------------------------- */
+
+static VkSemaphore make_semaphore(void)
+{
+    const VkSemaphoreTypeCreateInfo type = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+    };
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                        .pNext = &type};
+    VkSemaphore made;
+    CHECK_EQ(CALL(vkCreateSemaphore)(handles.device, &info, NULL, &made), 0);
+    return made;
+}
+
+static void signal(VkSemaphore semaphore, uint64_t value)
+{
+    const VkSemaphoreSignalInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = semaphore, .value = value};
+    CHECK_EQ(CALL(vkSignalSemaphore)(handles.device, &info), 0);
+}
+
+static quire_stream *wrap(VkSemaphore semaphore)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_vulkan_stream_wrap(
+        device, &(quire_vulkan_stream_options){.semaphore = semaphore, .name = "theirs"}, &stream));
+    return stream;
+}
+
+static void end_semaphore(VkSemaphore semaphore)
+{
+    CALL(vkDestroySemaphore)(handles.device, semaphore, NULL);
+}
+
+UNIT(vulkan_stream, a_semaphore_of_the_callers_is_announced_to)
+{
+    quire_point point;
+    VkSemaphore told = VK_NULL_HANDLE;
+    uint64_t released = 0;
+    begin();
+    VkSemaphore semaphore = make_semaphore();
+    quire_stream *stream = wrap(semaphore), *own = make();
+    quire_allocation live = allocate(4096);
+    quire_native page = native_of(live);
+    CHECK_OK(quire_vulkan_stream_get(stream, &told));
+    CHECK(told == semaphore);
+    CHECK_FAILS(quire_stream_mark(stream, &point), UNSUPPORTED);
+    CHECK_OK(quire_stream_announce(stream, 5));
+    point = mark(stream);
+    CHECK_EQ(point.value, 5);
+    CHECK_FAILS(quire_point_await(&point, SECOND / 100), BUSY);
+    CHECK_EQ(fill(stream, &page, 1000, 1), UNSUPPORTED);
+    CHECK_EQ(copy(stream, job_of(&page, &page, 4)), UNSUPPORTED);
+    CHECK_OK(fill(own, &page, 4096, 1));
+    quire_point other = mark(own);
+    CHECK_OK(quire_stream_wait(stream, &(quire_point){0}));
+    if (!has_passed(other))
+        CHECK_FAILS(quire_stream_wait(stream, &other), UNSUPPORTED);
+    CHECK_OK(quire_free_on(memory, live, stream));
+    CHECK_OK(quire_collect(memory, &released));
+    CHECK_EQ(released, 0);
+    signal(semaphore, 4);
+    CHECK(!has_passed(point));
+    signal(semaphore, 7);
+    CHECK(has_passed(point));
+    CHECK_OK(quire_collect(memory, &released));
+    CHECK_EQ(released, 4096);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&own));
+    end_semaphore(semaphore);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_stream, own_work_waits_for_the_callers_value)
+{
+    begin();
+    VkSemaphore semaphore = make_semaphore();
+    quire_stream *theirs = wrap(semaphore), *stream = make();
+    quire_allocation first = allocate(1000);
+    quire_native page = native_of(first);
+    CHECK_OK(quire_stream_announce(theirs, 3));
+    quire_point awaited = mark(theirs);
+    CHECK_OK(quire_stream_wait(stream, &awaited));
+    CHECK_OK(fill(stream, &page, 1000, 0x77));
+    quire_point point = mark(stream);
+    CHECK(!has_passed(point));
+    uint64_t before = qi_clock();
+    CHECK_FAILS(quire_point_await(&point, SECOND / 50), BUSY);
+    CHECK(qi_clock() - before >= SECOND / 50);
+    signal(semaphore, 3);
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK_OK(quire_read(memory, first, 0, out, 1000));
+    CHECK_EQ(out[500], 0x77);
+    uint64_t submits = fv_calls(b.driver, "vkQueueSubmit");
+    CHECK_OK(quire_stream_wait(stream, &awaited)); /* it has passed */
+    CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), submits);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&theirs));
+    end_semaphore(semaphore);
+    vulkan_bench_end(&b);
+}
+
+/* What waits for a stream holds its semaphore until it is done, whoever ends first. */
+UNIT(vulkan_stream, a_stream_can_end_before_those_that_were_ordered_behind_it)
+{
+    for (int i = 0; i < 2; i++) {
+        begin();
+        VkSemaphore semaphore = make_semaphore();
+        quire_stream *theirs = wrap(semaphore), *first = make(), *second = make();
+        CHECK_OK(quire_stream_announce(theirs, 1));
+        quire_point gate = mark(theirs);
+        CHECK_OK(quire_stream_wait(first, &gate));
+        quire_point point = mark(first);
+        CHECK_OK(quire_stream_wait(second, &point));
+        CHECK(!has_passed(point));
+        signal(semaphore, 1);
+        CHECK_OK(quire_stream_destroy(i ? &first : &second));
+        CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), i ? 3 : 2); /* `second` has not looked yet */
+        CHECK_OK(quire_stream_destroy(i ? &second : &first));
+        CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 1);
+        CHECK_OK(quire_stream_destroy(&theirs));
+        end_semaphore(semaphore);
+        vulkan_bench_end(&b);
+    }
+}
+
+/* ---- the caller's queues -------------------------------------------------------------------- */
+
+typedef struct counted {
+    pthread_mutex_t mutex;
+    uint64_t times;
+} counted;
+
+static void take(void *user)
+{
+    counted *c = user;
+    pthread_mutex_lock(&c->mutex);
+    c->times++;
+}
+
+static void give(void *user)
+{
+    pthread_mutex_unlock(&((counted *)user)->mutex);
+}
+
+static void wrap_fixture(const fv_fixture *f, quire_vulkan_queue queue, bool has_timeline)
+{
+    const VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+        .timelineSemaphore = VK_TRUE,
+    };
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .apiVersion = VK_API_VERSION_1_3};
+    const VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                           .pApplicationInfo = &application};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = has_timeline ? &timeline : NULL};
+    const quire_vulkan_wrap_options options = {
+        .instance = f->instance,
+        .physical_device = f->physical,
+        .device = f->device,
+        .get_instance_proc_addr = f->get,
+        .instance_info = &instance,
+        .device_info = &info,
+        .queue = queue,
+        .settings = {.device = {.host_memory = unit_memory()}},
+    };
+    CHECK_OK(quire_vulkan_wrap(&options, &device));
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.pages = {.page_size = 64 * KIB}},
+                                 &memory));
+}
+
+static void unwrap_fixture(fv_fixture *f)
+{
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_device_destroy(&device));
+    fv_fixture_close(f);
+}
+
+UNIT(vulkan_stream, a_stream_on_another_queue_takes_its_lock)
+{
+    static counted main = {PTHREAD_MUTEX_INITIALIZER, 0}, other = {PTHREAD_MUTEX_INITIALIZER, 0};
+    fv_fixture f;
+    quire_stream *streams[3] = {NULL};
+    fv_fixture_open(&f, NULL, 0);
+    quire_vulkan_stream_options options = {.queue = {.lock = take, .unlock = give, .user = &other}};
+    FV(&f, vkGetDeviceQueue)(f.device, 0, 1, &options.queue.queue);
+    const quire_vulkan_queue first = {
+        .queue = f.queue, .lock = take, .unlock = give, .user = &main};
+    wrap_fixture(&f, first, true);
+    quire_native page = native_of(allocate(1000));
+    CHECK_OK(quire_vulkan_stream_wrap(device, &options, &streams[0]));
+    CHECK_OK(fill(streams[0], &page, 1000, 1));
+    finish(streams[0]);
+    CHECK_EQ(other.times, 2);
+    CHECK_EQ(main.times, 0);
+    options.queue = (quire_vulkan_queue){.queue = f.queue};
+    CHECK_OK(quire_vulkan_stream_wrap(device, &options, &streams[1]));
+    CHECK_OK(quire_stream_create(device, NULL, &streams[2]));
+    finish(streams[1]);
+    finish(streams[2]);
+    CHECK_EQ(main.times, 2);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_stream_destroy(&streams[i]));
+    unwrap_fixture(&f);
+}
+
+/* ---- where there are no streams ------------------------------------------------------------- */
+
+UNIT(vulkan_stream, without_timeline_semaphores_there_are_none)
+{
+    quire_stream *stream = NULL;
+    begin_with("intel-2017", 0);
+    CHECK_FAILS(quire_stream_create(device, NULL, &stream), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "timelineSemaphore");
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.held = true}, &stream));
+    CHECK_OK(quire_stream_destroy(&stream));
+    vulkan_bench_end(&b);
+    fv_fixture f;
+    fv_fixture_open(&f, NULL, 0);
+    wrap_fixture(&f, (quire_vulkan_queue){.queue = f.queue}, false);
+    CHECK_FAILS(quire_stream_create(device, NULL, &stream), UNSUPPORTED);
+    unwrap_fixture(&f);
+}
+
+UNIT(vulkan_stream, the_extension_of_an_older_version_serves)
+{
+    begin_with("nvidia-11", 0);
+    CHECK(handles.api_version < VK_API_VERSION_1_2);
+    quire_stream *stream = make();
+    finish(stream);
+    CHECK_OK(quire_stream_destroy(&stream));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_stream, without_a_queue_the_callers_semaphore_serves_alone)
+{
+    fv_fixture f;
+    quire_stream *stream = NULL;
+    fv_fixture_open(&f, NULL, 0);
+    wrap_fixture(&f, (quire_vulkan_queue){.queue = NULL}, true);
+    handles.device = f.device;
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    CHECK_FAILS(quire_stream_create(device, NULL, &stream), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "without a queue");
+    VkSemaphore semaphore = make_semaphore();
+    stream = wrap(semaphore);
+    CHECK_OK(quire_stream_announce(stream, 1));
+    signal(semaphore, 1);
+    CHECK(has_passed(mark(stream)));
+    CHECK_OK(quire_stream_destroy(&stream));
+    end_semaphore(semaphore);
+    unwrap_fixture(&f);
+}
+
+/* ---- loss and wrong use --------------------------------------------------------------------- */
+
+UNIT(vulkan_stream, a_lost_device_answers_so_and_gives_everything_back)
+{
+    begin();
+    VkSemaphore semaphore = make_semaphore();
+    quire_stream *theirs = wrap(semaphore), *stream = make();
+    quire_native page = native_of(allocate(1000));
+    CHECK_OK(quire_stream_announce(theirs, 3));
+    quire_point gate = mark(theirs), point;
+    CHECK_OK(quire_stream_wait(stream, &gate));
+    CHECK_OK(fill(stream, &page, 1000, 1));
+    fv_lose_devices(b.driver);
+    fv_allow(b.driver, "not done"); /* of a lost device nothing is waited for */
+    CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(fill(stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_stream_destroy(&theirs));
+    end_semaphore(semaphore);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_stream, wrong_use_is_refused)
+{
+    quire_stream *stream = NULL, *held = NULL;
+    begin();
+    VkSemaphore semaphore = make_semaphore();
+    const quire_vulkan_queue queue = {.queue = handles.queue};
+    const quire_vulkan_stream_options wrong[] = {
+        {.reserved = {1}},
+        {.queue = {.queue = handles.queue, .lock = take}},
+        {.queue = {.lock = take, .unlock = give}},
+        {.queue = queue, .semaphore = semaphore},
+    };
+    CHECK_FAILS(quire_vulkan_stream_wrap(NULL, &wrong[0], &stream), INVALID);
+    CHECK_FAILS(quire_vulkan_stream_wrap(device, NULL, &stream), INVALID);
+    CHECK_FAILS(quire_vulkan_stream_wrap(device, &wrong[0], NULL), INVALID);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_FAILS(quire_vulkan_stream_wrap(device, &wrong[i], &stream), INVALID);
+    CHECK(!stream);
+    end_semaphore(semaphore);
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.held = true}, &held));
+    CHECK_FAILS(quire_vulkan_stream_get(held, &semaphore), INVALID);
+    CHECK_FAILS(quire_vulkan_stream_get(NULL, &semaphore), INVALID);
+    CHECK_FAILS(quire_vulkan_stream_get(held, NULL), INVALID);
+    CHECK_OK(quire_stream_destroy(&held));
+    vulkan_bench_end(&b);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+enum { THREADS = 4, STREAMS = 3, STEPS = 100 };
+
+static quire_stream *shared[STREAMS];
+static quire_native pages[STREAMS];
+
+static void *use(void *user)
+{
+    test_random r = {(uintptr_t)user};
+    quire_point last = {0};
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t which = random_below(&r, STREAMS);
+        quire_stream *stream = shared[which];
+        quire_point point;
+        switch (random_below(&r, 4)) {
+        case 0:
+            point = mark(stream);
+            if (last.stream == stream)
+                CHECK(point.value > last.value);
+            last = point;
+            break;
+        case 1:
+            CHECK_OK(fill(stream, &pages[which], 64, (uint8_t)step));
+            break;
+        case 2:
+            CHECK_OK(quire_stream_wait(stream, &last));
+            break;
+        default:
+            CHECK_OK(quire_point_await(&last, 60 * SECOND));
+            break;
+        }
+    }
+    return NULL;
+}
+
+UNIT(vulkan_stream, many_threads_use_the_same_streams)
+{
+    pthread_t threads[THREADS];
+    begin();
+    for (int i = 0; i < STREAMS; i++) {
+        shared[i] = make();
+        pages[i] = native_of(allocate(64));
+    }
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&threads[i], NULL, use, (void *)(i + 1)));
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!pthread_join(threads[i], NULL));
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_stream_destroy(&shared[i]));
+    vulkan_bench_end(&b);
+}

@@ -1,0 +1,296 @@
+/*
+ * vulkan_stream_driver.c - streams on a driver of this machine under the validation layer, which
+ * checks their synchronization too: work of quire's and of the caller's in the order of points.
+ */
+#include "tests/support/random.h"
+#include "tests/support/real_vulkan.h"
+
+#define KIB UINT64_C(1024)
+#define BUSY QUIRE_ERROR_BUSY
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+
+enum { SIZE = 64 * 1024 };
+
+static real_vulkan r;
+static quire_memory *memory;
+static unsigned char in[SIZE], out[SIZE];
+
+static bool begin(void)
+{
+    if (!real_begin_strict(&r))
+        return false;
+    if (!r.timeline.timelineSemaphore) {
+        real_end(&r);
+        cr_skip_test("%s", "the driver has no timeline semaphores");
+        return false;
+    }
+    real_wrap(&r);
+    memory = real_memory(&r, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
+    for (size_t i = 0; i < SIZE; i++)
+        in[i] = (unsigned char)(i * 7 + i / 256);
+    memset(out, 0, SIZE);
+    return true;
+}
+
+static void end(void)
+{
+    quire_memory_destroy_all(&memory);
+    real_end(&r);
+}
+
+static quire_stream *make(void)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(r.quire, &(quire_stream_options){.name = "own"}, &stream));
+    return stream;
+}
+
+static quire_point mark(quire_stream *stream)
+{
+    quire_point point;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return point;
+}
+
+static void finish(quire_stream *stream)
+{
+    quire_point point = mark(stream);
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+}
+
+static quire_allocation allocate(void)
+{
+    quire_allocation made;
+    CHECK_OK(
+        quire_allocate(memory, &(quire_allocation_options){.size = SIZE, .alignment = 16}, &made));
+    return made;
+}
+
+static quire_native native_of(quire_allocation allocation)
+{
+    quire_native native;
+    CHECK_OK(quire_get_native(memory, allocation, &native));
+    return native;
+}
+
+static quire_result fill(quire_stream *stream, quire_allocation to, uint8_t value)
+{
+    quire_native native = native_of(to);
+    return quire_device_backend(r.quire)->stream_fill(quire_device_state(r.quire),
+                                                      quire_stream_native(stream), &native.page,
+                                                      native.offset, SIZE, value);
+}
+
+static quire_result copy(quire_stream *stream, quire_allocation to, quire_allocation from,
+                         uint64_t rows)
+{
+    quire_native target = native_of(to), source = native_of(from);
+    const quire_copy_job job = {
+        .to = &target.page,
+        .to_offset = target.offset,
+        .from = &source.page,
+        .from_offset = source.offset,
+        .size = SIZE / rows,
+        .rows = rows,
+        .slices = 1,
+        .to_row = SIZE / rows,
+        .from_row = SIZE / rows,
+    };
+    return quire_device_backend(r.quire)->stream_copy(quire_device_state(r.quire),
+                                                      quire_stream_native(stream), &job);
+}
+
+static void expect(quire_allocation a, const unsigned char *bytes)
+{
+    CHECK_OK(quire_read(memory, a, 0, out, SIZE));
+    CHECK(!memcmp(out, bytes, SIZE));
+}
+
+/* ---- quire's own ---------------------------------------------------------------------------- */
+
+UNIT(vulkan_stream_driver, copies_and_fills_are_done_in_order)
+{
+    if (!begin())
+        return;
+    quire_stream *stream = make();
+    quire_allocation a = allocate(), c = allocate();
+    for (uint64_t rows = 1; rows <= 1024; rows *= 32) {
+        CHECK_OK(quire_write(memory, a, 0, in, SIZE));
+        CHECK_OK(fill(stream, c, 0xff));
+        CHECK_OK(copy(stream, c, a, rows));
+        CHECK_OK(fill(stream, a, 0x21));
+        finish(stream);
+        expect(c, in);
+        CHECK_OK(quire_read(memory, a, 0, out, SIZE));
+        CHECK_EQ(out[SIZE - 1], 0x21);
+    }
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
+/* Values wander between ranges on several streams, each behind the point of the one before. */
+UNIT(vulkan_stream_driver, streams_come_after_each_others_points)
+{
+    enum { STREAMS = 3, STEPS = 60 };
+    quire_stream *streams[STREAMS];
+    quire_allocation ranges[STREAMS];
+    test_random random = {7};
+    if (!begin())
+        return;
+    for (int i = 0; i < STREAMS; i++) {
+        streams[i] = make();
+        ranges[i] = allocate();
+    }
+    CHECK_OK(quire_write(memory, ranges[0], 0, in, SIZE));
+    uint64_t at = 0;
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t next = random_below(&random, STREAMS);
+        if (next == at)
+            continue;
+        quire_point point = mark(streams[at]);
+        CHECK_OK(quire_stream_wait(streams[next], &point));
+        CHECK_OK(copy(streams[next], ranges[next], ranges[at], 1));
+        CHECK_OK(fill(streams[next], ranges[at], (uint8_t)step));
+        at = next;
+    }
+    finish(streams[at]);
+    expect(ranges[at], in);
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_stream_destroy(&streams[i]));
+    end();
+}
+
+UNIT(vulkan_stream_driver, what_is_freed_on_a_stream_is_used_again_in_its_order)
+{
+    if (!begin())
+        return;
+    quire_stream *stream = make();
+    for (int i = 0; i < 40; i++) {
+        quire_allocation made;
+        CHECK_OK(quire_allocate_on(
+            memory, &(quire_allocation_options){.size = SIZE, .alignment = 16}, stream, &made));
+        CHECK_OK(fill(stream, made, (uint8_t)i));
+        CHECK_OK(quire_free_on(memory, made, stream));
+    }
+    finish(stream);
+    CHECK_OK(quire_collect(memory, NULL));
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
+/* ---- the caller's --------------------------------------------------------------------------- */
+
+static VkSemaphore make_semaphore(void)
+{
+    const VkSemaphoreTypeCreateInfo type = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+    };
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                        .pNext = &type};
+    VkSemaphore made;
+    CHECK_EQ(REAL(&r, vkCreateSemaphore)(r.device, &info, NULL, &made), 0);
+    return made;
+}
+
+/* An empty submission of the caller's, which signals a value and waits for one (0: for none). */
+static void submit(VkSemaphore signals, uint64_t value, VkSemaphore waits, uint64_t until)
+{
+    const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    const VkTimelineSemaphoreSubmitInfo values = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .waitSemaphoreValueCount = until ? 1 : 0,
+        .pWaitSemaphoreValues = until ? &until : NULL,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &value,
+    };
+    const VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .pNext = &values,
+        .waitSemaphoreCount = until ? 1 : 0,
+        .pWaitSemaphores = until ? &waits : NULL,
+        .pWaitDstStageMask = until ? &all : NULL,
+        .signalSemaphoreCount = 1,
+        .pSignalSemaphores = &signals,
+    };
+    pthread_mutex_lock(&r.queue_mutex);
+    CHECK_EQ(REAL(&r, vkQueueSubmit)(r.queue, 1, &info, VK_NULL_HANDLE), 0);
+    pthread_mutex_unlock(&r.queue_mutex);
+}
+
+UNIT(vulkan_stream_driver, a_timeline_of_the_callers)
+{
+    quire_stream *theirs = NULL;
+    VkSemaphore own_semaphore = VK_NULL_HANDLE;
+    bool passed = true;
+    if (!begin())
+        return;
+    VkSemaphore semaphore = make_semaphore();
+    CHECK_OK(quire_vulkan_stream_wrap(
+        r.quire, &(quire_vulkan_stream_options){.semaphore = semaphore}, &theirs));
+    quire_stream *own = make();
+    quire_allocation a = allocate(), freed = allocate();
+    CHECK_OK(quire_vulkan_stream_get(own, &own_semaphore));
+    CHECK_OK(quire_stream_announce(theirs, 1));
+    quire_point first = mark(theirs);
+    CHECK_OK(quire_point_has_passed(&first, &passed));
+    CHECK(!passed);
+    CHECK_FAILS(quire_point_await(&first, 1000000), BUSY);
+    CHECK_OK(quire_free_on(memory, freed, theirs));
+    submit(semaphore, 1, VK_NULL_HANDLE, 0);
+    CHECK_OK(quire_stream_wait(own, &first)); /* quire's work behind the caller's */
+    CHECK_OK(fill(own, a, 0x66));
+    quire_point filled = mark(own);
+    CHECK_OK(quire_stream_announce(theirs, 2));
+    submit(semaphore, 2, own_semaphore, filled.value); /* and the other way round */
+    quire_point last = mark(theirs);
+    CHECK_EQ(last.value, 2);
+    CHECK_OK(quire_point_await(&last, QUIRE_FOREVER));
+    CHECK_OK(quire_point_has_passed(&filled, &passed));
+    CHECK(passed);
+    CHECK_OK(quire_collect(memory, NULL));
+    CHECK_OK(quire_read(memory, a, 0, out, SIZE));
+    CHECK_EQ(out[77], 0x66);
+    CHECK_OK(quire_stream_destroy(&own));
+    CHECK_OK(quire_stream_destroy(&theirs));
+    REAL(&r, vkDestroySemaphore)(r.device, semaphore, NULL);
+    end();
+}
+
+UNIT(vulkan_stream_driver, a_stream_can_end_before_those_behind_it)
+{
+    if (!begin())
+        return;
+    for (int i = 0; i < 20; i++) {
+        quire_stream *first = make(), *second = make();
+        quire_allocation a = allocate();
+        CHECK_OK(fill(first, a, 1));
+        quire_point point = mark(first);
+        CHECK_OK(quire_stream_wait(second, &point));
+        CHECK_OK(fill(second, a, 2));
+        CHECK_OK(quire_stream_destroy(&first));
+        finish(second);
+        CHECK_OK(quire_stream_destroy(&second));
+        CHECK_OK(quire_free(memory, a));
+    }
+    end();
+}
+
+/* A device of quire's own enables what streams take, where it is there. */
+UNIT(vulkan_stream_driver, on_a_device_of_quires_own)
+{
+    quire_device *device = NULL;
+    quire_stream *stream = NULL;
+    quire_point point;
+    if (!begin())
+        return;
+    const quire_vulkan_options options = {.device = "0",
+                                          .settings = {.device = {.host_memory = unit_memory()}}};
+    CHECK_OK(quire_vulkan_open(&options, &device));
+    CHECK_OK(quire_stream_create(device, NULL, &stream));
+    CHECK_OK(quire_stream_mark(stream, &point));
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_device_destroy(&device));
+    end();
+}
