@@ -127,6 +127,22 @@ static void streams(plugin_bench *b)
     STEP(b, quire_collect(m, NULL));
 }
 
+/* Ends cannot fail, whatever the plugin answers to them. */
+static void to_the_end(plugin_bench *b)
+{
+    quire_point done;
+    quire_allocation a;
+    quire_memory *m = plugin_bench_open(b, 0, NULL) ? plugin_bench_memory(b, 0, 0, &SMALL) : NULL;
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    STEP(b, quire_stream_create(b->device, NULL, &b->streams[0]));
+    STEP(b, quire_stream_mark(b->streams[0], &done));
+    CHECK_OK(quire_stream_destroy(&b->streams[0]));
+    quire_memory_destroy_all(&b->memories[--b->memory_count]);
+    CHECK_OK(quire_device_destroy(&b->devices[0]));
+}
+
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
 static const scenario scenarios[] = {
@@ -142,6 +158,7 @@ static const scenario scenarios[] = {
      {.device_count = 2, .absent = TP_BIT(288) | TP_BIT(296) | TP_BIT(320) | TP_BIT(328)},
      copies},
     {"streams", {.base_offset = 0}, streams},
+    {"everything to its end", {.absent = SYNCHRONOUS_COPIES}, to_the_end},
     {"streams without events", {.absent = TP_BIT(88)}, streams},
 };
 

@@ -141,6 +141,61 @@ static void out_of_memory(void)
     host_end(&h);
 }
 
+/* A host program that ends without giving anything back. */
+static void what_is_left_goes_with_the_end(void)
+{
+    host_program h;
+    host_begin(&h, &(tp_options){.device_count = 2});
+    for (int i = 0; i < 10; i++)
+        CHECK(host_take(&h, i % 2, 5 * MIB));
+    h.devices[0].id = h.devices[1].id = 0; /* not deinitialised either */
+    host_end(&h);
+}
+
+/* All there is, as far as it goes. */
+static void use(host_program *h)
+{
+    size_t count = 0, list[4] = {0}, total = 0, left = 0;
+    host_device d;
+    void *block = NULL;
+    if (HOST_CALL(h, plain_function, 8)())
+        return;
+    bool listed = !HOST_CALL(h, of_list, 400)(&count) && !HOST_CALL(h, of_list, 408)(list);
+    d.id = (int32_t)list[0];
+    if (listed && !HOST_CALL(h, of_device, 24)(&d)) {
+        int32_t failed = HOST_CALL(h, of_device, 32)(&d);
+        failed |= HOST_CALL(h, two_sizes, 416)(&d, &total, &left);
+        failed |= HOST_CALL(h, taking, 216)(&d, &block, 100000);
+        CHECK(!failed || total <= 1024 * MIB);
+        if (block) /* let go of in any case: there is no second try */
+            failed |= HOST_CALL(h, giving, 224)(&d, block, 100000);
+        CHECK_EQ(HOST_CALL(h, of_device, 48)(&d), 0);
+    }
+    CHECK_EQ(HOST_CALL(h, plain_function, 16)(), 0);
+}
+
+static void every_call_of_the_plugin_fails(void)
+{
+    static const int32_t STATUSES[] = {TP_WARNING, TP_FAILED, TP_ERROR, TP_INTERNAL_ERROR};
+    uint64_t failures = 0;
+    for (size_t i = 0; i < sizeof STATUSES / sizeof *STATUSES; i++) {
+        bool hit = true;
+        for (uint64_t call = 1; hit; call++) {
+            host_program h = {.tp = plugin_bench_control()};
+            h.tp->reset(&(tp_options){.sizes = {512}});
+            CHECK(host_load(&h, 88, 904));
+            h.tp->fail(&(tp_fault){.call = call, .status = STATUSES[i]});
+            use(&h);
+            hit = h.tp->has_failed();
+            failures += hit;
+            if (h.tp->message())
+                check_failed(__FILE__, __LINE__, "%s", h.tp->message());
+            CHECK_EQ(h.tp->blocks(), 0);
+        }
+    }
+    printf("# %" PRIu64 " calls failed\n", failures);
+}
+
 static void sizes(void)
 {
     host_program h;
@@ -244,6 +299,8 @@ int main(int argc, char **argv)
     plain_case("blocks lie in pages", blocks_lie_in_pages);
     plain_case("what is given back must have been taken", what_is_given_back_must_have_been_taken);
     plain_case("out of memory", out_of_memory);
+    plain_case("what is left goes with the end", what_is_left_goes_with_the_end);
+    plain_case("every call of the plugin fails", every_call_of_the_plugin_fails);
     plain_case("sizes", sizes);
     plain_case("auto_growth", auto_growth);
     plain_case("threads on two devices", threads_on_two_devices);

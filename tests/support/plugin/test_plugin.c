@@ -160,16 +160,22 @@ static int32_t init_device(tp_device *device)
     return tp_end(24, TP_SUCCESS);
 }
 
+/* What fails lets go all the same: its caller has no second try. */
 static int32_t deinit_device(tp_device *device)
 {
     int32_t status;
-    if (!tp_begin(48, device, false, &status))
-        return status;
+    bool goes = tp_begin(48, device, false, &status);
+    if (!goes)
+        pthread_mutex_lock(&tp_mutex);
     int32_t index = tp_index(device);
-    if (tp_bytes((uint32_t)index))
+    if (index >= 0 && tp_bytes((uint32_t)index))
         tp_wrong("deinit_device of device %d with live blocks", device->id);
-    tp.inits[index] -= tp.inits[index] > 0;
-    return tp_end(48, TP_SUCCESS);
+    if (index >= 0)
+        tp.inits[index] -= tp.inits[index] > 0;
+    if (goes)
+        return tp_end(48, TP_SUCCESS);
+    pthread_mutex_unlock(&tp_mutex);
+    return status;
 }
 
 static int32_t set_device(tp_device *device)
