@@ -99,8 +99,26 @@ static void raise_passed(const qi_plugin *plugin, plugin_stream *s, uint64_t val
 }
 
 /*
+ * Whether the whole stream is idle. A plugin that hands out null streams has none and does all work
+ * at once; where it cannot be asked either, waiting for it takes no time, and nothing else would
+ * ever tell that a point has passed.
+ */
+static bool is_idle(const qi_plugin *plugin, const plugin_stream *s)
+{
+    const qi_pd_interface *f = plugin->f;
+    qi_pd_device *device = &plugin->unit->device;
+    if (f->query_stream)
+        return f->query_stream(device, s->handle) == QI_PD_SUCCESS;
+    if (s->handle)
+        return false;
+    if (f->synchronize_stream)
+        return f->synchronize_stream(device, NULL) == QI_PD_SUCCESS;
+    return f->synchronize_device && f->synchronize_device(device) == QI_PD_SUCCESS;
+}
+
+/*
  * With the mutex: asks how far the stream is. Whatever is no success means "not yet": that is how
- * Paddle reads the answers of both functions.
+ * Paddle reads the answers to questions.
  */
 static void ask(const qi_plugin *plugin, plugin_stream *s)
 {
@@ -116,8 +134,7 @@ static void ask(const qi_plugin *plugin, plugin_stream *s)
             break;
         passed = s->points[i].value;
     }
-    if (all && passed < s->marked && f->query_stream &&
-        f->query_stream(device, s->handle) == QI_PD_SUCCESS)
+    if (all && passed < s->marked && is_idle(plugin, s))
         passed = s->marked;
     raise_passed(plugin, s, passed);
 }

@@ -280,6 +280,29 @@ UNIT(plugin_stream, fills_are_done_on_return)
     plugin_bench_end(&w.b);
 }
 
+/* As custom_cpu, Paddle's example, does it: streams and events that are null, and no questions. */
+UNIT(plugin_stream, a_plugin_that_does_everything_at_once)
+{
+    static const uint64_t ABSENT[] = {TP_BIT(QUERY_EVENT) | TP_BIT(QUERY_STREAM) | TP_BIT(232),
+                                      TP_BIT(QUERY_EVENT) | TP_BIT(QUERY_STREAM) |
+                                          TP_BIT(WAIT_STREAM)};
+    for (size_t i = 0; i < sizeof ABSENT / sizeof *ABSENT; i++) {
+        world w;
+        quire_point point;
+        quire_memory_stats stats;
+        begin(&w, &(tp_options){.gives_no_streams = true, .absent = ABSENT[i]});
+        write_on(&w, 0);
+        CHECK(is_written(&w));
+        CHECK_OK(quire_stream_mark(w.b.streams[0], &point));
+        CHECK(has_passed(&point));
+        CHECK_OK(quire_free_on(w.memory, w.made, w.b.streams[0]));
+        CHECK_OK(quire_collect(w.memory, NULL));
+        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
+        CHECK_EQ(stats.allocation_count, 0);
+        plugin_bench_end(&w.b);
+    }
+}
+
 /* Two devices, and a stream of each. */
 UNIT(plugin_stream, a_copy_between_devices_on_either_stream)
 {
