@@ -199,9 +199,7 @@ bool qi_cuda_block_take_down(qi_cuda *cuda, qi_cuda_page *page)
     page->is_registered = false;
     if (page->bytes)
         munmap(page->bytes, page->padded);
-    if (page->descriptor >= 0)
-        close(page->descriptor);
+    qi_cuda_close(page);
     page->bytes = NULL;
-    page->descriptor = -1;
     return true;
 }

@@ -30,6 +30,8 @@ typedef struct qi_cuda_offers {
     bool host;
     bool managed;
     bool host_register;
+    bool deferred_arrays;
+    bool sparse_arrays;
     int numa_node; /* nearest to the device; -1: not known */
     uint64_t texture_alignment;
     uint64_t row_alignment;
@@ -66,7 +68,9 @@ typedef enum qi_cuda_make {
     QI_CUDA_ALLOCATED,   /* cuMemAlloc, cuMemAllocManaged: cuMemFree */
     QI_CUDA_LOCKED,      /* cuMemHostAlloc: cuMemFreeHost */
     QI_CUDA_SHARED,      /* a memfd, mapped and registered */
-    QI_CUDA_BORROWED     /* somebody else's */
+    QI_CUDA_EXTERNAL,    /* another API's, with one buffer over all of it */
+    QI_CUDA_BORROWED,    /* somebody else's */
+    QI_CUDA_POOL         /* chunks that are mapped nowhere: arrays are given parts of them */
 } qi_cuda_make;
 
 /*
@@ -87,12 +91,15 @@ typedef struct qi_cuda_page {
     qi_cuda_chunk *chunks; /* in the order of their addresses */
     uint32_t chunk_count;
     qi_cu_ptr reserved; /* the addresses, `padded` bytes of them */
-    qi_cu_ptr block;    /* allocated, where it begins */
+    qi_cu_ptr block;    /* allocated, where it begins; the buffer of external memory */
+    qi_cu_external external;
     void *locked;
     void *bytes; /* mapping of the memfd, `padded` bytes */
     bool is_registered;
     int descriptor; /* -1: none */
 } qi_cuda_page;
+
+typedef struct qi_cuda_array qi_cuda_array; /* array.h */
 
 typedef struct qi_cuda {
     qi_host host;
@@ -105,6 +112,7 @@ typedef struct qi_cuda {
     bool is_primary; /* retained here */
     int driver_version;
     char name[256];
+    unsigned char uuid[QUIRE_CUDA_UUID_SIZE]; /* all 0: not told */
     qi_cuda_offers offers;
     qi_cuda_kind kinds[QUIRE_MOST_KINDS];
     uint32_t kind_count;
@@ -119,7 +127,8 @@ typedef struct qi_cuda {
     pthread_mutex_t mutex; /* of the following; no lock of quire is held under it */
     qi_cuda_chunk *kept;   /* for further pages */
     uint64_t kept_bytes;
-    qi_cuda_page *unfinished;     /* whose taking down failed half way */
+    qi_cuda_page *unfinished; /* whose taking down failed half way */
+    qi_cuda_array *unfinished_arrays;
     struct qi_cuda_stream *ended; /* likewise */
 } qi_cuda;
 
@@ -159,6 +168,14 @@ void qi_cuda_leave(const qi_cuda *cuda);
 
 /* What driver and device have, and the kinds that the settings ask for. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_probe(qi_cuda *cuda);
+
+/* Withdraws what there are no functions for. */
+void qi_cuda_match_functions(const qi_cuda *cuda, qi_cuda_offers *offers);
+
+/* ---- kind.c --------------------------------------------------------------------------------- */
+
+/* Those that are wanted and there. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_add_kinds(qi_cuda *cuda);
 
 /* What memory of a kind is made as, exportable as `types`. */
 qi_cu_allocation_prop qi_cuda_prop(const qi_cuda *cuda, const qi_cuda_kind *kind,
@@ -244,6 +261,9 @@ void qi_cuda_page_destroy(void *state, const quire_native_page *page);
 quire_result qi_cuda_page_map(void *state, const quire_native_page *page, void **pointer);
 void qi_cuda_page_unmap(void *state, const quire_native_page *page);
 
+/* Closes the page's descriptor, where it has one. */
+void qi_cuda_close(qi_cuda_page *page);
+
 /* Goes on with the pages that could not be taken down; `last`: what still fails is given up. */
 void qi_cuda_finish_pages(qi_cuda *cuda, bool last);
 
@@ -255,6 +275,31 @@ quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *page, 
                                     void *data, uint64_t size);
 quire_result qi_cuda_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                uint64_t size, uint8_t value);
+
+/* ---- array.c -------------------------------------------------------------------------------- */
+
+/* As qi_cuda_finish_pages. In the context. */
+void qi_cuda_finish_arrays(qi_cuda *cuda, bool last);
+
+/* ---- image.c: entries of the table ---------------------------------------------------------- */
+
+quire_result qi_cuda_image_requirements(void *state, const quire_image_options *options,
+                                        quire_requirements *requirements);
+quire_result qi_cuda_object_create(void *state, const quire_object_request *request,
+                                   uint64_t *native, quire_requirements *requirements);
+quire_result qi_cuda_object_bind(void *state, quire_object object, uint64_t native,
+                                 const quire_native_page *page, uint64_t offset);
+void qi_cuda_object_destroy(void *state, quire_object object, uint64_t native);
+
+/* ---- external.c ----------------------------------------------------------------------------- */
+
+/* UNSUPPORTED where the GPU is another one; NULL is anyone's. */
+QUIRE_MUST_USE quire_result qi_cuda_check_uuid(const qi_cuda *cuda, const void *uuid);
+
+/* The descriptor is the page's, and then the driver's. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_external_adopt(qi_cuda *cuda, const quire_cuda_import *import,
+                                                   int descriptor, qi_cuda_page *page);
+bool qi_cuda_external_take_down(qi_cuda *cuda, qi_cuda_page *page);
 
 /* ---- copy_pages.c: entries of the table ----------------------------------------------------- */
 

@@ -1,14 +1,27 @@
 /*
- * device.c - a CUDA device as quire sees it: its description, budgets, images, its table.
+ * device.c - a CUDA device as quire sees it: its description, budgets, its tables.
  */
 #include <stdio.h>
 
 #include "backends/cuda/cuda.h"
-#include "src/base/bits.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
 
 /* ---- describing --------------------------------------------------------------------------- */
+
+/* What an intent gets is the first kind: pages of these cannot be handed out. */
+static bool is_exportable(const qi_cuda *cuda)
+{
+    switch (cuda->kinds[0].page_kind) {
+    case QUIRE_CUDA_PLAIN:
+    case QUIRE_CUDA_HOST:
+    case QUIRE_CUDA_MANAGED:
+    case QUIRE_CUDA_TILES:
+        return false;
+    default:
+        return cuda->offers.fd && cuda->offers.host_register;
+    }
+}
 
 static quire_result cuda_describe(void *state, quire_device_info *info)
 {
@@ -26,7 +39,7 @@ static quire_result cuda_describe(void *state, quire_device_info *info)
         .buffer_alignment = QI_CUDA_ALIGNMENT,
         .image_row_alignment = cuda->offers.row_alignment,
     };
-    info->exportable = cuda->offers.fd && cuda->offers.host_register;
+    info->exportable = is_exportable(cuda);
     return QUIRE_SUCCESS;
 }
 
@@ -53,31 +66,6 @@ static quire_result cuda_heap_budget(void *state, uint32_t heap, quire_heap_budg
     return QUIRE_SUCCESS;
 }
 
-/* ---- images ------------------------------------------------------------------------------- */
-
-/* Images are linear whatever their tiling, as textures over linear memory want them. */
-static quire_result cuda_image_requirements(void *state, const quire_image_options *options,
-                                            quire_requirements *out)
-{
-    const qi_cuda *cuda = state;
-    uint64_t texel = (uint64_t)options->channel_count * quire_channel_size(options->channel_type);
-    uint64_t row = options->width * texel, slice = 0, size = 0;
-    if (qi_align_up_overflows(row, cuda->offers.row_alignment, &row) ||
-        qi_multiply_overflows(row, options->height, &slice) ||
-        qi_multiply_overflows(slice, options->depth, &size))
-        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
-                                  "an image of %u x %u x %u texels: its bytes cannot be counted",
-                                  options->width, options->height, options->depth);
-    out->size = size;
-    out->alignment = cuda->offers.texture_alignment > QI_CUDA_ALIGNMENT
-                         ? cuda->offers.texture_alignment
-                         : QI_CUDA_ALIGNMENT;
-    out->kind_mask = UINT32_MAX;
-    out->row_pitch = row;
-    out->slice_pitch = slice;
-    return QUIRE_SUCCESS;
-}
-
 /* ---- the end ------------------------------------------------------------------------------ */
 
 /* In a forked child the records alone go: the parent's are still in use. */
@@ -87,6 +75,7 @@ static void cuda_destroy(void *state)
     bool is_ours = !qi_cuda_has_forked(cuda);
     bool is_entered = is_ours && !cuda->f.CtxPushCurrent(cuda->context);
     qi_cuda_finish_streams(cuda, true);
+    qi_cuda_finish_arrays(cuda, true);
     qi_cuda_finish_pages(cuda, true);
     bool all = qi_cuda_release_chunks(cuda);
     while (cuda->kept) { /* those that the driver did not take back */
@@ -104,36 +93,43 @@ static void cuda_destroy(void *state)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-static const quire_backend CUDA_BACKEND = {
-    .size = sizeof(quire_backend),
-    .name = "cuda",
-    .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |
-                QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
-                QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
-                QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER |
-                QUIRE_BACKEND_ROWS,
-    .describe = cuda_describe,
-    .page_create = qi_cuda_page_create,
-    .page_destroy = qi_cuda_page_destroy,
-    .destroy = cuda_destroy,
-    .map = qi_cuda_page_map,
-    .unmap = qi_cuda_page_unmap,
-    .copy_to_page = qi_cuda_copy_to_page,
-    .copy_from_page = qi_cuda_copy_from_page,
-    .fill_page = qi_cuda_fill_page,
-    .image_requirements = cuda_image_requirements,
-    .heap_budget = cuda_heap_budget,
-    .stream_create = qi_cuda_stream_create,
-    .stream_destroy = qi_cuda_stream_destroy,
-    .stream_mark = qi_cuda_stream_mark,
-    .stream_passed = qi_cuda_stream_passed,
-    .stream_await = qi_cuda_stream_await,
-    .stream_order = qi_cuda_stream_order,
-    .stream_copy = qi_cuda_stream_copy,
-    .stream_fill = qi_cuda_stream_fill,
-    .copy_pages = qi_cuda_copy_pages,
-    .copy_peer = qi_cuda_copy_peer,
+#define CUDA_FEATURES                                                                              \
+    (QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |               \
+     QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_STREAMS |    \
+     QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |          \
+     QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS)
+
+#define CUDA_FUNCTIONS                                                                             \
+    .size = sizeof(quire_backend), .name = "cuda", .describe = cuda_describe,                      \
+    .page_create = qi_cuda_page_create, .page_destroy = qi_cuda_page_destroy,                      \
+    .destroy = cuda_destroy, .map = qi_cuda_page_map, .unmap = qi_cuda_page_unmap,                 \
+    .copy_to_page = qi_cuda_copy_to_page, .copy_from_page = qi_cuda_copy_from_page,                \
+    .fill_page = qi_cuda_fill_page, .image_requirements = qi_cuda_image_requirements,              \
+    .heap_budget = cuda_heap_budget, .stream_create = qi_cuda_stream_create,                       \
+    .stream_destroy = qi_cuda_stream_destroy, .stream_mark = qi_cuda_stream_mark,                  \
+    .stream_passed = qi_cuda_stream_passed, .stream_await = qi_cuda_stream_await,                  \
+    .stream_order = qi_cuda_stream_order, .stream_copy = qi_cuda_stream_copy,                      \
+    .stream_fill = qi_cuda_stream_fill, .copy_pages = qi_cuda_copy_pages,                          \
+    .copy_peer = qi_cuda_copy_peer
+
+static const quire_backend CUDA_BACKEND = {.features = CUDA_FEATURES, CUDA_FUNCTIONS};
+
+/* Of devices with tile pools. All others are spared a call for each buffer. */
+static const quire_backend CUDA_BACKEND_WITH_ARRAYS = {
+    .features = CUDA_FEATURES | QUIRE_BACKEND_OBJECTS,
+    CUDA_FUNCTIONS,
+    .object_create = qi_cuda_object_create,
+    .object_bind = qi_cuda_object_bind,
+    .object_destroy = qi_cuda_object_destroy,
 };
+
+static const quire_backend *choose_table(const qi_cuda *cuda)
+{
+    for (uint32_t i = 0; i < cuda->kind_count; i++)
+        if (cuda->kinds[i].page_kind == QUIRE_CUDA_TILES)
+            return &CUDA_BACKEND_WITH_ARRAYS;
+    return &CUDA_BACKEND;
+}
 
 quire_result qi_cuda_make_device(qi_cuda *cuda, const quire_cuda_settings *settings,
                                  quire_device **device)
@@ -143,14 +139,16 @@ quire_result qi_cuda_make_device(qi_cuda *cuda, const quire_cuda_settings *setti
         return result;
     result = qi_cuda_probe(cuda);
     qi_cuda_leave(cuda);
-    return result ? result : quire_device_create(&CUDA_BACKEND, cuda, &settings->device, device);
+    return result ? result
+                  : quire_device_create(choose_table(cuda), cuda, &settings->device, device);
 }
 
 /* ---- whose is it -------------------------------------------------------------------------- */
 
 qi_cuda *qi_cuda_of(const quire_device *device)
 {
-    if (device && quire_device_backend(device) == &CUDA_BACKEND)
+    const quire_backend *table = quire_device_backend(device);
+    if (table && (table == &CUDA_BACKEND || table == &CUDA_BACKEND_WITH_ARRAYS))
         return quire_device_state(device);
     qi_ignore(
         qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the device is null, or not of the CUDA backend"));

@@ -1,6 +1,8 @@
 /*
  * info.c - what a device is, what its kinds are, and where an allocation lies in CUDA's words.
  */
+#include <string.h>
+
 #include "backends/cuda/cuda.h"
 #include "src/base/result.h"
 
@@ -29,11 +31,14 @@ quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
         .has_multicast = o->multicast,
         .has_host_numa = o->host_numa,
         .has_host = o->host,
+        .has_deferred_arrays = o->deferred_arrays,
+        .has_sparse_arrays = o->sparse_arrays,
         .numa_node = o->numa_node,
         .fabric = (quire_cuda_fabric)qi_atomic_load_acquire_u32(&cuda->fabric),
         .fabric_code = (int32_t)qi_atomic_load_u32(&cuda->fabric_code),
         .kept_bytes = kept,
     };
+    memcpy(info->uuid, cuda->uuid, sizeof info->uuid);
     return QUIRE_SUCCESS;
 }
 
@@ -114,7 +119,7 @@ quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocat
     const qi_cuda_page *page = qi_cuda_page_of(&native.page);
     const qi_cuda_chunk *first = page->chunks;
     *range = (quire_cuda_range){
-        .address = page->address + native.offset,
+        .address = page->address ? page->address + native.offset : 0,
         .size = native.size,
         .host = page->host ? (char *)page->host + native.offset : NULL,
         .page_address = page->address,

@@ -12,6 +12,13 @@
 
 /* ---- records ------------------------------------------------------------------------------ */
 
+void qi_cuda_close(qi_cuda_page *page)
+{
+    if (page->descriptor >= 0)
+        close(page->descriptor);
+    page->descriptor = -1;
+}
+
 /* The records alone, with what is this process's: of what the driver has nothing is given back. */
 static void forget(qi_cuda *cuda, qi_cuda_page *page)
 {
@@ -22,18 +29,17 @@ static void forget(qi_cuda *cuda, qi_cuda_page *page)
     }
     if (page->bytes)
         munmap(page->bytes, page->padded);
-    if (page->descriptor >= 0)
-        close(page->descriptor);
+    qi_cuda_close(page);
     qi_host_release(&cuda->host, page, 1, sizeof *page);
 }
 
 /* ---- the end of a page -------------------------------------------------------------------- */
 
-/* cuMemFree waits by itself; nothing else does. */
+/* cuMemFree waits by itself, and so does the end of each array; nothing else does. */
 static bool await_work(qi_cuda *cuda, qi_cuda_page *page)
 {
     if (!page->was_used || cuda->settings.unsynchronized || page->make == QI_CUDA_ALLOCATED ||
-        page->make == QI_CUDA_BORROWED)
+        page->make == QI_CUDA_BORROWED || page->make == QI_CUDA_POOL)
         return true;
     qi_cu_result code = cuda->f.CtxSynchronize();
     if (code && !qi_cuda_is_lost(code))
@@ -42,13 +48,25 @@ static bool await_work(qi_cuda *cuda, qi_cuda_page *page)
     return true;
 }
 
+static bool parts_down(qi_cuda *cuda, qi_cuda_page *page)
+{
+    switch (page->make) {
+    case QI_CUDA_VIRTUAL:
+    case QI_CUDA_POOL:
+        return qi_cuda_virtual_take_down(cuda, page);
+    case QI_CUDA_EXTERNAL:
+        return qi_cuda_external_take_down(cuda, page);
+    default:
+        return qi_cuda_block_take_down(cuda, page);
+    }
+}
+
 /* True: it is gone, with its record. False: the driver failed half way; the rest can wait. */
 static bool take_down(qi_cuda *cuda, qi_cuda_page *page)
 {
     if (!await_work(cuda, page))
         return false;
-    bool is_done = page->make == QI_CUDA_VIRTUAL ? qi_cuda_virtual_take_down(cuda, page)
-                                                 : qi_cuda_block_take_down(cuda, page);
+    bool is_done = parts_down(cuda, page);
     if (is_done)
         qi_host_release(&cuda->host, page, 1, sizeof *page);
     return is_done;
@@ -157,6 +175,7 @@ quire_result qi_cuda_page_create(void *state, const quire_page_request *request,
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
+    qi_cuda_finish_arrays(cuda, false);
     qi_cuda_finish_pages(cuda, false);
     result = make_page(cuda, request, &page);
     qi_cuda_leave(cuda);

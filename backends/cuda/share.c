@@ -96,7 +96,7 @@ quire_result quire_cuda_export_fabric(quire_memory *memory, quire_allocation all
 /* The whole page: the driver takes only what is mapped without a gap, in one piece. */
 static quire_result export_dma_buf(qi_cuda *cuda, const qi_cuda_page *page, int *descriptor)
 {
-    if (!cuda->offers.dma_buf || page->host || page->make == QI_CUDA_BORROWED)
+    if (!cuda->offers.dma_buf || page->host || !page->address || page->make == QI_CUDA_BORROWED)
         return qi_fail(
             QUIRE_ERROR_UNSUPPORTED,
             "the page cannot be a dma-buf: driver and device must have them, and the page "
@@ -208,12 +208,26 @@ static quire_result adopt_pointer(qi_cuda *cuda, const quire_cuda_import *import
     return QUIRE_SUCCESS;
 }
 
+static quire_result adopt_external(qi_cuda *cuda, const quire_cuda_import *import,
+                                   qi_cuda_page *page)
+{
+    int descriptor = -1;
+    if (!cuda->f.ImportExternalMemory || !cuda->f.ExternalMemoryGetMappedBuffer ||
+        !cuda->f.DestroyExternalMemory)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "the driver imports no memory of other APIs");
+    quire_result result = copy_descriptor(import->descriptor, &descriptor);
+    return result ? result : qi_cuda_external_adopt(cuda, import, descriptor, page);
+}
+
 quire_result qi_cuda_adopt(qi_cuda *cuda, const quire_page_request *request, qi_cuda_page *page)
 {
     const quire_cuda_import *import = request->description;
     page->padded = request->size;
     if (import->type == QUIRE_CUDA_IMPORT_POINTER)
         return adopt_pointer(cuda, import, page);
+    if (import->type == QUIRE_CUDA_IMPORT_EXTERNAL_FD)
+        return adopt_external(cuda, import, page);
     if (cuda->kinds[page->kind].is_virtual)
         return adopt_handle(cuda, request, page);
     return adopt_shared(cuda, request, import->descriptor, page);
@@ -225,6 +239,7 @@ static quire_result check_source(const quire_cuda_import *import)
 {
     switch (import->type) {
     case QUIRE_CUDA_IMPORT_FD:
+    case QUIRE_CUDA_IMPORT_EXTERNAL_FD:
         if (import->descriptor < 0)
             return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of a negative descriptor");
         return QUIRE_SUCCESS;
@@ -248,16 +263,19 @@ static quire_result check_source(const quire_cuda_import *import)
 /* Whether pages of the kind are made of such memory. */
 static quire_result check_kind(const qi_cuda_kind *kind, const quire_cuda_import *import)
 {
+    bool is_pool = kind->page_kind == QUIRE_CUDA_TILES;
     bool is_device = kind->description.flags & QUIRE_DEVICE_LOCAL;
     bool is_locked = kind->page_kind == QUIRE_CUDA_PINNED || kind->page_kind == QUIRE_CUDA_COMBINED;
-    bool fits = import->type == QUIRE_CUDA_IMPORT_POINTER ? is_device
-                : import->type == QUIRE_CUDA_IMPORT_FD    ? kind->is_virtual || is_locked
-                                                          : kind->is_virtual;
-    if (!fits)
+    bool is_foreign =
+        import->type == QUIRE_CUDA_IMPORT_POINTER || import->type == QUIRE_CUDA_IMPORT_EXTERNAL_FD;
+    bool fits = is_foreign                             ? is_device
+                : import->type == QUIRE_CUDA_IMPORT_FD ? kind->is_virtual || is_locked
+                                                       : kind->is_virtual;
+    if (!fits || is_pool)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "import type %u is not for pages of page kind %u",
                             (uint64_t)import->type, (uint64_t)kind->page_kind);
-    if (import->type == QUIRE_CUDA_IMPORT_POINTER)
+    if (is_foreign)
         return QUIRE_SUCCESS;
     uint64_t unit = kind->is_virtual ? kind->granularity : (uint64_t)sysconf(_SC_PAGESIZE);
     if (import->size % unit)
@@ -286,6 +304,8 @@ quire_result quire_cuda_import_range(quire_memory *memory, const quire_cuda_impo
         result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of size 0");
     if (!result)
         result = check_kind(&cuda->kinds[info.kind], import);
+    if (!result && import->type == QUIRE_CUDA_IMPORT_EXTERNAL_FD)
+        result = qi_cuda_check_uuid(cuda, import->device_uuid);
     if (result)
         return result;
     const quire_allocation_options options = {

@@ -1,8 +1,8 @@
 /*
- * stubs.c - the functions of quire/cuda.h in a build without the backend: outputs are zeroed, and
- * the answer is UNSUPPORTED.
+ * stubs.c - the functions of quire/cuda.h and quire/cuda_array.h in a build without the backend:
+ * outputs are zeroed, and the answer is UNSUPPORTED.
  */
-#include "quire/cuda.h"
+#include "quire/cuda_array.h"
 #include "src/base/result.h"
 #include "src/base/stub.h"
 
@@ -183,6 +183,24 @@ quire_result quire_cuda_multicast_map(quire_cuda_multicast *multicast)
 quire_result quire_cuda_multicast_destroy(quire_cuda_multicast **multicast)
 {
     UNUSED(multicast);
+    return refuse();
+}
+
+quire_result quire_cuda_array_create(quire_memory *memory, const quire_cuda_array_options *options,
+                                     quire_image *image)
+{
+    UNUSED(memory);
+    UNUSED(options);
+    CLEAR(image, (quire_image){{0}});
+    return refuse();
+}
+
+quire_result quire_cuda_array_get_info(quire_memory *memory, quire_image image,
+                                       quire_cuda_array_info *info)
+{
+    UNUSED(memory);
+    UNUSED(image);
+    CLEAR(info, (quire_cuda_array_info){0});
     return refuse();
 }
 

@@ -1,6 +1,6 @@
 /*
  * virtual.c - pages of virtual memory management: chunks of physical memory, mapped one after the
- * other into a range of addresses.
+ * other into a range of addresses; and tile pools, one chunk each, which have no addresses.
  *
  * In this order: chunks, addresses, mappings, access for the whole range at once. A mapping grants
  * nobody access. Taken down in the reverse order, each mapping whole as it was made, and never
@@ -20,7 +20,7 @@ static quire_result choose_types(const qi_cuda *cuda, const quire_page_request *
     *types = 0;
     if (!request->exportable && page_kind != QUIRE_CUDA_REGISTERED)
         return QUIRE_SUCCESS;
-    if (page_kind == QUIRE_CUDA_HOST || !cuda->offers.fd)
+    if (page_kind == QUIRE_CUDA_HOST || page_kind == QUIRE_CUDA_TILES || !cuda->offers.fd)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "pages of memory kind %u cannot be exported", request->kind);
     *types = cuda->settings.export_types;
@@ -29,12 +29,12 @@ static quire_result choose_types(const qi_cuda *cuda, const quire_page_request *
     return QUIRE_SUCCESS;
 }
 
-/* What is exported or registered must be one handle. */
+/* What is exported, registered or mapped to arrays must be one handle. */
 static uint64_t chunk_size(const qi_cuda *cuda, const qi_cuda_page *page)
 {
     const qi_cuda_kind *kind = &cuda->kinds[page->kind];
     uint64_t size = 0;
-    if (page->types || !cuda->settings.chunk_size ||
+    if (page->types || page->make == QI_CUDA_POOL || !cuda->settings.chunk_size ||
         qi_align_up_overflows(cuda->settings.chunk_size, kind->granularity, &size))
         return page->padded;
     return size;
@@ -111,10 +111,14 @@ quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment, qi_cuda_page
 quire_result qi_cuda_virtual_make(qi_cuda *cuda, const quire_page_request *request,
                                   qi_cuda_page *page)
 {
+    if (cuda->kinds[page->kind].page_kind == QUIRE_CUDA_TILES)
+        page->make = QI_CUDA_POOL;
     quire_result result = choose_types(cuda, request, &page->types);
     if (!result)
         result = take_chunks(cuda, page);
-    return result ? result : qi_cuda_virtual_map(cuda, request->alignment, page);
+    if (result || page->make == QI_CUDA_POOL)
+        return result;
+    return qi_cuda_virtual_map(cuda, request->alignment, page);
 }
 
 /* ---- taking down -------------------------------------------------------------------------- */

@@ -53,6 +53,8 @@ quire_result qi_plugin_page_create(void *state, const quire_page_request *reques
     void *pointer = NULL;
     if (request->description)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED, "memory of others cannot become a plugin's page");
+    if (request->extra.pointer || request->extra.number)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "a plugin makes its pages in one way only");
     if (round_up_overflows(request->size, plugin->multiple, &size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a page of %u bytes", request->size);
     quire_result result = qi_plugin_enter(plugin, &turn);

@@ -1,6 +1,6 @@
 /*
- * copy.c - copies between pages, and between the host and pages that it cannot reach, piece by piece
- * through the staging ring; fills.
+ * copy.c - copies between pages, and between the host and pages that it cannot reach, piece by
+ * piece through the staging ring; fills.
  */
 #include <string.h>
 

@@ -92,6 +92,7 @@ static quire_result vulkan_heap_budget(void *state, uint32_t heap, quire_heap_bu
 static void vulkan_destroy(void *state)
 {
     qi_vulkan *vulkan = state;
+    qi_vulkan_late_finish(vulkan);
     qi_vulkan_staging_finish(vulkan);
     qi_vulkan_end(vulkan);
 }
@@ -103,7 +104,8 @@ static const quire_backend VULKAN_BACKEND = {
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES |
                 QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_COPY_PAGES |
                 QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES | QUIRE_BACKEND_STREAMS |
-                QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL,
+                QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |
+                QUIRE_BACKEND_FLUSH_MANY,
     .describe = vulkan_describe,
     .page_create = qi_vulkan_page_create,
     .page_destroy = qi_vulkan_page_destroy,
@@ -120,6 +122,8 @@ static const quire_backend VULKAN_BACKEND = {
     .object_bind = qi_vulkan_object_bind,
     .object_destroy = qi_vulkan_object_destroy,
     .heap_budget = vulkan_heap_budget,
+    .flush_many = qi_vulkan_page_flush_many,
+    .invalidate_many = qi_vulkan_page_invalidate_many,
     .copy_pages = qi_vulkan_copy_pages,
     .stream_create = qi_vulkan_stream_create,
     .stream_destroy = qi_vulkan_stream_destroy,
@@ -226,13 +230,29 @@ quire_result qi_vulkan_make(qi_vulkan *vulkan, const quire_vulkan_wrap_options *
     result = qi_vulkan_staging_init(vulkan);
     if (result)
         return result;
+    qi_vulkan_late_init(vulkan);
     result = quire_device_create(&VULKAN_BACKEND, vulkan, &options->settings.device, device);
-    if (result)
+    if (result) {
+        qi_vulkan_late_finish(vulkan);
         qi_vulkan_staging_finish(vulkan);
+    }
     return result;
 }
 
 /* ---- public calls ------------------------------------------------------------------------- */
+
+/* Memory with an instance on each of several devices is mapped, copied and bound otherwise. */
+static quire_result refuse_group(const VkDeviceCreateInfo *info)
+{
+    const VkBaseInStructure *link = info ? info->pNext : NULL;
+    while (link && link->sType != VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO)
+        link = link->pNext;
+    uint32_t count = link ? ((const VkDeviceGroupDeviceCreateInfo *)link)->physicalDeviceCount : 0;
+    return count > 1
+               ? qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                              "a device of a group of %u physical devices: one is supported", count)
+               : QUIRE_SUCCESS;
+}
 
 static quire_result check_wrap(const quire_vulkan_wrap_options *options)
 {
@@ -247,7 +267,9 @@ static quire_result check_wrap(const quire_vulkan_wrap_options *options)
     if (!options->queue.queue && options->queue.lock)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a lock for no queue");
     quire_result result = qi_check_reserved(options, "quire_vulkan_wrap_options");
-    return result ? result : qi_vulkan_check_settings(&options->settings);
+    if (!result)
+        result = qi_vulkan_check_settings(&options->settings);
+    return result ? result : refuse_group(options->device_info);
 }
 
 quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_device **device)

@@ -25,6 +25,10 @@ static void look_at_features(const VkPhysicalDeviceFeatures *features, qi_vulkan
     out->sparse_image_2d |= features->sparseResidencyImage2D != 0;
     out->sparse_image_3d |= features->sparseResidencyImage3D != 0;
     out->sparse_aliased |= features->sparseResidencyAliased != 0;
+    out->sparse_samples |= features->sparseResidency2Samples ? VK_SAMPLE_COUNT_2_BIT : 0;
+    out->sparse_samples |= features->sparseResidency4Samples ? VK_SAMPLE_COUNT_4_BIT : 0;
+    out->sparse_samples |= features->sparseResidency8Samples ? VK_SAMPLE_COUNT_8_BIT : 0;
+    out->sparse_samples |= features->sparseResidency16Samples ? VK_SAMPLE_COUNT_16_BIT : 0;
 }
 
 /* One struct of the chain. The type tells which it is; others are passed over. */

@@ -4,79 +4,11 @@
  * Besides the core's record a page has one of its own, for the buffer that covers it. That buffer
  * is made by whoever wants it first; of several threads that do one wins, and no lock is held.
  */
-#include "backends/vulkan/vulkan.h"
-
-#include "backends/vulkan/external.h"
+#include "backends/vulkan/chain.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-static const float DEFAULT_PRIORITY = 0.5f;
-
 /* ---- making ------------------------------------------------------------------------------- */
-
-/* What is chained to VkMemoryAllocateInfo. */
-typedef struct chain {
-    VkMemoryAllocateInfo info;
-    VkMemoryAllocateFlagsInfo flags;
-    VkMemoryPriorityAllocateInfoEXT priority;
-    VkMemoryDedicatedAllocateInfo dedicated;
-    VkExportMemoryAllocateInfo exported;
-    qi_vulkan_import_link imported;
-} chain;
-
-static void add(chain *c, void *link)
-{
-    VkBaseOutStructure *added = link;
-    added->pNext = (VkBaseOutStructure *)(uintptr_t)c->info.pNext;
-    c->info.pNext = link;
-}
-
-static void add_dedicated(chain *c, const quire_page_request *request)
-{
-    c->dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO;
-    if (request->object == QUIRE_OBJECT_BUFFER)
-        c->dedicated.buffer = QI_VULKAN_HANDLE(VkBuffer, request->native);
-    else
-        c->dedicated.image = QI_VULKAN_HANDLE(VkImage, request->native);
-    add(c, &c->dedicated);
-}
-
-static quire_result describe(const qi_vulkan *vulkan, const quire_page_request *request,
-                             qi_vulkan_page *page, chain *c)
-{
-    c->info = (VkMemoryAllocateInfo){
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .allocationSize = request->size,
-        .memoryTypeIndex = request->kind,
-    };
-    if (vulkan->enabled.device_address) {
-        c->flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-        c->flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-        add(c, &c->flags);
-    }
-    if (vulkan->enabled.memory_priority) {
-        c->priority.sType = VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT;
-        c->priority.priority = request->priority > 0 ? request->priority : DEFAULT_PRIORITY;
-        add(c, &c->priority);
-    }
-    if (request->native)
-        add_dedicated(c, request);
-    if (request->exportable && !request->description) {
-        page->is_exportable = true;
-        page->external = vulkan->settings.export_types;
-        c->exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
-        c->exported.handleTypes = page->external;
-        add(c, &c->exported);
-    }
-    if (!request->description)
-        return QUIRE_SUCCESS;
-    const quire_vulkan_import *import = request->description;
-    page->external = import->type;
-    quire_result result = qi_vulkan_describe_import(import, &c->imported);
-    if (!result)
-        add(c, &c->imported);
-    return result;
-}
 
 /* Kinds of features that are not enabled are there, and must not be used; nor may more be asked for
    than a heap has, which some drivers grant all the same. */
@@ -144,15 +76,24 @@ static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_reques
                : request->size;
 }
 
+static VkExternalMemoryHandleTypeFlags external_of(const quire_page_request *request,
+                                                   const qi_vulkan_chain *c)
+{
+    const quire_vulkan_import *import = request->description;
+    return import ? (VkExternalMemoryHandleTypeFlags)import->type : c->exported.handleTypes;
+}
+
 static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *request,
                              qi_vulkan_page *page)
 {
-    chain c = {.info = {.pNext = NULL}};
+    qi_vulkan_chain c = {.info = {.pNext = NULL}};
     quire_result result = check_kind(vulkan, request->kind, request->size);
     if (!result)
-        result = describe(vulkan, request, page, &c);
+        result = qi_vulkan_chain_describe(vulkan, request, &c);
     if (result)
         return result;
+    page->external = external_of(request, &c);
+    page->is_exportable = c.exported.handleTypes != 0;
     page->allocated = size_with_cover(vulkan, request, page);
     c.info.allocationSize = page->allocated;
     VkResult code =
@@ -191,8 +132,11 @@ quire_result qi_vulkan_page_create(void *state, const quire_page_request *reques
 
 void qi_vulkan_page_destroy(void *state, const quire_native_page *native)
 {
-    qi_vulkan *vulkan = state;
-    qi_vulkan_page *page = qi_vulkan_page_of(native);
+    qi_vulkan_late_free(state, qi_vulkan_page_of(native));
+}
+
+void qi_vulkan_page_free(qi_vulkan *vulkan, qi_vulkan_page *page)
+{
     uint64_t buffer = qi_atomic_load_acquire_u64(&page->buffer);
     if (buffer)
         vulkan->f.DestroyBuffer(vulkan->device, QI_VULKAN_HANDLE(VkBuffer, buffer),
@@ -244,6 +188,33 @@ quire_result qi_vulkan_page_invalidate(void *state, const quire_native_page *nat
     VkMappedMemoryRange range = range_of(native, offset, size);
     VkResult code = vulkan->f.InvalidateMappedMemoryRanges(vulkan->device, 1, &range);
     return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges") : QUIRE_SUCCESS;
+}
+
+static void list_ranges(const quire_page_range *ranges, uint32_t count, VkMappedMemoryRange *list)
+{
+    for (uint32_t i = 0; i < count; i++)
+        list[i] = range_of(ranges[i].page, ranges[i].offset, ranges[i].size);
+}
+
+quire_result qi_vulkan_page_flush_many(void *state, const quire_page_range *ranges, uint32_t count)
+{
+    const qi_vulkan *vulkan = state;
+    VkMappedMemoryRange list[QUIRE_MOST_RANGES];
+    list_ranges(ranges, count, list);
+    VkResult code = vulkan->f.FlushMappedMemoryRanges(vulkan->device, count, list);
+    return code ? qi_vulkan_fail(code, "vkFlushMappedMemoryRanges of %u ranges", count)
+                : QUIRE_SUCCESS;
+}
+
+quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range *ranges,
+                                            uint32_t count)
+{
+    const qi_vulkan *vulkan = state;
+    VkMappedMemoryRange list[QUIRE_MOST_RANGES];
+    list_ranges(ranges, count, list);
+    VkResult code = vulkan->f.InvalidateMappedMemoryRanges(vulkan->device, count, list);
+    return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges of %u ranges", count)
+                : QUIRE_SUCCESS;
 }
 
 /* ---- the buffer over a page --------------------------------------------------------------- */

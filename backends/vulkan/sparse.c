@@ -28,6 +28,16 @@ static quire_result refuse(const char *feature)
                         "a sparse object: the device was made without the feature %s", feature);
 }
 
+static quire_result check_samples(const qi_vulkan_enabled *enabled, VkSampleCountFlags samples)
+{
+    if (samples == VK_SAMPLE_COUNT_1_BIT || enabled->sparse_samples & samples)
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                        "a sparse image: the device was made without the feature "
+                        "sparseResidency%uSamples",
+                        (uint64_t)samples);
+}
+
 static quire_result check_residency(const qi_vulkan *vulkan, const qi_vulkan_description *own)
 {
     const qi_vulkan_enabled *enabled = &vulkan->enabled;
@@ -35,7 +45,8 @@ static quire_result check_residency(const qi_vulkan *vulkan, const qi_vulkan_des
         return enabled->sparse_buffer ? QUIRE_SUCCESS : refuse("sparseResidencyBuffer");
     switch (own->image->imageType) {
     case VK_IMAGE_TYPE_2D:
-        return enabled->sparse_image_2d ? QUIRE_SUCCESS : refuse("sparseResidencyImage2D");
+        return enabled->sparse_image_2d ? check_samples(enabled, own->image->samples)
+                                        : refuse("sparseResidencyImage2D");
     case VK_IMAGE_TYPE_3D:
         return enabled->sparse_image_3d ? QUIRE_SUCCESS : refuse("sparseResidencyImage3D");
     default:
@@ -91,10 +102,12 @@ static quire_result check_queue(const qi_vulkan *vulkan)
 
 /* ---- made --------------------------------------------------------------------------------- */
 
-/* Ends an object in any state of its making. */
-static void finish(quire_vulkan_sparse *s)
+void qi_vulkan_sparse_finish(quire_vulkan_sparse *s)
 {
     qi_host *host = &s->vulkan->host;
+    if (s->late.fence)
+        s->vulkan->f.DestroyFence(s->vulkan->device, s->late.fence, s->vulkan->callbacks);
+    qi_vulkan_change_end(&s->late);
     if (s->native)
         qi_vulkan_object_destroy(s->vulkan, s->object, s->native);
     qi_vulkan_parts_free(s, s->parts, s->part_count);
@@ -109,7 +122,21 @@ static void end(quire_attachment *attachment)
 {
     quire_vulkan_sparse *s = (quire_vulkan_sparse *)attachment;
     quire_memory_detach(s->memory, attachment);
-    finish(s);
+    if (!qi_vulkan_sparse_settle(s)) {
+        qi_vulkan_sparse_finish(s);
+        return;
+    }
+    s->part_count = s->late.count = 0; /* they go with the memory */
+    qi_vulkan_late_keep(s);
+}
+
+/* Of an object that could not be made, and that the device may still be busy with. */
+static void leave(quire_attachment *attachment)
+{
+    qi_error before = qi_error_save();
+    if (!qi_vulkan_sparse_settle((quire_vulkan_sparse *)attachment))
+        end(attachment);
+    qi_error_restore(&before);
 }
 
 static quire_result check_options(const quire_vulkan_object_options *options,
@@ -236,6 +263,7 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a sparse object");
     VkFlags flags = own.buffer ? own.buffer->flags : own.image->flags;
     s->attachment.end = end;
+    s->late.sparse = s;
     s->vulkan = vulkan;
     s->memory = memory;
     s->object = own.buffer ? QUIRE_OBJECT_BUFFER : QUIRE_OBJECT_IMAGE;
@@ -244,7 +272,11 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
     result = make(s, &own, &asked, &info);
     if (result) {
         qi_error said = qi_error_save();
-        finish(s);
+        s->attachment.leave = leave;
+        if (s->late.fence)
+            quire_memory_attach(memory, &s->attachment);
+        else
+            qi_vulkan_sparse_finish(s);
         qi_error_restore(&said);
         return result;
     }
@@ -297,8 +329,12 @@ quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse)
     if (!sparse)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_sparse_destroy: sparse is null");
     quire_vulkan_sparse *ending = *sparse;
-    quire_result result = ending ? check_maps(ending) : QUIRE_SUCCESS;
-    if (result || !ending)
+    if (!ending)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_vulkan_sparse_settle(ending);
+    if (!result)
+        result = check_maps(ending);
+    if (result)
         return result;
     *sparse = NULL;
     end(&ending->attachment);
@@ -324,9 +360,12 @@ quire_result quire_vulkan_sparse_get_info(quire_vulkan_sparse *sparse,
         .block = sparse->block,
         .bound = sparse->bound,
         .part_count = sparse->part_count,
-        .tile = sparse->tiles.tile,
-        .tiled_levels = sparse->tiles.levels,
+        .aspect_count = sparse->tiles.count,
     };
+    for (uint32_t i = 0; i < sparse->tiles.count; i++) {
+        const qi_vulkan_aspect *aspect = &sparse->tiles.aspects[i];
+        info->aspects[i] = (quire_vulkan_aspect){aspect->aspect, aspect->tile, aspect->levels};
+    }
     pthread_mutex_unlock(&sparse->mutex);
     return QUIRE_SUCCESS;
 }

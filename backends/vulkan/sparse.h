@@ -17,21 +17,41 @@
 
 #include "backends/vulkan/vulkan.h"
 
-/* The blocks of an image with residency: tiles of layer after layer, level after level, x first;
-   then those of the mip tails, one for each layer or one for all. */
-typedef struct qi_vulkan_tiles {
-    VkExtent3D tile; /* texels of a block; width 0: the object has no tiles */
-    VkExtent3D extent;
+/* The blocks of one aspect: tiles of layer after layer, level after level, x first; then those of
+   the mip tails, one for each layer or one for all. */
+typedef struct qi_vulkan_aspect {
     VkImageAspectFlags aspect;
-    uint32_t layers;
+    VkExtent3D tile; /* texels of a block; metadata has none */
     uint32_t levels; /* with tiles; those above are in a tail */
-    uint32_t all_levels;
     uint32_t tails;
     uint64_t tail_blocks; /* of each */
     uint64_t tail_offset; /* of the first, in the object's own bytes; and from each to the next */
     uint64_t tail_stride;
     uint64_t of_layer; /* tiles */
+    uint64_t first;    /* block */
+} qi_vulkan_aspect;
+
+/* The blocks of an image with residency, aspect after aspect. */
+typedef struct qi_vulkan_tiles {
+    uint32_t count; /* of aspects; 0: the object has no tiles */
+    VkExtent3D extent;
+    uint32_t layers, levels;
+    qi_vulkan_aspect aspects[QUIRE_VULKAN_MOST_ASPECTS];
 } qi_vulkan_tiles;
+
+/* Parts to be bound to their allocations, or unbound where there are none. */
+typedef struct qi_vulkan_change {
+    quire_vulkan_sparse *sparse;
+    bool is_binding;
+    uint32_t room, count;
+    uint32_t *parts;
+    quire_allocation *allocations;
+    VkSparseMemoryBind *ranges; /* by bytes; neighbours that go on in the memory are one */
+    uint32_t range_count;
+    VkSparseImageMemoryBind *tiles;
+    uint32_t tile_count;
+    VkFence fence; /* it was submitted and could not be waited for; else VK_NULL_HANDLE */
+} qi_vulkan_change;
 
 struct quire_vulkan_sparse {
     quire_attachment attachment; /* first: the core's end is given it */
@@ -51,7 +71,9 @@ struct quire_vulkan_sparse {
     uint32_t part_count;
     uint32_t part_room, offset_room;
     quire_allocation *parts;
-    uint64_t *offsets; /* of the parts; NULL: each is one block */
+    uint64_t *offsets;              /* of the parts; NULL: each is one block */
+    qi_vulkan_change late;          /* that is not known to be done, if it has a fence */
+    quire_vulkan_sparse *next_late; /* of the device's list: see late.c */
 };
 
 /* ---- sparse_part.c -------------------------------------------------------------------------- */
@@ -73,10 +95,37 @@ void qi_vulkan_parts_free(const quire_vulkan_sparse *sparse, const quire_allocat
 /* Gives an object without parts all that it needs, and binds them; on failure some may be left. */
 QUIRE_MUST_USE quire_result qi_vulkan_sparse_place_whole(quire_vulkan_sparse *sparse);
 
+/* ---- sparse.c ------------------------------------------------------------------------------- */
+
+/* Ends an object in any state of its making; it is settled, or the device is idle. */
+void qi_vulkan_sparse_finish(quire_vulkan_sparse *sparse);
+
+/* ---- late.c --------------------------------------------------------------------------------- */
+
+/* Takes over an object without parts that cannot be settled, until it is, or the device ends. */
+void qi_vulkan_late_keep(quire_vulkan_sparse *sparse);
+
+/* ---- sparse_change.c ------------------------------------------------------------------------ */
+
+/* Makes room for so many parts; to be ended, whether this succeeds or not. */
+QUIRE_MUST_USE quire_result qi_vulkan_change_begin(qi_vulkan_change *change,
+                                                   quire_vulkan_sparse *sparse, bool is_binding,
+                                                   uint32_t room);
+void qi_vulkan_change_end(qi_vulkan_change *change);
+
+/* Does it. On failure nothing was done, unless there is a fence. */
+QUIRE_MUST_USE quire_result qi_vulkan_change_submit(qi_vulkan_change *change);
+
 /* ---- sparse_bind.c -------------------------------------------------------------------------- */
 
-/* Binds all parts, which have their allocations; on failure nothing is bound. */
+/* Binds all parts, which have their allocations; on failure nothing is bound, or it is late. */
 QUIRE_MUST_USE quire_result qi_vulkan_sparse_bind_whole(quire_vulkan_sparse *sparse);
+
+/*
+ * Waits for a late change, if there is one, and keeps the record of it. Fails where it still cannot
+ * be waited for, and nothing changed. With the object's mutex, or alone.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_sparse_settle(quire_vulkan_sparse *sparse);
 
 /* ---- sparse_tiles.c ------------------------------------------------------------------------- */
 
@@ -89,6 +138,7 @@ uint64_t qi_vulkan_tiles_count(const qi_vulkan_tiles *tiles);
 
 /* A block as Vulkan names it. */
 typedef struct qi_vulkan_tile {
+    VkImageAspectFlags aspect;
     bool is_tail;
     uint32_t level, layer; /* of a tail its first ones */
     VkOffset3D offset;     /* texels; likewise the extent, which ends where the level does */
@@ -107,9 +157,14 @@ typedef struct qi_vulkan_box {
     uint64_t slices, slice_stride;
 } qi_vulkan_box;
 
-/* The blocks of a region: INVALID_ARGUMENT, OUT_OF_RANGE. */
+/* The blocks of a region, a box for each of its aspects: INVALID_ARGUMENT, OUT_OF_RANGE. */
+typedef struct qi_vulkan_boxes {
+    uint32_t count;
+    qi_vulkan_box all[QUIRE_VULKAN_MOST_ASPECTS];
+} qi_vulkan_boxes;
+
 QUIRE_MUST_USE quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *tiles,
                                                  const quire_vulkan_region *region,
-                                                 qi_vulkan_box *box);
+                                                 qi_vulkan_boxes *boxes);
 
 #endif

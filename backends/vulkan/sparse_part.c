@@ -42,8 +42,11 @@ static void describe_tile(const quire_vulkan_sparse *s, uint32_t block, quire_vu
 {
     qi_vulkan_tile tile = qi_vulkan_tiles_at(&s->tiles, block, s->block);
     part->is_tail = tile.is_tail;
-    part->region = (quire_vulkan_region){
-        .level = tile.level, .layer = tile.layer, .offset = tile.offset, .extent = tile.extent};
+    part->region = (quire_vulkan_region){.level = tile.level,
+                                         .layer = tile.layer,
+                                         .aspect = tile.aspect,
+                                         .offset = tile.offset,
+                                         .extent = tile.extent};
 }
 
 quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t offset,
@@ -65,7 +68,7 @@ quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t 
         .allocation = sparse->parts[found],
     };
     pthread_mutex_unlock(&sparse->mutex);
-    if (sparse->tiles.tile.width)
+    if (sparse->tiles.count)
         describe_tile(sparse, found, part);
     return QUIRE_SUCCESS;
 }

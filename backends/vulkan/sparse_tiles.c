@@ -4,9 +4,6 @@
 #include "backends/vulkan/sparse.h"
 #include "src/base/result.h"
 
-/* One of color or one of depth; a second is of stencil, or a driver's own. */
-enum { MOST_ASPECTS = 4 };
-
 /* ---- extents ------------------------------------------------------------------------------ */
 
 static uint32_t shrink(uint32_t size, uint32_t level)
@@ -20,128 +17,157 @@ static VkExtent3D level_extent(const qi_vulkan_tiles *t, uint32_t level)
                         shrink(t->extent.depth, level)};
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static uint32_t divide_up(uint32_t size, uint32_t by)
 {
     return size / by + (size % by != 0);
 }
 
 /* A level's tiles in each direction. */
-static VkExtent3D level_tiles(const qi_vulkan_tiles *t, uint32_t level)
+static VkExtent3D level_tiles(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint32_t level)
 {
     VkExtent3D extent = level_extent(t, level);
-    return (VkExtent3D){divide_up(extent.width, t->tile.width),
-                        divide_up(extent.height, t->tile.height),
-                        divide_up(extent.depth, t->tile.depth)};
+    return (VkExtent3D){divide_up(extent.width, a->tile.width),
+                        divide_up(extent.height, a->tile.height),
+                        divide_up(extent.depth, a->tile.depth)};
 }
 
-static uint64_t count_tiles(const qi_vulkan_tiles *t, uint32_t level)
+static uint64_t count_tiles(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint32_t level)
 {
-    VkExtent3D tiles = level_tiles(t, level);
+    VkExtent3D tiles = level_tiles(t, a, level);
     return (uint64_t)tiles.width * tiles.height * tiles.depth;
+}
+
+/* The first block of an aspect's tails, and the one behind its last. */
+static uint64_t first_of_tails(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a)
+{
+    return a->first + a->of_layer * t->layers;
+}
+
+static uint64_t end_of(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a)
+{
+    return first_of_tails(t, a) + a->tail_blocks * a->tails;
 }
 
 uint64_t qi_vulkan_tiles_count(const qi_vulkan_tiles *t)
 {
-    return t->of_layer * t->layers + t->tail_blocks * t->tails;
+    return end_of(t, &t->aspects[t->count - 1]);
 }
 
 /* ---- asking ------------------------------------------------------------------------------- */
 
-static quire_result ask(const qi_vulkan *vulkan, VkImage image,
-                        VkSparseImageMemoryRequirements *out)
+/* Two passes would tell how many there are; one more than can be is enough to know. */
+enum { ROOM = QUIRE_VULKAN_MOST_ASPECTS + 1 };
+
+static uint32_t ask(const qi_vulkan *vulkan, VkImage image, VkSparseImageMemoryRequirements2 *told)
 {
     const VkImageSparseMemoryRequirementsInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_SPARSE_MEMORY_REQUIREMENTS_INFO_2, .image = image};
-    VkSparseImageMemoryRequirements2 told[MOST_ASPECTS];
-    uint32_t count = MOST_ASPECTS;
-    for (int i = 0; i < MOST_ASPECTS; i++)
+    uint32_t count = ROOM;
+    for (int i = 0; i < ROOM; i++)
         told[i] = (VkSparseImageMemoryRequirements2){
             .sType = VK_STRUCTURE_TYPE_SPARSE_IMAGE_MEMORY_REQUIREMENTS_2};
     vulkan->f.GetImageSparseMemoryRequirements2(vulkan->device, &info, &count, told);
-    if (count != 1)
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "a sparse image with residency of %u aspects: one is supported", count);
-    *out = told[0].memoryRequirements;
-    return QUIRE_SUCCESS;
+    return count;
 }
 
-static quire_result refuse_samples(const VkImageCreateInfo *info)
+/* Metadata is told as a tail of all levels, without tiles. */
+static quire_result add_aspect(qi_vulkan_tiles *t, const VkSparseImageMemoryRequirements *told,
+                               uint64_t block)
 {
-    return info->samples == VK_SAMPLE_COUNT_1_BIT
-               ? QUIRE_SUCCESS
-               : qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                              "a sparse image with residency of %u samples: 1 is supported",
-                              (uint64_t)info->samples);
+    const VkSparseImageFormatProperties *format = &told->formatProperties;
+    const VkExtent3D *tile = &format->imageGranularity;
+    bool is_single = format->flags & VK_SPARSE_IMAGE_FORMAT_SINGLE_MIPTAIL_BIT;
+    bool has_tiles = !(format->aspectMask & VK_IMAGE_ASPECT_METADATA_BIT);
+    bool has_tail = told->imageMipTailSize > 0 && told->imageMipTailFirstLod < t->levels;
+    uint32_t tiled = least(told->imageMipTailFirstLod, t->levels);
+    if ((has_tiles && (!tile->width || !tile->height || !tile->depth)) ||
+        told->imageMipTailSize % block)
+        return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
+                            "the driver tells of tiles of %u x %u x %u texels and a mip tail of %u "
+                            "bytes",
+                            tile->width, tile->height, tile->depth, told->imageMipTailSize);
+    qi_vulkan_aspect *a = &t->aspects[t->count];
+    *a = (qi_vulkan_aspect){
+        .aspect = format->aspectMask,
+        .tile = has_tiles ? *tile : (VkExtent3D){0},
+        .levels = has_tiles ? tiled : 0,
+        .tails = !has_tail   ? 0
+                 : is_single ? 1
+                             : t->layers,
+        .tail_blocks = has_tail ? told->imageMipTailSize / block : 0,
+        .tail_offset = told->imageMipTailOffset,
+        .tail_stride = told->imageMipTailStride,
+        .first = t->count ? qi_vulkan_tiles_count(t) : 0,
+    };
+    for (uint32_t level = 0; level < a->levels; level++)
+        a->of_layer += count_tiles(t, a, level);
+    t->count++;
+    return QUIRE_SUCCESS;
 }
 
 quire_result qi_vulkan_tiles_read(const qi_vulkan *vulkan, VkImage image,
                                   const VkImageCreateInfo *info, uint64_t block,
                                   qi_vulkan_tiles *tiles)
 {
-    VkSparseImageMemoryRequirements told = {.imageMipTailSize = 0};
-    quire_result result = refuse_samples(info);
-    if (!result)
-        result = ask(vulkan, image, &told);
-    if (result)
-        return result;
-    const VkSparseImageFormatProperties *format = &told.formatProperties;
-    bool has_tail = told.imageMipTailFirstLod < info->mipLevels;
-    bool is_single = format->flags & VK_SPARSE_IMAGE_FORMAT_SINGLE_MIPTAIL_BIT;
+    VkSparseImageMemoryRequirements2 told[ROOM];
+    uint32_t count = ask(vulkan, image, told);
+    if (!count || count >= ROOM)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "a sparse image with residency of %u aspects: 1 to %u are supported",
+                            count, QUIRE_VULKAN_MOST_ASPECTS);
     *tiles = (qi_vulkan_tiles){
-        .tile = format->imageGranularity,
         .extent = info->extent,
-        .aspect = format->aspectMask,
         .layers = info->arrayLayers,
-        .levels = has_tail ? told.imageMipTailFirstLod : info->mipLevels,
-        .all_levels = info->mipLevels,
-        .tails = !has_tail   ? 0
-                 : is_single ? 1
-                             : info->arrayLayers,
-        .tail_blocks = has_tail ? told.imageMipTailSize / block : 0,
-        .tail_offset = told.imageMipTailOffset,
-        .tail_stride = told.imageMipTailStride,
+        .levels = info->mipLevels,
     };
-    for (uint32_t level = 0; level < tiles->levels; level++)
-        tiles->of_layer += count_tiles(tiles, level);
-    return QUIRE_SUCCESS;
+    quire_result result = QUIRE_SUCCESS;
+    for (uint32_t i = 0; i < count && !result; i++)
+        result = add_aspect(tiles, &told[i].memoryRequirements, block);
+    return result;
 }
 
 /* ---- from block to texels ----------------------------------------------------------------- */
 
-static qi_vulkan_tile tail_at(const qi_vulkan_tiles *t, uint64_t block, uint64_t block_size)
+static qi_vulkan_tile tail_at(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint64_t block,
+                              uint64_t block_size)
 {
-    uint64_t tail = block / t->tail_blocks;
+    uint64_t tail = block / a->tail_blocks;
     return (qi_vulkan_tile){
+        .aspect = a->aspect,
         .is_tail = true,
-        .level = t->levels,
+        .level = a->levels,
         .layer = (uint32_t)tail,
-        .extent = level_extent(t, t->levels),
+        .extent = level_extent(t, a->levels),
         .resource_offset =
-            t->tail_offset + tail * t->tail_stride + block % t->tail_blocks * block_size,
+            a->tail_offset + tail * a->tail_stride + block % a->tail_blocks * block_size,
     };
-}
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
 }
 
 qi_vulkan_tile qi_vulkan_tiles_at(const qi_vulkan_tiles *t, uint64_t block, uint64_t block_size)
 {
-    if (block >= t->of_layer * t->layers)
-        return tail_at(t, block - t->of_layer * t->layers, block_size);
-    qi_vulkan_tile out = {.layer = (uint32_t)(block / t->of_layer)};
-    uint64_t left = block % t->of_layer;
-    while (left >= count_tiles(t, out.level))
-        left -= count_tiles(t, out.level++);
-    VkExtent3D tiles = level_tiles(t, out.level), whole = level_extent(t, out.level);
-    uint32_t x = (uint32_t)(left % tiles.width) * t->tile.width;
-    uint32_t y = (uint32_t)(left / tiles.width % tiles.height) * t->tile.height;
-    uint32_t z = (uint32_t)(left / tiles.width / tiles.height) * t->tile.depth;
+    const qi_vulkan_aspect *a = t->aspects;
+    while (block >= end_of(t, a))
+        a++;
+    if (block >= first_of_tails(t, a))
+        return tail_at(t, a, block - first_of_tails(t, a), block_size);
+    uint64_t left = block - a->first;
+    qi_vulkan_tile out = {.aspect = a->aspect, .layer = (uint32_t)(left / a->of_layer)};
+    left %= a->of_layer;
+    while (left >= count_tiles(t, a, out.level))
+        left -= count_tiles(t, a, out.level++);
+    VkExtent3D tiles = level_tiles(t, a, out.level), whole = level_extent(t, out.level);
+    uint32_t x = (uint32_t)(left % tiles.width) * a->tile.width;
+    uint32_t y = (uint32_t)(left / tiles.width % tiles.height) * a->tile.height;
+    uint32_t z = (uint32_t)(left / tiles.width / tiles.height) * a->tile.depth;
     out.offset = (VkOffset3D){(int32_t)x, (int32_t)y, (int32_t)z};
     out.extent =
-        (VkExtent3D){least(t->tile.width, whole.width - x), least(t->tile.height, whole.height - y),
-                     least(t->tile.depth, whole.depth - z)};
+        (VkExtent3D){least(a->tile.width, whole.width - x), least(a->tile.height, whole.height - y),
+                     least(a->tile.depth, whole.depth - z)};
     return out;
 }
 
@@ -170,27 +196,23 @@ static quire_result find_span(int32_t offset, uint32_t size, uint32_t whole, uin
 }
 
 /* The levels of a tail are bound together. */
-static qi_vulkan_box tail_box(const qi_vulkan_tiles *t, uint32_t layer)
+static qi_vulkan_box tail_box(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint32_t layer)
 {
-    uint32_t tail = t->tails == 1 ? 0 : layer;
+    uint32_t tail = a->tails == 1 ? 0 : layer;
     return (qi_vulkan_box){
-        .first = t->of_layer * t->layers + tail * t->tail_blocks,
-        .blocks = t->tail_blocks,
+        .first = first_of_tails(t, a) + tail * a->tail_blocks,
+        .blocks = a->tail_blocks,
         .rows = 1,
         .slices = 1,
     };
 }
 
-quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *t, const quire_vulkan_region *region,
-                                  qi_vulkan_box *box)
+static quire_result find_box(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a,
+                             const quire_vulkan_region *region, qi_vulkan_box *box)
 {
-    if (region->level >= t->all_levels || region->layer >= t->layers)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "level %u of layer %u: the image has %u levels and %u layers",
-                            region->level, region->layer, t->all_levels, t->layers);
-    bool is_tail = region->level >= t->levels;
+    bool is_tail = region->level >= a->levels;
     VkExtent3D whole = level_extent(t, region->level);
-    VkExtent3D tile = is_tail ? (VkExtent3D){1, 1, 1} : t->tile;
+    VkExtent3D tile = is_tail ? (VkExtent3D){1, 1, 1} : a->tile;
     span x, y, z;
     quire_result result =
         find_span(region->offset.x, region->extent.width, whole.width, tile.width, &x);
@@ -201,13 +223,13 @@ quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *t, const quire_vulkan_r
     if (result)
         return result;
     if (is_tail) {
-        *box = tail_box(t, region->layer);
+        *box = tail_box(t, a, region->layer);
         return QUIRE_SUCCESS;
     }
-    VkExtent3D tiles = level_tiles(t, region->level);
-    uint64_t first = t->of_layer * region->layer;
+    VkExtent3D tiles = level_tiles(t, a, region->level);
+    uint64_t first = a->first + a->of_layer * region->layer;
     for (uint32_t level = 0; level < region->level; level++)
-        first += count_tiles(t, level);
+        first += count_tiles(t, a, level);
     uint64_t slice = (uint64_t)tiles.width * tiles.height;
     *box = (qi_vulkan_box){
         .first = first + z.first * slice + (uint64_t)y.first * tiles.width + x.first,
@@ -218,4 +240,28 @@ quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *t, const quire_vulkan_r
         .slice_stride = slice,
     };
     return QUIRE_SUCCESS;
+}
+
+quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *t, const quire_vulkan_region *region,
+                                  qi_vulkan_boxes *boxes)
+{
+    VkImageAspectFlags missing = region->aspect;
+    *boxes = (qi_vulkan_boxes){.count = 0};
+    if (region->level >= t->levels || region->layer >= t->layers)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "level %u of layer %u: the image has %u levels and %u layers",
+                            region->level, region->layer, t->levels, t->layers);
+    for (uint32_t i = 0; i < t->count; i++) {
+        const qi_vulkan_aspect *a = &t->aspects[i];
+        missing &= ~a->aspect;
+        if (region->aspect && !(region->aspect & a->aspect))
+            continue;
+        quire_result result = find_box(t, a, region, &boxes->all[boxes->count++]);
+        if (result)
+            return result;
+    }
+    return missing ? qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                                  "a region of aspects %x, of which the image has no %x",
+                                  (uint64_t)region->aspect, (uint64_t)missing)
+                   : QUIRE_SUCCESS;
 }

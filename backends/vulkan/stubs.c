@@ -1,8 +1,8 @@
 /*
- * stubs.c - the functions of quire/vulkan.h in a build without the backend: outputs are zeroed, and
- * the answer is UNSUPPORTED.
+ * stubs.c - the functions of quire/vulkan.h and quire/vulkan_sparse.h in a build without the
+ * backend: outputs are zeroed, and the answer is UNSUPPORTED.
  */
-#include "quire/vulkan.h"
+#include "quire/vulkan_sparse.h"
 #include "src/base/result.h"
 #include "src/base/stub.h"
 
@@ -29,6 +29,17 @@ quire_result quire_vulkan_get_handles(quire_device *device, quire_vulkan_handles
 {
     UNUSED(device);
     CLEAR(handles, (quire_vulkan_handles){0});
+    return refuse();
+}
+
+quire_result quire_vulkan_memory_create(quire_device *device, const quire_memory_options *options,
+                                        const quire_vulkan_memory_options *own,
+                                        quire_memory **memory)
+{
+    UNUSED(device);
+    UNUSED(options);
+    UNUSED(own);
+    CLEAR(memory, NULL);
     return refuse();
 }
 

@@ -4,8 +4,10 @@
 #ifndef QUIRE_BACKENDS_VULKAN_VULKAN_H
 #define QUIRE_BACKENDS_VULKAN_VULKAN_H
 
+#include <pthread.h>
+
 #include "backends/vulkan/functions.h"
-#include "quire/vulkan.h"
+#include "quire/vulkan_sparse.h"
 #include "src/base/atomic.h"
 #include "src/base/host_memory.h"
 
@@ -28,10 +30,20 @@ typedef struct qi_vulkan_enabled {
     bool sparse_image_2d;
     bool sparse_image_3d;
     bool sparse_aliased;
+    VkSampleCountFlags sparse_samples; /* residency of images with so many, beyond 1 */
 } qi_vulkan_enabled;
 
 /* See staging.c. */
 typedef struct qi_vulkan_staging qi_vulkan_staging;
+
+typedef struct qi_vulkan_page qi_vulkan_page;
+
+/* See late.c. */
+typedef struct qi_vulkan_late {
+    pthread_mutex_t mutex; /* under it Vulkan is waited for; no lock of quire is held around it */
+    quire_vulkan_sparse *objects;
+    qi_vulkan_page *pages;
+} qi_vulkan_late;
 
 typedef struct qi_vulkan {
     qi_host host;
@@ -51,6 +63,7 @@ typedef struct qi_vulkan {
     quire_vulkan_settings settings; /* defaults resolved */
     quire_vulkan_queue queue;
     qi_vulkan_staging *staging;
+    qi_vulkan_late late;
 
     /* what quire_vulkan_open made; NULL where wrapped */
     VkInstance own_instance;
@@ -63,7 +76,7 @@ typedef struct qi_vulkan {
 } qi_vulkan;
 
 /* A page beyond the core's record: quire_native_page.data. */
-typedef struct qi_vulkan_page {
+struct qi_vulkan_page {
     VkDeviceMemory memory;
     uint64_t size;      /* of the page */
     uint64_t allocated; /* of its memory */
@@ -73,7 +86,8 @@ typedef struct qi_vulkan_page {
     quire_object tied; /* to the one object that may be bound to it */
     uint64_t tied_native;
     qi_atomic_u64 buffer; /* VkBuffer over the page, made when first wanted; 0: none yet */
-} qi_vulkan_page;
+    qi_vulkan_page *next_late;
+};
 
 static inline qi_vulkan_page *qi_vulkan_page_of(const quire_native_page *page)
 {
@@ -144,6 +158,12 @@ quire_result qi_vulkan_page_flush(void *state, const quire_native_page *page, ui
                                   uint64_t size);
 quire_result qi_vulkan_page_invalidate(void *state, const quire_native_page *page, uint64_t offset,
                                        uint64_t size);
+quire_result qi_vulkan_page_flush_many(void *state, const quire_page_range *ranges, uint32_t count);
+quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range *ranges,
+                                            uint32_t count);
+
+/* Ends a page with its buffer, at once. */
+void qi_vulkan_page_free(qi_vulkan *vulkan, qi_vulkan_page *page);
 
 /* The buffer over a page, made when there is none yet. */
 QUIRE_MUST_USE quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire_native_page *page,
@@ -183,6 +203,16 @@ bool qi_vulkan_is_sparse(VkFlags flags);
 /* UNSUPPORTED where a description is sparse in a way that is not enabled. */
 QUIRE_MUST_USE quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan,
                                                    const qi_vulkan_description *own);
+
+/* ---- late.c --------------------------------------------------------------------------------- */
+
+void qi_vulkan_late_init(qi_vulkan *vulkan);
+
+/* Frees a page, unless the device may still be binding parts of it: then later. */
+void qi_vulkan_late_free(qi_vulkan *vulkan, qi_vulkan_page *page);
+
+/* At the end of the device: nothing is left. */
+void qi_vulkan_late_finish(qi_vulkan *vulkan);
 
 /* ---- image.c -------------------------------------------------------------------------------- */
 

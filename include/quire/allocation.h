@@ -206,6 +206,19 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_view_create(quire_memory *memory,
 QUIRE_API QUIRE_MUST_USE quire_result quire_view_narrow(quire_view parent, uint64_t offset,
                                                         uint64_t size, quire_view *view);
 
+/*
+ * quire_flush and quire_invalidate for `count` parts of allocations of one memory, whose size may
+ * be 0 (to the end). All are checked before the first is done; they go to the backend in lists of
+ * up to 64, those that touch in the order given as one. Where the backend fails some may be done. A
+ * count of 0 is a success. Errors: INVALID_ARGUMENT, those of quire_flush, and BUSY (an allocation
+ * is named, or used by other calls, 262,143 times).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_flush_batch(quire_memory *memory,
+                                                        const quire_view *views, uint64_t count);
+QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate_batch(quire_memory *memory,
+                                                             const quire_view *views,
+                                                             uint64_t count);
+
 /* As quire_map_range, quire_write and quire_read, with offsets in the view and held to it. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_view_map(quire_memory *memory, quire_view view,
                                                      void **pointer);

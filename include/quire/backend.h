@@ -50,8 +50,8 @@ typedef uint64_t quire_backend_features;
  */
 #define QUIRE_BACKEND_OBJECTS (UINT64_C(1) << 5)
 /*
- * fill_page. Without it the bytes are written: by the host through the mapping, else by
- * copy_to_page. Used for pages that are not host-visible.
+ * fill_page. Without it, and where it answers UNSUPPORTED, the bytes are written by copy_to_page.
+ * Used for pages that are not host-visible: to others the host writes through their mapping.
  */
 #define QUIRE_BACKEND_FILL (UINT64_C(1) << 7)
 /*
@@ -91,6 +91,14 @@ typedef uint64_t quire_backend_features;
 /* copy_to_page and copy_from_page go through memory of the backend's own: told by
    quire_copy_get_path. */
 #define QUIRE_BACKEND_STAGES (UINT64_C(1) << 15)
+/* flush_many, invalidate_many. Without it flush and invalidate are called for each range. */
+#define QUIRE_BACKEND_FLUSH_MANY (UINT64_C(1) << 16)
+
+/* Two words of the backend's own that all pages of a memory are made with; {0}: none. */
+typedef struct quire_page_extra {
+    const void *pointer;
+    uint64_t number;
+} quire_page_extra;
 
 typedef struct quire_page_request {
     uint32_t kind;
@@ -108,6 +116,7 @@ typedef struct quire_page_request {
     const void *description; /* of memory that exists, from quire_page_adopt, which is as aligned as
                                 it is; NULL: make some */
     float priority;          /* quire_memory_options.priority */
+    quire_page_extra extra;  /* from quire_memory_create_with; {0} in other memories */
 } quire_page_request;
 
 /* A page as its backend knows it; the core keeps it and hands it back. */
@@ -118,6 +127,15 @@ typedef struct quire_native_page {
                          known, and a page that is over a budget then is destroyed again */
     uint64_t data;    /* the backend's own */
 } quire_native_page;
+
+/* A part of a page. */
+typedef struct quire_page_range {
+    const quire_native_page *page;
+    uint64_t offset, size; /* bytes */
+} quire_page_range;
+
+/* Ranges in one list, at most. */
+#define QUIRE_MOST_RANGES 64
 
 /* How much of a heap may be used now, and is. */
 typedef struct quire_heap_budget {
@@ -209,7 +227,10 @@ typedef struct quire_backend {
 
     /* ---- QUIRE_BACKEND_OBJECTS ---- */
 
-    /* Makes the object without memory, with a handle that is not 0, and says what it needs. */
+    /*
+     * Makes the object without memory and says what it needs. A handle of 0: it is a range of its
+     * page and no object of the backend's, and neither bound nor destroyed.
+     */
     quire_result (*object_create)(void *state, const quire_object_request *request,
                                   uint64_t *native, quire_requirements *requirements);
     quire_result (*object_bind)(void *state, quire_object object, uint64_t native,
@@ -269,6 +290,11 @@ typedef struct quire_backend {
     quire_result (*stream_copy)(void *state, uint64_t stream, const quire_copy_job *job);
     quire_result (*stream_fill)(void *state, uint64_t stream, const quire_native_page *page,
                                 uint64_t offset, uint64_t size, uint8_t value);
+
+    /* ---- QUIRE_BACKEND_FLUSH_MANY: 1 to QUIRE_MOST_RANGES ranges as those of flush; on failure
+       some may be done ---- */
+    quire_result (*flush_many)(void *state, const quire_page_range *ranges, uint32_t count);
+    quire_result (*invalidate_many)(void *state, const quire_page_range *ranges, uint32_t count);
 } quire_backend;
 
 /* ---- what the core offers to backends ------------------------------------------------------- */
@@ -292,6 +318,16 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_create(const quire_backend *t
 /* The table and state a device was made of, for a backend's own public calls. NULL for NULL. */
 QUIRE_API const quire_backend *quire_device_backend(const quire_device *device);
 QUIRE_API void *quire_device_state(const quire_device *device);
+
+/*
+ * quire_memory_create for a backend whose pages can be made in more ways than its options tell:
+ * `extra` is handed to page_create with each page. What it points to is the backend's to keep.
+ * Errors as there.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create_with(quire_device *device,
+                                                               const quire_memory_options *options,
+                                                               quire_page_extra extra,
+                                                               quire_memory **memory);
 
 /* The native side of an allocation. */
 typedef struct quire_native {
@@ -365,7 +401,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_release(quire_memory *mem
 typedef struct quire_attachment {
     const char *name; /* for the error; it must stay as long. NULL: none */
     void (*end)(struct quire_attachment *attachment); /* detaches it, too */
-    struct quire_attachment *next, *previous;         /* the core's */
+    /* asked by quire_memory_destroy, before it judges, of what nobody uses any more: detaches and
+       ends it if it can; NULL: it stays */
+    void (*leave)(struct quire_attachment *attachment);
+    struct quire_attachment *next, *previous; /* the core's */
 } quire_attachment;
 
 /* NULL is accepted: nothing happens. Nothing is attached twice, or detached when it is not. */

@@ -44,10 +44,12 @@ typedef enum quire_cuda_page_kind {
     QUIRE_CUDA_HOST, /* likewise of whatever node; driver 13.0 */
     /* host-visible, coherent, cached: migrates between host and device; of devices with concurrent
        managed access */
-    QUIRE_CUDA_MANAGED
+    QUIRE_CUDA_MANAGED,
+    /* device-local, for objects only: tile pools, in which CUDA arrays lie (quire/cuda_array.h) */
+    QUIRE_CUDA_TILES
 } quire_cuda_page_kind;
 
-#define QUIRE_CUDA_PAGE_KINDS 9
+#define QUIRE_CUDA_PAGE_KINDS 10
 
 /* A mask of them. */
 #define QUIRE_CUDA_KIND_BIT(page_kind) (UINT32_C(1) << (page_kind))
@@ -58,6 +60,7 @@ typedef uint32_t quire_cuda_handle_types;
 #define QUIRE_CUDA_FABRIC UINT32_C(8) /* 64 bytes that hold on other nodes of an NVLink fabric */
 
 #define QUIRE_CUDA_FABRIC_SIZE 64
+#define QUIRE_CUDA_UUID_SIZE 16
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -154,10 +157,15 @@ typedef struct quire_cuda_info {
     bool has_multicast;
     bool has_host_numa;
     bool has_host;
+    bool has_deferred_arrays; /* either: there are tile pools */
+    bool has_sparse_arrays;
     int32_t numa_node; /* of the host, nearest to the device; -1: not known */
     quire_cuda_fabric fabric;
     int32_t fabric_code; /* CUresult of the refusal */
     uint64_t kept_bytes; /* of handles kept for further pages */
+    /* of the GPU, as other APIs tell it (VkPhysicalDeviceIDProperties.deviceUUID); all 0: the
+       driver does not */
+    uint8_t uuid[QUIRE_CUDA_UUID_SIZE];
     uint64_t reserved[4];
 } quire_cuda_info;
 
@@ -193,7 +201,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_release_kept(quire_device *devi
 /* ---- where an allocation lies --------------------------------------------------------------- */
 
 typedef struct quire_cuda_range {
-    uint64_t address; /* CUdeviceptr */
+    uint64_t address; /* CUdeviceptr; 0 in tile pools, which have none */
     uint64_t size;
     void *host;             /* the same bytes for the host; NULL: it cannot reach them */
     uint64_t page_address;  /* CUdeviceptr of the page */
@@ -288,21 +296,30 @@ typedef enum quire_cuda_import_type {
     QUIRE_CUDA_IMPORT_FD = 1, /* from quire_cuda_export_fd, or the driver; of a memory of the same
                                  page kind */
     QUIRE_CUDA_IMPORT_FABRIC,
-    QUIRE_CUDA_IMPORT_HANDLE, /* a CUmemGenericAllocationHandle of this process */
-    QUIRE_CUDA_IMPORT_POINTER /* a CUdeviceptr of memory that is there, and stays the caller's */
+    QUIRE_CUDA_IMPORT_HANDLE,  /* a CUmemGenericAllocationHandle of this process */
+    QUIRE_CUDA_IMPORT_POINTER, /* a CUdeviceptr of memory that is there, and stays the caller's */
+    /* an opaque descriptor of another API's memory: of quire_vulkan_export_fd; for device-local
+       kinds with addresses. Of Vulkan's memory offsets are the same here: a range of the page lies
+       at page_address and its offset there */
+    QUIRE_CUDA_IMPORT_EXTERNAL_FD
 } quire_cuda_import_type;
 
 /* Memory that somebody else made. */
 typedef struct quire_cuda_import {
     quire_cuda_import_type type;
-    int descriptor;     /* FD; stays the caller's, who may close it after the call */
+    int descriptor;     /* FD, EXTERNAL_FD; stays the caller's, who may close it after the call */
     const void *fabric; /* QUIRE_CUDA_FABRIC_SIZE bytes */
     uint64_t handle;    /* taken over on success, and released with the allocation */
     uint64_t pointer;   /* must outlive the allocation */
     uint64_t size; /* bytes, all of it: padded_size of the exporter; not with POINTER a multiple
-                           of the granularity */
+                           of the granularity; EXTERNAL_FD: VkMemoryAllocateInfo.allocationSize */
     const char *name;
     uint64_t user_data;
+    /* EXTERNAL_FD: QUIRE_CUDA_UUID_SIZE bytes that tell which GPU the memory is of; an import into
+       a device on another one is UNSUPPORTED and names both. NULL: the caller sees to it, for what
+       the wrong GPU makes of a descriptor is not defined */
+    const void *device_uuid;
+    bool is_dedicated;    /* EXTERNAL_FD: made for one buffer or image (dedicated allocation) */
     uint64_t reserved[4]; /* must be zero */
 } quire_cuda_import;
 

@@ -24,6 +24,9 @@ typedef uint32_t quire_memory_flags;
 #define QUIRE_PROTECTED UINT32_C(0x20)
 #define QUIRE_DEVICE_COHERENT UINT32_C(0x40)
 #define QUIRE_DEVICE_UNCACHED UINT32_C(0x80)
+/* quire's own (Vulkan's bit of this value is masked): native objects use the memory and nobody
+   else. It has no bytes that could be mapped, written or read. */
+#define QUIRE_OBJECTS_ONLY UINT32_C(0x100)
 
 /*
  * The word for one flag ("DEVICE_LOCAL"), as Vulkan spells it without prefix; NULL for a value that

@@ -42,7 +42,8 @@ typedef struct quire_stream_info {
     const char *name; /* lives as long as the stream */
     quire_device *device;
     bool held;
-    uint64_t native;  /* the backend's: CUstream, VkSemaphore, ...; 0 where there is none */
+    uint64_t native;  /* the backend's own number of it (quire_cuda_stream_get and
+                         quire_vulkan_stream_get tell its handles); 0 of a held one */
     uint64_t marked;  /* the last point known */
     uint64_t passed;  /* the last point known to have passed; nobody is asked */
     uint64_t waiting; /* allocations of all memories that wait for its points, or will once they

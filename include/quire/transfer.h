@@ -26,8 +26,8 @@ typedef struct quire_copy_end {
 
 /*
  * Told after each part of a large copy: bytes done of all, at last all of them, when the answer is
- * not asked for. False ends the copy. It is called by the thread that copies, without a lock; it may
- * call quire.
+ * not asked for. False ends the copy. It is called by the thread that copies, without a lock; it
+ * may call quire.
  */
 typedef struct quire_progress {
     bool (*goes_on)(void *user, uint64_t done, uint64_t total);
@@ -48,8 +48,9 @@ typedef struct quire_copy_options {
 } quire_copy_options;
 
 /*
- * How bytes get from one memory to another. With more than one way the best is told: a backend that
- * answers UNSUPPORTED when it comes to it (two devices that are no peers) is done without.
+ * How bytes get from one memory to another. With more than one way the best is told: a call that a
+ * backend answers with UNSUPPORTED when it comes to it (between two devices that are no peers, on a
+ * device without a queue) is done without, where there is another way.
  */
 typedef enum quire_copy_path {
     QUIRE_COPY_DIRECT = 0, /* the device, or the host through a mapping, copies once */
@@ -63,14 +64,16 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_copy_get_path(quire_memory *to, quir
                                                           quire_copy_path *path);
 
 /*
- * Copies, complete on return. Neither end may be freed meanwhile (BUSY). What the host wrote through
- * a mapping of the source was flushed, and the devices use neither end. The ends overlap when a byte
- * of a row is of both, also through a mapping that is an end as host memory; rows of the one in the
+ * Copies, complete on return. Neither end may be freed meanwhile (BUSY). What the host wrote
+ * through a mapping of the source was flushed, and who reads the target through one invalidates it
+ * first, as with work of a device; the devices use neither end. The ends overlap when a byte of a
+ * row is of both, also through a mapping that is an end as host memory; rows of the one in the
  * gaps of the other do not. Every check is made before the first byte is copied. Errors:
- * INVALID_ARGUMENT (both ends are host memory, or one is both kinds; null; a pitch below its row or
- * slice; an unknown field), OUT_OF_RANGE, OVERLAP, UNSUPPORTED (no way), OUT_OF_HOST_MEMORY (1 MiB
- * at most, where bytes go through host memory), BUSY (`goes_on` ended it), and those of handles and
- * backends. When the backend fails or `goes_on` ends it part of the bytes may have been copied.
+ * INVALID_ARGUMENT (both ends are host memory, or one is both kinds; null; a pitch below its row
+ * or slice; an unknown field), OUT_OF_RANGE, OVERLAP, UNSUPPORTED (no way), OUT_OF_HOST_MEMORY (1
+ * MiB at most, where bytes go through host memory), BUSY (`goes_on` ended it), and those of
+ * handles and backends. When the backend fails or `goes_on` ends it part of the bytes may have
+ * been copied.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_copy(const quire_copy_options *options);
 
@@ -121,9 +124,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_rows(quire_memory *memory,
                                                            quire_image_rows *rows);
 
 /*
- * Copies a region from and to host memory, whose rows and slices lie so many bytes apart (0: without
- * a gap); complete on return. A linear image of the Vulkan backend is in the layout GENERAL or
- * PREINITIALIZED. Errors as quire_image_get_rows and quire_copy.
+ * Copies a region from and to host memory, whose rows and slices lie so many bytes apart (0:
+ * without a gap); complete on return. A linear image of the Vulkan backend is in the layout
+ * GENERAL or PREINITIALIZED. Errors as quire_image_get_rows and quire_copy.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_image_write(quire_memory *memory, quire_image image,
                                                         const quire_image_region *region,

@@ -75,6 +75,7 @@ static quire_result open_place(const copying *c, quire_device *device, place *p)
     return result;
 }
 
+/* One that there is not is as good as host memory, which is there already. */
 static void add_kind(copying *c, uint32_t kind)
 {
     for (int i = 0; i < c->place_count; i++)

@@ -57,9 +57,8 @@ static char *host_bytes(const quire_memory *memory, uint32_t slot)
     return page + qi_memory_slot(memory, slot)->offset;
 }
 
-/* Pins for access by the host and resolves the range. */
-static quire_result begin_access(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                                 uint64_t *size, uint32_t *slot)
+quire_result qi_access_begin(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                             uint64_t *size, uint32_t *slot)
 {
     quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
@@ -82,7 +81,7 @@ quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, 
     if (!memory || !pointer)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_map: memory or pointer is null");
     uint32_t slot = 0;
-    quire_result result = begin_access(memory, allocation, offset, &size, &slot);
+    quire_result result = qi_access_begin(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
     result = qi_slot_add_map(&memory->slots, slot);
@@ -116,18 +115,35 @@ typedef quire_result (*sync_function)(quire_device *, qi_calls *, const qi_devic
                                       uint64_t);
 
 /*
- * Flushes or invalidates a part of a page, rounded outwards to the atom. On a kind that is not
- * coherent, offsets and sizes of allocations are multiples of it, so that the rounded range stays
- * inside the allocation.
+ * A part of a page, rounded outwards to the atom. On a kind that is not coherent, offsets and sizes
+ * of allocations are multiples of it, so that the rounded range stays inside the allocation.
  */
+static quire_page_range round_out(const quire_memory *memory, const qi_device_page *page,
+                                  uint64_t begin, uint64_t size)
+{
+    uint64_t end = begin + size, start = qi_align_down(begin, memory->atom);
+    return (quire_page_range){
+        .page = &page->native,
+        .offset = start,
+        .size = end + qi_padding(end, memory->atom) - start,
+    };
+}
+
+quire_page_range qi_access_atoms(const quire_memory *memory, uint32_t slot, uint64_t offset,
+                                 uint64_t size)
+{
+    return round_out(memory, &qi_memory_page(memory, slot)->native,
+                     qi_memory_slot(memory, slot)->offset + offset, size);
+}
+
+/* Flushes or invalidates a part of a page. */
 static quire_result sync_bytes(quire_memory *memory, const qi_device_page *page, uint64_t begin,
                                uint64_t size, sync_function sync)
 {
     if (is_coherent(memory))
         return QUIRE_SUCCESS;
-    uint64_t end = begin + size, start = qi_align_down(begin, memory->atom);
-    end += qi_padding(end, memory->atom);
-    return sync(memory->device, &memory->calls, page, start, end - start);
+    quire_page_range range = round_out(memory, page, begin, size);
+    return sync(memory->device, &memory->calls, page, range.offset, range.size);
 }
 
 quire_result qi_access_flush(quire_memory *memory, const qi_device_page *page, uint64_t begin,
@@ -157,7 +173,7 @@ static quire_result sync_call(quire_memory *memory, quire_allocation allocation,
     if (!memory)
         return qi_refuse_null_memory();
     uint32_t slot = 0;
-    quire_result result = begin_access(memory, allocation, offset, &size, &slot);
+    quire_result result = qi_access_begin(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
     result = sync_range(memory, slot, offset, size, sync);
@@ -274,9 +290,16 @@ quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset
     }
     if (!qi_device_offers(memory->device, QUIRE_BACKEND_FILL))
         return write_value(memory, slot, offset, size, value);
-    return qi_device_fill_page(memory->device, &memory->calls,
-                               &qi_memory_page(memory, slot)->native,
-                               qi_memory_slot(memory, slot)->offset + offset, size, value);
+    qi_error before = qi_error_save();
+    quire_result result =
+        qi_device_fill_page(memory->device, &memory->calls, &qi_memory_page(memory, slot)->native,
+                            qi_memory_slot(memory, slot)->offset + offset, size, value);
+    if (result != QUIRE_ERROR_UNSUPPORTED)
+        return result;
+    result = write_value(memory, slot, offset, size, value);
+    if (!result)
+        qi_error_restore(&before);
+    return result;
 }
 
 quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
@@ -288,7 +311,9 @@ quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
                                   uint64_t offset, uint64_t *size, uint32_t *slot)
 {
-    quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
+    quire_result result = qi_device_check_bytes(memory->device, memory->kind);
+    if (!result)
+        result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
         return result;
     result = qi_access_resolve_range(qi_memory_slot(memory, *slot)->requested, offset, size);

@@ -25,6 +25,8 @@ void qi_checked_init(quire_memory *memory)
 
 bool qi_checked_is_on(const quire_memory *memory)
 {
+    if (memory->flags & QUIRE_OBJECTS_ONLY)
+        return false;
     return memory->flags & QUIRE_HOST_VISIBLE ||
            (qi_device_offers(memory->device, QUIRE_BACKEND_COPY_TO_PAGE) &&
             qi_device_offers(memory->device, QUIRE_BACKEND_COPY_FROM_PAGE));

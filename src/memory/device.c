@@ -50,7 +50,7 @@ static quire_result check_table(const quire_backend *t)
     if (!t->describe || !t->page_create || !t->page_destroy)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_STAGES << 1) - 1;
+    const quire_backend_features known = (QUIRE_BACKEND_FLUSH_MANY << 1) - 1;
     if (t->features & ~known)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' announces features this version does not know", t->name);
@@ -81,6 +81,8 @@ static quire_result check_table(const quire_backend *t)
         {QUIRE_BACKEND_STREAM_ORDER, "stream_order", t->stream_order, t->stream_order},
         {QUIRE_BACKEND_STREAM_COPY, "stream_copy", t->stream_copy, t->stream_copy},
         {QUIRE_BACKEND_STREAM_FILL, "stream_fill", t->stream_fill, t->stream_fill},
+        {QUIRE_BACKEND_FLUSH_MANY, "flush_many, invalidate_many",
+         t->flush_many && t->invalidate_many, t->flush_many || t->invalidate_many},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         quire_result result =
@@ -117,6 +119,12 @@ static quire_result check_kind(const quire_backend *table, const quire_device_in
     if ((kind->flags & host) == QUIRE_HOST_VISIBLE && !(table->features & QUIRE_BACKEND_FLUSH))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "memory kind %u is not coherent and the backend cannot flush", index);
+    if (kind->flags & QUIRE_OBJECTS_ONLY &&
+        (kind->flags & QUIRE_HOST_VISIBLE || !(table->features & QUIRE_BACKEND_OBJECTS)))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "memory kind %u is for objects only, and is host-visible or the "
+                            "backend has no objects: flags %x",
+                            index, kind->flags);
     return QUIRE_SUCCESS;
 }
 

@@ -46,7 +46,7 @@ static inline bool qi_device_offers(const quire_device *device, quire_backend_fe
 
 /* kind.c: memory flags in words, "DEVICE_LOCAL|HOST_VISIBLE" or "no flags"; as qi_bytes is used. */
 /* All flags of memory kinds that there are. */
-#define QI_KNOWN_FLAGS ((quire_memory_flags)0xff)
+#define QI_KNOWN_FLAGS ((quire_memory_flags)0x1ff)
 
 typedef struct qi_flags_text {
     char text[160];
@@ -93,6 +93,15 @@ QUIRE_MUST_USE quire_result qi_device_flush(quire_device *device, qi_calls *call
 QUIRE_MUST_USE quire_result qi_device_invalidate(quire_device *device, qi_calls *calls,
                                                  const qi_device_page *page, uint64_t offset,
                                                  uint64_t size);
+/* The same for a list, one by one where the backend takes none. */
+QUIRE_MUST_USE quire_result qi_device_flush_many(quire_device *device, qi_calls *calls,
+                                                 const quire_page_range *ranges, uint32_t count);
+QUIRE_MUST_USE quire_result qi_device_invalidate_many(quire_device *device, qi_calls *calls,
+                                                      const quire_page_range *ranges,
+                                                      uint32_t count);
+/* UNSUPPORTED for kinds that are for objects only; the copies and fills below ask it too. */
+QUIRE_MUST_USE quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind);
+
 QUIRE_MUST_USE quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
                                                    const qi_device_page *page, uint64_t offset,
                                                    const void *data, uint64_t size);

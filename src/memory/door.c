@@ -203,6 +203,15 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
 
 /* ---- contents ----------------------------------------------------------------------------- */
 
+quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind)
+{
+    if (!(device->info.kinds[kind].flags & QUIRE_OBJECTS_ONLY))
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                        "memory kind %u is for objects only: it has no bytes to write or read",
+                        kind);
+}
+
 quire_result qi_device_flush(quire_device *device, qi_calls *calls, const qi_device_page *page,
                              uint64_t offset, uint64_t size)
 {
@@ -219,6 +228,41 @@ quire_result qi_device_invalidate(quire_device *device, qi_calls *calls, const q
                          device->table.invalidate(device->state, &page->native, offset, size));
 }
 
+typedef quire_result (*sync_function)(void *, const quire_native_page *, uint64_t, uint64_t);
+
+static quire_result sync_each(quire_device *device, qi_calls *calls, sync_function sync,
+                              const quire_page_range *ranges, uint32_t count)
+{
+    quire_result result = QUIRE_SUCCESS;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        qi_passage entered = qi_door_enter();
+        result =
+            qi_door_leave(device, calls, entered,
+                          sync(device->state, ranges[i].page, ranges[i].offset, ranges[i].size));
+    }
+    return result;
+}
+
+quire_result qi_device_flush_many(quire_device *device, qi_calls *calls,
+                                  const quire_page_range *ranges, uint32_t count)
+{
+    if (!qi_device_offers(device, QUIRE_BACKEND_FLUSH_MANY))
+        return sync_each(device, calls, device->table.flush, ranges, count);
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(device, calls, entered,
+                         device->table.flush_many(device->state, ranges, count));
+}
+
+quire_result qi_device_invalidate_many(quire_device *device, qi_calls *calls,
+                                       const quire_page_range *ranges, uint32_t count)
+{
+    if (!qi_device_offers(device, QUIRE_BACKEND_FLUSH_MANY))
+        return sync_each(device, calls, device->table.invalidate, ranges, count);
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(device, calls, entered,
+                         device->table.invalidate_many(device->state, ranges, count));
+}
+
 quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
                                     const qi_device_page *page, uint64_t offset, const void *data,
                                     uint64_t size)
@@ -227,6 +271,9 @@ quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "backend %s cannot write to memory that is not host-visible",
                             device->info.backend);
+    quire_result result = qi_device_check_bytes(device, page->kind);
+    if (result)
+        return result;
     qi_passage entered = qi_door_enter();
     return qi_door_leave(
         device, calls, entered,
@@ -241,6 +288,9 @@ quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "backend %s cannot read from memory that is not host-visible",
                             device->info.backend);
+    quire_result result = qi_device_check_bytes(device, page->kind);
+    if (result)
+        return result;
     qi_passage entered = qi_door_enter();
     return qi_door_leave(
         device, calls, entered,
@@ -250,6 +300,9 @@ quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
 quire_result qi_device_fill_page(quire_device *device, qi_calls *calls, const qi_device_page *page,
                                  uint64_t offset, uint64_t size, uint8_t value)
 {
+    quire_result result = qi_device_check_bytes(device, page->kind);
+    if (result)
+        return result;
     qi_passage entered = qi_door_enter();
     return qi_door_leave(
         device, calls, entered,
@@ -297,10 +350,8 @@ quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
                       device->table.object_create(device->state, request, native, requirements));
     if (result)
         return result;
-    if (!*native)
-        return qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend made an object with handle 0");
     result = check_requirements(requirements);
-    if (result && !request->borrowed)
+    if (result && *native && !request->borrowed)
         qi_device_object_destroy(device, calls, request->object, *native);
     return result;
 }

@@ -13,17 +13,19 @@
 #include "src/base/result.h"
 #include "src/memory/device.h"
 
-enum { COST_PREFERENCE = 16, COST_UNASKED = 1 }; /* there are 8 flags */
+enum { COST_PREFERENCE = 16, COST_UNASKED = 1 }; /* there are 9 flags */
 
 /* Kinds with one of these behave so differently that they are never taken by accident. */
-static const quire_memory_flags ONLY_WHEN_NAMED =
-    QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+static const quire_memory_flags ONLY_WHEN_NAMED = QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED |
+                                                  QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED |
+                                                  QUIRE_OBJECTS_ONLY;
 
 const char *quire_memory_flag_name(quire_memory_flags flag)
 {
     static const char *const names[] = {
-        "DEVICE_LOCAL",     "HOST_VISIBLE", "HOST_COHERENT",       "HOST_CACHED",
-        "LAZILY_ALLOCATED", "PROTECTED",    "DEVICE_COHERENT_AMD", "DEVICE_UNCACHED_AMD"};
+        "DEVICE_LOCAL",        "HOST_VISIBLE",        "HOST_COHERENT",
+        "HOST_CACHED",         "LAZILY_ALLOCATED",    "PROTECTED",
+        "DEVICE_COHERENT_AMD", "DEVICE_UNCACHED_AMD", "OBJECTS_ONLY"};
     if (!qi_is_power_of_two(flag) || flag & ~QI_KNOWN_FLAGS)
         return NULL;
     return names[qi_lowest_bit(flag)];

@@ -194,8 +194,8 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_memory_create(quire_device *device, const quire_memory_options *options,
-                                 quire_memory **memory)
+quire_result quire_memory_create_with(quire_device *device, const quire_memory_options *options,
+                                      quire_page_extra extra, quire_memory **memory)
 {
     if (memory)
         *memory = NULL;
@@ -203,7 +203,7 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_create: device or memory is null");
     quire_memory_options asked = options ? *options : (quire_memory_options){0};
-    quire_memory resolved = {0};
+    quire_memory resolved = {.extra = extra};
     quire_result result = resolve(device, &asked, &resolved);
     if (!result)
         result = make(&resolved, &asked, memory);
@@ -215,6 +215,12 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
            qi_bytes(resolved.policy.first_page_size).text);
     qi_checked_tell(*memory);
     return QUIRE_SUCCESS;
+}
+
+quire_result quire_memory_create(quire_device *device, const quire_memory_options *options,
+                                 quire_memory **memory)
+{
+    return quire_memory_create_with(device, options, (quire_page_extra){.pointer = NULL}, memory);
 }
 
 quire_result qi_refuse_null_memory(void)
@@ -290,6 +296,15 @@ static void list_attachments(quire_memory *memory, char *text, size_t room)
     }
 }
 
+static void let_leave(quire_memory *memory)
+{
+    for (quire_attachment *a = memory->attachments, *next; a; a = next) {
+        next = a->next;
+        if (a->leave)
+            a->leave(a);
+    }
+}
+
 quire_result quire_memory_destroy(quire_memory **memory)
 {
     if (!memory)
@@ -297,6 +312,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
     quire_memory *ending = *memory;
     if (!ending)
         return QUIRE_SUCCESS;
+    let_leave(ending);
     qi_error error = qi_error_save();
     qi_ignore(qi_waiting_collect(ending, &(uint64_t){0})); /* what is not known still waits */
     qi_error_restore(&error);
@@ -337,36 +353,6 @@ void quire_memory_destroy_all(quire_memory **memory)
         if (qi_slot_force_leave(&ending->slots, i))
             qi_ignore(qi_place_release(ending, i)); /* harm is told */
     finish(ending);
-}
-
-/* ---- what backends attach ----------------------------------------------------------------- */
-
-void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
-{
-    if (!memory || !attachment)
-        return;
-    qi_lock_acquire(&memory->device->lock);
-    attachment->previous = NULL;
-    attachment->next = memory->attachments;
-    if (attachment->next)
-        attachment->next->previous = attachment;
-    memory->attachments = attachment;
-    qi_lock_release(&memory->device->lock);
-}
-
-void quire_memory_detach(quire_memory *memory, quire_attachment *attachment)
-{
-    if (!memory || !attachment)
-        return;
-    qi_lock_acquire(&memory->device->lock);
-    if (attachment->next)
-        attachment->next->previous = attachment->previous;
-    if (attachment->previous)
-        attachment->previous->next = attachment->next;
-    else
-        memory->attachments = attachment->next;
-    attachment->next = attachment->previous = NULL;
-    qi_lock_release(&memory->device->lock);
 }
 
 /* ---- questions --------------------------------------------------------------- */

@@ -30,6 +30,7 @@ struct quire_memory {
     quire_memory_flags flags;
     bool exportable;
     float priority;           /* of its pages */
+    quire_page_extra extra;   /* likewise: what the backend wants to know of each */
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_shortage on_shortage;

@@ -140,6 +140,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, const plan
         .native = tie.native,
         .description = tie.description,
         .priority = memory->priority,
+        .extra = memory->extra,
     };
     for (;;) {
         quire_result result = ask(memory, &request, native);

@@ -76,8 +76,10 @@ static quire_result begin_in_memory(const quire_copy_end *asked, uint64_t extent
                                     qi_box_side *side)
 {
     quire_memory *memory = asked->memory;
-    quire_result result =
-        qi_slot_pin(&memory->slots, asked->allocation, QI_ACCEPT_LIVE, &end->slot);
+    quire_result result = qi_device_check_bytes(memory->device, memory->kind);
+    if (result)
+        return result;
+    result = qi_slot_pin(&memory->slots, asked->allocation, QI_ACCEPT_LIVE, &end->slot);
     if (result)
         return result;
     const qi_slot *record = qi_memory_slot(memory, end->slot);

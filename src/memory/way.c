@@ -234,25 +234,25 @@ static bool takes_rows(const quire_memory *memory, const qi_box *box)
 /* Where a call takes rows but not these, they go one by one. */
 static quire_result copy_to_rows(const qi_transfer *t, const qi_box *box)
 {
+    if (!takes_rows(t->to.memory, box))
+        return copy_rows(t, box, copy_to_page);
     qi_error before = qi_error_save();
-    if (takes_rows(t->to.memory, box)) {
-        quire_result result = copy_to_page_at_once(t, box);
-        if (result != QUIRE_ERROR_UNSUPPORTED)
-            return result;
-        qi_error_restore(&before);
-    }
+    quire_result result = copy_to_page_at_once(t, box);
+    if (result != QUIRE_ERROR_UNSUPPORTED)
+        return result;
+    qi_error_restore(&before);
     return copy_rows(t, box, copy_to_page);
 }
 
 static quire_result copy_from_rows(const qi_transfer *t, const qi_box *box)
 {
+    if (!takes_rows(t->from.memory, box))
+        return copy_rows(t, box, copy_from_page);
     qi_error before = qi_error_save();
-    if (takes_rows(t->from.memory, box)) {
-        quire_result result = copy_from_page_at_once(t, box);
-        if (result != QUIRE_ERROR_UNSUPPORTED)
-            return result;
-        qi_error_restore(&before);
-    }
+    quire_result result = copy_from_page_at_once(t, box);
+    if (result != QUIRE_ERROR_UNSUPPORTED)
+        return result;
+    qi_error_restore(&before);
     return copy_rows(t, box, copy_from_page);
 }
 

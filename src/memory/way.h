@@ -52,8 +52,8 @@ QUIRE_MUST_USE quire_result qi_transfer_copy(qi_transfer *transfer, const qi_box
 void qi_transfer_finish(qi_transfer *transfer);
 
 /*
- * Calls a function of a backend that takes jobs, for a part of a transfer: once where it takes rows,
- * else for each row.
+ * Calls a function of a backend that takes jobs, for a part of a transfer: once where it takes
+ * rows, else for each row.
  */
 typedef struct qi_job_call {
     quire_result (*call)(const struct qi_job_call *self, const quire_copy_job *job);

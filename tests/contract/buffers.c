@@ -8,29 +8,36 @@ enum { USAGES = 0x3f, LIVE = 24 };
 /* Places that no granule aligns by itself. */
 static const quire_memory_options byte_exact = {.fit = QUIRE_FIT_FIRST};
 
-/* Whether the backend's own object of these options can lie in a kind. */
+/*
+ * Whether the backend's own object of these options can lie in a kind; *is_object: it is one, and
+ * no mere range.
+ */
 static bool backend_can_hold(const contract_world *w, uint32_t kind,
-                             const quire_buffer_options *options)
+                             const quire_buffer_options *options, bool *is_object)
 {
     uint64_t native = 0;
     quire_requirements needs = {0};
     quire_buffer_options resolved = *options;
     quire_object_request request = {.object = QUIRE_OBJECT_BUFFER, .buffer = &resolved};
     resolved.alignment += !resolved.alignment;
+    *is_object = false;
+    if (!kit_offers(w, QUIRE_BACKEND_OBJECTS))
+        return true;
     quire_result result = w->table->object_create(w->state, &request, &native, &needs);
     if (result) {
         CHECK_EQ(result, QUIRE_ERROR_UNSUPPORTED);
         return false;
     }
-    CHECK(native);
+    *is_object = native != 0;
     CHECK(needs.size >= options->size);
     CHECK(needs.alignment >= w->info.limits.buffer_alignment);
-    w->table->object_destroy(w->state, QUIRE_OBJECT_BUFFER, native);
+    if (native)
+        w->table->object_destroy(w->state, QUIRE_OBJECT_BUFFER, native);
     return needs.kind_mask >> kind & 1;
 }
 
 static void check_buffer(const contract_world *w, quire_memory *memory, quire_buffer buffer,
-                         const quire_buffer_options *options)
+                         const quire_buffer_options *options, bool is_object)
 {
     quire_buffer_info info;
     quire_native native = kit_native(memory, buffer.allocation);
@@ -41,7 +48,7 @@ static void check_buffer(const contract_world *w, quire_memory *memory, quire_bu
     CHECK_EQ(info.place.object, QUIRE_OBJECT_BUFFER);
     CHECK_EQ(native.object, QUIRE_OBJECT_BUFFER);
     CHECK_EQ(native.handle, info.place.native);
-    CHECK_EQ(native.handle != 0, kit_offers(w, QUIRE_BACKEND_OBJECTS));
+    CHECK_EQ(native.handle != 0, is_object);
     CHECK(kit_is_aligned(&native, w->info.limits.buffer_alignment));
     CHECK(!options->alignment || kit_is_aligned(&native, options->alignment));
 }
@@ -55,15 +62,16 @@ static void buffers_of_all_usages(contract_world *w, uint32_t kind)
                                         .usage = usage,
                                         .alignment = usage % 4 == 0 ? 1024 : 0,
                                         .dedicated = usage % 16 == 0};
+        bool is_object = false;
         quire_result result = quire_buffer_create(memory, &options, &made[usage]);
-        if (kit_offers(w, QUIRE_BACKEND_OBJECTS) && !backend_can_hold(w, kind, &options)) {
+        if (!backend_can_hold(w, kind, &options, &is_object)) {
             CHECK_FAILS(result, QUIRE_ERROR_UNSUPPORTED);
             continue;
         }
         CHECK_OK(result);
-        check_buffer(w, memory, made[usage], &options);
+        check_buffer(w, memory, made[usage], &options, is_object);
         for (quire_usage i = 1; i < usage; i++)
-            CHECK(!made[i].allocation.id || !kit_offers(w, QUIRE_BACKEND_OBJECTS) ||
+            CHECK(!made[i].allocation.id || !is_object ||
                   kit_native(memory, made[i].allocation).handle !=
                       kit_native(memory, made[usage].allocation).handle);
         if (kit_can_both(w, kind))

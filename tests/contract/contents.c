@@ -86,6 +86,7 @@ static void neighbours_are_mapped(contract_world *w, uint32_t kind)
 {
     quire_memory *memory = kit_memory(w, kind, NULL);
     quire_allocation made[NEIGHBOURS];
+    quire_view views[NEIGHBOURS];
     void *pointers[NEIGHBOURS];
     if (!kit_is_visible(w, kind))
         refuses_pointers(memory);
@@ -94,9 +95,12 @@ static void neighbours_are_mapped(contract_world *w, uint32_t kind)
         CHECK_OK(quire_map(memory, made[i], &pointers[i]));
         CHECK(pointers[i] == kit_native(memory, made[i]).host);
         kit_fill(i, 0, pointers[i], 101 + i);
+        views[i] = (quire_view){made[i], 0, 0};
     }
-    for (uint64_t i = 0; kit_is_visible(w, kind) && i < NEIGHBOURS; i++)
+    for (uint64_t i = 0; kit_is_visible(w, kind) && i < NEIGHBOURS; i += 2)
         CHECK_OK(quire_flush(memory, made[i], 0, 0));
+    if (kit_is_visible(w, kind))
+        CHECK_OK(quire_flush_batch(memory, views, NEIGHBOURS));
     for (uint64_t i = 0; kit_is_visible(w, kind) && i < NEIGHBOURS; i++) {
         check_neighbour(memory, made[i], pointers[i], 101 + i, i);
         CHECK_OK(quire_free(memory, made[i]));

@@ -31,6 +31,7 @@ static const contract_subject subject_driver = {
 typedef struct pose {
     const char *model;
     uint32_t flags;       /* FC_ */
+    uint32_t without;     /* FC_ features that the model has and this one has not */
     int version;          /* of the driver */
     uint64_t bytes;       /* of the device; 0: the model's */
     uint64_t granularity; /* 0: the model's */
@@ -55,6 +56,7 @@ static void reset_driver(const pose *p)
     if (p->granularity)
         model.granularity = p->granularity;
     options.models[0] = &model;
+    model.features &= ~p->without;
     options.version = p->version;
     fc->reset(&options);
 }
@@ -144,9 +146,15 @@ static const contract_subject poses[] = {
     POSE("posing as an A100 with the driver of CUDA 11.2", .model = "a100", .version = 11020),
     POSE("posing as a GH200, in the caller's context", .model = "gh200",
          .flags = FC_NEEDS_CONTEXT | FC_LATE, .is_wrapped = true),
+    POSE("posing as an H200 with tile pools", .model = "h200",
+         .flags = FC_NEEDS_CONTEXT | FC_LATE | FC_DIRTY,
+         .kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PINNED) | CUDA_KIND(TILES)),
+    POSE("posing as an A100 whose arrays are sparse", .model = "a100", .flags = FC_DIRTY,
+         .without = FC_DEFERRED_ARRAYS, .version = 11020, .granularity = 65536,
+         .kinds = CUDA_KIND(PLAIN) | CUDA_KIND(TILES)),
 };
 
 const contract_subject *const cuda_subjects[] = {
-    &subject_driver, &poses[0], &poses[1], &poses[2], &poses[3],
-    &poses[4],       &poses[5], &poses[6], &poses[7], NULL,
+    &subject_driver, &poses[0], &poses[1], &poses[2], &poses[3], &poses[4],
+    &poses[5],       &poses[6], &poses[7], &poses[8], &poses[9], NULL,
 };

@@ -43,24 +43,26 @@ static void check_same(const quire_requirements *a, const quire_requirements *b)
     CHECK_EQ(a->slice_pitch, b->slice_pitch);
 }
 
-/* The backend's own object wants what was told without it. */
-static void check_object(const contract_world *w, const quire_image_options *options,
+/* The backend's own object wants what was told without it. True: there is one, no mere range. */
+static bool check_object(const contract_world *w, const quire_image_options *options,
                          const quire_requirements *told, quire_result asked)
 {
     uint64_t native = 0;
     quire_requirements needs = {0};
     quire_object_request request = {.object = QUIRE_OBJECT_IMAGE, .image = options};
     if (!kit_offers(w, QUIRE_BACKEND_OBJECTS))
-        return;
+        return false;
     CHECK_EQ(w->table->object_create(w->state, &request, &native, &needs), asked);
     if (asked)
-        return;
+        return false;
     check_same(&needs, told);
-    w->table->object_destroy(w->state, QUIRE_OBJECT_IMAGE, native);
+    if (native)
+        w->table->object_destroy(w->state, QUIRE_OBJECT_IMAGE, native);
+    return native != 0;
 }
 
-static void check_image(const contract_world *w, quire_memory *memory, quire_image image,
-                        const quire_image_options *o, const quire_requirements *needs)
+static void check_image(quire_memory *memory, quire_image image, const quire_image_options *o,
+                        const quire_requirements *needs, bool is_object)
 {
     quire_image_info info;
     quire_native native = kit_native(memory, image.allocation);
@@ -77,7 +79,7 @@ static void check_image(const contract_world *w, quire_memory *memory, quire_ima
     CHECK(info.place.dedicated || !needs->dedicated);
     CHECK(kit_is_aligned(&native, needs->alignment));
     CHECK_EQ(native.object, QUIRE_OBJECT_IMAGE);
-    CHECK_EQ(native.handle != 0, kit_offers(w, QUIRE_BACKEND_OBJECTS));
+    CHECK_EQ(native.handle != 0, is_object);
 }
 
 static void try_image(const contract_world *w, quire_memory **memories,
@@ -91,7 +93,7 @@ static void try_image(const contract_world *w, quire_memory **memories,
     check_same(&needs, &again);
     if (!asked)
         check_needs(w, options, &needs);
-    check_object(w, options, &needs, asked);
+    bool is_object = check_object(w, options, &needs, asked);
     for (uint32_t kind = 0; kind < w->info.kind_count; kind++) {
         quire_image image;
         if (!memories[kind])
@@ -101,7 +103,7 @@ static void try_image(const contract_world *w, quire_memory **memories,
         CHECK_EQ(made, can ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
         if (made)
             continue;
-        check_image(w, memories[kind], image, options, &needs);
+        check_image(memories[kind], image, options, &needs, is_object);
         if (options->tiling == QUIRE_TILING_LINEAR && kit_can_both(w, kind)) {
             kit_write(memories[kind], image.allocation, needs.size, needs.size);
             kit_read(memories[kind], image.allocation, needs.size, needs.size);
@@ -113,7 +115,9 @@ static void try_image(const contract_world *w, quire_memory **memories,
 static void open_memories(const contract_world *w, quire_memory **memories)
 {
     for (uint32_t kind = 0; kind < w->info.kind_count; kind++)
-        memories[kind] = kit_holds_contents(w, kind) ? kit_memory(w, kind, NULL) : NULL;
+        memories[kind] = kit_holds_contents(w, kind) || kit_is_for_objects(w, kind)
+                             ? kit_memory(w, kind, NULL)
+                             : NULL;
 }
 
 static void close_memories(const contract_world *w, quire_memory **memories)
@@ -206,11 +210,61 @@ static void images_beyond_all_bounds(contract_world *w)
     }
 }
 
+/* ---- texels ------------------------------------------------------------------------------- */
+
+enum { SIDE = 21, TEXEL = 4, ROW = SIDE * TEXEL };
+
+/* A box of an image that is written into the whole, and the box and the whole read back. */
+static void pass_region(quire_memory *memory, quire_image image)
+{
+    static unsigned char whole[SIDE * ROW], part[SIDE * ROW], found[SIDE * ROW];
+    const quire_image_region box = {.x = 4, .y = 3, .width = 9, .height = 11};
+    kit_fill(1, 0, whole, sizeof whole);
+    kit_fill(2, 0, part, sizeof part);
+    CHECK_OK(quire_image_write(memory, image, NULL, whole, 0, 0));
+    CHECK_OK(quire_image_write(memory, image, &box, part, 50, 0));
+    for (uint32_t y = 0; y < box.height; y++)
+        memcpy(whole + (box.y + y) * ROW + box.x * TEXEL, part + y * 50, box.width * TEXEL);
+    CHECK_OK(quire_image_read(memory, image, NULL, found, 0, 0));
+    CHECK(!memcmp(found, whole, sizeof whole));
+    memset(found, 0, sizeof found);
+    CHECK_OK(quire_image_read(memory, image, &box, found, 0, 0));
+    for (uint32_t y = 0; y < box.height; y++)
+        CHECK(!memcmp(found + y * box.width * TEXEL, part + y * 50, box.width * TEXEL));
+}
+
+/* Of the backend's own order there are no rows to be told. */
+static void texels_of_linear_images(contract_world *w)
+{
+    static const quire_image_options options = {.width = SIDE,
+                                                .height = SIDE,
+                                                .channel_count = TEXEL,
+                                                .tiling = QUIRE_TILING_LINEAR,
+                                                .usage = QUIRE_USAGE_TRANSFER_SOURCE |
+                                                         QUIRE_USAGE_TRANSFER_TARGET};
+    quire_memory *memories[QUIRE_MOST_KINDS];
+    open_memories(w, memories);
+    for (uint32_t kind = 0; kind < w->info.kind_count; kind++) {
+        quire_image image;
+        quire_image_info info;
+        if (!memories[kind] || !kit_can_both(w, kind) ||
+            quire_image_create(memories[kind], &options, &image))
+            continue;
+        CHECK_OK(quire_image_get_info(memories[kind], image, &info));
+        CHECK(info.row_pitch >= ROW);
+        pass_region(memories[kind], image);
+        CHECK_OK(quire_free(memories[kind], image.allocation));
+    }
+    close_memories(w, memories);
+}
+
 const contract_scenario contract_images[] = {
     {.name = "images of every type, channel count, dimension and tiling take what was told first",
      .body = images_of_all_types},
     {.name = "images of every usage take what was told first", .body = images_of_all_usages},
     {.name = "an image larger than any heap is told as it is or refused",
      .body = images_beyond_all_bounds},
+    {.name = "boxes of texels of linear images go in and come out",
+     .body = texels_of_linear_images},
     {0},
 };

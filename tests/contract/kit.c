@@ -7,8 +7,9 @@
 
 bool kit_holds_contents(const contract_world *w, uint32_t kind)
 {
-    const quire_memory_flags special =
-        QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+    const quire_memory_flags special = QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED |
+                                       QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED |
+                                       QUIRE_OBJECTS_ONLY;
     quire_memory_flags flags = w->info.kinds[kind].flags;
     return flags && !(flags & special);
 }
@@ -28,14 +29,21 @@ bool kit_offers(const contract_world *w, quire_backend_features feature)
     return (w->features & feature) != 0;
 }
 
+bool kit_is_for_objects(const contract_world *w, uint32_t kind)
+{
+    return (w->info.kinds[kind].flags & QUIRE_OBJECTS_ONLY) != 0;
+}
+
 bool kit_can_write(const contract_world *w, uint32_t kind)
 {
-    return kit_is_visible(w, kind) || kit_offers(w, QUIRE_BACKEND_COPY_TO_PAGE);
+    return kit_is_visible(w, kind) ||
+           (kit_offers(w, QUIRE_BACKEND_COPY_TO_PAGE) && !kit_is_for_objects(w, kind));
 }
 
 bool kit_can_read(const contract_world *w, uint32_t kind)
 {
-    return kit_is_visible(w, kind) || kit_offers(w, QUIRE_BACKEND_COPY_FROM_PAGE);
+    return kit_is_visible(w, kind) ||
+           (kit_offers(w, QUIRE_BACKEND_COPY_FROM_PAGE) && !kit_is_for_objects(w, kind));
 }
 
 bool kit_can_both(const contract_world *w, uint32_t kind)

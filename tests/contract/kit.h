@@ -19,10 +19,13 @@ static inline uint64_t kit_round_up(uint64_t value, uint64_t unit)
 
 /*
  * Bytes of such a kind can be had and written on every device. Lazily allocated and protected ones
- * cannot, AMD's special ones want a feature that quire does not enable, and in those without any
- * flag Vulkan's drivers put images only.
+ * cannot, AMD's special ones want a feature that quire does not enable, in those without any flag
+ * Vulkan's drivers put images only, and CUDA's tile pools have no bytes that anybody reaches.
  */
 bool kit_holds_contents(const contract_world *w, uint32_t kind);
+
+/* Native objects lie there, and nobody else: it has no bytes. */
+bool kit_is_for_objects(const contract_world *w, uint32_t kind);
 
 bool kit_is_visible(const contract_world *w, uint32_t kind);
 bool kit_is_coherent(const contract_world *w, uint32_t kind);

@@ -75,6 +75,38 @@ static void *turn_pages(void *number)
     return NULL;
 }
 
+/* Copies within the memory: bytes go from the first allocation to the last, pattern by pattern. */
+static void *pass_on(void *number)
+{
+    enum { LINKS = 3, SIZE = 5000, ROUNDS = 15 };
+    uint64_t me = (uintptr_t)number;
+    quire_memory *memory = memories[me];
+    quire_allocation chain[LINKS];
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < LINKS; i++)
+        chain[i] = ALLOCATE(memory, .size = SIZE);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        kit_write(memory, chain[0], SIZE, me * 1000 + round);
+        for (int i = 1; i < LINKS; i++) /* rows of an odd size, and what is left of them */
+            CHECK_OK(quire_copy(&(quire_copy_options){
+                .to = {.memory = memory, .allocation = chain[i], .row_pitch = 100},
+                .from = {.memory = memory, .allocation = chain[i - 1], .row_pitch = 100},
+                .size = 61,
+                .rows = 50}));
+        for (int i = 1; i < LINKS; i++)
+            CHECK_OK(quire_copy(&(quire_copy_options){
+                .to = {.memory = memory, .allocation = chain[i], .offset = 61, .row_pitch = 100},
+                .from = {memory, chain[i - 1], 61, 100, 0},
+                .size = 39,
+                .rows = 50}));
+        CHECK_OK(quire_fill(memory, chain[0], 0, 0, 0));
+        kit_read(memory, chain[LINKS - 1], SIZE, me * 1000 + round);
+    }
+    for (int i = 0; i < LINKS; i++)
+        CHECK_OK(quire_free(memory, chain[i]));
+    return NULL;
+}
+
 static void run_threads(const contract_world *w, uint32_t kind, void *(*body)(void *))
 {
     pthread_t threads[THREADS];
@@ -113,11 +145,22 @@ static void on_pages(contract_world *w, uint32_t kind)
     run_threads(w, kind, turn_pages);
 }
 
+static void on_copies(contract_world *w, uint32_t kind)
+{
+    quire_memory *memory = kit_memory(w, kind, NULL);
+    for (int i = 0; i < THREADS; i++)
+        memories[i] = memory;
+    if (kit_can_both(w, kind))
+        run_threads(w, kind, pass_on);
+    kit_end(&memory);
+}
+
 const contract_scenario contract_threads[] = {
     {.name = "four threads make and give back pages",
      .of_kind = on_pages,
      .applies = takes_threads},
     {.name = "four threads on one memory", .of_kind = on_one_memory, .applies = takes_threads},
     {.name = "four threads on a memory each", .of_kind = on_one_each, .applies = takes_threads},
+    {.name = "four threads copy and fill", .of_kind = on_copies, .applies = takes_threads},
     {0},
 };

@@ -193,7 +193,7 @@ static quire_backend table_for(const quire_backend *base)
     return (quire_backend){
         .size = sizeof(quire_backend),
         .name = base->name,
-        .features = base->features,
+        .features = base->features & ~QUIRE_BACKEND_FLUSH_MANY, /* lists are taken one by one */
         .describe = wrap_describe,
         .page_create = page_create,
         .page_destroy = page_destroy,

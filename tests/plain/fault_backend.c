@@ -59,6 +59,21 @@ static bool not_coherent(bench *t)
            bench_map(t, 0) && bench_write(t, 1) && bench_read(t, 1) && bench_look(t);
 }
 
+static bool flushed_in_lists(bench *t)
+{
+    enum { PARTS = 70 }; /* two lists */
+    quire_view views[PARTS];
+    fake_offer_flush_many(&t->fake);
+    if (!bench_open(t) || !memory_of_kind(t, 2) ||
+        !bench_allocate(t, PARTS, &(quire_allocation_options){.size = 200}))
+        return false;
+    for (int i = 0; i < PARTS; i++)
+        views[i] = (quire_view){t->held[i].allocation, 0, 1};
+    TRY(t, quire_flush_batch(t->memories[0], views, PARTS));
+    TRY(t, quire_invalidate_batch(t->memories[0], views, PARTS));
+    return bench_look(t);
+}
+
 static bool growing_pages(bench *t)
 {
     return bench_open(t) &&
@@ -244,6 +259,7 @@ static const struct {
     {"memory of the device", device_local},
     {"memory of the host, coherent", coherent},
     {"memory of the host, not coherent", not_coherent},
+    {"memory of the host, flushed in lists", flushed_in_lists},
     {"growing pages", growing_pages},
     {"dedicated pages", dedicated},
     {"reserve, commit and abort", reserved},

@@ -9,8 +9,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "quire/cuda_array.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/plain.h"
 
@@ -278,6 +280,21 @@ static void borrowed(cuda_bench *b)
     STEP(b, quire_free(m, imported));
 }
 
+static void external(cuda_bench *b)
+{
+    quire_allocation imported;
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    if (!m)
+        return;
+    b->descriptor = memfd_create("theirs", MFD_CLOEXEC);
+    CHECK(b->descriptor >= 0 && !ftruncate(b->descriptor, 8192));
+    const quire_cuda_import import = {
+        .type = QUIRE_CUDA_IMPORT_EXTERNAL_FD, .descriptor = b->descriptor, .size = 8192};
+    STEP(b, quire_cuda_import_range(m, &import, &imported));
+    STEP(b, quire_write(m, imported, 4096, data, 4096));
+    STEP(b, quire_free(m, imported));
+}
+
 static void set_and_asked(cuda_bench *b)
 {
     quire_cuda_access set = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
@@ -306,6 +323,35 @@ static void multicast(cuda_bench *b)
     STEP(b, quire_cuda_multicast_bind(b->multicast, 0, m, a));
     STEP(b, quire_cuda_multicast_map(b->multicast));
     STEP(b, quire_cuda_multicast_unbind(b->multicast, 0, 0, range.padded_size));
+}
+
+static void arrays(cuda_bench *b, bool sparse)
+{
+    const quire_cuda_array_options deep = {.width = 300,
+                                           .height = 200,
+                                           .layers = 2,
+                                           .levels = 3,
+                                           .channel_count = 4,
+                                           .sparse = sparse};
+    quire_image image, other;
+    quire_memory *m = start(b, QUIRE_CUDA_TILES);
+    if (!m)
+        return;
+    STEP(b, quire_image_create(m, &(quire_image_options){.width = 32, .height = 32}, &image));
+    STEP(b, quire_cuda_array_create(m, &deep, &other));
+    STEP(b, quire_free(m, image.allocation));
+    STEP(b, quire_image_create(m, &(quire_image_options){.width = 64, .depth = 9}, &image));
+    STEP(b, quire_free(m, other.allocation));
+}
+
+static void deferred_arrays(cuda_bench *b)
+{
+    arrays(b, false);
+}
+
+static void sparse_arrays(cuda_bench *b)
+{
+    arrays(b, true);
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -428,8 +474,11 @@ static const scenario scenarios[] = {
     {"a dma-buf", NULL, 0, dma_buf},
     {"a retained handle imported", NULL, 0, retained},
     {"a pointer borrowed", NULL, 0, borrowed},
+    {"memory of another API", NULL, FC_LATE, external},
     {"access", NULL, 0, set_and_asked},
     {"a multicast object", NULL, 0, multicast},
+    {"arrays mapped whole", NULL, FC_DIRTY | FC_LATE, deferred_arrays},
+    {"arrays mapped in tiles", NULL, FC_DIRTY, sparse_arrays},
     {"streams", NULL, FC_LATE, streams},
     {"streams of the caller's", NULL, FC_LATE, wrapped_stream},
 };
@@ -438,9 +487,20 @@ enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 /* Of the driver's functions, those that give something back, or that the ends of pages call. */
 static const char *const ENDS[] = {
-    "cuMemUnmap",        "cuMemRelease",        "cuMemAddressFree", "cuMemFree",
-    "cuMemFreeHost",     "cuMemHostUnregister", "cuCtxSynchronize", "cuCtxPushCurrent",
-    "cuMulticastUnbind", "cuEventDestroy",      "cuStreamDestroy",
+    "cuMemUnmap",
+    "cuMemRelease",
+    "cuMemAddressFree",
+    "cuMemFree",
+    "cuMemFreeHost",
+    "cuMemHostUnregister",
+    "cuCtxSynchronize",
+    "cuCtxPushCurrent",
+    "cuMulticastUnbind",
+    "cuEventDestroy",
+    "cuStreamDestroy",
+    "cuArrayDestroy",
+    "cuMipmappedArrayDestroy",
+    "cuDestroyExternalMemory",
 };
 
 static uint64_t failures;    /* made, all scenarios together */

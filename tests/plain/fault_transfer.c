@@ -1,8 +1,8 @@
 /*
  * fault_transfer.c - every backend call and every host allocation of every way of a copy or fill
  * fails, once and from then on, with every code that a backend may answer: the code arrives, both
- * allocations are as they were and free of pins, the source keeps its bytes, no host memory is lost,
- * and the same call succeeds afterwards.
+ * allocations are as they were and free of pins, the source keeps its bytes, no host memory is
+ * lost, and the same call succeeds afterwards.
  */
 #include <stdio.h>
 

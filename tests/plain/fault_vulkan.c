@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "quire/vulkan_sparse.h"
 #include "tests/support/plain.h"
 #include "tests/support/vulkan_bench.h"
 
@@ -69,6 +70,20 @@ static void range(vulkan_bench *b)
     STEP(b, quire_free(m, a));
 }
 
+static void chained(vulkan_bench *b)
+{
+    static const VkMemoryOpaqueCaptureAddressAllocateInfo captured = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_OPAQUE_CAPTURE_ADDRESS_ALLOCATE_INFO};
+    const quire_vulkan_memory_options own = {.next = &captured};
+    quire_allocation a;
+    quire_memory *m = NULL;
+    if (!vulkan_bench_open(b, NULL))
+        return;
+    STEP(b, quire_vulkan_memory_create(b->device, &LOCAL, &own, &m));
+    b->memories[b->memory_count++] = m;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+}
+
 static void mapped_range(vulkan_bench *b)
 {
     quire_allocation a;
@@ -82,6 +97,22 @@ static void mapped_range(vulkan_bench *b)
     STEP(b, quire_invalidate(m, a, 100, 200));
     STEP(b, quire_unmap(m, a));
     STEP(b, quire_free(m, a));
+}
+
+static void lists_of_ranges(vulkan_bench *b)
+{
+    enum { PARTS = 70 }; /* two lists */
+    quire_allocation all[PARTS];
+    quire_view views[PARTS];
+    quire_memory *m = start(b, &VISIBLE);
+    if (!m)
+        return;
+    STEP(b, quire_allocate_batch(m, &(quire_allocation_options){.size = 1000}, all, PARTS));
+    for (int i = 0; i < PARTS; i++)
+        views[i] = (quire_view){all[i], 0, 1};
+    STEP(b, quire_flush_batch(m, views, PARTS));
+    STEP(b, quire_invalidate_batch(m, views, PARTS));
+    STEP(b, quire_free_batch(m, all, PARTS));
 }
 
 static void written_and_read(vulkan_bench *b, const quire_memory_options *options, uint64_t size)
@@ -525,6 +556,32 @@ static void sparse_tiles(vulkan_bench *b)
     b->result = failed;
 }
 
+/* Two aspects, each with a tail for all layers, and metadata. */
+static void sparse_aspects(vulkan_bench *b)
+{
+    const quire_vulkan_region region = {.offset = {256, 0, 0}};
+    const uint64_t block = 64 * KIB;
+    quire_vulkan_sparse *sparse;
+    VkImageCreateInfo info = IMAGE;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    info.flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT;
+    info.format = VK_FORMAT_D32_SFLOAT_S8_UINT;
+    info.usage = VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT;
+    info.extent.width = info.extent.height = 300;
+    info.mipLevels = 9;
+    info.arrayLayers = 2;
+    STEP(b, quire_vulkan_sparse_image_create(m, &info, NULL, &sparse));
+    /* the last column: 3 tiles of depth, 2 of stencil, a block of metadata */
+    bound_bytes(b, sparse, quire_vulkan_sparse_bind_region(sparse, &region), 0, 6 * block);
+    if (!b->result)
+        bound_bytes(b, sparse, quire_vulkan_sparse_unbind_region(sparse, &region), 6 * block, 0);
+    quire_result failed = b->result;
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    b->result = failed;
+}
+
 /* ---- objects that share memory -------------------------------------------------------------- */
 
 /* The second one is left to the memory's end. */
@@ -664,9 +721,11 @@ static const scenario scenarios[] = {
     {"a device of little", "mobile-lazy", 0, open_alone},
     {"a range", NULL, 0, range},
     {"a range, one kind for all", "lavapipe", 0, range},
+    {"a range in a page with a chain of the caller's", NULL, 0, chained},
     {"a mapped range", NULL, 0, mapped_range},
     {"a mapped range that is not coherent", "incoherent", 0, mapped_range},
     {"the same with stale bytes", "incoherent", FV_STALE, mapped_range},
+    {"many ranges that are not coherent", "incoherent", FV_STALE, lists_of_ranges},
     {"copies through the mapping", NULL, 0, copied_by_mapping},
     {"copies that must be flushed", "incoherent", FV_STALE, copied_by_mapping},
     {"staged copies", NULL, 0, staged},
@@ -720,6 +779,7 @@ static const scenario scenarios[] = {
     {"a sparse image", NULL, 0, sparse_image},
     {"blocks of a sparse buffer", NULL, FV_LATE, sparse_blocks},
     {"tiles of a sparse image", NULL, 0, sparse_tiles},
+    {"aspects of a sparse image", NULL, FV_METADATA | FV_SINGLE_TAIL, sparse_aspects},
     {"objects that share memory", NULL, 0, aliases},
     {"a page exported and imported", NULL, 0, exported},
     {"a host pointer imported", NULL, 0, imported_pointer},

@@ -122,7 +122,7 @@ static void choosing_kinds(void)
     REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(NULL, &request, &kind));
     REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(b.device, NULL, &kind));
     REFUSED(&b, INVALID, quire_device_choose_kind(b.device, &request, NULL));
-    refuse_kind(INVALID, (quire_kind_request){.required = 0x100});
+    refuse_kind(INVALID, (quire_kind_request){.required = 0x200});
     refuse_kind(INVALID, (quire_kind_request){.preferred = UINT32_C(1) << 31});
     refuse_kind(INVALID, (quire_kind_request){.avoided = UINT32_MAX});
     refuse_kind(INVALID, (quire_kind_request){.required = 1, .avoided = 1});
@@ -153,7 +153,7 @@ static void devices(void)
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_device_destroy(&busy));
     CHECK(busy == b.device);
     CHECK_OK(quire_device_destroy(&none));
-    const quire_memory_flags unknown[] = {0, 3, 0x100, UINT32_MAX};
+    const quire_memory_flags unknown[] = {0, 3, 0x200, UINT32_MAX};
     for (int i = 0; i < 4; i++) {
         HARMLESS(&b, quire_memory_flag_name(unknown[i]));
         CHECK(!quire_memory_flag_name(unknown[i]));
@@ -237,6 +237,8 @@ static void tables(void)
     other.table.stream_mark = NULL, other.table.stream_passed = NULL;
     other.table.stream_await = NULL, refuse_other(INVALID);
     fake_offer_budget(&other), other.table.features ^= QUIRE_BACKEND_BUDGET, refuse_other(INVALID);
+    fake_offer_flush_many(&other), other.table.flush_many = NULL, refuse_other(INVALID);
+    fake_offer_flush_many(&other), other.table.invalidate_many = NULL, refuse_other(INVALID);
 }
 
 static void descriptions(void)
@@ -318,6 +320,7 @@ static void described(void)
     quire_object_options bad[] = {good, good, good, good};
     const quire_allocation_options options = {.size = 100};
     quire_allocation made;
+    quire_memory *memory;
     bad[0].object = QUIRE_OBJECT_NONE;
     bad[1].object = (quire_object)3;
     bad[2].description = NULL;
@@ -327,6 +330,11 @@ static void described(void)
     REFUSED_OUT(&b, INVALID, made, quire_object_create(NULL, &good, &made));
     REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, NULL, &made));
     REFUSED(&b, INVALID, quire_object_create(visible, &good, NULL));
+    const quire_page_extra extra = {.pointer = &b};
+    const quire_memory_options unknown = {.reserved = {1}};
+    REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(NULL, NULL, extra, &memory));
+    REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(b.device, &unknown, extra, &memory));
+    REFUSED(&b, INVALID, quire_memory_create_with(b.device, NULL, extra, NULL));
     quire_stream *stream;
     REFUSED_OUT(&b, INVALID, stream, quire_stream_wrap(NULL, &bytes, NULL, &stream));
     REFUSED_OUT(&b, INVALID, stream, quire_stream_wrap(b.device, NULL, NULL, &stream));
@@ -546,6 +554,7 @@ static const struct {
     {"trace.h", "misuse_space"},
     {"quire.h", "nothing but the others"},
     {"vulkan.h", "misuse_vulkan"},
+    {"vulkan_sparse.h", "misuse_vulkan"},
     {"cuda.h", "misuse_cuda"},
 };
 

@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "quire/cuda.h"
+#include "quire/cuda_array.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -191,6 +191,25 @@ static void multicast(void)
     bench_end(&b);
 }
 
+static void arrays(void)
+{
+    const quire_cuda_array_options options = {.width = 8};
+    const quire_image none = {{0}};
+    quire_image made, of_range;
+    quire_cuda_array_info info;
+    begin();
+    of_range.allocation = held;
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_array_create(NULL, &options, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_array_create(memory, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_array_create(memory, &options, &made));
+    REFUSED(&b, INVALID, quire_cuda_array_create(memory, &options, NULL));
+    REFUSED_OUT(&b, INVALID, info, quire_cuda_array_get_info(NULL, of_range, &info));
+    REFUSED_OUT(&b, INVALID, info, quire_cuda_array_get_info(memory, of_range, &info));
+    REFUSED_OUT(&b, INVALID, info, quire_cuda_array_get_info(memory, none, &info));
+    REFUSED(&b, INVALID, quire_cuda_array_get_info(memory, of_range, NULL));
+    bench_end(&b);
+}
+
 static void streams(void)
 {
     quire_stream *made, *held_stream = NULL;
@@ -210,6 +229,7 @@ static void streams(void)
 static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "cuda.h"));
+    CHECK(refusal_covers(root, "cuda_array.h"));
 }
 
 int main(int argc, char **argv)
@@ -220,6 +240,7 @@ int main(int argc, char **argv)
     plain_case("access", access);
     plain_case("other APIs and processes", other_apis);
     plain_case("multicast", multicast);
+    plain_case("arrays", arrays);
     plain_case("streams", streams);
     printf("# %" PRIu32 " checks\n", refusal_checks());
     plain_case("no function is forgotten", nothing_forgotten);

@@ -103,7 +103,7 @@ static void creation(void)
     REFUSED_OUT(&b, INVALID, made, quire_memory_create(NULL, NULL, &made));
     REFUSED(&b, INVALID, quire_memory_create(b.device, NULL, NULL));
     refuse_memory(INVALID, &(quire_memory_options){.name = long_name});
-    refuse_memory(INVALID, &(quire_memory_options){.flags = 0x100});
+    refuse_memory(INVALID, &(quire_memory_options){.flags = 0x200});
     refuse_memory(INVALID, &(quire_memory_options){.flags = UINT32_MAX});
     refuse_memory(INVALID, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .intent = &none});
     refuse_memory(INVALID, &(quire_memory_options){.exact = true, .intent = &none});
@@ -443,6 +443,31 @@ static void syncing(void)
     }
 }
 
+/* The second of two parts is the bad one. */
+static quire_result sync_batch(bool flushes, quire_memory *memory, quire_view other)
+{
+    const quire_view views[] = {{live, 0, 0}, other};
+    return flushes ? quire_flush_batch(memory, views, 2) : quire_invalidate_batch(memory, views, 2);
+}
+
+static void syncing_many(void)
+{
+    const quire_view good = {live, 0, 0}, there = {remote, 0, 0};
+    REFUSED(&b, INVALID, quire_flush_batch(NULL, &good, 1));
+    REFUSED(&b, INVALID, quire_invalidate_batch(NULL, &good, 1));
+    REFUSED(&b, INVALID, quire_flush_batch(visible, NULL, 1));
+    REFUSED(&b, INVALID, quire_invalidate_batch(visible, NULL, 1));
+    REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, quire_flush_batch(device_only, &there, 1));
+    REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, quire_invalidate_batch(device_only, &there, 1));
+    for (int s = 0; s < 2; s++) {
+        REFUSED(&b, QUIRE_ERROR_WRONG_STATE, sync_batch(s, visible, (quire_view){reserved, 0, 0}));
+        REFUSED_HANDLES(sync_batch(s, visible, (quire_view){wrong, 0, 0}));
+        for (int i = 0; i < OUTSIDES; i++)
+            REFUSED(&b, OUTSIDE,
+                    sync_batch(s, visible, (quire_view){live, outside[i].offset, outside[i].size}));
+    }
+}
+
 static void copying(void)
 {
     char data[8] = "data";
@@ -535,6 +560,7 @@ int main(int argc, char **argv)
     plain_case("mapping", mapping);
     plain_case("mapping too often", mapping_too_often);
     plain_case("flushing and invalidating", syncing);
+    plain_case("flushing and invalidating many", syncing_many);
     plain_case("writing and reading", copying);
     plain_case("making views", making_views);
     plain_case("using views", using_views);

@@ -1,13 +1,13 @@
 /*
- * misuse_vulkan.c - every function of quire/vulkan.h with nulls, unknown values and memories of
- * another backend: the documented code, a sentence, zeroed outputs, nothing changed. What is wrong
- * within a Vulkan memory is in tests/unit/vulkan_object.c.
+ * misuse_vulkan.c - every function of quire/vulkan.h and quire/vulkan_sparse.h with nulls, unknown
+ * values and memories of another backend: the documented code, a sentence, zeroed outputs, nothing
+ * changed. What is wrong within a Vulkan memory is in tests/unit/vulkan_object.c.
  *
  *     misuse_vulkan [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
-#include "quire/vulkan.h"
+#include "quire/vulkan_sparse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -74,6 +74,16 @@ static void opening(void)
     REFUSED_OUT(&b, INVALID, handles, quire_vulkan_get_handles(NULL, &handles));
     REFUSED_OUT(&b, INVALID, handles, quire_vulkan_get_handles(b.device, &handles));
     REFUSED(&b, INVALID, quire_vulkan_get_handles(b.device, NULL));
+    bench_end(&b);
+}
+
+static void memories(void)
+{
+    quire_memory *made;
+    begin();
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_memory_create(b.device, NULL, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_memory_create(NULL, NULL, NULL, &made));
+    REFUSED(&b, INVALID, quire_vulkan_memory_create(b.device, NULL, NULL, NULL));
     bench_end(&b);
 }
 
@@ -267,12 +277,14 @@ static void streams(void)
 static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "vulkan.h"));
+    CHECK(refusal_covers(root, "vulkan_sparse.h"));
 }
 
 int main(int argc, char **argv)
 {
     root = state_root(argc, argv);
     plain_case("opening", opening);
+    plain_case("memories", memories);
     plain_case("what objects need", needs);
     plain_case("objects", objects);
     plain_case("sparse objects", sparse_objects);

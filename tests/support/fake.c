@@ -158,10 +158,9 @@ static void fake_unmap(void *state, const quire_native_page *page)
     add(fake, &fake->maps, UINT64_MAX);
 }
 
-static quire_result sync_range(fake_backend *fake, fake_call call, const quire_native_page *page,
-                               uint64_t offset, uint64_t size)
+static void check_sync(fake_backend *fake, const quire_native_page *page, uint64_t offset,
+                       uint64_t size)
 {
-    quire_result result = fake_enter(fake, call);
     uint64_t atom = fake->info.limits.non_coherent_atom;
     bool whole = offset % atom == 0 && (size % atom == 0 || offset + size == page->size);
     if (!size || offset + size > page->size || !whole)
@@ -169,7 +168,27 @@ static quire_result sync_range(fake_backend *fake, fake_call call, const quire_n
     pthread_mutex_lock(&fake->lock);
     fake->last_sync_offset = offset;
     fake->last_sync_size = size;
+    fake->synced_ranges++;
+    fake->synced_bytes += size;
     pthread_mutex_unlock(&fake->lock);
+}
+
+static quire_result sync_range(fake_backend *fake, fake_call call, const quire_native_page *page,
+                               uint64_t offset, uint64_t size)
+{
+    quire_result result = fake_enter(fake, call);
+    check_sync(fake, page, offset, size);
+    return result;
+}
+
+static quire_result sync_ranges(fake_backend *fake, fake_call call, const quire_page_range *ranges,
+                                uint32_t count)
+{
+    quire_result result = fake_enter(fake, call);
+    if (!count || count > QUIRE_MOST_RANGES)
+        abort();
+    for (uint32_t i = 0; i < count; i++)
+        check_sync(fake, ranges[i].page, ranges[i].offset, ranges[i].size);
     return result;
 }
 
@@ -183,6 +202,17 @@ static quire_result fake_invalidate(void *state, const quire_native_page *page, 
                                     uint64_t size)
 {
     return sync_range(state, FAKE_INVALIDATE, page, offset, size);
+}
+
+static quire_result fake_flush_many(void *state, const quire_page_range *ranges, uint32_t count)
+{
+    return sync_ranges(state, FAKE_FLUSH_MANY, ranges, count);
+}
+
+static quire_result fake_invalidate_many(void *state, const quire_page_range *ranges,
+                                         uint32_t count)
+{
+    return sync_ranges(state, FAKE_INVALIDATE_MANY, ranges, count);
 }
 
 static quire_result fake_copy_to(void *state, const quire_native_page *page, uint64_t offset,
@@ -316,6 +346,13 @@ void fake_offer_fill(fake_backend *fake)
 {
     fake->table.features |= QUIRE_BACKEND_FILL;
     fake->table.fill_page = fake_fill_page;
+}
+
+void fake_offer_flush_many(fake_backend *fake)
+{
+    fake->table.features |= QUIRE_BACKEND_FLUSH_MANY;
+    fake->table.flush_many = fake_flush_many;
+    fake->table.invalidate_many = fake_invalidate_many;
 }
 
 void fake_offer_budget(fake_backend *fake)

@@ -23,6 +23,8 @@ typedef enum fake_call {
     FAKE_OBJECT_BIND,
     FAKE_HEAP_BUDGET,
     FAKE_FILL_PAGE,
+    FAKE_FLUSH_MANY,
+    FAKE_INVALIDATE_MANY,
     FAKE_COPY_PAGES,
     FAKE_COPY_PEER,
     FAKE_STREAM_CREATE,
@@ -48,6 +50,7 @@ typedef struct fake_backend {
     uint64_t fallible_calls;    /* all of them in order */
     bool ended;                 /* destroy was called */
     uint64_t last_sync_offset, last_sync_size;
+    uint64_t synced_ranges, synced_bytes; /* of flush and invalidate, singly and in lists */
     quire_page_request last_page;
 
     /* faults */
@@ -76,8 +79,9 @@ typedef struct fake_backend {
 
 /*
  * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached
- * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets and
- * fills, copies between pages and streams. An object described by a uint64_t needs that many bytes.
+ * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets,
+ * fills, lists of ranges, copies between pages and streams. An object described by a uint64_t needs
+ * that many bytes.
  */
 void fake_init(fake_backend *fake);
 
@@ -86,6 +90,9 @@ void fake_offer_budget(fake_backend *fake);
 
 /* The group QUIRE_BACKEND_FILL, likewise. */
 void fake_offer_fill(fake_backend *fake);
+
+/* The group QUIRE_BACKEND_FLUSH_MANY, likewise. */
+void fake_offer_flush_many(fake_backend *fake);
 
 /*
  * fake_copy.c: the groups QUIRE_BACKEND_COPY_PAGES, QUIRE_BACKEND_COPY_PEER and QUIRE_BACKEND_ROWS,
@@ -106,8 +113,8 @@ void fake_do_copy(const fake_backend *fake, const quire_copy_job *job);
 
 /*
  * fake_stream.c: the groups of streams, likewise. A stream is a list of work in order, of which
- * nothing is done before somebody says so: a test by fake_stream_run, or an await without a limit of
- * time. Values count the pieces of work from 2 on; 1 has always passed.
+ * nothing is done before somebody says so: a test by fake_stream_run, or an await without a limit
+ * of time. Values count the pieces of work from 2 on; 1 has always passed.
  */
 void fake_offer_streams(fake_backend *fake);
 

@@ -1,6 +1,6 @@
 /*
- * fake_stream.c - streams of the fake backend (see fake.h): lists of work that is done when somebody
- * says so.
+ * fake_stream.c - streams of the fake backend (see fake.h): lists of work that is done when
+ * somebody says so.
  */
 #include <stdlib.h>
 #include <string.h>

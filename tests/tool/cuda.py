@@ -43,6 +43,17 @@ def check_tour(tool, folder):
     return problems
 
 
+def check_copy(tool, folder):
+    """Every pair of kinds has a way, and what arrives is what was sent, or the tool fails."""
+    done = run(tool, folder, "copy", "--backend", "cuda", "--size", "1000001", "--repeats", "1",
+               "--json")
+    if done.returncode:
+        return [done.stderr]
+    copies = json.loads(done.stdout)["copies"]
+    return [f"{c}" for c in copies if c["path"] != "direct"] + \
+        ([] if len(copies) >= 8 else [f"{copies}"])
+
+
 def check_replay(tool, folder, root):
     trace = root / "docs/traces/ncnn-mobilenet_v2.csv"
     done = run(tool, folder, "replay", str(trace), "--backend", "cuda", "--json")
@@ -76,6 +87,7 @@ def main():
     tap = Tap()
     tap.case("devices", check_devices(tool, folder))
     tap.case("tour", check_tour(tool, folder))
+    tap.case("copy", check_copy(tool, folder))
     tap.case("replay", check_replay(tool, folder, root))
     tap.case("refusals", check_refusals(tool, folder, root))
     tap.end()

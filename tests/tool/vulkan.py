@@ -50,6 +50,16 @@ def check_tour_apart(tool):
     return [f"image {image}, buffer {buffer}"] if image["page"] == buffer["page"] else []
 
 
+def check_copy(tool):
+    """Every pair of kinds has a way, and what arrives is what was sent, or the tool fails."""
+    done = run(tool, "copy", "--backend", "vulkan", "--size", "1000001", "--repeats", "1", "--json")
+    if done.returncode:
+        return [done.stderr]
+    copies = json.loads(done.stdout)["copies"]
+    return [f"{c}" for c in copies if c["path"] not in ("direct", "staged")] + \
+        ([] if len(copies) >= 3 else [f"{copies}"])
+
+
 def check_replay(tool, root):
     trace = root / "docs/traces/ncnn-mobilenet_v2.csv"
     done = run(tool, "replay", str(trace), "--backend", "vulkan", "--json")
@@ -78,6 +88,7 @@ def main():
     tap = Tap()
     there = run(tool, "devices", "--backend", "vulkan")
     cases = [("devices", check_devices, ()), ("tour", check_tour, ()),
+             ("copy", check_copy, ()),
              ("replay", check_replay, (root,)), ("refusals", check_refusals, (root,))]
     for name, check, args in cases:
         if there.returncode:

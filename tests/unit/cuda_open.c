@@ -142,9 +142,11 @@ UNIT(cuda_open, the_usual_kinds_are_those_that_device_and_driver_have)
 UNIT(cuda_open, a_kind_that_is_named_and_not_there_is_refused)
 {
     static const uint32_t absent[] = {CUDA_KIND(COMPRESSED), CUDA_KIND(REGISTERED),
-                                      CUDA_KIND(HOST_NUMA), CUDA_KIND(HOST), CUDA_KIND(MANAGED)};
-    static const char *const names[] = {"compressed", "registered", "host NUMA", "host", "managed"};
-    for (int i = 0; i < 5; i++) {
+                                      CUDA_KIND(HOST_NUMA),  CUDA_KIND(HOST),
+                                      CUDA_KIND(MANAGED),    CUDA_KIND(TILES)};
+    static const char *const names[] = {"compressed", "registered", "host NUMA",
+                                        "host",       "managed",    "tile pools"};
+    for (int i = 0; i < 6; i++) {
         cuda_bench b;
         fc_options options = cuda_bench_options("vgpu", 0);
         cuda_bench_begin(&b, &options);

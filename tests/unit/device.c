@@ -32,6 +32,10 @@ static const group GROUPS[] = {
      {AT(object_create), AT(object_bind), AT(object_destroy)},
      3},
     {QUIRE_BACKEND_BUDGET, "heap_budget", {AT(heap_budget)}, 1},
+    {QUIRE_BACKEND_FLUSH_MANY,
+     "flush_many, invalidate_many",
+     {AT(flush_many), AT(invalidate_many)},
+     2},
     {QUIRE_BACKEND_FILL, "fill_page", {AT(fill_page)}, 1},
     {QUIRE_BACKEND_COPY_PAGES, "copy_pages", {AT(copy_pages)}, 1},
     {QUIRE_BACKEND_COPY_PEER, "copy_peer", {AT(copy_peer)}, 1},
@@ -55,6 +59,7 @@ static void init_device_only(fake_backend *fake)
 {
     fake_init(fake);
     fake_offer_budget(fake);
+    fake_offer_flush_many(fake);
     fake_offer_fill(fake);
     fake_offer_copies(fake);
     fake_offer_streams(fake);
@@ -123,7 +128,7 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
 
 UNIT(device, unknown_feature_bits_are_refused)
 {
-    for (int bit = 16; bit < 64; bit++) {
+    for (int bit = 17; bit < 64; bit++) {
         fake_backend fake;
         fake_init(&fake);
         fake.table.features |= UINT64_C(1) << bit;
@@ -278,8 +283,23 @@ UNIT(device, flags_that_are_not_known_are_refused)
     fake.info.heaps[1].flags = 0x104;
     expect_refused(&fake, "heap 1", "flags 0x104");
     fake_init(&fake);
-    fake.info.kinds[2].flags |= 0x100;
-    expect_refused(&fake, "memory kind 2", "unknown flags 0x100");
+    fake.info.kinds[2].flags |= 0x200;
+    expect_refused(&fake, "memory kind 2", "unknown flags 0x200");
+}
+
+UNIT(device, kinds_for_objects_are_of_backends_with_objects_and_have_no_pointers)
+{
+    fake_backend fake;
+    fake_init(&fake);
+    fake.info.kinds[1].flags |= QUIRE_HOST_VISIBLE | QUIRE_OBJECTS_ONLY;
+    expect_refused(&fake, "memory kind 1", "for objects only");
+    fake_init(&fake);
+    fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
+    fake.table.object_create = NULL;
+    fake.table.object_bind = NULL;
+    fake.table.object_destroy = NULL;
+    fake.info.kinds[0].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
+    expect_refused(&fake, "memory kind 0", "for objects only");
 }
 
 UNIT(device, kinds_that_are_coherent_or_cached_but_not_visible_are_refused)

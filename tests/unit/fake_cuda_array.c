@@ -285,6 +285,64 @@ UNIT(fake_cuda_array, a_sparse_array_without_levels_has_no_tail)
     fc_fixture_close();
 }
 
+UNIT(fake_cuda_array, a_single_tail_serves_all_layers)
+{
+    uint32_t texels[4] = {1, 2, 3, 4}, back[4];
+    qi_cu_mipmap mipmap;
+    qi_cu_array array, level;
+    qi_cu_sparse_properties told;
+    fc_model model = *fc_model_named("h200");
+    model.features |= FC_SINGLE_TAIL;
+    qi_cu_array3d_descriptor desc =
+        form(256, 128, 3, QI_CUDA_ARRAY3D_SPARSE | QI_CUDA_ARRAY3D_LAYERED);
+    (void)fc_fixture_open(&(fc_options){.models = {&model}});
+    CHECK_CU(cu.Array3DCreate(&array, &desc));
+    CHECK_CU(cu.ArrayGetSparseProperties(&told, array));
+    CHECK(told.flags == QI_CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL && !told.miptailFirstLevel);
+    CHECK(told.miptailSize >= 256 * 128 * 3 * 4 && told.miptailSize % (3 * TILE) == 0);
+    CHECK_CU(cu.ArrayDestroy(array));
+    CHECK_CU(cu.MipmappedArrayCreate(&mipmap, &desc, 4));
+    CHECK_CU(cu.MipmappedArrayGetSparseProperties(&told, mipmap));
+    CHECK_EQ(told.miptailFirstLevel, 1);
+    CHECK_EQ(told.miptailSize, 3 * TILE);
+    qi_cu_handle pool = make_pool(FC_PIECE);
+    qi_cu_array_map_info tail = tiles_of(mipmap, (area){0, 0, 0, 1, 1, 1}, pool, 0);
+    tail.subresourceType = QI_CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
+    tail.subresource.miptail.layer = 1;
+    tail.subresource.miptail.offset = 0;
+    tail.subresource.miptail.size = told.miptailSize;
+    CHECK_CODE(cu.MemMapArrayAsync(&tail, 1, NULL), INVALID_VALUE); /* the layer must be 0 */
+    tail.subresource.miptail.layer = 0;
+    CHECK_CU(cu.MemMapArrayAsync(&tail, 1, NULL));
+    CHECK_CU(cu.MipmappedArrayGetLevel(&level, mipmap, 2));
+    CHECK_CU(put(level, (area){60, 31, 2, 4, 1, 1}, texels));
+    CHECK_CU(get(level, (area){60, 31, 2, 4, 1, 1}, back));
+    CHECK(!memcmp(texels, back, sizeof texels));
+    CHECK_CU(cu.MipmappedArrayDestroy(mipmap));
+    CHECK_CU(cu.MemRelease(pool));
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_array, rows_and_cubes_are_not_mapped)
+{
+    qi_cu_array row, cube;
+    qi_cu_array3d_descriptor rows = form(256, 0, 0, QI_CUDA_ARRAY3D_DEFERRED_MAPPING);
+    qi_cu_array3d_descriptor cubes =
+        form(16, 16, 6, QI_CUDA_ARRAY3D_DEFERRED_MAPPING | QI_CUDA_ARRAY3D_CUBEMAP);
+    (void)fc_fixture_open(NULL);
+    qi_cu_handle pool = make_pool(FC_PIECE);
+    CHECK_CU(cu.Array3DCreate(&row, &rows));
+    CHECK_CU(cu.Array3DCreate(&cube, &cubes));
+    qi_cu_array_map_info info = whole_of(row, pool, 0);
+    CHECK_CODE(cu.MemMapArrayAsync(&info, 1, NULL), INVALID_VALUE);
+    info = whole_of(cube, pool, 0);
+    CHECK_CODE(cu.MemMapArrayAsync(&info, 1, NULL), INVALID_VALUE);
+    CHECK_CU(cu.ArrayDestroy(row));
+    CHECK_CU(cu.ArrayDestroy(cube));
+    CHECK_CU(cu.MemRelease(pool));
+    fc_fixture_close();
+}
+
 UNIT(fake_cuda_array, wrong_mappings_are_refused)
 {
     qi_cu_mipmap mipmap;

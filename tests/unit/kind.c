@@ -185,9 +185,9 @@ UNIT(kind, contradictory_requests_are_refused_each_with_its_sentence)
         quire_kind_request request;
         const char *says;
     } cases[] = {
-        {{.required = 0x101}, "unknown memory flags 0x100"},
+        {{.required = 0x201}, "unknown memory flags 0x200"},
         {{.preferred = 0x80000000}, "unknown memory flags 0x80000000"},
-        {{.avoided = 0x200}, "unknown memory flags 0x200"},
+        {{.avoided = 0x400}, "unknown memory flags 0x400"},
         {{.required = DL | HV, .avoided = DL}, "flags 0x1 are both avoided and asked for"},
         {{.required = DL, .preferred = CA, .avoided = CA}, "flags 0x8 are both"},
         {{.required = DL, .preferred = HV, .exact = true}, "exact match"},
@@ -301,14 +301,15 @@ UNIT(kind, exportable_pages_are_refused_where_the_backend_has_none)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-UNIT(kind, each_flag_has_vulkans_word_and_nothing_else_has_one)
+UNIT(kind, each_flag_has_its_word_and_nothing_else_has_one)
 {
     static const char *const names[] = {
-        "DEVICE_LOCAL",     "HOST_VISIBLE", "HOST_COHERENT",       "HOST_CACHED",
-        "LAZILY_ALLOCATED", "PROTECTED",    "DEVICE_COHERENT_AMD", "DEVICE_UNCACHED_AMD"};
+        "DEVICE_LOCAL",        "HOST_VISIBLE",        "HOST_COHERENT",
+        "HOST_CACHED",         "LAZILY_ALLOCATED",    "PROTECTED",
+        "DEVICE_COHERENT_AMD", "DEVICE_UNCACHED_AMD", "OBJECTS_ONLY"};
     for (uint32_t i = 0; i < 32; i++) {
         const char *name = quire_memory_flag_name(UINT32_C(1) << i);
-        if (i < 8)
+        if (i < sizeof names / sizeof *names)
             CHECK_STR(name, names[i]);
         else
             CHECK(name == NULL);

@@ -346,3 +346,27 @@ UNIT(memory, options_of_the_segregated_fit_reach_its_space)
                 QUIRE_ERROR_INVALID_ARGUMENT);
     end(&b);
 }
+
+UNIT(memory, what_a_backend_wants_to_know_reaches_each_of_its_pages)
+{
+    static const int words = 1;
+    bench b;
+    quire_memory *memory = NULL, *other = NULL;
+    quire_allocation made;
+    make(&b);
+    CHECK_OK(quire_memory_create_with(b.device, NULL,
+                                      (quire_page_extra){.pointer = &words, .number = 7}, &memory));
+    CHECK_OK(quire_memory_create(b.device, NULL, &other));
+    for (int i = 0; i < 3; i++) {
+        const quire_allocation_options options = {.size = 1, .dedicated = i > 0};
+        CHECK_OK(quire_allocate(memory, &options, &made));
+        CHECK(b.fake.last_page.extra.pointer == &words);
+        CHECK_EQ(b.fake.last_page.extra.number, 7);
+        CHECK_OK(quire_allocate(other, &options, &made));
+        CHECK(b.fake.last_page.extra.pointer == NULL);
+        CHECK_EQ(b.fake.last_page.extra.number, 0);
+    }
+    quire_memory_destroy_all(&memory);
+    quire_memory_destroy_all(&other);
+    end(&b);
+}

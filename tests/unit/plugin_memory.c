@@ -120,7 +120,7 @@ UNIT(plugin_memory, the_hosts_kinds_are_mapped_where_they_lie)
     }
 }
 
-UNIT(plugin_memory, memory_of_others_is_not_taken)
+UNIT(plugin_memory, pages_are_made_in_one_way)
 {
     plugin_bench b;
     quire_allocation a;
@@ -128,6 +128,12 @@ UNIT(plugin_memory, memory_of_others_is_not_taken)
     quire_memory *m = open_with(&b, NULL, 1, NULL);
     CHECK_FAILS(quire_page_adopt(m, bytes, &(quire_allocation_options){.size = 100}, &a),
                 QUIRE_ERROR_UNSUPPORTED);
+    quire_memory *other = NULL;
+    const quire_page_extra extra = {.number = 1};
+    CHECK_OK(quire_memory_create_with(b.device, NULL, extra, &other));
+    CHECK_FAILS(quire_allocate(other, &(quire_allocation_options){.size = 100}, &a),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_memory_destroy(&other));
     plugin_bench_end(&b);
 }
 

@@ -159,13 +159,40 @@ static quire_result create_without_handle(void *state, const quire_object_reques
     return QUIRE_SUCCESS;
 }
 
-UNIT(resource_object, one_with_handle_0_is_the_backends_failure)
+static void never_destroy(void *state, quire_object object, uint64_t native)
+{
+    (void)state;
+    check_failed(__FILE__, __LINE__, "object %d is destroyed: %llu", (int)object,
+                 (unsigned long long)native);
+}
+
+static quire_result never_bind(void *state, quire_object object, uint64_t native,
+                               const quire_native_page *page, uint64_t offset)
+{
+    (void)page;
+    (void)offset;
+    never_destroy(state, object, native);
+    return QUIRE_ERROR_BACKEND_FAILURE;
+}
+
+UNIT(resource_object, one_with_handle_0_is_a_range_that_is_neither_bound_nor_destroyed)
 {
     fixture b;
+    quire_buffer buffer;
+    quire_image image;
+    quire_native native;
     fixture_prepare(&b);
     b.fake.table.object_create = create_without_handle;
+    b.fake.table.object_bind = never_bind;
+    b.fake.table.object_destroy = never_destroy;
     open_prepared(&b);
-    expect_refused(&b, 100, QUIRE_ERROR_BACKEND_FAILURE, "an object with handle 0");
+    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 90}, &buffer));
+    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 10}, &image));
+    CHECK_OK(quire_get_native(b.memory, buffer.allocation, &native));
+    CHECK(native.object == QUIRE_OBJECT_BUFFER && native.handle == 0 && native.size >= 100);
+    CHECK_EQ(native.offset % 64, 0);
+    CHECK_OK(quire_free(b.memory, buffer.allocation));
+    CHECK_OK(quire_free(b.memory, image.allocation));
     end(&b);
 }
 

@@ -1,6 +1,6 @@
 /*
- * transfer.c - copies between all kinds of memory, of one device, of two devices of a backend and of
- * two backends, and host memory: boxes of every form against a model that copies byte by byte.
+ * transfer.c - copies between all kinds of memory, of one device, of two devices of a backend and
+ * of two backends, and host memory: boxes of every form against a model that copies byte by byte.
  */
 #include <stdio.h>
 
@@ -18,8 +18,8 @@ typedef struct place {
 } place;
 
 /*
- * Host memory, two allocations in each kind of one fake device, some of its peer (a second device on
- * the same fake) and of a device of another backend.
+ * Host memory, two allocations in each kind of one fake device, some of its peer (a second device
+ * on the same fake) and of a device of another backend.
  */
 typedef struct world {
     fake_backend fakes[2];

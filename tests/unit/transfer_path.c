@@ -333,6 +333,23 @@ UNIT(transfer_path, what_cannot_be_copied_is_unsupported_and_never_left_out)
     }
 }
 
+UNIT(transfer_path, an_unsupported_fill_is_written_and_leaves_no_error)
+{
+    pair p;
+    prepare(&p);
+    fake_offer_fill(&p.fakes[0]);
+    p.fakes[0].unsupported = FAKE_FILL_PAGE;
+    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_fill(p.to, p.target, 5, 10000, 3));
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(calls(&p, FAKE_FILL_PAGE), 1);
+    CHECK_EQ(calls(&p, FAKE_COPY_TO), 2); /* 8 KiB at a time */
+    const unsigned char *to = first_byte(p.to, p.target);
+    CHECK(to[5] == 3 && to[10004] == 3 && to[4] != 3 && to[10005] != 3);
+    end_pair(&p);
+}
+
 UNIT(transfer_path, without_any_write_a_fill_is_unsupported)
 {
     pair p;

@@ -1,6 +1,7 @@
 /*
  * vulkan_alias.c - objects that share the bytes of an allocation, on the fake Vulkan driver.
  */
+#include "quire/vulkan_sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 

@@ -92,7 +92,7 @@ UNIT(vulkan_copy, a_page_is_copied_within_itself)
     vulkan_bench_end(&w.b);
 }
 
-/* Rows that lie tight at one end, with gaps at the other, of sizes below and above half the ring. */
+/* Rows that lie tight at one end, with gaps at the other, smaller and larger than half the ring. */
 UNIT(vulkan_copy, host_rows_are_packed_into_the_ring)
 {
     static const struct {

@@ -310,6 +310,149 @@ UNIT(vulkan_memory, contents_of_every_kind_on_every_layout)
     }
 }
 
+/* What a buffer needs is asked without one where that can be. */
+UNIT(vulkan_memory, needs_are_asked_without_an_object)
+{
+    static const struct {
+        const char *layout;
+        uint64_t created;
+    } cases[] = {{"amd-bar", 0}, {"intel-2017", 1}};
+    const VkBufferCreateInfo buffer = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                       .size = 1000,
+                                       .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    const quire_image_options image = {.width = 100, .height = 100};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        vulkan_bench b;
+        quire_requirements needs;
+        vulkan_bench_begin(&b, cases[i].layout, 0);
+        CHECK(vulkan_bench_open(&b, NULL));
+        fv_reset_counters(b.driver);
+        CHECK_OK(quire_vulkan_buffer_requirements(b.device, &buffer, &needs));
+        CHECK_OK(quire_image_get_requirements(b.device, &image, &needs));
+        CHECK_EQ(fv_calls(b.driver, "vkCreateBuffer"), cases[i].created);
+        CHECK_EQ(fv_calls(b.driver, "vkCreateImage"), cases[i].created);
+        CHECK_EQ(fv_calls(b.driver, "vkGetDeviceBufferMemoryRequirements"), !cases[i].created);
+        CHECK_EQ(fv_calls(b.driver, "vkGetDeviceImageMemoryRequirements"), !cases[i].created);
+        vulkan_bench_end(&b);
+    }
+}
+
+/* The same device, said to be of a group of one, and of two. */
+UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
+{
+    vulkan_bench b;
+    quire_vulkan_handles h;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    const VkPhysicalDevice both[] = {h.physical_device, h.physical_device};
+    for (uint32_t count = 1; count <= 2; count++) {
+        const VkDeviceGroupDeviceCreateInfo group = {
+            .sType = VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO,
+            .physicalDeviceCount = count,
+            .pPhysicalDevices = both,
+        };
+        const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                         .pNext = &group};
+        const quire_vulkan_wrap_options options = {
+            .instance = h.instance,
+            .physical_device = h.physical_device,
+            .device = h.device,
+            .get_instance_proc_addr = h.get_instance_proc_addr,
+            .device_info = &info,
+        };
+        quire_device *device = NULL;
+        quire_result result = quire_vulkan_wrap(&options, &device);
+        CHECK_EQ(result, count == 1 ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
+        if (result)
+            CHECK_HAS(quire_last_error(), "a group of 2 physical devices");
+        CHECK_OK(quire_device_destroy(&device));
+    }
+    vulkan_bench_end(&b);
+}
+
+/* VkBufferUsageFlags2CreateInfoKHR of maintenance5, which not every machine's headers have. */
+typedef struct usage2 {
+    VkStructureType type;
+    const void *next;
+    uint64_t usage;
+} usage2;
+
+UNIT(vulkan_memory, usage_may_come_from_the_chain)
+{
+    static const usage2 wide = {.type = (VkStructureType)1000470006,
+                                .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                         VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = &wide, .size = 1000};
+    VkBufferCreateInfo narrow = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                 .size = 1000,
+                                 .usage = (VkBufferUsageFlags)wide.usage};
+    quire_requirements needs, same;
+    quire_vulkan_range range;
+    fv_memory_info page;
+    quire_buffer buffer;
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, NULL);
+    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &info, &needs));
+    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &narrow, &same));
+    CHECK_EQ(needs.alignment, same.alignment);
+    CHECK_EQ(needs.kind_mask, same.kind_mask);
+    CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
+    CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
+    CHECK(fv_memory_of(b.driver, range.memory, &page));
+    CHECK(page.addressed);
+    quire_vulkan_handles h;
+    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    PFN_vkGetBufferDeviceAddress address_of =
+        (PFN_vkGetBufferDeviceAddress)h.get_instance_proc_addr(h.instance,
+                                                               "vkGetBufferDeviceAddress");
+    const VkBufferDeviceAddressInfo asked = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                             .buffer = quire_vulkan_buffer(memory, buffer)};
+    CHECK(address_of(h.device, &asked) != 0); /* the driver has nothing to say */
+    vulkan_bench_end(&b);
+}
+
+/* What the host does not flush, and what it does not invalidate, is not there. */
+UNIT(vulkan_memory, lists_of_ranges_are_one_call)
+{
+    enum { PARTS = 40, SIZE = 500 };
+    const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE,
+                                          .pages = {.page_size = 16384}};
+    vulkan_bench b;
+    unsigned char *bytes[PARTS];
+    quire_view views[PARTS];
+    quire_memory_info info;
+    vulkan_bench_begin(&b, "incoherent", FV_STALE | FV_DIRTY);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, &options);
+    for (int i = 0; i < PARTS; i++) {
+        void *pointer = NULL;
+        views[i] = (quire_view){.size = SIZE};
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 2 * SIZE},
+                                &views[i].allocation));
+        CHECK_OK(quire_map(memory, views[i].allocation, &pointer));
+        bytes[i] = pointer;
+        memset(pointer, i + 1, SIZE);
+    }
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK(!(info.flags & QUIRE_HOST_COHERENT) && info.page_count > 1);
+    fv_reset_counters(b.driver);
+    CHECK_OK(quire_flush_batch(memory, views, PARTS));
+    CHECK_EQ(fv_calls(b.driver, NULL), 1);
+    CHECK_EQ(fv_calls(b.driver, "vkFlushMappedMemoryRanges"), 1);
+    for (int i = 0; i < PARTS; i++)
+        memset(bytes[i], 0xff, SIZE); /* not flushed: the device's bytes are the others */
+    CHECK_OK(quire_invalidate_batch(memory, views, PARTS));
+    CHECK_EQ(fv_calls(b.driver, "vkInvalidateMappedMemoryRanges"), 1);
+    for (int i = 0; i < PARTS; i++)
+        for (int k = 0; k < SIZE; k++)
+            CHECK_EQ(bytes[i][k], i + 1);
+    vulkan_bench_end(&b);
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 typedef struct worker {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "quire/vulkan_sparse.h"
 #include "tests/support/real_vulkan.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -325,6 +326,25 @@ static void fill_by_command(real_vulkan *r, VkBuffer buffer, uint32_t word)
     CHECK_EQ(REAL(r, vkQueueSubmit)(r->queue, 1, &submit, VK_NULL_HANDLE), 0);
     CHECK_EQ(REAL(r, vkQueueWaitIdle)(r->queue), 0);
     REAL(r, vkDestroyCommandPool)(r->device, pool, NULL);
+}
+
+/* The layer looks at every chain. */
+UNIT(vulkan_object, a_chain_of_the_callers_is_behind_that_of_pages)
+{
+    static const VkMemoryOpaqueCaptureAddressAllocateInfo captured = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_OPAQUE_CAPTURE_ADDRESS_ALLOCATE_INFO};
+    const quire_vulkan_memory_options own = {.next = &captured};
+    quire_memory *memory = NULL;
+    quire_buffer buffer;
+    real_vulkan r;
+    if (!real_begin_wrapped(&r))
+        return;
+    CHECK_OK(quire_vulkan_memory_create(r.quire, NULL, &own, &memory));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_vulkan_buffer_create(
+            memory, &BUFFER, &(quire_vulkan_object_options){.dedicated = i > 1}, &buffer));
+    quire_memory_destroy_all(&memory);
+    real_end(&r);
 }
 
 UNIT(vulkan_object, objects_share_the_bytes_of_a_range)

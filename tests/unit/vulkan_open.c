@@ -155,6 +155,80 @@ UNIT(vulkan_open, a_wrapped_device_stays_the_callers)
     real_end(&r);
 }
 
+/* The caller's callbacks for the driver; other blocks than theirs would not carry the mark. */
+typedef struct counted {
+    int64_t live;
+    uint64_t all;
+} counted;
+
+enum { HEADER = 64, MARK = 0x51 };
+
+static void *VKAPI_CALL give(void *user, size_t size, size_t alignment,
+                             VkSystemAllocationScope scope)
+{
+    counted *c = user;
+    (void)scope;
+    CHECK(alignment <= HEADER);
+    size_t *block = aligned_alloc(HEADER, HEADER + (size + HEADER - 1) / HEADER * HEADER);
+    CHECK(block != NULL);
+    block[0] = MARK;
+    block[1] = size;
+    __atomic_add_fetch(&c->live, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&c->all, 1, __ATOMIC_RELAXED);
+    return (char *)block + HEADER;
+}
+
+static void VKAPI_CALL take_back(void *user, void *pointer)
+{
+    counted *c = user;
+    if (!pointer)
+        return;
+    size_t *block = (size_t *)(void *)((char *)pointer - HEADER);
+    CHECK_EQ(block[0], MARK);
+    __atomic_sub_fetch(&c->live, 1, __ATOMIC_RELAXED);
+    free(block);
+}
+
+static void *VKAPI_CALL give_again(void *user, void *pointer, size_t size, size_t alignment,
+                                   VkSystemAllocationScope scope)
+{
+    void *moved = size ? give(user, size, alignment, scope) : NULL;
+    if (moved && pointer) {
+        size_t old = ((size_t *)(void *)((char *)pointer - HEADER))[1];
+        memcpy(moved, pointer, old < size ? old : size);
+    }
+    take_back(user, pointer);
+    return moved;
+}
+
+UNIT(vulkan_open, the_driver_gets_host_memory_by_the_callers_callbacks)
+{
+    counted c = {.live = 0};
+    VkAllocationCallbacks callbacks = {.pUserData = &c,
+                                       .pfnAllocation = give,
+                                       .pfnReallocation = give_again,
+                                       .pfnFree = take_back};
+    quire_buffer buffer;
+    real_vulkan r;
+    if (!real_begin(&r))
+        return;
+    r.wrap.settings.callbacks = &callbacks;
+    real_wrap(&r);
+    memset(&callbacks, 0, sizeof callbacks); /* they are copied */
+    quire_memory *memory = real_memory(&r, NULL);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000, .zero = true},
+                                     &buffer));
+        CHECK_OK(quire_free(memory, buffer.allocation));
+    }
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_OK(quire_device_destroy(&r.quire));
+    CHECK_EQ(c.live, 0);
+    if (strstr(r.properties.deviceName, "llvmpipe"))
+        CHECK(c.all > 0); /* others, and some layers, may have no use for them */
+    real_end(&r);
+}
+
 /* Else silence would prove nothing. */
 UNIT(vulkan_open, the_layer_is_heard)
 {

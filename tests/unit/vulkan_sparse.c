@@ -283,7 +283,7 @@ UNIT(vulkan_sparse, an_image_is_bound_whole_as_well)
     quire_vulkan_sparse_info info = info_of(sparse);
     CHECK(info.image != VK_NULL_HANDLE && info.buffer == VK_NULL_HANDLE);
     CHECK_EQ(info.size, 1024 * KIB);
-    CHECK_EQ(info.tile.width, 0);
+    CHECK_EQ(info.aspect_count, 0);
     CHECK_EQ(check_parts(sparse), 4);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     vulkan_bench_end(&b);
@@ -477,6 +477,16 @@ static quire_vulkan_sparse *make_tiled(quire_memory *memory, const VkImageCreate
     return sparse;
 }
 
+static const quire_vulkan_aspect *aspect_of(const quire_vulkan_sparse_info *info,
+                                            VkImageAspectFlags aspect)
+{
+    for (uint32_t i = 0; i < info->aspect_count; i++)
+        if (info->aspects[i].aspect == aspect)
+            return &info->aspects[i];
+    check_failed(__FILE__, __LINE__, "the image has no aspect 0x%x", aspect);
+    return info->aspects;
+}
+
 /* Every block's region leads back to it; all texels of the levels with tiles are in one. */
 static uint64_t check_regions(quire_vulkan_sparse *sparse)
 {
@@ -487,7 +497,8 @@ static uint64_t check_regions(quire_vulkan_sparse *sparse)
         uint64_t found;
         CHECK_OK(quire_vulkan_sparse_find(sparse, &part.region, &found));
         CHECK(part.is_tail ? found <= at : found == at);
-        CHECK_EQ(part.is_tail, part.region.level >= info.tiled_levels);
+        CHECK_EQ(part.is_tail,
+                 part.region.level >= aspect_of(&info, part.region.aspect)->tiled_levels);
         if (!part.is_tail)
             texels += (uint64_t)part.region.extent.width * part.region.extent.height *
                       part.region.extent.depth;
@@ -502,9 +513,11 @@ UNIT(vulkan_sparse, an_image_is_resident_tile_by_tile)
     quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make_tiled(memory, &TILED);
     quire_vulkan_sparse_info info = info_of(sparse);
-    CHECK_EQ(info.tile.width, 128);
-    CHECK_EQ(info.tile.height, 128);
-    CHECK_EQ(info.tiled_levels, 2); /* 150 x 75 is less high than a tile */
+    CHECK_EQ(info.aspect_count, 1);
+    CHECK_EQ(info.aspects->aspect, VK_IMAGE_ASPECT_COLOR_BIT);
+    CHECK_EQ(info.aspects->tile.width, 128);
+    CHECK_EQ(info.aspects->tile.height, 128);
+    CHECK_EQ(info.aspects->tiled_levels, 2); /* 150 x 75 is less high than a tile */
     CHECK_EQ(info.part_count, 2 * (15 + 6) + 2 * 1);
     CHECK_EQ(check_regions(sparse), 2 * (600 * 300 + 300 * 150));
     CHECK_EQ(info.bound, 0);
@@ -591,23 +604,27 @@ UNIT(vulkan_sparse, regions_are_checked)
 UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
 {
     const qi_vulkan_tiles tiles = {
-        .tile = {128, 128, 1},
+        .count = 1,
         .extent = {256, 128, 1},
         .layers = 3,
-        .levels = 1,
-        .all_levels = 9,
-        .tails = 1,
-        .tail_blocks = 3,
-        .tail_offset = 1024 * KIB,
-        .of_layer = 2,
+        .levels = 9,
+        .aspects = {{.aspect = VK_IMAGE_ASPECT_COLOR_BIT,
+                     .tile = {128, 128, 1},
+                     .levels = 1,
+                     .tails = 1,
+                     .tail_blocks = 3,
+                     .tail_offset = 1024 * KIB,
+                     .of_layer = 2}},
     };
-    qi_vulkan_box box;
+    qi_vulkan_boxes boxes;
+    const qi_vulkan_box *box = boxes.all;
     CHECK_EQ(qi_vulkan_tiles_count(&tiles), 9);
     for (uint32_t layer = 0; layer < 3; layer++) {
-        CHECK_OK(
-            qi_vulkan_tiles_find(&tiles, &(quire_vulkan_region){.level = 1, .layer = layer}, &box));
-        CHECK_EQ(box.first, 6);
-        CHECK_EQ(box.blocks * box.rows * box.slices, 3);
+        CHECK_OK(qi_vulkan_tiles_find(&tiles, &(quire_vulkan_region){.level = 1, .layer = layer},
+                                      &boxes));
+        CHECK_EQ(boxes.count, 1);
+        CHECK_EQ(box->first, 6);
+        CHECK_EQ(box->blocks * box->rows * box->slices, 3);
     }
     CHECK(!qi_vulkan_tiles_at(&tiles, 5, BLOCK).is_tail);
     CHECK_EQ(qi_vulkan_tiles_at(&tiles, 5, BLOCK).layer, 2);
@@ -616,6 +633,149 @@ UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
     CHECK(last.is_tail);
     CHECK_EQ(last.level, 1);
     CHECK_EQ(last.resource_offset, 1024 * KIB + 2 * BLOCK);
+}
+
+/* ---- what cannot be waited for --------------------------------------------------------------- */
+
+/* The driver does nothing before somebody waits, and tells of whatever goes while it is used. */
+static quire_memory *begin_late(vulkan_bench *b)
+{
+    vulkan_bench_begin(b, NULL, FV_LATE);
+    CHECK(vulkan_bench_open(b, NULL));
+    quire_memory *memory = NULL;
+    CHECK_OK(quire_memory_create(b->device, &LOCAL, &memory));
+    return memory;
+}
+
+static void stop_waits(vulkan_bench *b)
+{
+    const fv_fault fault = {.function = "vkWaitForFences",
+                            .call = 1,
+                            .from_then = true,
+                            .result = VK_ERROR_OUT_OF_HOST_MEMORY};
+    CHECK(fv_fail(b->driver, &fault));
+}
+
+#define UNKNOWN QUIRE_ERROR_OUT_OF_HOST_MEMORY /* what a change is told then */
+
+UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
+{
+    vulkan_bench b;
+    quire_memory *memory = begin_late(&b);
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    stop_waits(&b);
+    fv_reset_counters(b.driver);
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
+    CHECK_EQ(check_parts(sparse), 0); /* for now */
+    CHECK_EQ(live_allocations(memory), 3);
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 8 * BLOCK, BLOCK), UNKNOWN);
+    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, 0), UNKNOWN);
+    CHECK_FAILS(quire_vulkan_sparse_destroy(&sparse), UNKNOWN);
+    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
+    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1);
+    fv_heal(b.driver);
+    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK));
+    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1); /* it was done before */
+    CHECK_EQ(check_parts(sparse), 3);
+    fill(&b, info_of(sparse).buffer, 0, 3 * BLOCK, 9);
+    CHECK_EQ(word_of(sparse, 2 * BLOCK), 9);
+
+    stop_waits(&b);
+    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, BLOCK, BLOCK), UNKNOWN);
+    CHECK_EQ(check_parts(sparse), 3);
+    fv_heal(b.driver);
+    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK)); /* is bound already */
+    CHECK_EQ(check_parts(sparse), 2);
+    CHECK_EQ(live_allocations(memory), 2);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    CHECK_OK(quire_memory_destroy(&memory));
+    vulkan_bench_end(&b);
+}
+
+/* Mapped after it was to be unbound: it stays until it is unmapped. */
+UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
+{
+    vulkan_bench b;
+    quire_memory *local = begin_late(&b), *memory = NULL;
+    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
+                                 &memory));
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
+    stop_waits(&b);
+    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), UNKNOWN);
+    fv_heal(b.driver);
+    quire_allocation part = part_at(sparse, 0).allocation;
+    void *pointer = NULL;
+    CHECK_OK(quire_map(memory, part, &pointer));
+    CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_vulkan_sparse_destroy(&sparse), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_unmap(memory, part));
+    CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, BLOCK));
+    CHECK_EQ(live_allocations(memory), 0);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_OK(quire_memory_destroy(&local));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_sparse, an_object_is_not_made_so_and_nothing_of_it_goes_too_early)
+{
+    vulkan_bench b;
+    quire_vulkan_sparse *sparse = NULL;
+    quire_memory *memory = begin_late(&b);
+    stop_waits(&b);
+    CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &WHOLE, NULL, &sparse), UNKNOWN);
+    CHECK(sparse == NULL);
+    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
+    fv_heal(b.driver);
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 0);
+    CHECK_EQ(fv_live(b.driver, FV_MEMORY), 0);
+    vulkan_bench_end(&b);
+}
+
+/* Its pages go with the next that goes once it is known to be done, or with the device. */
+UNIT(vulkan_sparse, a_memory_that_must_go_leaves_it_to_the_device)
+{
+    for (int heals = 0; heals < 2; heals++) {
+        vulkan_bench b;
+        quire_memory *memory = begin_late(&b), *other = NULL;
+        quire_allocation made;
+        CHECK_OK(quire_memory_create(b.device, &LOCAL, &other));
+        CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &made));
+        quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+        stop_waits(&b);
+        CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
+        quire_memory_destroy_all(&memory);
+        CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
+        CHECK_EQ(fv_live(b.driver, FV_FENCE), 1);
+        uint64_t pages = fv_live(b.driver, FV_MEMORY);
+        if (heals)
+            fv_heal(b.driver);
+        quire_memory_destroy_all(&other);
+        CHECK_EQ(fv_live(b.driver, FV_MEMORY), heals ? 0 : pages);
+        CHECK_EQ(fv_live(b.driver, FV_FENCE), !heals);
+        CHECK_OK(quire_device_destroy(&b.device));
+        vulkan_bench_end(&b);
+    }
+}
+
+UNIT(vulkan_sparse, of_a_lost_device_nothing_is_waited_for)
+{
+    vulkan_bench b;
+    quire_memory *memory = begin_late(&b);
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    stop_waits(&b);
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
+    fv_heal(b.driver);
+    fv_lose_devices(b.driver);
+    fv_allow(b.driver, "not done");
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, BLOCK), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(live_allocations(memory), 0);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    CHECK_OK(quire_memory_destroy(&memory));
+    vulkan_bench_end(&b);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "quire/vulkan_sparse.h"
 #include "tests/support/real_vulkan.h"
 
 #define KIB UINT64_C(1024)
@@ -350,10 +351,10 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
     CHECK(b.r.features.sparseResidencyImage2D);
     CHECK_OK(quire_vulkan_sparse_image_create(b.memory, &asked, NULL, &sparse));
     quire_vulkan_sparse_info info = info_of(sparse);
-    uint32_t wide = info.tile.width, high = info.tile.height;
-    CHECK(info.residency && wide && high && info.tiled_levels);
+    uint32_t wide = info.aspects->tile.width, high = info.aspects->tile.height;
+    CHECK(info.residency && wide && high && info.aspects->tiled_levels);
     for (uint32_t layer = 0; layer < LAYERS; layer++)
-        for (uint32_t level = 0; level <= info.tiled_levels && level < LEVELS; level++)
+        for (uint32_t level = 0; level <= info.aspects->tiled_levels && level < LEVELS; level++)
             CHECK_OK(quire_vulkan_sparse_bind_region(
                 sparse, &(quire_vulkan_region){.level = level, .layer = layer}));
     CHECK_EQ(info_of(sparse).bound, info.size); /* nothing is left out */
@@ -376,6 +377,35 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
     CHECK_EQ(info_of(sparse).bound, info.size - 2 * info.block);
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &region));
     check_region(&b, sparse, &region, 6);
+    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
+    end(&b);
+}
+
+/*
+ * Depth alone: the layer of Debian 12 holds the tiles of all aspects to the size of one of them.
+ * Lavapipe tells of it as color, which the layer does not take back: then nothing is bound.
+ */
+UNIT(vulkan_sparse_driver, depth_is_bound_as_depth)
+{
+    bench b;
+    quire_vulkan_sparse *sparse = NULL;
+    if (!begin(&b, level_bytes(0)))
+        return;
+    VkImageCreateInfo asked = IMAGE;
+    asked.flags |= VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT;
+    asked.format = VK_FORMAT_D32_SFLOAT;
+    asked.usage = VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_IMAGE_USAGE_SAMPLED_BIT;
+    asked.mipLevels = LEVELS;
+    CHECK_OK(quire_vulkan_sparse_image_create(b.memory, &asked, NULL, &sparse));
+    quire_vulkan_sparse_info info = info_of(sparse);
+    CHECK(info.aspect_count > 0);
+    if (info.aspects->aspect == VK_IMAGE_ASPECT_DEPTH_BIT) {
+        const quire_vulkan_region level = {.level = 1, .aspect = VK_IMAGE_ASPECT_DEPTH_BIT};
+        CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &level));
+        CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
+        CHECK_EQ(info_of(sparse).bound, info.size);
+        CHECK_OK(quire_vulkan_sparse_unbind_region(sparse, &level));
+    }
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     end(&b);
 }

@@ -122,7 +122,7 @@ qi_cu_result fc_DeviceGetUuid(qi_cu_uuid *uuid, qi_cu_device device)
 {
     qi_cu_result result = enter_about(FC_CALL_DeviceGetUuid, device, uuid);
     if (!result) {
-        memcpy(uuid->bytes, "fake cuda gpu #\0", sizeof uuid->bytes);
+        memcpy(uuid->bytes, "fake gpu number", sizeof uuid->bytes);
         uuid->bytes[sizeof uuid->bytes - 1] = (char)device;
     }
     return fc_leave(result);

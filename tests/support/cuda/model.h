@@ -14,6 +14,7 @@
  *
  * FABRIC           the attribute says so; without FABRIC_PERMITTED making such memory is
  *                  NOT_PERMITTED, as where no daemon lets the process into the fabric
+ * SINGLE_TAIL      sparse arrays have one mip tail for all layers; without levels they are all tail
  * COMPRESSES       asked compression is granted; without it COMPRESSION is only the attribute, and
  *                  reading the properties back tells that it was not
  */
@@ -37,6 +38,7 @@
 #define FC_PAGEABLE (UINT32_C(1) << 17)
 #define FC_REGISTER (UINT32_C(1) << 18)
 #define FC_DECOMPRESS (UINT32_C(1) << 19)
+#define FC_SINGLE_TAIL (UINT32_C(1) << 20)
 
 typedef struct fc_model {
     const char *name;

@@ -23,11 +23,18 @@ fc_texel fc_tile_extent(const fc_array *array)
     return is_deep ? DEEP[i] : FLAT[i];
 }
 
+/* One tail serves all layers; of an array without levels it is the whole. */
+static bool has_single_tail(const fc_array *array)
+{
+    return fc.devices[array->device].model.features & FC_SINGLE_TAIL &&
+           (array->object.kind == FC_ARRAY || fc_array_is_layered(array));
+}
+
 /* An array without levels has none: its last tiles are filled in part. */
 uint64_t fc_tail_begin(const fc_array *array)
 {
     if (array->object.kind == FC_ARRAY)
-        return array->levels;
+        return has_single_tail(array) ? 0 : array->levels;
     fc_texel tile = fc_tile_extent(array);
     uint64_t level = 0;
     for (; level < array->levels; level++) {
@@ -195,12 +202,19 @@ static uint64_t bytes_in(const box *b)
            FC_TILE_BYTES;
 }
 
+/* Bytes of a tail as its array tells them. */
+static uint64_t told_tail_bytes(const fc_array *array)
+{
+    return fc_tail_bytes(array) * (has_single_tail(array) ? layers_of(array) : 1);
+}
+
 static bool tail_of(const fc_array *array, const qi_cu_array_map_info *info, uint64_t *first)
 {
     uint64_t layer = info->subresource.miptail.layer, offset = info->subresource.miptail.offset;
     uint64_t size = info->subresource.miptail.size;
-    if (layer >= layers_of(array) || offset % FC_TILE_BYTES || size % FC_TILE_BYTES || !size ||
-        offset + size > fc_tail_bytes(array))
+    uint64_t tails = has_single_tail(array) ? 1 : layers_of(array);
+    if (layer >= tails || offset % FC_TILE_BYTES || size % FC_TILE_BYTES || !size ||
+        offset + size > told_tail_bytes(array))
         return false;
     *first = tiles_before(array, fc_tail_begin(array)) + layer * tail_tiles(array) +
              offset / FC_TILE_BYTES;
@@ -226,7 +240,8 @@ static bool is_wrong(const fc_context *context, const qi_cu_array_map_info *info
     const fc_array *array = array_of(info);
     uint64_t bytes = array ? bytes_about(array, info) : 0;
     bool maps = info->memOperationType == QI_CU_MEM_OPERATION_TYPE_MAP;
-    if (!bytes || array->parent ||
+    if (!bytes || array->parent || !array->desc.Height ||
+        array->desc.Flags & QI_CUDA_ARRAY3D_CUBEMAP || /* 2D, layered or 3D ones alone are mapped */
         !(array->desc.Flags & (QI_CUDA_ARRAY3D_SPARSE | QI_CUDA_ARRAY3D_DEFERRED_MAPPING)) ||
         info->flags || info->reserved[0] || info->reserved[1] ||
         info->memHandleType != QI_CU_MEM_HANDLE_TYPE_GENERIC ||
@@ -304,7 +319,8 @@ static qi_cu_result sparse_properties(fc_call call, qi_cu_sparse_properties *out
             .tileExtent = {(unsigned)tile.x, (unsigned)tile.y, (unsigned)tile.z},
             .miptailFirstLevel =
                 array->object.kind == FC_ARRAY ? 0 : (unsigned)fc_tail_begin(array),
-            .miptailSize = fc_tail_bytes(array)};
+            .miptailSize = told_tail_bytes(array),
+            .flags = has_single_tail(array) ? QI_CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL : 0};
     }
     return fc_leave(result);
 }

@@ -29,6 +29,22 @@ static uint64_t alignment_for(const fv_layout *layout, VkBufferUsageFlags usage)
     return alignment;
 }
 
+/* VkBufferUsageFlags2CreateInfoKHR, which the headers of some machines do not have yet. */
+typedef struct usage2 {
+    VkStructureType sType;
+    const void *pNext;
+    uint64_t usage;
+} usage2;
+
+#define USAGE2 ((VkStructureType)1000470006)
+
+/* With maintenance5 the chain may say it instead. */
+static VkBufferUsageFlags usage_of(const VkBufferCreateInfo *info)
+{
+    const usage2 *wide = fv_chained(info->pNext, USAGE2);
+    return wide ? (VkBufferUsageFlags)wide->usage : info->usage;
+}
+
 static VkExternalMemoryHandleTypeFlags external_of(const VkBufferCreateInfo *info)
 {
     const VkExternalMemoryBufferCreateInfo *external =
@@ -40,9 +56,9 @@ VkResult fv_buffer_describe(fv_device *device, const VkBufferCreateInfo *info, f
 {
     const fv_layout *layout = fv_layout_of(device);
     fv_resource *resource = &buffer->resource;
-    uint64_t alignment = alignment_for(layout, info->usage);
+    uint64_t alignment = alignment_for(layout, usage_of(info));
     buffer->size = info->size;
-    buffer->usage = info->usage;
+    buffer->usage = usage_of(info);
     resource->linear = true;
     resource->external = external_of(info);
     resource->sparse = info->flags & VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
@@ -65,10 +81,10 @@ static void check(fv_device *device, const VkBufferCreateInfo *info)
     uint32_t features = device->features;
     FV_CHECK_CHAIN(driver, vkCreateBuffer, info->pNext,
                    VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-                   VK_STRUCTURE_TYPE_BUFFER_OPAQUE_CAPTURE_ADDRESS_CREATE_INFO);
+                   VK_STRUCTURE_TYPE_BUFFER_OPAQUE_CAPTURE_ADDRESS_CREATE_INFO, USAGE2);
     if (!info->size)
         FV_WRONG(driver, "VUID-VkBufferCreateInfo-size-00912", vkCreateBuffer, "0 bytes");
-    if (!info->usage)
+    if (!usage_of(info))
         FV_WRONG(driver, "VUID-VkBufferCreateInfo-usage-requiredbitmask", vkCreateBuffer,
                  "no usage");
     if (info->flags & VK_BUFFER_CREATE_SPARSE_BINDING_BIT && !(features & FV_SPARSE_BINDING))
@@ -80,7 +96,7 @@ static void check(fv_device *device, const VkBufferCreateInfo *info)
     if (info->flags & VK_BUFFER_CREATE_PROTECTED_BIT && !(features & FV_PROTECTED))
         FV_WRONG(driver, "VUID-VkBufferCreateInfo-flags-01887", vkCreateBuffer,
                  "protected without the feature");
-    if (info->usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT && !(features & FV_ADDRESS))
+    if (usage_of(info) & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT && !(features & FV_ADDRESS))
         FV_WRONG(driver, "fv-feature", vkCreateBuffer, "a device address without the feature");
     if (info->size > fv_layout_of(device)->largest_buffer && features & FV_MAINTENANCE4)
         FV_WRONG(driver, "VUID-VkBufferCreateInfo-size-06409", vkCreateBuffer,

@@ -9,8 +9,10 @@
  *
  * It has what memory needs: memory, buffers, images of color formats, views, samplers, copies,
  * fills, clears, barriers, fences, semaphores, sparse binding with tiles of images. It has no
- * pipelines, descriptors, render passes, events, queries, secondary command buffers, depth formats
- * or multisampling; their functions are not there.
+ * pipelines, descriptors, render passes, events, queries or secondary command buffers; their
+ * functions are not there. Of maintenance5 it takes the usage of buffers in their chain, whether
+ * that is enabled or not. Images of depth and stencil, and sparse ones of several samples, can be
+ * made and placed, and hold nothing.
  *
  * What a test looks at afterwards: the messages about wrong use, the counters of calls, what is
  * alive and how much memory of each heap is taken. All fv_ functions may be called by any thread
@@ -45,6 +47,8 @@ typedef struct fv_driver fv_driver;
  * DIRTY              the first 64 KiB of fresh memory hold garbage, and so do images that come from
  *                    the undefined layout
  * PRINT              messages are printed to stderr, too
+ * SINGLE_TAIL        sparse images with tiles have one mip tail for all layers
+ * METADATA           they have a block of metadata for each layer
  */
 #define FV_ODD_SIZES UINT32_C(0x01)
 #define FV_LARGE_ALIGNMENTS UINT32_C(0x02)
@@ -55,6 +59,8 @@ typedef struct fv_driver fv_driver;
 #define FV_LATE UINT32_C(0x40)
 #define FV_DIRTY UINT32_C(0x80)
 #define FV_PRINT UINT32_C(0x100)
+#define FV_SINGLE_TAIL UINT32_C(0x200)
+#define FV_METADATA UINT32_C(0x400)
 
 typedef struct fv_options {
     const fv_layout *layouts[FV_MOST_DEVICES]; /* physical devices; none: "amd-bar". Copied */
@@ -213,6 +219,8 @@ typedef struct fv_place {
 /* Where a buffer or image lies; memory VK_NULL_HANDLE: nowhere, or not alive. */
 fv_place fv_place_of(fv_driver *driver, uint64_t buffer_or_image);
 
+#define FV_MOST_LINKS 8
+
 typedef struct fv_memory_info {
     VkDeviceSize size;
     uint32_t type;
@@ -220,6 +228,8 @@ typedef struct fv_memory_info {
     bool mapped, dedicated, addressed, imported;
     VkExternalMemoryHandleTypeFlags exportable;
     uint32_t bound; /* live buffers and images in it */
+    uint32_t link_count;
+    VkStructureType links[FV_MOST_LINKS]; /* what was chained to VkMemoryAllocateInfo, in order */
 } fv_memory_info;
 
 /* False: not alive. */

@@ -68,6 +68,10 @@ static const member MEMBERS[] = {
      offsetof(VkPhysicalDeviceFeatures2, features) +
          offsetof(VkPhysicalDeviceFeatures, sparseResidencyAliased),
      FV_SPARSE_ALIASED},
+    {IN_CORE(FEATURES_2),
+     offsetof(VkPhysicalDeviceFeatures2, features) +
+         offsetof(VkPhysicalDeviceFeatures, sparseResidency4Samples),
+     FV_SPARSE_SAMPLES},
 };
 
 /* Where the last VkBool32 of the structs above ends: what follows it is padding. */

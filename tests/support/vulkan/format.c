@@ -48,6 +48,11 @@ static const group GROUPS[] = {
 
 bool fv_format_of(VkFormat format, fv_format *out)
 {
+    if (format == VK_FORMAT_D32_SFLOAT || format == VK_FORMAT_D32_SFLOAT_S8_UINT) {
+        uint32_t stencil = format == VK_FORMAT_D32_SFLOAT_S8_UINT;
+        *out = (fv_format){.texel_size = 4 + stencil, .depth_size = 4, .stencil_size = stencil};
+        return true;
+    }
     for (size_t i = 0; i < sizeof GROUPS / sizeof *GROUPS; i++) {
         const group *all = &GROUPS[i];
         if (format < all->first || (uint32_t)(format - all->first) >= all->count)
@@ -137,6 +142,10 @@ static VkFormatFeatureFlags usual_features(VkFormat format, VkImageTiling tiling
     if (!fv_format_of(format, &known))
         return 0;
     bool optimal = tiling == VK_IMAGE_TILING_OPTIMAL;
+    if (known.depth_size)
+        return optimal ? VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT |
+                             VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT
+                       : 0;
     if (known.channel_count == 3)
         return optimal ? 0 : COPIED;
     if (known.channel_size == 8)
@@ -182,6 +191,8 @@ static bool usage_fits(VkImageUsageFlags usage, VkFormatFeatureFlags features)
         {VK_IMAGE_USAGE_SAMPLED_BIT, VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT},
         {VK_IMAGE_USAGE_STORAGE_BIT, VK_FORMAT_FEATURE_STORAGE_IMAGE_BIT},
         {VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT, VK_FORMAT_FEATURE_COLOR_ATTACHMENT_BIT},
+        {VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT,
+         VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT},
     };
     for (size_t i = 0; i < sizeof NEEDS / sizeof *NEEDS; i++)
         if (usage & NEEDS[i].usage && !(features & NEEDS[i].feature))
@@ -211,6 +222,9 @@ VkResult fv_image_limits(const fv_physical_device *physical,
     out->maxMipLevels = linear ? 1 : flat ? 15 : 12;
     out->maxArrayLayers = linear || !flat ? 1 : 2048;
     out->sampleCounts = VK_SAMPLE_COUNT_1_BIT;
+    if (info->flags & VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT && info->type == VK_IMAGE_TYPE_2D &&
+        physical->layout.features & FV_SPARSE_SAMPLES)
+        out->sampleCounts |= VK_SAMPLE_COUNT_4_BIT;
     out->maxResourceSize = UINT64_C(1) << 40;
     return VK_SUCCESS;
 }
@@ -321,10 +335,10 @@ void fv_vkGetPhysicalDeviceExternalBufferProperties(VkPhysicalDevice handle,
     fv_leave(physical->object.driver);
 }
 
-/* What images with tiles would have; false: there are no such. */
-static bool tell_tiles(const fv_physical_device *physical,
-                       const VkPhysicalDeviceSparseImageFormatInfo2 *info,
-                       VkSparseImageFormatProperties *out)
+/* What the aspects of images with tiles would have; how many there are. */
+static uint32_t tell_tiles(const fv_physical_device *physical,
+                           const VkPhysicalDeviceSparseImageFormatInfo2 *info,
+                           VkSparseImageFormatProperties *out)
 {
     const VkPhysicalDeviceImageFormatInfo2 asked = {
         .format = info->format,
@@ -333,16 +347,20 @@ static bool tell_tiles(const fv_physical_device *physical,
         .usage = info->usage,
         .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
     };
+    fv_image image = {.info = {.imageType = info->type,
+                               .extent = {1, 1, 1},
+                               .mipLevels = 1,
+                               .arrayLayers = 1,
+                               .samples = info->samples}};
     VkImageFormatProperties most;
-    fv_format format;
-    if (info->samples != VK_SAMPLE_COUNT_1_BIT || !fv_format_of(info->format, &format) ||
-        fv_image_limits(physical, &asked, &most))
-        return false;
-    *out = (VkSparseImageFormatProperties){
-        .aspectMask = VK_IMAGE_ASPECT_COLOR_BIT,
-        .imageGranularity = fv_tile_shape(format.texel_size, info->type == VK_IMAGE_TYPE_3D),
-    };
-    return true;
+    if (!fv_format_of(info->format, &image.format) || fv_image_limits(physical, &asked, &most) ||
+        !(info->samples & most.sampleCounts))
+        return 0;
+    image.levels[0].extent = image.info.extent;
+    fv_tiles_lay_out(&image, physical->object.driver->options.flags);
+    for (uint32_t i = 0; i < image.aspect_count; i++)
+        out[i] = fv_tiles_told(&image, i).formatProperties;
+    return image.aspect_count;
 }
 
 void fv_vkGetPhysicalDeviceSparseImageFormatProperties(VkPhysicalDevice handle, VkFormat format,
@@ -355,12 +373,12 @@ void fv_vkGetPhysicalDeviceSparseImageFormatProperties(VkPhysicalDevice handle, 
     const fv_physical_device *physical = (fv_physical_device *)handle;
     const VkPhysicalDeviceSparseImageFormatInfo2 info = {
         .format = format, .type = type, .samples = samples, .usage = usage, .tiling = tiling};
-    VkSparseImageFormatProperties told;
+    VkSparseImageFormatProperties told[FV_MOST_ASPECTS];
     (void)fv_enter(physical->object.driver, FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties);
-    uint32_t all = tell_tiles(physical, &info, &told);
-    if (all && list && *count)
-        list[0] = told;
+    uint32_t all = tell_tiles(physical, &info, told);
     *count = list && *count < all ? *count : all;
+    for (uint32_t i = 0; list && i < *count; i++)
+        list[i] = told[i];
     fv_leave(physical->object.driver);
 }
 
@@ -369,12 +387,12 @@ void fv_vkGetPhysicalDeviceSparseImageFormatProperties2(
     VkSparseImageFormatProperties2 *list)
 {
     const fv_physical_device *physical = (fv_physical_device *)handle;
-    VkSparseImageFormatProperties told;
+    VkSparseImageFormatProperties told[FV_MOST_ASPECTS];
     (void)fv_enter(physical->object.driver,
                    FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties2);
-    uint32_t all = tell_tiles(physical, info, &told);
-    if (all && list && *count)
-        list[0].properties = told;
+    uint32_t all = tell_tiles(physical, info, told);
     *count = list && *count < all ? *count : all;
+    for (uint32_t i = 0; list && i < *count; i++)
+        list[i].properties = told[i];
     fv_leave(physical->object.driver);
 }

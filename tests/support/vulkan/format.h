@@ -1,6 +1,6 @@
 /*
  * format.h - the color formats the fake driver knows: all of one, two, three and four whole
- * channels.
+ * channels. Of depth and stencil it knows two, which can be made and placed, and not copied.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_FORMAT_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_FORMAT_H
@@ -23,6 +23,8 @@ typedef struct fv_format {
     uint32_t channel_count, channel_size;
     fv_numbers numbers;
     bool reversed; /* blue first */
+    /* of depth and stencil, where channel_count is 0 */
+    uint32_t depth_size, stencil_size;
 } fv_format;
 
 /* False: a format the fake does not know. */

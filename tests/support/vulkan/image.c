@@ -78,7 +78,7 @@ static const char *unfit(const fv_device *device, const VkImageCreateInfo *info)
         return "the number of levels is wrong";
     if (!info->arrayLayers || info->arrayLayers > most.maxArrayLayers)
         return "the number of layers is wrong";
-    if (info->samples != VK_SAMPLE_COUNT_1_BIT)
+    if (!(info->samples & most.sampleCounts))
         return "the number of samples is wrong";
     return NULL;
 }
@@ -99,12 +99,12 @@ VkResult fv_image_describe(fv_device *device, const VkImageCreateInfo *info, fv_
     resource->external = external_of(info);
     lay_out(layout, image);
     if (info->flags & VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT)
-        fv_tiles_lay_out(image);
+        fv_tiles_lay_out(image, fv_driver_of(device)->options.flags);
     uint64_t alignment = resource->linear ? LINEAR_ALIGNMENT : OPTIMAL_ALIGNMENT;
     alignment = resource->sparse ? FV_TILE : alignment;
     resource->needs = (VkMemoryRequirements){
-        .size = image->tile.width ? fv_tiles_size(image)
-                                  : round_up(image->layer_pitch * info->arrayLayers, alignment),
+        .size = image->aspect_count ? fv_tiles_size(image)
+                                    : round_up(image->layer_pitch * info->arrayLayers, alignment),
         .alignment = alignment,
         .memoryTypeBits = fv_types_for(layout, is_transient(info), resource->guarded)};
     if (!resource->sparse)
@@ -139,6 +139,9 @@ static void check(fv_device *device, const VkImageCreateInfo *info)
     if (info->flags & VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT && !(device->features & FV_SPARSE_IMAGE))
         FV_WRONG(driver, "VUID-VkImageCreateInfo-imageType-00971", vkCreateImage,
                  "sparse residency without the feature");
+    if (info->samples != VK_SAMPLE_COUNT_1_BIT && !(device->features & FV_SPARSE_SAMPLES))
+        FV_WRONG(driver, "VUID-VkImageCreateInfo-imageType-00974", vkCreateImage,
+                 "sparse residency of %d samples without the feature", (int)info->samples);
 }
 
 static fv_image *keep(fv_device *device, const fv_image *described)

@@ -12,6 +12,7 @@
 #include "tests/support/vulkan/resource.h"
 
 #define FV_MOST_LEVELS 16
+#define FV_MOST_ASPECTS 3
 
 typedef struct fv_level {
     uint64_t offset; /* in a layer */
@@ -19,16 +20,26 @@ typedef struct fv_level {
     VkExtent3D extent;
 } fv_level;
 
+/* See tile.h. */
+typedef struct fv_aspect {
+    VkImageAspectFlags aspect;
+    uint32_t texel_size; /* bytes, of all samples */
+    VkExtent3D tile;
+    uint32_t tiled_levels;
+    uint64_t first_tiles[FV_MOST_LEVELS]; /* of the levels, in a layer */
+    uint64_t layer_tiles;
+    uint64_t tail_size, tails; /* bytes of each */
+    uint64_t offset;           /* of the first tile in the image */
+} fv_aspect;
+
 typedef struct fv_image {
     fv_resource resource;
     VkImageCreateInfo info; /* without its pointers */
     fv_format format;
     fv_level levels[FV_MOST_LEVELS];
     uint64_t layer_pitch;
-    VkExtent3D tile; /* see tile.h; width 0: it has none */
-    uint32_t tiled_levels;
-    uint64_t first_tiles[FV_MOST_LEVELS]; /* of the levels, in a layer */
-    uint64_t layer_tiles, tail_size;
+    uint32_t aspect_count; /* 0: it has no tiles */
+    fv_aspect aspects[FV_MOST_ASPECTS];
     VkImageLayout *layouts; /* as of the work done: of level l of layer a at [a * mipLevels + l] */
 } fv_image;
 

@@ -63,7 +63,8 @@ typedef enum fv_extension {
 #define FV_SYNC2 UINT32_C(0x200)
 #define FV_ROBUST UINT32_C(0x400) /* robustBufferAccess, which every device has */
 #define FV_SPARSE_ALIASED UINT32_C(0x800)
-#define FV_SPARSE_IMAGE UINT32_C(0x1000) /* residency of images, of 2D and of 3D */
+#define FV_SPARSE_IMAGE UINT32_C(0x1000)   /* residency of images, of 2D and of 3D */
+#define FV_SPARSE_SAMPLES UINT32_C(0x2000) /* likewise of 4 samples */
 
 typedef struct fv_layout {
     const char *name;   /* by which fv_layout_named finds it */

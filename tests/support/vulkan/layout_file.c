@@ -96,6 +96,8 @@ static void take_rest(const json_t *root, fv_layout *layout)
         layout->features |= FV_SPARSE_BUFFER;
     if (json_is_true(json_object_get(features, "sparseResidencyImage2D")))
         layout->features |= FV_SPARSE_IMAGE;
+    if (json_is_true(json_object_get(features, "sparseResidency4Samples")))
+        layout->features |= FV_SPARSE_SAMPLES;
     for (uint32_t i = 0; i < layout->type_count; i++)
         if (layout->types[i].propertyFlags & VK_MEMORY_PROPERTY_PROTECTED_BIT)
             layout->features |= FV_PROTECTED;

@@ -2,6 +2,7 @@
  * memory.c - memory objects of the fake driver: allocating, freeing, and what is asked about them.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/support/vulkan/resource.h"
@@ -115,7 +116,8 @@ static VkResult check(fv_device *device, const VkMemoryAllocateInfo *info,
                    VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
                    VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
                    VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
-                   VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT);
+                   VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT,
+                   VK_STRUCTURE_TYPE_MEMORY_OPAQUE_CAPTURE_ADDRESS_ALLOCATE_INFO);
     if (request->type >= fv_layout_of(device)->type_count) {
         WRONG(device, "VUID-vkAllocateMemory-pAllocateInfo-01714", "there is no memory type %u",
               request->type);
@@ -186,6 +188,13 @@ static void fill(fv_device *device, const fv_request *request, fv_memory *memory
     device->next_address += (request->size + 0x1ffff) & ~UINT64_C(0xffff); /* a gap behind each */
 }
 
+static void keep_links(const VkMemoryAllocateInfo *info, fv_memory *memory)
+{
+    const VkBaseInStructure *link = info->pNext;
+    for (; link && memory->link_count < FV_MOST_LINKS; link = link->pNext)
+        memory->links[memory->link_count++] = link->sType;
+}
+
 static VkResult allocate(fv_device *device, const VkMemoryAllocateInfo *info, VkDeviceMemory *out)
 {
     fv_request request = read_request(info);
@@ -200,6 +209,7 @@ static VkResult allocate(fv_device *device, const VkMemoryAllocateInfo *info, Vk
     made.object = memory->object;
     *memory = made;
     fill(device, &request, memory);
+    keep_links(info, memory);
     count_in(device, memory);
     if (fv_driver_of(device)->options.flags & FV_DIRTY && !memory->imported)
         fv_bytes_dirty(&memory->bytes);
@@ -330,7 +340,10 @@ bool fv_memory_of(fv_driver *driver, VkDeviceMemory handle, fv_memory_info *info
                                  .addressed = memory->addressed,
                                  .imported = memory->imported,
                                  .exportable = memory->exportable,
-                                 .bound = memory->bound_count};
+                                 .bound = memory->bound_count,
+                                 .link_count = memory->link_count};
+    if (memory)
+        memcpy(info->links, memory->links, sizeof info->links);
     pthread_mutex_unlock(&driver->lock);
     return memory;
 }

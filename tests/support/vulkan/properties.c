@@ -96,9 +96,9 @@ void fv_vkGetPhysicalDeviceProperties(VkPhysicalDevice handle, VkPhysicalDeviceP
 
 static void fill_ids(const fv_physical_device *physical, uint8_t *device, uint8_t *driver)
 {
-    memset(device, 0, VK_UUID_SIZE);
+    memcpy(device, "fake gpu number", VK_UUID_SIZE); /* the fake CUDA driver's GPUs are the same */
     memset(driver, 0, VK_UUID_SIZE);
-    device[0] = (uint8_t)(physical->index + 1);
+    device[VK_UUID_SIZE - 1] = (uint8_t)physical->index;
     driver[0] = 0xfa;
 }
 

@@ -34,6 +34,9 @@ typedef struct fv_memory {
     VkExternalMemoryHandleTypeFlags exportable, imported_as;
     int file; /* behind exported and imported bytes; -1: none */
 
+    VkStructureType links[FV_MOST_LINKS];
+    uint32_t link_count;
+
     fv_bound *bound;
     uint32_t bound_count, bound_room;
     uint64_t widest; /* bytes of the largest resource ever bound */

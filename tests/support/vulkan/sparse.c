@@ -124,12 +124,26 @@ static void add_bind(fv_device *device, fv_submission *work, const fv_resource *
         {bind->resourceOffset, bind->size, (uint64_t)bind->memory, bind->memoryOffset}};
 }
 
+/* Metadata is bound with its flag, and nothing else is. */
+static void check_metadata(fv_device *device, const fv_resource *resource, fv_kind kind,
+                           const VkSparseMemoryBind *bind)
+{
+    bool is =
+        kind == FV_IMAGE && fv_tiles_is_metadata((const fv_image *)resource, bind->resourceOffset);
+    if (is != !!(bind->flags & VK_SPARSE_MEMORY_BIND_METADATA_BIT))
+        WRONG(device, "VUID-VkSparseImageOpaqueMemoryBindInfo-pBinds-01103",
+              "the flag METADATA at byte %" PRIu64 " of '%s'", bind->resourceOffset,
+              resource->object.name);
+}
+
 static void add_binds(fv_device *device, fv_submission *work, fv_kind kind, uint64_t handle,
                       uint32_t count, const VkSparseMemoryBind *binds)
 {
     fv_resource *resource = fv_object_find(device, FV_CALL_vkQueueBindSparse, kind, handle);
-    for (uint32_t i = 0; resource && i < count; i++)
+    for (uint32_t i = 0; resource && i < count; i++) {
+        check_metadata(device, resource, kind, &binds[i]);
         add_bind(device, work, resource, &binds[i]);
+    }
     if (resource)
         fv_submission_use(work, &resource->object);
 }
@@ -147,14 +161,16 @@ static bool check_tiles(fv_device *device, const fv_image *image,
 {
     const VkImageSubresource *part = &bind->subresource;
     const char *name = image->resource.object.name;
-    if (!image->tile.width)
+    const fv_aspect *aspect = fv_tiles_aspect(image, part->aspectMask);
+    if (!image->aspect_count)
         WRONG(device, "VUID-VkSparseImageMemoryBindInfo-image-02901", "'%s' has no tiles", name);
-    else if (part->aspectMask != VK_IMAGE_ASPECT_COLOR_BIT ||
-             part->mipLevel >= image->tiled_levels || part->arrayLayer >= image->info.arrayLayers)
+    else if (!aspect || part->mipLevel >= aspect->tiled_levels ||
+             part->arrayLayer >= image->info.arrayLayers)
         WRONG(device, "VUID-VkSparseImageMemoryBindInfo-subresource-01722",
-              "'%s' has no tiles in level %u of layer %u", name, part->mipLevel, part->arrayLayer);
+              "'%s' has no tiles in level %u of layer %u, aspect 0x%x", name, part->mipLevel,
+              part->arrayLayer, part->aspectMask);
     else {
-        const VkExtent3D *whole = &image->levels[part->mipLevel].extent, *tile = &image->tile;
+        const VkExtent3D *whole = &image->levels[part->mipLevel].extent, *tile = &aspect->tile;
         if (is_of_tiles(bind->offset.x, bind->extent.width, whole->width, tile->width) &&
             is_of_tiles(bind->offset.y, bind->extent.height, whole->height, tile->height) &&
             is_of_tiles(bind->offset.z, bind->extent.depth, whole->depth, tile->depth))
@@ -170,16 +186,18 @@ static void add_box(fv_device *device, fv_submission *work, const fv_image *imag
                     const VkSparseImageMemoryBind *bind)
 {
     const VkImageSubresource *part = &bind->subresource;
-    const VkExtent3D *tile = &image->tile, *size = &bind->extent;
+    const fv_aspect *aspect = fv_tiles_aspect(image, part->aspectMask);
+    const VkExtent3D *tile = &aspect->tile, *size = &bind->extent;
     uint64_t done = 0;
     for (uint32_t z = 0; z < size->depth; z += tile->depth)
         for (uint32_t y = 0; y < size->height; y += tile->height)
             for (uint32_t x = 0; x < size->width; x += tile->width, done += FV_TILE) {
                 const VkSparseMemoryBind one = {
-                    .resourceOffset = fv_tile_offset(image, part->mipLevel, part->arrayLayer,
-                                                     ((uint32_t)bind->offset.x + x) / tile->width,
-                                                     ((uint32_t)bind->offset.y + y) / tile->height,
-                                                     ((uint32_t)bind->offset.z + z) / tile->depth),
+                    .resourceOffset =
+                        fv_tile_offset(image, aspect, part->mipLevel, part->arrayLayer,
+                                       ((uint32_t)bind->offset.x + x) / tile->width,
+                                       ((uint32_t)bind->offset.y + y) / tile->height,
+                                       ((uint32_t)bind->offset.z + z) / tile->depth),
                     .size = FV_TILE,
                     .memory = bind->memory,
                     .memoryOffset = bind->memoryOffset + (bind->memory ? done : 0),

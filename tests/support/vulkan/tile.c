@@ -13,7 +13,8 @@ static uint32_t divide_up(uint32_t size, uint32_t by)
 
 /* ---- where things are --------------------------------------------------------------------- */
 
-VkExtent3D fv_tile_shape(uint32_t texel_size, bool is_deep)
+/* The standard shape of tiles for texels of this size. */
+static VkExtent3D tile_shape(uint32_t texel_size, bool is_deep)
 {
     static const VkExtent3D FLAT[] = {
         {256, 256, 1}, {256, 128, 1}, {128, 128, 1}, {128, 64, 1}, {64, 64, 1}};
@@ -25,63 +26,131 @@ VkExtent3D fv_tile_shape(uint32_t texel_size, bool is_deep)
     return is_deep ? DEEP[power] : FLAT[power];
 }
 
-VkExtent3D fv_tiles_of(const fv_image *image, uint32_t level)
+static VkExtent3D tiles_of(const fv_image *image, const fv_aspect *aspect, uint32_t level)
 {
-    const VkExtent3D *extent = &image->levels[level].extent, *tile = &image->tile;
+    const VkExtent3D *extent = &image->levels[level].extent, *tile = &aspect->tile;
     return (VkExtent3D){divide_up(extent->width, tile->width),
                         divide_up(extent->height, tile->height),
                         divide_up(extent->depth, tile->depth)};
 }
 
-void fv_tiles_lay_out(fv_image *image)
+static uint64_t end_of(const fv_image *image, const fv_aspect *aspect)
 {
-    uint32_t levels = image->info.mipLevels, level = 0;
-    image->tile =
-        fv_tile_shape(image->format.texel_size, image->info.imageType == VK_IMAGE_TYPE_3D);
-    for (; level < levels; level++) {
-        const VkExtent3D *extent = &image->levels[level].extent;
-        if (extent->width < image->tile.width || extent->height < image->tile.height ||
-            extent->depth < image->tile.depth)
-            break;
-        VkExtent3D tiles = fv_tiles_of(image, level);
-        image->first_tiles[level] = image->layer_tiles;
-        image->layer_tiles += (uint64_t)tiles.width * tiles.height * tiles.depth;
-    }
-    image->tiled_levels = level;
-    image->tail_size =
-        level < levels
-            ? (image->layer_pitch - image->levels[level].offset + FV_TILE - 1) / FV_TILE * FV_TILE
-            : 0;
+    return aspect->offset + aspect->layer_tiles * image->info.arrayLayers * FV_TILE +
+           aspect->tail_size * aspect->tails;
 }
 
-static uint64_t tail_offset(const fv_image *image, uint32_t layer)
+/* Of color the bytes of a level as they are laid out; of the others, which hold nothing, texels. */
+static uint64_t tail_bytes(const fv_image *image, const fv_aspect *aspect)
 {
-    return image->layer_tiles * image->info.arrayLayers * FV_TILE + layer * image->tail_size;
+    uint64_t bytes = 0;
+    if (aspect->aspect == VK_IMAGE_ASPECT_COLOR_BIT)
+        return image->layer_pitch - image->levels[aspect->tiled_levels].offset;
+    for (uint32_t level = aspect->tiled_levels; level < image->info.mipLevels; level++) {
+        const VkExtent3D *extent = &image->levels[level].extent;
+        bytes += (uint64_t)extent->width * extent->height * extent->depth * aspect->texel_size;
+    }
+    return bytes;
+}
+
+static void add_aspect(fv_image *image, VkImageAspectFlags which, uint32_t texel_size, bool single)
+{
+    uint32_t levels = image->info.mipLevels, level = 0, count = image->aspect_count++;
+    fv_aspect *aspect = &image->aspects[count];
+    *aspect = (fv_aspect){
+        .aspect = which,
+        .texel_size = texel_size * (uint32_t)image->info.samples,
+        .offset = count ? end_of(image, aspect - 1) : 0,
+    };
+    aspect->tile = tile_shape(aspect->texel_size, image->info.imageType == VK_IMAGE_TYPE_3D);
+    for (; level < levels; level++) {
+        const VkExtent3D *extent = &image->levels[level].extent;
+        if (extent->width < aspect->tile.width || extent->height < aspect->tile.height ||
+            extent->depth < aspect->tile.depth)
+            break;
+        VkExtent3D tiles = tiles_of(image, aspect, level);
+        aspect->first_tiles[level] = aspect->layer_tiles;
+        aspect->layer_tiles += (uint64_t)tiles.width * tiles.height * tiles.depth;
+    }
+    aspect->tiled_levels = level;
+    if (level == levels)
+        return;
+    uint64_t size = tail_bytes(image, aspect) * (single ? image->info.arrayLayers : 1);
+    aspect->tail_size = (size + FV_TILE - 1) / FV_TILE * FV_TILE;
+    aspect->tails = single ? 1 : image->info.arrayLayers;
+}
+
+void fv_tiles_lay_out(fv_image *image, uint32_t flags)
+{
+    const fv_format *format = &image->format;
+    bool single = flags & FV_SINGLE_TAIL;
+    if (format->channel_count)
+        add_aspect(image, VK_IMAGE_ASPECT_COLOR_BIT, format->texel_size, single);
+    if (format->depth_size)
+        add_aspect(image, VK_IMAGE_ASPECT_DEPTH_BIT, format->depth_size, single);
+    if (format->stencil_size)
+        add_aspect(image, VK_IMAGE_ASPECT_STENCIL_BIT, format->stencil_size, single);
+    if (!(flags & FV_METADATA))
+        return;
+    fv_aspect *metadata = &image->aspects[image->aspect_count++];
+    *metadata = (fv_aspect){
+        .aspect = VK_IMAGE_ASPECT_METADATA_BIT,
+        .offset = end_of(image, metadata - 1),
+        .tail_size = FV_TILE,
+        .tails = image->info.arrayLayers,
+    };
+}
+
+/* Where a layer's tail begins. */
+static uint64_t tail_offset(const fv_image *image, const fv_aspect *aspect, uint32_t layer)
+{
+    uint64_t first = aspect->offset + aspect->layer_tiles * image->info.arrayLayers * FV_TILE;
+    if (aspect->tails == 1)
+        return first + layer * tail_bytes(image, aspect);
+    return first + layer * aspect->tail_size;
 }
 
 uint64_t fv_tiles_size(const fv_image *image)
 {
-    return tail_offset(image, image->info.arrayLayers);
+    return end_of(image, &image->aspects[image->aspect_count - 1]);
 }
 
-uint64_t fv_tile_offset(const fv_image *image, uint32_t level, uint32_t layer, uint32_t x,
-                        uint32_t y, uint32_t z)
+bool fv_tiles_is_metadata(const fv_image *image, uint64_t offset)
 {
-    VkExtent3D tiles = fv_tiles_of(image, level);
-    return (layer * image->layer_tiles + image->first_tiles[level] +
-            ((uint64_t)z * tiles.height + y) * tiles.width + x) *
-           FV_TILE;
+    const fv_aspect *last = &image->aspects[image->aspect_count - 1];
+    return image->aspect_count && last->aspect == VK_IMAGE_ASPECT_METADATA_BIT &&
+           offset >= last->offset;
 }
 
-VkSparseImageMemoryRequirements fv_tiles_told(const fv_image *image)
+const fv_aspect *fv_tiles_aspect(const fv_image *image, VkImageAspectFlags aspect)
 {
+    for (uint32_t i = 0; i < image->aspect_count; i++)
+        if (image->aspects[i].aspect == aspect && aspect != VK_IMAGE_ASPECT_METADATA_BIT)
+            return &image->aspects[i];
+    return NULL;
+}
+
+uint64_t fv_tile_offset(const fv_image *image, const fv_aspect *aspect, uint32_t level,
+                        uint32_t layer, uint32_t x, uint32_t y, uint32_t z)
+{
+    VkExtent3D tiles = tiles_of(image, aspect, level);
+    return aspect->offset + (layer * aspect->layer_tiles + aspect->first_tiles[level] +
+                             ((uint64_t)z * tiles.height + y) * tiles.width + x) *
+                                FV_TILE;
+}
+
+VkSparseImageMemoryRequirements fv_tiles_told(const fv_image *image, uint32_t index)
+{
+    const fv_aspect *aspect = &image->aspects[index];
+    bool single = aspect->tails == 1 && image->info.arrayLayers > 1;
     return (VkSparseImageMemoryRequirements){
-        .formatProperties = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT,
-                             .imageGranularity = image->tile},
-        .imageMipTailFirstLod = image->tiled_levels,
-        .imageMipTailSize = image->tail_size,
-        .imageMipTailOffset = tail_offset(image, 0),
-        .imageMipTailStride = image->tail_size,
+        .formatProperties = {.aspectMask = aspect->aspect,
+                             .imageGranularity = aspect->tile,
+                             .flags = single ? VK_SPARSE_IMAGE_FORMAT_SINGLE_MIPTAIL_BIT : 0},
+        .imageMipTailFirstLod = aspect->tiled_levels,
+        .imageMipTailSize = aspect->tail_size,
+        .imageMipTailOffset = tail_offset(image, aspect, 0),
+        .imageMipTailStride = aspect->tail_size,
     };
 }
 
@@ -96,21 +165,22 @@ static bool fits(const fv_image *image, const fv_texels *at)
            at->count <= extent->width - at->x;
 }
 
-/* Where the first of them lies, and how many follow it there. */
+/* Where the first of them lies, and how many follow it there. Only color is copied. */
 static uint64_t find(const fv_image *image, const fv_texels *at, uint32_t *together)
 {
+    const fv_aspect *aspect = image->aspects;
     uint64_t texel = image->format.texel_size;
     *together = at->count;
-    if (!image->tile.width)
+    if (!image->aspect_count)
         return fv_row(image, at->level, at->layer, at->z, at->y) + at->x * texel;
-    if (at->level >= image->tiled_levels)
-        return tail_offset(image, at->layer) + fv_row(image, at->level, 0, at->z, at->y) -
-               image->levels[image->tiled_levels].offset + at->x * texel;
-    const VkExtent3D *tile = &image->tile;
+    if (at->level >= aspect->tiled_levels)
+        return tail_offset(image, aspect, at->layer) + fv_row(image, at->level, 0, at->z, at->y) -
+               image->levels[aspect->tiled_levels].offset + at->x * texel;
+    const VkExtent3D *tile = &aspect->tile;
     uint32_t x = at->x % tile->width, y = at->y % tile->height, z = at->z % tile->depth;
     *together = tile->width - x < at->count ? tile->width - x : at->count;
-    return fv_tile_offset(image, at->level, at->layer, at->x / tile->width, at->y / tile->height,
-                          at->z / tile->depth) +
+    return fv_tile_offset(image, aspect, at->level, at->layer, at->x / tile->width,
+                          at->y / tile->height, at->z / tile->depth) +
            (((uint64_t)z * tile->height + y) * tile->width + x) * texel;
 }
 
@@ -144,13 +214,12 @@ bool fv_texels_write(fv_image *image, fv_call call, fv_texels at, const void *fr
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-/* How many there are, of which as many are told as there is room for. */
-static bool has_room(const fv_image *image, uint32_t *count, const void *list)
+/* How many are told: as many as there are and there is room for. */
+static uint32_t room_for(const fv_image *image, uint32_t *count, const void *list)
 {
-    uint32_t all = image && image->tile.width ? 1 : 0;
-    bool is_told = all && list && *count;
+    uint32_t all = image ? image->aspect_count : 0;
     *count = list && *count < all ? *count : all;
-    return is_told;
+    return list ? *count : 0;
 }
 
 void fv_vkGetImageSparseMemoryRequirements(VkDevice handle, VkImage image_handle, uint32_t *count,
@@ -160,8 +229,9 @@ void fv_vkGetImageSparseMemoryRequirements(VkDevice handle, VkImage image_handle
     (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetImageSparseMemoryRequirements);
     const fv_image *image =
         FV_FIND(device, vkGetImageSparseMemoryRequirements, FV_IMAGE, image_handle);
-    if (has_room(image, count, list))
-        list[0] = fv_tiles_told(image);
+    uint32_t told = room_for(image, count, list);
+    for (uint32_t i = 0; i < told; i++)
+        list[i] = fv_tiles_told(image, i);
     fv_leave(fv_driver_of(device));
 }
 
@@ -173,8 +243,9 @@ void fv_vkGetImageSparseMemoryRequirements2(VkDevice handle,
     (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetImageSparseMemoryRequirements2);
     const fv_image *image =
         FV_FIND(device, vkGetImageSparseMemoryRequirements2, FV_IMAGE, info->image);
-    if (has_room(image, count, list))
-        list[0].memoryRequirements = fv_tiles_told(image);
+    uint32_t told = room_for(image, count, list);
+    for (uint32_t i = 0; i < told; i++)
+        list[i].memoryRequirements = fv_tiles_told(image, i);
     fv_leave(fv_driver_of(device));
 }
 
@@ -187,8 +258,9 @@ void fv_vkGetDeviceImageSparseMemoryRequirements(VkDevice handle,
     fv_image described = {0};
     (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceImageSparseMemoryRequirements);
     if (fv_image_describe(device, info->pCreateInfo, &described))
-        described.tile.width = 0;
-    if (has_room(&described, count, list))
-        list[0].memoryRequirements = fv_tiles_told(&described);
+        described.aspect_count = 0;
+    uint32_t told = room_for(&described, count, list);
+    for (uint32_t i = 0; i < told; i++)
+        list[i].memoryRequirements = fv_tiles_told(&described, i);
     fv_leave(fv_driver_of(device));
 }

@@ -1,7 +1,7 @@
 /*
  * vulkan_core.h - stands in for Khronos's header of this name where a machine has none: the types
- * that quire/vulkan.h names, so that stubs.c compiles. Structs are incomplete but those that the
- * header holds by value.
+ * that quire/vulkan.h and quire/vulkan_sparse.h name, so that stubs.c compiles. Structs are
+ * incomplete but those that the headers hold by value.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STAND_IN_H
 #define QUIRE_BACKENDS_VULKAN_STAND_IN_H
@@ -19,7 +19,7 @@ typedef struct VkQueue_T *VkQueue;
 typedef uint64_t VkDeviceMemory, VkBuffer, VkImage, VkImageView, VkSampler, VkSemaphore;
 typedef uint64_t VkDeviceSize, VkDeviceAddress;
 
-typedef uint32_t VkBufferUsageFlags, VkExternalMemoryHandleTypeFlags;
+typedef uint32_t VkBufferUsageFlags, VkExternalMemoryHandleTypeFlags, VkImageAspectFlags;
 typedef enum VkFormat { VK_FORMAT_UNDEFINED = 0, VK_FORMAT_MOST = 0x7fffffff } VkFormat;
 typedef enum VkImageLayout {
     VK_IMAGE_LAYOUT_UNDEFINED = 0,

@@ -1,0 +1,340 @@
+/*
+ * array.c - see array.h.
+ *
+ * An array of deferred mapping wants one stretch of memory as large as the driver says. A sparse
+ * one wants whole tiles: those of each layer of each level down to the mip tail, and the tails, one
+ * for each layer or one for all. They are mapped one behind the other in this order.
+ *
+ * Mapping is work of a stream: of the default one, which is waited for.
+ */
+#include "backends/cuda/array.h"
+
+#include "src/base/bits.h"
+#include "src/base/log.h"
+#include "src/base/result.h"
+
+qi_cu_array_format qi_cuda_array_format(quire_channel_type type)
+{
+    switch (type) {
+    case QUIRE_UINT8:
+        return QI_CU_AD_FORMAT_UNSIGNED_INT8;
+    case QUIRE_INT8:
+        return QI_CU_AD_FORMAT_SIGNED_INT8;
+    case QUIRE_UINT16:
+        return QI_CU_AD_FORMAT_UNSIGNED_INT16;
+    case QUIRE_INT16:
+        return QI_CU_AD_FORMAT_SIGNED_INT16;
+    case QUIRE_FLOAT16:
+        return QI_CU_AD_FORMAT_HALF;
+    case QUIRE_UINT32:
+        return QI_CU_AD_FORMAT_UNSIGNED_INT32;
+    case QUIRE_INT32:
+        return QI_CU_AD_FORMAT_SIGNED_INT32;
+    case QUIRE_FLOAT32:
+        return QI_CU_AD_FORMAT_FLOAT;
+    default:
+        return 0;
+    }
+}
+
+/* ---- the parts of a sparse array ------------------------------------------------------------ */
+
+/* Counts parts, and writes them down where there is a list. */
+typedef struct counting {
+    const qi_cuda_array *array;
+    qi_cu_array_map_info *list; /* NULL: count only */
+    uint32_t count;
+    uint64_t bytes;
+} counting;
+
+static void add(counting *c, const qi_cu_array_map_info *part, uint64_t bytes)
+{
+    if (c->list) {
+        c->list[c->count] = *part;
+        c->list[c->count].offset = c->bytes;
+    }
+    c->count++;
+    c->bytes += bytes;
+}
+
+static uint32_t tiles_along(uint64_t extent, uint32_t level, uint32_t tile)
+{
+    uint64_t texels = extent >> level;
+    return (uint32_t)((texels + !texels + tile - 1) / tile);
+}
+
+/* Whole tiles, also where the level ends within one. */
+static void add_level(counting *c, uint32_t level, uint32_t layer)
+{
+    const qi_cuda_array *a = c->array;
+    uint32_t width = a->tiles.tileExtent.width, height = a->tiles.tileExtent.height;
+    uint32_t depth = a->tiles.tileExtent.depth;
+    bool is_deep = a->form.Depth && !(a->form.Flags & QI_CUDA_ARRAY3D_LAYERED);
+    uint32_t x = tiles_along(a->form.Width, level, width);
+    uint32_t y = tiles_along(a->form.Height, level, height);
+    uint32_t z = is_deep ? tiles_along(a->form.Depth, level, depth) : 1;
+    qi_cu_array_map_info part = {.subresourceType =
+                                     QI_CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL};
+    part.subresource.sparseLevel.level = level;
+    part.subresource.sparseLevel.layer = layer;
+    part.subresource.sparseLevel.extentWidth = x * width;
+    part.subresource.sparseLevel.extentHeight = y * height;
+    part.subresource.sparseLevel.extentDepth = is_deep ? z * depth : 1;
+    uint64_t tile = (uint64_t)width * height * depth * a->element;
+    add(c, &part, tile * x * y * z);
+}
+
+static void add_tail(counting *c, uint32_t layer)
+{
+    qi_cu_array_map_info part = {.subresourceType = QI_CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL};
+    part.subresource.miptail.layer = layer;
+    part.subresource.miptail.size = c->array->tiles.miptailSize;
+    add(c, &part, c->array->tiles.miptailSize);
+}
+
+static counting count_parts(const qi_cuda_array *a, qi_cu_array_map_info *list)
+{
+    counting c = {.array = a, .list = list};
+    bool has_tail = a->tiles.miptailSize != 0;
+    bool has_one = (a->tiles.flags & QI_CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL) != 0;
+    uint32_t end = has_tail ? a->tiles.miptailFirstLevel : a->levels;
+    for (uint32_t level = 0; level < end; level++)
+        for (uint32_t layer = 0; layer < a->layers; layer++)
+            add_level(&c, level, layer);
+    for (uint32_t layer = 0; has_tail && layer < (has_one ? 1 : a->layers); layer++)
+        add_tail(&c, layer);
+    return c;
+}
+
+/* ---- what an array wants -------------------------------------------------------------------- */
+
+static quire_result make_list(qi_cuda *cuda, qi_cuda_array *a, uint32_t count)
+{
+    a->parts = qi_host_allocate(&cuda->host, count, sizeof *a->parts);
+    if (!a->parts)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                  "no host memory for the %u parts of an array", count);
+    a->part_count = count;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result ask_whole(qi_cuda *cuda, qi_cuda_array *a)
+{
+    qi_cu_array_requirements needs = {.size = 0};
+    qi_cu_result code =
+        a->array ? cuda->f.ArrayGetMemoryRequirements(&needs, a->array, cuda->device)
+                 : cuda->f.MipmappedArrayGetMemoryRequirements(&needs, a->mipmap, cuda->device);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "asking what memory an array wants");
+    a->size = needs.size;
+    a->alignment = needs.alignment;
+    return make_list(cuda, a, 1);
+}
+
+static quire_result ask_tiles(qi_cuda *cuda, qi_cuda_array *a)
+{
+    qi_cu_result code = a->array ? cuda->f.ArrayGetSparseProperties(&a->tiles, a->array)
+                                 : cuda->f.MipmappedArrayGetSparseProperties(&a->tiles, a->mipmap);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "asking for the tiles of an array");
+    const uint32_t width = a->tiles.tileExtent.width, height = a->tiles.tileExtent.height;
+    a->alignment = (uint64_t)width * height * a->tiles.tileExtent.depth * a->element;
+    counting c = {.count = 0};
+    if (a->alignment)
+        c = count_parts(a, NULL);
+    if (!c.count || a->tiles.miptailFirstLevel > a->levels)
+        return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0,
+                                  "the driver tells of tiles of %u x %u x %u texels and a tail "
+                                  "from level %u of %u on",
+                                  width, height, a->tiles.tileExtent.depth,
+                                  a->tiles.miptailFirstLevel, a->levels);
+    a->size = c.bytes;
+    quire_result result = make_list(cuda, a, c.count);
+    if (!result)
+        (void)count_parts(a, a->parts);
+    return result;
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static void describe(qi_cuda_array *a, const quire_cuda_array_options *o)
+{
+    a->levels = o->levels + !o->levels;
+    a->layers = o->layers + !o->layers;
+    a->element = o->channel_count * quire_channel_size(o->channel_type);
+    a->form = (qi_cu_array3d_descriptor){
+        .Width = o->width,
+        .Height = o->height, /* arrays of one dimension cannot be mapped */
+        .Depth = o->depth ? o->depth : o->layers,
+        .Format = qi_cuda_array_format(o->channel_type),
+        .NumChannels = o->channel_count,
+        .Flags = a->is_sparse ? QI_CUDA_ARRAY3D_SPARSE : QI_CUDA_ARRAY3D_DEFERRED_MAPPING,
+    };
+    if (o->layers)
+        a->form.Flags |= QI_CUDA_ARRAY3D_LAYERED;
+    if (o->usage & QUIRE_USAGE_STORAGE)
+        a->form.Flags |= QI_CUDA_ARRAY3D_SURFACE_LDST;
+}
+
+static quire_result create(const qi_cuda *cuda, qi_cuda_array *a, bool is_mipmapped)
+{
+    qi_cu_result code = is_mipmapped ? cuda->f.MipmappedArrayCreate(&a->mipmap, &a->form, a->levels)
+                                     : cuda->f.Array3DCreate(&a->array, &a->form);
+    if (!code)
+        return QUIRE_SUCCESS;
+    a->array = NULL;
+    a->mipmap = NULL;
+    if (code == QI_CUDA_ERROR_INVALID_VALUE)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, code,
+                                  "'%s' has no %s array of %zu x %zu x %zu texels, %u levels",
+                                  cuda->name, a->is_sparse ? "sparse" : "deferred", a->form.Width,
+                                  a->form.Height, a->form.Depth, a->levels);
+    return qi_cuda_fail(&cuda->f, code, "making an array");
+}
+
+quire_result qi_cuda_array_make(qi_cuda *cuda, const quire_cuda_array_options *options,
+                                qi_cuda_array **out)
+{
+    if (options->sparse && !cuda->offers.sparse_arrays)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "'%s' has no sparse arrays",
+                                  cuda->name);
+    qi_cuda_array *a = qi_host_allocate(&cuda->host, 1, sizeof *a);
+    if (!a)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0, "no host memory for an array");
+    a->is_sparse = options->sparse || !cuda->offers.deferred_arrays;
+    describe(a, options);
+    quire_result result = create(cuda, a, options->levels != 0);
+    if (!result)
+        result = a->is_sparse ? ask_tiles(cuda, a) : ask_whole(cuda, a);
+    if (result)
+        qi_cuda_array_end(cuda, a);
+    else
+        *out = a;
+    return result;
+}
+
+/* ---- mapping -------------------------------------------------------------------------------- */
+
+/* The caller's array, and what is to become of its parts; 0: nothing is mapped there any more. */
+static void aim(const qi_cuda *cuda, qi_cuda_array *a, qi_cu_handle handle)
+{
+    for (uint32_t i = 0; i < a->part_count; i++) {
+        qi_cu_array_map_info *part = &a->parts[i];
+        part->resourceType =
+            a->array ? QI_CU_RESOURCE_TYPE_ARRAY : QI_CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+        if (a->array)
+            part->resource.array = a->array;
+        else
+            part->resource.mipmap = a->mipmap;
+        part->memOperationType =
+            handle ? QI_CU_MEM_OPERATION_TYPE_MAP : QI_CU_MEM_OPERATION_TYPE_UNMAP;
+        part->memHandleType = QI_CU_MEM_HANDLE_TYPE_GENERIC;
+        part->memHandle.memHandle = handle;
+        part->deviceBitMask = UINT32_C(1) << cuda->device;
+    }
+}
+
+quire_result qi_cuda_array_map(qi_cuda *cuda, qi_cuda_array *a, const qi_cuda_page *page,
+                               uint64_t offset)
+{
+    aim(cuda, a, page->chunks->handle);
+    for (uint32_t i = 0; i < a->part_count; i++)
+        a->parts[i].offset += offset;
+    qi_cu_result code = cuda->f.MemMapArrayAsync(a->parts, a->part_count, NULL);
+    a->is_mapped = !code;
+    if (!code)
+        code = cuda->f.StreamSynchronize(NULL);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "cuMemMapArrayAsync of %u parts", a->part_count);
+    a->was_bound = true;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- taking down ---------------------------------------------------------------------------- */
+
+static bool unmap(qi_cuda *cuda, qi_cuda_array *a)
+{
+    if (!a->is_mapped)
+        return true;
+    aim(cuda, a, 0);
+    for (uint32_t i = 0; i < a->part_count; i++)
+        a->parts[i].offset = 0;
+    qi_cu_result code = cuda->f.MemMapArrayAsync(a->parts, a->part_count, NULL);
+    if (!code)
+        code = cuda->f.StreamSynchronize(NULL);
+    a->is_mapped = code && !qi_cuda_is_lost(code);
+    return !a->is_mapped;
+}
+
+static void forget(qi_cuda *cuda, qi_cuda_array *a)
+{
+    qi_host_release(&cuda->host, a->parts, a->part_count, sizeof *a->parts);
+    qi_host_release(&cuda->host, a, 1, sizeof *a);
+}
+
+/* True: it is gone, with its record. False: the driver failed half way; the rest can wait. */
+static bool take_down(qi_cuda *cuda, qi_cuda_array *a)
+{
+    qi_cu_result code = QI_CUDA_SUCCESS;
+    if (a->was_bound && !cuda->settings.unsynchronized)
+        code = cuda->f.CtxSynchronize();
+    if (code && !qi_cuda_is_lost(code))
+        return false;
+    a->was_bound = false;
+    if (!unmap(cuda, a))
+        return false;
+    code = QI_CUDA_SUCCESS;
+    if (a->array)
+        code = cuda->f.ArrayDestroy(a->array);
+    else if (a->mipmap)
+        code = cuda->f.MipmappedArrayDestroy(a->mipmap);
+    if (code && !qi_cuda_is_lost(code))
+        return false;
+    forget(cuda, a);
+    return true;
+}
+
+static void put_off(qi_cuda *cuda, qi_cuda_array *a)
+{
+    pthread_mutex_lock(&cuda->mutex);
+    a->next = cuda->unfinished_arrays;
+    cuda->unfinished_arrays = a;
+    pthread_mutex_unlock(&cuda->mutex);
+}
+
+void qi_cuda_array_end(qi_cuda *cuda, qi_cuda_array *a)
+{
+    if (qi_cuda_has_forked(cuda)) {
+        forget(cuda, a);
+        return;
+    }
+    qi_cu_result code = cuda->f.CtxPushCurrent(cuda->context);
+    bool is_lost = qi_cuda_is_lost(code) || code == QI_CUDA_ERROR_INVALID_CONTEXT;
+    a->was_bound &= !is_lost;
+    if ((code && !is_lost) || !take_down(cuda, a))
+        put_off(cuda, a);
+    if (!code)
+        qi_cuda_leave(cuda);
+}
+
+void qi_cuda_finish_arrays(qi_cuda *cuda, bool last)
+{
+    pthread_mutex_lock(&cuda->mutex);
+    qi_cuda_array *a = cuda->unfinished_arrays, *next = NULL;
+    cuda->unfinished_arrays = NULL;
+    pthread_mutex_unlock(&cuda->mutex);
+    for (; a; a = next) {
+        next = a->next;
+        if (!qi_cuda_has_forked(cuda) && take_down(cuda, a))
+            continue;
+        if (!last) {
+            put_off(cuda, a);
+            continue;
+        }
+        if (!qi_cuda_has_forked(cuda))
+            qi_log(&cuda->log, QUIRE_LOG_ERROR,
+                   "device '%s': the driver refused to take an array of %s back", cuda->name,
+                   qi_bytes(a->size).text);
+        forget(cuda, a);
+    }
+}

@@ -1,0 +1,184 @@
+/*
+ * access_batch.c - flush and invalidate of many parts at once: what is joined, how it reaches the
+ * backend, what is refused before anything is done.
+ */
+#include "tests/support/fixture.h"
+
+enum { ATOM = 64, DEVICE = 0, COHERENT = 1, CACHED = 2, MOST = 200 }; /* kinds of the fake */
+
+/* Whether the backend takes lists. */
+static void make(fixture *b, uint32_t kind, bool lists)
+{
+    const quire_memory_options options = {.name = "frames",
+                                          .kind_mask = UINT32_C(1) << kind,
+                                          .fit = QUIRE_FIT_FIRST,
+                                          .pages = {.page_size = 4096}};
+    fixture_prepare(b);
+    if (lists)
+        fake_offer_flush_many(&b->fake);
+    fixture_open(b, &options);
+}
+
+typedef quire_result (*batch_call)(quire_memory *, const quire_view *, uint64_t);
+
+static const struct {
+    batch_call call;
+    fake_call one, many;
+} SYNCS[] = {{quire_flush_batch, FAKE_FLUSH, FAKE_FLUSH_MANY},
+             {quire_invalidate_batch, FAKE_INVALIDATE, FAKE_INVALIDATE_MANY}};
+
+/* Allocations of two atoms, of each of which the first bytes are named: none touches the next. */
+static void make_views(fixture *b, quire_view *views, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        views[i] = (quire_view){ALLOCATE(b, .size = (uint64_t)2 * ATOM), 3, 5};
+}
+
+UNIT(access_batch, parts_go_to_the_backend_in_lists_of_64)
+{
+    static const uint64_t counts[] = {1, 2, 63, 64, 65, 128, 200};
+    quire_view views[MOST];
+    for (int s = 0; s < 2; s++) {
+        fixture b;
+        make(&b, CACHED, true);
+        make_views(&b, views, MOST); /* some pages */
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            uint64_t before = b.fake.calls[SYNCS[s].many], ranges = b.fake.synced_ranges;
+            CHECK_OK(SYNCS[s].call(b.memory, views, counts[i]));
+            CHECK_EQ(b.fake.calls[SYNCS[s].many] - before, (counts[i] + 63) / 64);
+            CHECK_EQ(b.fake.synced_ranges - ranges, counts[i]);
+        }
+        CHECK_EQ(b.fake.calls[SYNCS[s].one], 0);
+        CHECK_EQ(b.fake.calls[SYNCS[!s].many], 0);
+        CHECK_EQ(b.fake.synced_bytes, ATOM * b.fake.synced_ranges);
+        fixture_end(&b);
+    }
+}
+
+UNIT(access_batch, a_backend_that_takes_no_lists_gets_one_after_the_other)
+{
+    quire_view views[MOST];
+    for (int s = 0; s < 2; s++) {
+        fixture b;
+        make(&b, CACHED, false);
+        make_views(&b, views, MOST);
+        CHECK_OK(SYNCS[s].call(b.memory, views, MOST));
+        CHECK_EQ(b.fake.calls[SYNCS[s].one], MOST);
+        CHECK_EQ(b.fake.synced_bytes, MOST * ATOM);
+        fixture_end(&b);
+    }
+}
+
+UNIT(access_batch, parts_that_touch_are_one_range)
+{
+    static const struct {
+        uint64_t one, one_size, other, other_size, ranges, bytes;
+    } cases[] = {
+        {0, 64, 64, 64, 1, 128},   {64, 64, 0, 64, 1, 128}, {0, 1, 1, 1, 1, 64},
+        {0, 320, 64, 64, 1, 320},  {64, 64, 0, 0, 1, 320},  {0, 64, 128, 64, 2, 128},
+        {128, 64, 0, 64, 2, 128},  {0, 65, 128, 1, 1, 192}, {10, 100, 10, 100, 1, 128},
+        {256, 64, 0, 193, 1, 320}, {0, 0, 319, 1, 1, 320},  {1, 1, 255, 2, 2, 192},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture b;
+        make(&b, CACHED, true);
+        quire_allocation made = ALLOCATE(&b, .size = 320);
+        const quire_view views[] = {{made, cases[i].one, cases[i].one_size},
+                                    {made, cases[i].other, cases[i].other_size}};
+        CHECK_OK(quire_flush_batch(b.memory, views, 2));
+        CHECK_EQ(b.fake.synced_ranges, cases[i].ranges);
+        CHECK_EQ(b.fake.synced_bytes, cases[i].bytes);
+        fixture_end(&b);
+    }
+}
+
+UNIT(access_batch, neighbours_join_and_pages_do_not)
+{
+    fixture b;
+    make(&b, CACHED, true);
+    quire_view views[3] = {{ALLOCATE(&b, .size = 2048), 0, 0},
+                           {ALLOCATE(&b, .size = 2048), 0, 0},
+                           {ALLOCATE(&b, .size = 4096), 0, 0}};
+    CHECK(fixture_info(&b, views[2].allocation).page != fixture_info(&b, views[1].allocation).page);
+    CHECK_OK(quire_flush_batch(b.memory, views, 3));
+    CHECK_EQ(b.fake.synced_ranges, 2);
+    CHECK_EQ(b.fake.synced_bytes, 8192);
+    CHECK_EQ(b.fake.last_sync_offset, 0);
+    fixture_end(&b);
+}
+
+UNIT(access_batch, coherent_kinds_are_checked_and_call_nobody)
+{
+    quire_view views[3];
+    fixture b;
+    make(&b, COHERENT, true);
+    make_views(&b, views, 3);
+    uint64_t calls = b.fake.fallible_calls;
+    CHECK_OK(quire_flush_batch(b.memory, views, 3));
+    views[2].offset = 1000;
+    CHECK_FAILS(quire_invalidate_batch(b.memory, views, 3), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(b.fake.fallible_calls, calls);
+    fixture_end(&b);
+}
+
+/* One bad part, wherever it is: nothing is done, and nothing stays pinned. */
+UNIT(access_batch, all_are_checked_before_the_first_is_done)
+{
+    quire_view views[MOST];
+    for (int s = 0; s < 2; s++)
+        for (int bad = 0; bad < MOST; bad += 99) {
+            fixture b;
+            make(&b, CACHED, true);
+            make_views(&b, views, MOST);
+            quire_view good = views[bad];
+            views[bad].size = 1000;
+            CHECK_FAILS(SYNCS[s].call(b.memory, views, MOST), QUIRE_ERROR_OUT_OF_RANGE);
+            views[bad] = good;
+            CHECK_OK(quire_free(b.memory, good.allocation));
+            CHECK_FAILS(SYNCS[s].call(b.memory, views, MOST), QUIRE_ERROR_STALE_HANDLE);
+            CHECK_EQ(b.fake.calls[SYNCS[s].many], 0);
+            for (int i = 0; i < MOST; i++)
+                if (i != bad)
+                    CHECK_OK(quire_free(b.memory, views[i].allocation));
+            fixture_end(&b);
+        }
+}
+
+UNIT(access_batch, nothing_and_nulls)
+{
+    quire_view view;
+    fixture b;
+    make(&b, CACHED, true);
+    make_views(&b, &view, 1);
+    for (int s = 0; s < 2; s++) {
+        CHECK_OK(SYNCS[s].call(b.memory, NULL, 0));
+        CHECK_OK(SYNCS[s].call(b.memory, &view, 0));
+        CHECK_FAILS(SYNCS[s].call(b.memory, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_FAILS(SYNCS[s].call(NULL, &view, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    }
+    CHECK_EQ(b.fake.synced_ranges, 0);
+    fixture_end(&b);
+    make(&b, DEVICE, true);
+    make_views(&b, &view, 1);
+    CHECK_FAILS(quire_flush_batch(b.memory, &view, 1), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    fixture_end(&b);
+}
+
+UNIT(access_batch, a_backends_failure_ends_it_and_lets_all_go)
+{
+    quire_view views[MOST];
+    for (int s = 0; s < 2; s++)
+        for (uint64_t call = 1; call <= 4; call++) {
+            fixture b;
+            make(&b, CACHED, true);
+            make_views(&b, views, MOST);
+            fake_fail(&b.fake, call, false, QUIRE_ERROR_DEVICE_LOST);
+            CHECK_FAILS(SYNCS[s].call(b.memory, views, MOST), QUIRE_ERROR_DEVICE_LOST);
+            CHECK_EQ(quire_last_native_code(), -13);
+            CHECK_EQ(b.fake.calls[SYNCS[s].many], call);
+            fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
+            for (int i = 0; i < MOST; i++)
+                CHECK_OK(quire_free(b.memory, views[i].allocation));
+            fixture_end(&b);
+        }
+}

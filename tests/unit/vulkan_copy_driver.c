@@ -1,0 +1,161 @@
+/*
+ * vulkan_copy_driver.c - copies between pages on a driver of this machine, under synchronization
+ * validation: one after the other without a wait by the caller, within a page, to and from the
+ * host.
+ *
+ * Drivers on the processor have one kind of memory, which the host reaches, so that the core copies
+ * by itself: the backend is called through its table here.
+ */
+#include "tests/support/random.h"
+#include "tests/support/real_vulkan.h"
+
+enum { SIZE = 65536, ROUNDS = 40, PLACES = 3 };
+
+typedef struct place {
+    quire_allocation allocation;
+    quire_native native;
+    unsigned char model[SIZE];
+} place;
+
+typedef struct world {
+    real_vulkan r;
+    quire_memory *memory;
+    place places[PLACES];
+} world;
+
+static bool begin(world *w)
+{
+    if (!real_begin_wrapped(&w->r))
+        return false;
+    w->memory = real_memory(&w->r, &(quire_memory_options){.pages = {.page_size = 2 * SIZE}});
+    for (int k = 0; k < PLACES; k++) {
+        place *p = &w->places[k];
+        CHECK_OK(
+            quire_allocate(w->memory, &(quire_allocation_options){.size = SIZE}, &p->allocation));
+        CHECK_OK(quire_get_native(w->memory, p->allocation, &p->native));
+        for (int i = 0; i < SIZE; i++)
+            p->model[i] = (unsigned char)(k * 50 + i * 3 + i / 500);
+        CHECK_OK(quire_write(w->memory, p->allocation, 0, p->model, SIZE));
+    }
+    return true;
+}
+
+static void end(world *w)
+{
+    for (int k = 0; k < PLACES; k++)
+        CHECK_OK(quire_free(w->memory, w->places[k].allocation));
+    real_memory_end(w->memory);
+    real_end(&w->r);
+}
+
+static void call(world *w, const quire_copy_job *job)
+{
+    const quire_backend *table = quire_device_backend(w->r.quire);
+    quire_copy_job complete = *job;
+    complete.to_state = complete.from_state = quire_device_state(w->r.quire);
+    CHECK_OK(table->copy_pages(complete.to_state, &complete));
+}
+
+static void model_copy(const quire_copy_job *job, unsigned char *to, const unsigned char *from)
+{
+    for (uint64_t k = 0; k < job->slices; k++)
+        for (uint64_t i = 0; i < job->rows; i++)
+            memcpy(to + k * job->to_slice + i * job->to_row,
+                   from + k * job->from_slice + i * job->from_row, job->size);
+}
+
+static void expect_models(world *w)
+{
+    static unsigned char found[SIZE];
+    for (int k = 0; k < PLACES; k++) {
+        CHECK_OK(quire_read(w->memory, w->places[k].allocation, 0, found, SIZE));
+        CHECK(!memcmp(found, w->places[k].model, SIZE));
+    }
+}
+
+/* Up to 700 rows, which are three submissions. */
+static quire_copy_job draw(test_random *r)
+{
+    quire_copy_job job = {.size = 1 + random_below(r, 30),
+                          .rows = 1 + random_below(r, 140),
+                          .slices = 1 + random_below(r, 5)};
+    job.to_row = job.size + random_below(r, 20);
+    job.from_row = job.size + random_below(r, 20);
+    job.to_slice = job.rows * job.to_row + random_below(r, 90);
+    job.from_slice = job.rows * job.from_row + random_below(r, 90);
+    return job;
+}
+
+UNIT(vulkan_copy_driver, rows_are_copied_between_places_again_and_again)
+{
+    static world w;
+    test_random r = {1};
+    if (!begin(&w))
+        return;
+    for (int n = 0; n < ROUNDS; n++) {
+        uint64_t to = random_below(&r, PLACES), from = (to + 1 + random_below(&r, 2)) % PLACES;
+        quire_copy_job job = draw(&r);
+        job.to = &w.places[to].native.page;
+        job.from = &w.places[from].native.page;
+        job.to_offset = w.places[to].native.offset;
+        job.from_offset = w.places[from].native.offset;
+        call(&w, &job);
+        model_copy(&job, w.places[to].model, w.places[from].model);
+    }
+    expect_models(&w);
+    end(&w);
+}
+
+UNIT(vulkan_copy_driver, rows_between_rows_of_one_place)
+{
+    static world w;
+    if (!begin(&w))
+        return;
+    place *p = &w.places[0];
+    const quire_copy_job job = {.to = &p->native.page,
+                                .from = &p->native.page,
+                                .to_offset = p->native.offset + 16,
+                                .from_offset = p->native.offset,
+                                .size = 16,
+                                .rows = 2000,
+                                .slices = 1,
+                                .to_row = 32,
+                                .from_row = 32};
+    call(&w, &job);
+    model_copy(&job, p->model + 16, p->model);
+    expect_models(&w);
+    end(&w);
+}
+
+UNIT(vulkan_copy_driver, host_rows_go_in_and_come_out_through_the_ring)
+{
+    static world w;
+    static unsigned char bytes[SIZE], back[SIZE];
+    if (!begin(&w))
+        return;
+    place *p = &w.places[1];
+    for (int i = 0; i < SIZE; i++)
+        bytes[i] = (unsigned char)(i * 13);
+    quire_copy_job job = {.to = &p->native.page,
+                          .to_offset = p->native.offset,
+                          .host_from = bytes,
+                          .size = 60,
+                          .rows = 900,
+                          .slices = 1,
+                          .to_row = 70,
+                          .from_row = 60};
+    call(&w, &job);
+    model_copy(&job, p->model, bytes);
+    expect_models(&w);
+    job = (quire_copy_job){.from = &p->native.page,
+                           .from_offset = p->native.offset,
+                           .host_to = back,
+                           .size = 60,
+                           .rows = 900,
+                           .slices = 1,
+                           .to_row = 60,
+                           .from_row = 70};
+    call(&w, &job);
+    CHECK(!memcmp(back, bytes, 60 * 900));
+    end(&w);
+}

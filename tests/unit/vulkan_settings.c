@@ -1,0 +1,120 @@
+/*
+ * vulkan_settings.c - settings of a Vulkan device and ways to wrap one, on the fake driver: what
+ * each of them changes. On real drivers: vulkan_open.c.
+ */
+#include "tests/support/unit.h"
+#include "tests/support/vulkan_bench.h"
+
+static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL};
+
+static quire_allocation allocate(quire_memory *memory)
+{
+    quire_allocation made;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &made));
+    return made;
+}
+
+/* Without the usage for device addresses the buffer over a page has none. */
+UNIT(vulkan_settings, the_buffer_over_a_page_is_of_the_usage_asked)
+{
+    const quire_vulkan_settings none = {.page_usage = 0},
+                                some = {.page_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    for (int i = 0; i < 2; i++) {
+        quire_vulkan_range range;
+        vulkan_bench b;
+        vulkan_bench_begin(&b, NULL, 0);
+        CHECK(vulkan_bench_open(&b, i ? &some : &none));
+        quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+        CHECK_OK(quire_vulkan_page_buffer(memory, allocate(memory), &range));
+        CHECK(range.buffer != VK_NULL_HANDLE);
+        CHECK_EQ(range.address != 0, !i);
+        vulkan_bench_end(&b);
+    }
+}
+
+/* The driver tells of vkSetDeviceMemoryPriorityEXT on a device without the feature. */
+UNIT(vulkan_settings, an_own_device_may_page_what_has_low_priority)
+{
+    quire_vulkan_handles h;
+    quire_vulkan_range range;
+    fv_memory_info page;
+    vulkan_bench b;
+    vulkan_bench_begin(&b, "amd-rebar", 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    CHECK_OK(quire_vulkan_get_range(memory, allocate(memory), &range));
+    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    PFN_vkSetDeviceMemoryPriorityEXT set =
+        (PFN_vkSetDeviceMemoryPriorityEXT)h.get_instance_proc_addr(h.instance,
+                                                                   "vkSetDeviceMemoryPriorityEXT");
+    CHECK(set != NULL);
+    set(h.device, range.memory, 0.25f);
+    CHECK(fv_memory_of(b.driver, range.memory, &page));
+    CHECK(page.priority == 0.25f);
+    vulkan_bench_end(&b);
+}
+
+/* ---- wrapping ------------------------------------------------------------------------------- */
+
+static PFN_vkGetDeviceProcAddr next_one;
+static uint64_t asked;
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL ask_next(VkDevice device, const char *name)
+{
+    asked++;
+    return next_one(device, name);
+}
+
+/* As a layer does it: what the next one has is called, not what the door has. */
+UNIT(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given)
+{
+    quire_vulkan_handles h;
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    next_one = (PFN_vkGetDeviceProcAddr)h.get_instance_proc_addr(h.instance, "vkGetDeviceProcAddr");
+    const quire_vulkan_wrap_options options = {
+        .instance = h.instance,
+        .physical_device = h.physical_device,
+        .device = h.device,
+        .get_instance_proc_addr = h.get_instance_proc_addr,
+        .get_device_proc_addr = ask_next,
+    };
+    quire_device *device = NULL;
+    quire_memory *memory = NULL;
+    asked = 0;
+    CHECK_OK(quire_vulkan_wrap(&options, &device));
+    CHECK(asked > 30); /* all functions of devices */
+    CHECK_OK(quire_memory_create(device, &LOCAL, &memory));
+    allocate(memory);
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_device_destroy(&device));
+    vulkan_bench_end(&b);
+}
+
+/* Nothing is kept beside a device: one driver's calls never reach the other. */
+UNIT(vulkan_settings, devices_of_two_drivers_live_side_by_side)
+{
+    vulkan_bench one, other;
+    vulkan_bench_begin(&one, "amd-bar", 0);
+    CHECK(vulkan_bench_open(&one, NULL));
+    vulkan_bench_begin(&other, "intel-2017", 0);
+    CHECK(vulkan_bench_open(&other, NULL));
+    quire_memory *first = vulkan_bench_memory(&one, &LOCAL);
+    quire_memory *second = vulkan_bench_memory(&other, &LOCAL);
+    for (int i = 0; i < 3; i++) {
+        const char bytes[] = "to one of them";
+        char back[sizeof bytes];
+        quire_allocation a = allocate(first), b = allocate(second);
+        CHECK_OK(quire_write(first, a, 0, bytes, sizeof bytes));
+        CHECK_OK(quire_write(second, b, 0, bytes, sizeof bytes));
+        CHECK_OK(quire_read(first, a, 0, back, sizeof back));
+        CHECK_STR(back, bytes);
+    }
+    CHECK_EQ(fv_calls(one.driver, "vkAllocateMemory"), 2); /* a page, and the staging ring */
+    CHECK(fv_calls(other.driver, "vkAllocateMemory") > 0);
+    vulkan_bench_end(&one);
+    CHECK_OK(quire_free(second, allocate(second)));
+    vulkan_bench_end(&other);
+}
