@@ -53,9 +53,9 @@ typedef struct quire_stream_info {
 
 /*
  * Makes a stream of the device's backend, or a held one. Streams that exist are taken by the
- * backends' own calls: quire_cuda_stream_wrap, quire_vulkan_stream_wrap. NULL options mean {0}.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend has no streams), OUT_OF_HOST_MEMORY, and what
- * the backend answers.
+ * backends' own calls: quire_cuda_stream_wrap, quire_vulkan_stream_wrap, quire_plugin_stream_wrap.
+ * NULL options mean {0}. Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend has no streams),
+ * OUT_OF_HOST_MEMORY, and what the backend answers.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_create(quire_device *device,
                                                           const quire_stream_options *options,

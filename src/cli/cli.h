@@ -73,11 +73,25 @@ void print_clean(const char *text);
 
 /* ---- devices (open.c, profile.c) ---------------------------------------------------------- */
 
-/* What --backend and --profile say. */
+/* What the options below say. */
 typedef struct device_choice {
-    const char *backend; /* "host", "vulkan" or "cuda"; NULL: host */
-    const char *profile; /* a file, or NULL */
+    const char *backend;    /* "host", "vulkan", "cuda" or "plugin"; NULL: host */
+    const char *profile;    /* a file, or NULL */
+    const char *plugin;     /* likewise */
+    uint64_t plugin_device; /* place in its list */
 } device_choice;
+
+/* Their rows in the table of a subcommand. */
+#define DEVICE_OPTIONS(choice)                                                                     \
+    {"backend", "B", "host (default), vulkan, cuda or plugin", OPTION_TEXT, &(choice)->backend},   \
+        {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,            \
+         &(choice)->profile},                                                                      \
+        {"plugin", "FILE", "the compiled plugin, for that backend", OPTION_TEXT,                   \
+         &(choice)->plugin},                                                                       \
+    {                                                                                              \
+        "plugin-device", "N", "place in the plugin's list, from 0", OPTION_NUMBER,                 \
+            &(choice)->plugin_device                                                               \
+    }
 
 /* Its name. */
 const char *backend_of(const device_choice *choice);

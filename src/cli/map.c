@@ -79,9 +79,7 @@ int run_map(const command *self, int argc, char **argv)
     playing *p = &m.playing;
     const option_spec specs[] = {
         {"at", "WHEN", "peak (default), end, or a number of events", OPTION_TEXT, &m.at},
-        {"backend", "B", "the backend to use: host, vulkan, cuda", OPTION_TEXT, &p->choice.backend},
-        {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
-         &p->choice.profile},
+        DEVICE_OPTIONS(&p->choice),
         {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
         {"page-size", "N", "bytes of a page", OPTION_SIZE, &p->page_size},
         {"svg", "FILE", "draw the pages into a file", OPTION_TEXT, &m.svg},

@@ -1,10 +1,13 @@
 /*
- * open.c - opening the device that --backend and --profile name, and naming its memory kinds.
+ * open.c - opening the device that --backend, --profile and --plugin name, and naming its memory
+ * kinds.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "quire/cuda.h"
+#include "quire/plugin.h"
 #include "quire/vulkan.h"
 #include "src/cli/cli.h"
 
@@ -48,6 +51,19 @@ static int open_cuda(const command *self, const device_choice *choice, quire_dev
     return quire_cuda_open(NULL, device) ? fail_with_last_error() : -1;
 }
 
+static int open_plugin(const command *self, const device_choice *choice, quire_device **device)
+{
+    if (choice->profile)
+        return refuse_profile(self);
+    if (!choice->plugin)
+        return bad_usage(self, "--backend plugin wants --plugin FILE");
+    if (choice->plugin_device > UINT32_MAX)
+        return bad_usage(self, "there is no device %" PRIu64, choice->plugin_device);
+    const quire_plugin_options options = {.path = choice->plugin,
+                                          .device = (uint32_t)choice->plugin_device};
+    return quire_plugin_open(&options, device) ? fail_with_last_error() : -1;
+}
+
 const char *backend_of(const device_choice *choice)
 {
     return choice->backend ? choice->backend : "host";
@@ -56,13 +72,17 @@ const char *backend_of(const device_choice *choice)
 int open_device(const command *self, const device_choice *choice, quire_device **device)
 {
     const char *backend = backend_of(choice);
+    if (!strcmp(backend, "plugin"))
+        return open_plugin(self, choice, device);
+    if (choice->plugin || choice->plugin_device)
+        return bad_usage(self, "--plugin and --plugin-device are for the plugin backend");
     if (!strcmp(backend, "host"))
         return open_host(choice, device);
     if (!strcmp(backend, "vulkan"))
         return open_vulkan(self, choice, device);
     if (!strcmp(backend, "cuda"))
         return open_cuda(self, choice, device);
-    return bad_usage(self, "there is no backend '%s': host, vulkan, cuda", backend);
+    return bad_usage(self, "there is no backend '%s': host, vulkan, cuda, plugin", backend);
 }
 
 static uint32_t kind_for(const quire_device *device, quire_intent intent)

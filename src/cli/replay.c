@@ -123,9 +123,7 @@ int run_replay(const command *self, int argc, char **argv)
     replaying r = {.bar = {.what = "replay"}};
     playing *p = &r.playing;
     const option_spec specs[] = {
-        {"backend", "B", "the backend to use: host, vulkan, cuda", OPTION_TEXT, &p->choice.backend},
-        {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
-         &p->choice.profile},
+        DEVICE_OPTIONS(&p->choice),
         {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
         {"page-size", "N", "bytes of a page (default: 32M, or an eighth of a small heap)",
          OPTION_SIZE, &p->page_size},

@@ -223,9 +223,7 @@ int run_tour(const command *self, int argc, char **argv)
     device_choice choice = {0};
     bool json = false;
     const option_spec specs[] = {
-        {"backend", "B", "the backend to use: host, vulkan, cuda", OPTION_TEXT, &choice.backend},
-        {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
-         &choice.profile},
+        DEVICE_OPTIONS(&choice),
         {"json", NULL, "print one JSON object", OPTION_FLAG, &json},
     };
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, NULL);

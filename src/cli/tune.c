@@ -183,9 +183,7 @@ int run_tune(const command *self, int argc, char **argv)
     playing *p = &t.playing;
     p->fit = ANY_FIT;
     const option_spec specs[] = {
-        {"backend", "B", "the backend to use: host, vulkan, cuda", OPTION_TEXT, &p->choice.backend},
-        {"profile", "FILE", "pose as the device that a profile describes", OPTION_TEXT,
-         &p->choice.profile},
+        DEVICE_OPTIONS(&p->choice),
         {"fit", "F", "try segregated, first, buddy or linear only", OPTION_FIT, &p->fit},
         {"page-size", "N", "try pages of N bytes only", OPTION_SIZE, &p->page_size},
         {"all", NULL, "show every candidate, not only the best", OPTION_FLAG, &t.all},

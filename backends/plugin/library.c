@@ -1,0 +1,273 @@
+/*
+ * library.c - see library.h: loading a plugin, agreeing on a version of the interface with it,
+ * checking what it gave, its devices, and its end.
+ */
+#include "backends/plugin/library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "src/base/result.h"
+
+/* More devices than any machine has: what is above it was not written by the plugin. */
+enum { MOST_DEVICES = 4096, OLDEST_VERSION = 101 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static qi_plugin_library *libraries;
+
+/* ---- what the plugin gave ------------------------------------------------------------------- */
+
+/*
+ * A plugin fills in the blocks when `params.size` is that of the version it was compiled with, and
+ * returns without a word when it is another: then device_type stays null.
+ */
+static bool agree(qi_plugin_library *library, qi_pd_init_plugin init)
+{
+    static const size_t SIZES[] = QI_PD_PARAMS_SIZES;
+    qi_pd_params *params = &library->params.params;
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES && !params->device_type; i++) {
+        memset(&library->params, 0, sizeof library->params);
+        memset(&library->block, 0, sizeof library->block);
+        params->size = SIZES[i];
+        params->interface = &library->block.interface;
+        library->block.interface.size = sizeof library->block;
+        init(params);
+    }
+    return params->device_type != NULL;
+}
+
+static quire_result check_required(const qi_plugin_library *library)
+{
+    const qi_pd_interface *f = qi_plugin_functions(library);
+    const char *missing = !f->device_memory_allocate     ? "device_memory_allocate"
+                          : !f->device_memory_deallocate ? "device_memory_deallocate"
+                          : !f->get_device_count         ? "get_device_count"
+                          : !f->get_device_list          ? "get_device_list"
+                          : !f->set_device               ? "set_device"
+                                                         : NULL;
+    if (!missing)
+        return QUIRE_SUCCESS;
+    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "plugin '%s' of %s has no %s",
+                        library->params.params.device_type, library->path, missing);
+}
+
+static quire_result check_given(const qi_plugin_library *library)
+{
+    const qi_pd_params *p = &library->params.params;
+    bool is_old = p->major == 0 && (p->minor == 0 || (p->minor == 1 && p->patch == 0));
+    if (is_old)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "plugin '%s' of %s is of version %zu.%zu.%zu: 0.1.1 is the least",
+                            p->device_type, library->path, p->major, p->minor, p->patch);
+    return check_required(library);
+}
+
+static quire_result enter_plugin(qi_plugin_library *library)
+{
+    void *found = dlsym(library->handle, "InitPlugin");
+    qi_pd_init_plugin init = NULL;
+    if (!found)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "%s has no InitPlugin: it is no plugin",
+                            library->path);
+    memcpy(&init, &found, sizeof init);
+    if (!agree(library, init))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "the plugin of %s names no device type: it refuses this version of the "
+                            "interface",
+                            library->path);
+    quire_result result = check_given(library);
+    if (result)
+        return result;
+    const char *sub = library->params.params.sub_device_type;
+    library->device_type = qi_host_copy_text(&library->host, library->params.params.device_type);
+    library->sub_device_type = qi_host_copy_text(&library->host, sub ? sub : "");
+    if (!library->device_type || !library->sub_device_type)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a plugin's names");
+    return QUIRE_SUCCESS;
+}
+
+/* ---- its devices ---------------------------------------------------------------------------- */
+
+static quire_result read_list(qi_plugin_library *library, size_t *ids)
+{
+    const qi_pd_interface *f = qi_plugin_functions(library);
+    qi_pd_status status = f->get_device_list(ids);
+    if (status)
+        return qi_plugin_fail(library, status, "get_device_list");
+    for (uint32_t i = 0; i < library->unit_count; i++) {
+        if (ids[i] > INT32_MAX)
+            return qi_fail_text(QUIRE_ERROR_BACKEND_FAILURE,
+                                "get_device_list of plugin '%s' tells device %zu",
+                                library->device_type, ids[i]);
+        library->units[i].listed = (int32_t)ids[i];
+    }
+    return QUIRE_SUCCESS;
+}
+
+static quire_result list_devices(qi_plugin_library *library)
+{
+    size_t count = 0;
+    qi_pd_status status = qi_plugin_functions(library)->get_device_count(&count);
+    if (status)
+        return qi_plugin_fail(library, status, "get_device_count");
+    if (!count || count > MOST_DEVICES)
+        return qi_fail_text(count ? QUIRE_ERROR_BACKEND_FAILURE : QUIRE_ERROR_UNSUPPORTED,
+                            "plugin '%s' of %s has %zu devices", library->device_type,
+                            library->path, count);
+    library->units = qi_host_allocate(&library->host, count, sizeof *library->units);
+    size_t *ids = qi_host_allocate(&library->host, count, sizeof *ids);
+    quire_result result = QUIRE_SUCCESS;
+    library->unit_count = library->units ? (uint32_t)count : 0;
+    if (!library->units || !ids)
+        result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a plugin's devices");
+    else
+        result = read_list(library, ids);
+    qi_host_release(&library->host, ids, count, sizeof *ids);
+    return result;
+}
+
+quire_result qi_plugin_unit_take(qi_plugin_library *library, uint32_t index, qi_plugin_unit **out)
+{
+    const qi_pd_interface *f = qi_plugin_functions(library);
+    quire_result result = QUIRE_SUCCESS;
+    if (index >= library->unit_count)
+        return qi_fail_text(QUIRE_ERROR_OUT_OF_RANGE,
+                            "plugin '%s' has %u devices, there is no device %u",
+                            library->device_type, library->unit_count, index);
+    qi_plugin_unit *unit = &library->units[index];
+    pthread_mutex_lock(&mutex);
+    if (!unit->users) {
+        unit->device.id = unit->listed;
+        qi_pd_status status = f->init_device ? f->init_device(&unit->device) : QI_PD_SUCCESS;
+        if (status)
+            result = qi_plugin_fail(library, status, "init_device");
+    }
+    unit->users += !result;
+    pthread_mutex_unlock(&mutex);
+    if (!result)
+        *out = unit;
+    return result;
+}
+
+void qi_plugin_unit_give(qi_plugin_library *library, qi_plugin_unit *unit)
+{
+    if (!unit)
+        return;
+    const qi_pd_interface *f = qi_plugin_functions(library);
+    pthread_mutex_lock(&mutex);
+    if (!--unit->users && f->deinit_device)
+        f->deinit_device(&unit->device); /* an answer would change nothing */
+    pthread_mutex_unlock(&mutex);
+}
+
+/* ---- the list of the process ---------------------------------------------------------------- */
+
+static void end_record(qi_plugin_library *library)
+{
+    qi_host host = library->host;
+    qi_host_release(&host, library->units, library->unit_count, sizeof *library->units);
+    qi_host_release_text(&host, library->device_type);
+    qi_host_release_text(&host, library->sub_device_type);
+    qi_host_release_text(&host, library->path);
+    qi_host_release(&host, library, 1, sizeof *library);
+}
+
+static quire_result make_record(const char *path, void *handle, qi_plugin_library **out)
+{
+    qi_host host;
+    quire_result result = qi_host_init(&host, NULL);
+    if (result)
+        return result;
+    qi_plugin_library *library = qi_host_allocate(&host, 1, sizeof *library);
+    if (!library)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a plugin");
+    library->host = host;
+    library->handle = handle;
+    library->path = qi_host_copy_text(&library->host, path);
+    if (!library->path) {
+        end_record(library);
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a plugin's path");
+    }
+    *out = library;
+    return QUIRE_SUCCESS;
+}
+
+/* With the mutex: everything up to the list of devices. */
+static quire_result start(qi_plugin_library *library)
+{
+    const qi_pd_interface *f = qi_plugin_functions(library);
+    quire_result result = enter_plugin(library);
+    if (result)
+        return result;
+    qi_pd_status status = f->initialize ? f->initialize() : QI_PD_SUCCESS;
+    if (status)
+        return qi_plugin_fail(library, status, "initialize");
+    result = list_devices(library);
+    if (result && f->finalize)
+        f->finalize();
+    if (!result)
+        qi_plugin_fill_table(f, &library->table);
+    return result;
+}
+
+/* With the mutex: the plugin behind a handle, which is taken over. */
+static quire_result find_or_start(const char *path, void *handle, qi_plugin_library **out)
+{
+    qi_plugin_library *library = libraries;
+    while (library && library->handle != handle)
+        library = library->next;
+    if (library) {
+        library->users++;
+        dlclose(handle); /* counted once too often */
+        *out = library;
+        return QUIRE_SUCCESS;
+    }
+    quire_result result = make_record(path, handle, &library);
+    if (!result) {
+        result = start(library);
+        if (result)
+            end_record(library);
+    }
+    if (result) {
+        dlclose(handle);
+        return result;
+    }
+    library->users = 1;
+    library->next = libraries;
+    libraries = library;
+    *out = library;
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_plugin_library_take(const char *path, qi_plugin_library **library)
+{
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (!handle) {
+        const char *reason = dlerror();
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "the plugin cannot be loaded: %s",
+                            reason ? reason : path);
+    }
+    pthread_mutex_lock(&mutex);
+    quire_result result = find_or_start(path, handle, library);
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
+void qi_plugin_library_give(qi_plugin_library *library)
+{
+    if (!library)
+        return;
+    pthread_mutex_lock(&mutex);
+    if (!--library->users) {
+        qi_plugin_library **link = &libraries;
+        while (*link != library)
+            link = &(*link)->next;
+        *link = library->next;
+        if (qi_plugin_functions(library)->finalize)
+            qi_plugin_functions(library)->finalize();
+        dlclose(library->handle);
+        end_record(library);
+    }
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,317 @@
+/*
+ * devices.c - the devices of the wrapped plugin on quire, and the functions that the host program
+ * calls for memory.
+ *
+ * A device is open while the host program has it initialised. Memory is given back to quire after
+ * the device has done its work (synchronize_device): a plugin's own deallocate is free to wait so,
+ * and programs count on it, while a range of a page would be handed out again at once.
+ */
+#include "src/adapters/paddle_runtime/runtime.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+/* Sizes are multiples of it, so that what the host program splits off is still aligned. */
+static const uint64_t LEAST_CHUNK = 256;
+static const uint64_t LARGEST_ALIGNMENT = 4096;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Guarded by the mutex, but for the functions, which do not change while a device is open. */
+static struct runtime {
+    char path[RUNTIME_LONGEST_PATH + 1];
+    qi_pd_interface functions;
+    qi_plugin_library *library;
+    uint32_t users; /* initialize less finalize */
+    runtime_device devices[RUNTIME_MOST_DEVICES];
+} runtime;
+
+void runtime_complain(const char *format, ...)
+{
+    va_list args;
+    char text[1024];
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "quire_paddle_runtime: %s\n", text);
+}
+
+/* What quire's refusal means to the host program; one for want of memory is told by the pointer. */
+static qi_pd_status status_of(quire_result result)
+{
+    return result == QUIRE_SUCCESS                  ? QI_PD_SUCCESS
+           : result == QUIRE_ERROR_INVALID_ARGUMENT ? QI_PD_ERROR
+                                                    : QI_PD_INTERNAL_ERROR;
+}
+
+void runtime_wrap(const char *path, const qi_pd_interface *functions)
+{
+    pthread_mutex_lock(&mutex);
+    snprintf(runtime.path, sizeof runtime.path, "%s", path);
+    runtime.functions = *functions;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+/* The wrapped plugin begins with the host program's first call, not when it is looked at. */
+qi_pd_status runtime_initialize(void)
+{
+    quire_result result = QUIRE_SUCCESS;
+    pthread_mutex_lock(&mutex);
+    if (!runtime.users)
+        result = qi_plugin_library_take(runtime.path, &runtime.library);
+    runtime.users += !result;
+    pthread_mutex_unlock(&mutex);
+    if (result)
+        runtime_complain("%s", quire_last_error());
+    return status_of(result);
+}
+
+static void close_device(runtime_device *d)
+{
+    for (int role = 0; role < RUNTIME_ROLES; role++)
+        quire_memory_destroy_all(&d->memories[role]);
+    qi_ignore(quire_device_destroy(&d->device));
+    runtime_blocks_finish(&d->blocks);
+    *d = (runtime_device){.users = 0};
+}
+
+qi_pd_status runtime_finalize(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (runtime.users && !--runtime.users) {
+        for (int i = 0; i < RUNTIME_MOST_DEVICES; i++)
+            if (runtime.devices[i].users)
+                close_device(&runtime.devices[i]);
+        qi_plugin_library_give(runtime.library);
+        runtime.library = NULL;
+    }
+    pthread_mutex_unlock(&mutex);
+    return QI_PD_SUCCESS;
+}
+
+static quire_result make_memory(runtime_device *d, runtime_role role, uint32_t kind)
+{
+    static const char *const NAMES[] = {"device", "host", "unified"};
+    const quire_memory_options options = {.name = NAMES[role],
+                                          .kind_mask = UINT32_C(1) << (kind & 31)};
+    return kind == QUIRE_PLUGIN_NO_KIND
+               ? QUIRE_SUCCESS
+               : quire_memory_create(d->device, &options, &d->memories[role]);
+}
+
+static quire_result fill_device(runtime_device *d, uint32_t index)
+{
+    const quire_plugin_options options = {.path = runtime.path, .device = index};
+    quire_plugin_info info;
+    quire_result result = quire_plugin_open(&options, &d->device);
+    if (!result)
+        result = quire_plugin_get_info(d->device, &info);
+    if (result)
+        return result;
+    uint64_t chunk = info.sizes.min_chunk, power = chunk & (UINT64_C(0) - chunk);
+    power = power < LARGEST_ALIGNMENT ? power : LARGEST_ALIGNMENT;
+    d->alignment = power > LEAST_CHUNK ? power : LEAST_CHUNK;
+    d->id = info.id;
+    const uint32_t kinds[] = {0, info.host_kind, info.unified_kind};
+    for (int role = 0; role < RUNTIME_ROLES && !result; role++)
+        result = make_memory(d, (runtime_role)role, kinds[role]);
+    return result;
+}
+
+static quire_result open_device(runtime_device *d, uint32_t index)
+{
+    if (!runtime_blocks_init(&d->blocks))
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a device");
+    quire_result result = fill_device(d, index);
+    if (result)
+        close_device(d);
+    return result;
+}
+
+/* With the mutex: the place of a device in the wrapped plugin's list; UINT32_MAX: not in it. */
+static uint32_t index_of(const qi_pd_device *device)
+{
+    const qi_plugin_library *library = runtime.library;
+    for (uint32_t i = 0; library && i < library->unit_count && i < RUNTIME_MOST_DEVICES; i++)
+        if (library->units[i].listed == device->id)
+            return i;
+    return UINT32_MAX;
+}
+
+qi_pd_status runtime_init_device(qi_pd_device *device)
+{
+    pthread_mutex_lock(&mutex);
+    uint32_t index = index_of(device);
+    runtime_device *d = index < RUNTIME_MOST_DEVICES ? &runtime.devices[index] : NULL;
+    quire_result result = QUIRE_SUCCESS;
+    if (!d)
+        result = qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "there is no device %d", device->id);
+    else if (!d->users)
+        result = open_device(d, index);
+    if (!result) {
+        d->users++;
+        device->id = d->id; /* as the wrapped plugin numbers it now */
+    }
+    pthread_mutex_unlock(&mutex);
+    if (result)
+        runtime_complain("%s", quire_last_error());
+    return status_of(result);
+}
+
+/* Open devices by the number they have since init_device. */
+static runtime_device *find_device(const qi_pd_device *device)
+{
+    runtime_device *found = NULL;
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < RUNTIME_MOST_DEVICES && !found; i++)
+        if (runtime.devices[i].users && runtime.devices[i].id == device->id)
+            found = &runtime.devices[i];
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+qi_pd_status runtime_deinit_device(qi_pd_device *device)
+{
+    runtime_device *d = find_device(device);
+    if (!d)
+        return QI_PD_ERROR;
+    pthread_mutex_lock(&mutex);
+    if (!--d->users)
+        close_device(d);
+    pthread_mutex_unlock(&mutex);
+    return QI_PD_SUCCESS;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static bool is_want(quire_result result)
+{
+    return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET ||
+           result == QUIRE_ERROR_TOO_MANY_PAGES || result == QUIRE_ERROR_OUT_OF_RANGE;
+}
+
+static quire_result make_block(runtime_device *d, runtime_role role, size_t size, uint64_t *address)
+{
+    const quire_allocation_options options = {.size = size, .alignment = d->alignment};
+    runtime_block block = {.size = size, .role = role};
+    quire_native native;
+    quire_result result = quire_allocate(d->memories[role], &options, &block.allocation);
+    if (result)
+        return result;
+    result = quire_get_native(d->memories[role], block.allocation, &native);
+    *address = native.page.address + native.offset;
+    if (!result && runtime_blocks_add(&d->blocks, *address, &block))
+        return QUIRE_SUCCESS;
+    qi_ignore(quire_free(d->memories[role], block.allocation));
+    return result ? result : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a block");
+}
+
+/*
+ * Where there is none left the answer is success and no pointer: that is what makes Paddle give its
+ * idle blocks back and ask once more, while it takes an error for the end.
+ */
+static qi_pd_status allocate(const qi_pd_device *device, void **pointer, size_t size,
+                             runtime_role role)
+{
+    runtime_device *d = find_device(device);
+    uint64_t address = 0;
+    *pointer = NULL;
+    if (!d || !d->memories[role])
+        return QI_PD_ERROR;
+    quire_result result = make_block(d, role, size, &address);
+    if (is_want(result))
+        return QI_PD_SUCCESS;
+    if (result) {
+        runtime_complain("%s", quire_last_error());
+        return status_of(result);
+    }
+    *pointer = (void *)(uintptr_t)address;
+    return QI_PD_SUCCESS;
+}
+
+/* Work that was submitted may still use what is given back. */
+static qi_pd_status await_device(const qi_pd_device *device)
+{
+    const qi_pd_interface *f = &runtime.functions;
+    qi_pd_device copy = *device;
+    qi_pd_status status = f->synchronize_device ? f->set_device(&copy) : QI_PD_SUCCESS;
+    return status || !f->synchronize_device ? status : f->synchronize_device(&copy);
+}
+
+static qi_pd_status deallocate(const qi_pd_device *device, void *pointer, size_t size,
+                               runtime_role role)
+{
+    runtime_device *d = find_device(device);
+    runtime_block block;
+    if (!d || !pointer ||
+        !runtime_blocks_take(&d->blocks, (uintptr_t)pointer, size, role, &block)) {
+        runtime_complain("%p with %zu bytes is given back to device %d and was not taken so",
+                         pointer, size, device->id);
+        return QI_PD_ERROR;
+    }
+    qi_pd_status status = await_device(device);
+    quire_result result = quire_free(d->memories[role], block.allocation);
+    if (result)
+        runtime_complain("%s", quire_last_error());
+    return status ? status : status_of(result);
+}
+
+#define PAIR(name, role)                                                                           \
+    qi_pd_status runtime_##name##_allocate(qi_pd_device *device, void **pointer, size_t size)      \
+    {                                                                                              \
+        return allocate(device, pointer, size, role);                                              \
+    }                                                                                              \
+    qi_pd_status runtime_##name##_deallocate(qi_pd_device *device, void *pointer, size_t size)     \
+    {                                                                                              \
+        return deallocate(device, pointer, size, role);                                            \
+    }
+
+PAIR(device, RUNTIME_DEVICE)
+PAIR(host, RUNTIME_HOST)
+PAIR(unified, RUNTIME_UNIFIED)
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+/* What is free in quire's pages is free for the host program. */
+qi_pd_status runtime_stats(qi_pd_device *device, size_t *total, size_t *free_bytes)
+{
+    runtime_device *d = find_device(device);
+    quire_budget_info budget;
+    quire_memory_stats stats;
+    *total = *free_bytes = 0;
+    if (!d)
+        return QI_PD_ERROR;
+    quire_result result = quire_device_get_budget(d->device, 0, &budget);
+    if (!result)
+        result = quire_memory_get_stats(d->memories[RUNTIME_DEVICE], &stats);
+    if (result)
+        return status_of(result);
+    uint64_t left = budget.available + stats.free_bytes;
+    *total = budget.budget;
+    *free_bytes = left < budget.budget ? left : budget.budget;
+    return QI_PD_SUCCESS;
+}
+
+qi_pd_status runtime_min_chunk(qi_pd_device *device, size_t *size)
+{
+    size_t asked = 0;
+    qi_pd_status status = runtime.functions.device_min_chunk_size
+                              ? runtime.functions.device_min_chunk_size(device, &asked)
+                              : QI_PD_ERROR;
+    *size = status || asked < LEAST_CHUNK ? LEAST_CHUNK : asked;
+    return QI_PD_SUCCESS;
+}
+
+/* 0: the host program keeps no pool of its own beside ours. */
+qi_pd_status runtime_max_chunk(qi_pd_device *device, size_t *size)
+{
+    (void)device;
+    *size = 0;
+    return QI_PD_SUCCESS;
+}

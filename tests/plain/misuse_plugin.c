@@ -1,0 +1,109 @@
+/*
+ * misuse_plugin.c - every function of quire/plugin.h with nulls, unknown values and devices of
+ * another backend: the documented code, a sentence, zeroed outputs, nothing changed. No plugin is
+ * needed: what is wrong with plugins is in tests/unit/plugin_open.c.
+ *
+ *     misuse_plugin [--root SOURCE_FOLDER]
+ */
+#include <stdio.h>
+
+#include "quire/plugin.h"
+#include "tests/support/state.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+
+static bench b;
+static const char *root;
+
+static void begin(void)
+{
+    bench_begin(&b, true);
+    CHECK(bench_open(&b));
+    refusal_begin(&b);
+}
+
+static void refuses(quire_result code, quire_plugin_options options)
+{
+    quire_device *device;
+    REFUSED_OUT(&b, code, device, quire_plugin_open(&options, &device));
+}
+
+static void opening(void)
+{
+    quire_device *device;
+    begin();
+    REFUSED(&b, INVALID, quire_plugin_open(NULL, NULL));
+    REFUSED(&b, INVALID, quire_plugin_open(&(quire_plugin_options){.path = "p.so"}, NULL));
+    REFUSED_OUT(&b, INVALID, device, quire_plugin_open(NULL, &device));
+    refuses(INVALID, (quire_plugin_options){.path = NULL});
+    refuses(INVALID, (quire_plugin_options){.path = ""});
+    refuses(INVALID, (quire_plugin_options){.path = "p.so", .alignment = 3});
+    refuses(INVALID, (quire_plugin_options){.path = "p.so", .alignment = UINT64_MAX});
+    for (int i = 0; i < 4; i++) {
+        quire_plugin_options own = {.path = "p.so"}, core = {.path = "libc.so.6"};
+        own.reserved[i] = 1;
+        refuses(INVALID, own);
+        core.device_options.reserved[i] = 1;
+        refuses(UNSUPPORTED, core); /* the file comes first */
+    }
+    refuses(UNSUPPORTED, (quire_plugin_options){.path = "/nonexistent/plugin.so"});
+    CHECK_HAS(quire_last_error(), "the plugin cannot be loaded");
+    refuses(UNSUPPORTED, (quire_plugin_options){.path = "libc.so.6"});
+    CHECK_HAS(quire_last_error(), "libc.so.6 has no InitPlugin");
+    bench_end(&b);
+}
+
+static void asking(void)
+{
+    quire_plugin_info info;
+    quire_page_policy policy;
+    begin();
+    REFUSED_OUT(&b, INVALID, info, quire_plugin_get_info(NULL, &info));
+    REFUSED_OUT(&b, INVALID, info, quire_plugin_get_info(b.device, &info));
+    REFUSED(&b, INVALID, quire_plugin_get_info(b.device, NULL));
+    REFUSED_OUT(&b, INVALID, policy,
+                quire_plugin_get_policy(NULL, QUIRE_PADDLE_AUTO_GROWTH, &policy));
+    REFUSED_OUT(&b, INVALID, policy,
+                quire_plugin_get_policy(b.device, QUIRE_PADDLE_AUTO_GROWTH, &policy));
+    REFUSED_OUT(&b, INVALID, policy,
+                quire_plugin_get_policy(b.device, (quire_paddle_strategy)7, &policy));
+    REFUSED(&b, INVALID, quire_plugin_get_policy(b.device, QUIRE_PADDLE_AUTO_GROWTH, NULL));
+    HARMLESS(&b, CHECK(!quire_plugin_function_name(UINT32_MAX)));
+    bench_end(&b);
+}
+
+static void streams(void)
+{
+    quire_stream *stream, *held = NULL;
+    void *plugin_stream;
+    int something;
+    begin();
+    REFUSED_OUT(&b, INVALID, stream, quire_plugin_stream_wrap(NULL, &something, NULL, &stream));
+    REFUSED_OUT(&b, INVALID, stream, quire_plugin_stream_wrap(b.device, &something, "s", &stream));
+    REFUSED_OUT(&b, INVALID, stream, quire_plugin_stream_wrap(b.device, NULL, "s", &stream));
+    REFUSED(&b, INVALID, quire_plugin_stream_wrap(b.device, &something, "s", NULL));
+    REFUSED_OUT(&b, INVALID, plugin_stream, quire_plugin_get_stream(NULL, &plugin_stream));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    refusal_begin(&b);
+    REFUSED_OUT(&b, INVALID, plugin_stream, quire_plugin_get_stream(held, &plugin_stream));
+    REFUSED(&b, INVALID, quire_plugin_get_stream(held, NULL));
+    CHECK_OK(quire_stream_destroy(&held));
+    bench_end(&b);
+}
+
+static void nothing_forgotten(void)
+{
+    CHECK(refusal_covers(root, "plugin.h"));
+}
+
+int main(int argc, char **argv)
+{
+    root = state_root(argc, argv);
+    plain_case("opening", opening);
+    plain_case("asking", asking);
+    plain_case("streams", streams);
+    printf("# %" PRIu32 " checks\n", refusal_checks());
+    plain_case("no function is forgotten", nothing_forgotten);
+    return plain_end();
+}

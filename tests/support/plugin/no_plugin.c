@@ -1,0 +1,9 @@
+/*
+ * no_plugin.c - a shared object that is no plugin: it has no InitPlugin.
+ */
+#include "tests/support/plugin/no_plugin.h"
+
+int no_plugin(void)
+{
+    return 0;
+}
