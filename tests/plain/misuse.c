@@ -556,6 +556,9 @@ static const struct {
     {"vulkan.h", "misuse_vulkan"},
     {"vulkan_sparse.h", "misuse_vulkan"},
     {"cuda.h", "misuse_cuda"},
+    {"cuda_array.h", "misuse_cuda"},
+    {"plugin.h", "misuse_plugin"},
+    {"nvtx.h", "a unit test, nvtx"},
 };
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };

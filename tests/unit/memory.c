@@ -211,7 +211,7 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         quire_result code;
         const char *says;
     } cases[] = {
-        {{.flags = 0x100}, invalid, "unknown memory flags 0x100"},
+        {{.flags = 0x200}, invalid, "unknown memory flags 0x200"},
         {{.flags = QUIRE_PROTECTED}, unsupported, "no memory kind with PROTECTED"},
         {{.flags = QUIRE_HOST_VISIBLE, .exact = true}, unsupported, "with exactly HOST_VISIBLE"},
         {{.exact = true}, unsupported, "with exactly no flags"},

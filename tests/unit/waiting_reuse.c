@@ -1,6 +1,7 @@
 /*
  * waiting_reuse.c - who allocates on a stream: what was freed on it is had again at once and
- * without a call, what was freed on others behind their points, and a held stream keeps what is its own.
+ * without a call, what was freed on others behind their points, and a held stream keeps what is its
+ * own.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/streams.h"
