@@ -46,6 +46,48 @@ static void *create_quire(const subject *self, const subject_arena *arena)
     return NULL;
 }
 
+/* The same in the order of the stream that the driver's pool is used on. */
+typedef struct ordered {
+    quire_memory *memory;
+    quire_stream *stream;
+} ordered;
+
+static void destroy_ordered(void *state)
+{
+    ordered *o = state;
+    destroy_quire(o->memory);
+    qi_ignore(quire_stream_destroy(&o->stream));
+    free(o);
+}
+
+static void *create_ordered(const subject *self, const subject_arena *arena)
+{
+    ordered *o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    o->memory = create_quire(self, arena);
+    if (o->memory && !quire_cuda_stream_wrap(the_cuda.device, the_cuda.stream, "bench", &o->stream))
+        return o;
+    destroy_ordered(o);
+    return NULL;
+}
+
+static uint64_t allocate_ordered(void *state, uint64_t size, uint64_t alignment, uint64_t *offset)
+{
+    const ordered *o = state;
+    quire_allocation_options options = {.size = size, .alignment = alignment};
+    quire_allocation allocation;
+    *offset = 0;
+    qi_ignore(quire_allocate_on(o->memory, &options, o->stream, &allocation));
+    return allocation.id;
+}
+
+static void free_ordered(void *state, uint64_t handle)
+{
+    const ordered *o = state;
+    qi_ignore(quire_free_on(o->memory, (quire_allocation){handle}, o->stream));
+}
+
 static uint64_t allocate_quire(void *state, uint64_t size, uint64_t alignment, uint64_t *offset)
 {
     quire_allocation_options options = {.size = size, .alignment = alignment};
@@ -135,6 +177,7 @@ static const memory_how HOW = {.sharing = SHARE_ONE};
 
 const subject CUDA_MEMORIES[] = {
     MEMORY("quire", SUBJECT_MEMORY, driver_absent, quire),
+    MEMORY("quire, on stream", SUBJECT_MEMORY, driver_absent, ordered),
     MEMORY("cuMemAllocAsync", SUBJECT_PEER, pool_absent, pool),
     MEMORY("cuMemAlloc", SUBJECT_PEER, driver_absent, plain),
 };

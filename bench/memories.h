@@ -13,9 +13,10 @@
 
 /* How several threads come by a memory. */
 typedef enum memory_sharing {
-    SHARE_ONE,    /* all have one */
-    SHARE_SHARDS, /* all have one with a shard for each */
-    SHARE_NOTHING /* each has one of its own */
+    SHARE_ONE,     /* all have one */
+    SHARE_SHARDS,  /* all have one with a shard for each */
+    SHARE_NOTHING, /* each has one of its own */
+    SHARE_STREAM   /* one thread's, in the order of a stream whose work is done at once */
 } memory_sharing;
 
 /* What `how` of each of these subjects points to. */
@@ -24,7 +25,6 @@ typedef struct memory_how {
     uint32_t shards;   /* 0: one */
     bool dedicated;    /* each allocation gets a page of its own */
     bool slabs;        /* this project's option for small ranges */
-    bool on_stream;    /* in the order of a stream, whose work is done at once */
     bool unlocked;     /* no locks: a thread must have it alone, frees included */
     uint32_t strategy; /* VMA's */
 } memory_how;

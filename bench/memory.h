@@ -30,6 +30,7 @@ roster plain_memories_of(const memory_bench *b, unsigned sharing);
 
 enum {
     TAKE_ONE = 1 << SHARE_ONE,
+    TAKE_STREAM = 1 << SHARE_STREAM,
     TAKE_ANY = 1 << SHARE_ONE | 1 << SHARE_SHARDS | 1 << SHARE_NOTHING
 };
 

@@ -262,7 +262,7 @@ static bool make_lists(run *r)
 
 static void run_series(memory_bench *b, const series *s)
 {
-    run r = {.bench = b, .series = s, .roster = memories_of(b, TAKE_ONE)};
+    run r = {.bench = b, .series = s, .roster = memories_of(b, TAKE_ONE | TAKE_STREAM)};
     if (make_lists(&r)) {
         size_t count = r.points * r.roster.count * b->reps;
         r.samples = shared_memory(count, sizeof *r.samples);

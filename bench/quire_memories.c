@@ -124,7 +124,8 @@ static void *create(const subject *self, const subject_arena *arena)
                                     .pages.page_size = arena->size};
     if (!quire_device_create(&MOCK_BACKEND, NULL, NULL, &state->device) &&
         !quire_memory_create(state->device, &options, &state->memory) &&
-        (!how_of(self)->on_stream || !quire_stream_create(state->device, NULL, &state->stream)))
+        (how_of(self)->sharing != SHARE_STREAM ||
+         !quire_stream_create(state->device, NULL, &state->stream)))
         return state;
     destroy(state);
     return NULL;
@@ -174,7 +175,7 @@ static const char *absent(const subject *self)
 
 const subject QUIRE_MEMORIES[] = {
     MEMORY("quire", .sharing = SHARE_ONE),
-    MEMORY("quire, on a stream", .sharing = SHARE_ONE, .on_stream = true),
+    MEMORY("quire, on a stream", .sharing = SHARE_STREAM),
     MEMORY("quire, a shard each", .sharing = SHARE_SHARDS),
     MEMORY("quire, a shard each, slabs", .sharing = SHARE_SHARDS, .slabs = true),
     MEMORY("quire, a memory each", .sharing = SHARE_NOTHING),

@@ -17,6 +17,7 @@ SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA,
          "--family", "transient-*", "--family", "slow-driver")
 # subjects, by how threads share them
 ONE = ("quire", "VMA")
+STREAM = ("quire, on a stream",)
 EACH = ("quire, a shard each", "quire, a shard each, slabs", "quire, a memory each",
         "VMA, an allocator each")
 
@@ -37,7 +38,7 @@ def usage_problems():
 
 def list_problems():
     done = run("--list")
-    for name in ONE + EACH:
+    for name in ONE + STREAM + EACH:
         if f"  {name} " not in done.stdout:
             yield f"{name} is not listed"
     if done.returncode:
@@ -50,7 +51,8 @@ def present(figures, names):
 
 
 def page_row_problems(figures):
-    wanted = {(name, n) for name in present(figures, ONE) for n in (1, 16, 64, 256, 1024)}
+    wanted = {(name, n) for name in present(figures, ONE + STREAM)
+              for n in (1, 16, 64, 256, 1024)}
     found = {(row["subject"], row["pages"]) for row in figures["pages"]}
     if found != wanted:
         yield f"pages: {sorted(found)}, not {sorted(wanted)}"
