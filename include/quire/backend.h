@@ -279,8 +279,8 @@ typedef struct quire_backend {
     quire_result (*stream_await)(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
                                  bool *has_passed);
 
-    /* ---- QUIRE_BACKEND_STREAM_ORDER: what is submitted to `later` from now on comes after
-       `value` of `earlier`, a stream of the same device ---- */
+    /* ---- QUIRE_BACKEND_STREAM_ORDER: what is submitted to `later` from now on, marks too, comes
+       after `value` of `earlier`, a stream of the same device ---- */
     quire_result (*stream_order)(void *state, uint64_t later, uint64_t earlier, uint64_t value);
 
     /*
