@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "quire/cuda_array.h"
+#include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -467,7 +468,6 @@ UNIT(cuda_array, what_the_driver_does_not_take_back_is_gone_on_with_later)
 UNIT(cuda_array, a_forked_child_forgets_them)
 {
     cuda_bench b;
-    int status = 0;
     quire_memory *memory = begin_h200(&b);
     quire_image image = MAKE(memory, .width = 8);
     pid_t child = fork();
@@ -477,10 +477,9 @@ UNIT(cuda_array, a_forked_child_forgets_them)
         bool refused =
             quire_cuda_array_create(memory, &options, &other) == QUIRE_ERROR_NOT_PERMITTED;
         quire_memory_destroy_all(&b.memories[0]);
-        _exit(refused && !quire_device_destroy(&b.device) && !b.host_memory.blocks ? 0 : 1);
+        child_end(refused && !quire_device_destroy(&b.device) && !b.host_memory.blocks);
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+    CHECK(child_was_well(child));
     copy_all(&b, info_of(memory, image).array, (extent){2, 1, 1}, 1, true);
     cuda_bench_end(&b);
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -392,7 +393,6 @@ UNIT(cuda_open, a_forked_child_is_refused_and_the_parent_goes_on)
 {
     cuda_bench b;
     quire_allocation a;
-    int status = 0;
     cuda_bench_begin(&b, NULL);
     CHECK(cuda_bench_open(&b, NULL));
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
@@ -400,10 +400,8 @@ UNIT(cuda_open, a_forked_child_is_refused_and_the_parent_goes_on)
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child)
-        _exit(in_child(&b, a));
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status));
-    CHECK_EQ(WEXITSTATUS(status), 0);
+        child_end(!in_child(&b, a));
+    CHECK(child_was_well(child));
     CHECK_OK(quire_free(memory, a));
     use(memory);
     cuda_bench_end(&b);

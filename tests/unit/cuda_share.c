@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -109,13 +110,13 @@ static int other_process(int socket, quire_cuda_page_kind page_kind)
 static void share_with_a_process(quire_cuda_page_kind page_kind, const quire_intent *intent)
 {
     cuda_bench b;
-    int ends[2], descriptor = -1, status = 0;
+    int ends[2], descriptor = -1;
     unsigned char bytes[100];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child)
-        _exit(other_process(ends[1], page_kind));
+        child_end(!other_process(ends[1], page_kind));
     quire_memory *memory =
         begin(&b, NULL, &(quire_cuda_settings){.kinds = QUIRE_CUDA_KIND_BIT(page_kind)}, page_kind,
               intent);
@@ -127,9 +128,7 @@ static void share_with_a_process(quire_cuda_page_kind page_kind, const quire_int
     quire_cuda_range range = range_of(memory, a);
     send_parcel(ends[0], descriptor, (parcel){range.padded_size, range.page_offset});
     close(descriptor);
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status));
-    CHECK_EQ(WEXITSTATUS(status), 0);
+    CHECK(child_was_well(child));
     CHECK_OK(quire_read(memory, a, 0, bytes, sizeof bytes));
     for (size_t i = 0; i < sizeof bytes; i++)
         CHECK_EQ(bytes[i], 2);

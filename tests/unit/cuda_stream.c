@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -476,11 +477,9 @@ UNIT(cuda_stream, a_child_gives_back_the_records_alone)
     if (!child) {
         quire_point point;
         bool refused = quire_stream_mark(stream, &point) == NOT_PERMITTED;
-        _exit(refused && !quire_stream_destroy(&stream) ? 0 : 1);
+        child_end(refused && !quire_stream_destroy(&stream));
     }
-    int status = 1;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
+    CHECK(child_was_well(child));
     await(mark(stream));
     CHECK_OK(quire_stream_destroy(&stream));
     cuda_bench_end(&b);

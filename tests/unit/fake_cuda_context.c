@@ -1,6 +1,7 @@
 /*
  * fake_cuda_context.c - the fake CUDA driver: contexts, and which one a thread has.
  */
+#include "tests/support/child.h"
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
 
@@ -165,16 +166,15 @@ UNIT(fake_cuda_context, peers_are_enabled_where_the_machine_has_them)
 
 UNIT(fake_cuda_context, a_fork_of_an_initialized_process_is_refused)
 {
-    int status, count;
+    int count;
     (void)fc_fixture_open(NULL);
     pid_t child = fork();
     if (!child) {
         bool refused = cu.DeviceGetCount(&count) == QI_CUDA_ERROR_NOT_INITIALIZED &&
                        cu.Init(0) == QI_CUDA_ERROR_NOT_INITIALIZED;
-        _exit(refused ? 0 : 1);
+        child_end(refused);
     }
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+    CHECK(child_was_well(child));
     CHECK_CU(cu.DeviceGetCount(&count));
     fc_fixture_close();
 }

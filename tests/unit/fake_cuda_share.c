@@ -2,6 +2,7 @@
  * fake_cuda_share.c - the fake CUDA driver: memory that another process has too, and memory of
  * other drivers.
  */
+#include "tests/support/child.h"
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
 
@@ -109,19 +110,18 @@ static int importer(int socket)
 
 UNIT(fake_cuda_share, another_process_has_it_too)
 {
-    int sockets[2], status, fd;
+    int sockets[2], fd;
     CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
     pid_t child = fork();
     if (!child)
-        _exit(importer(sockets[1]));
+        child_end(!importer(sockets[1]));
     (void)fc_fixture_open(NULL);
     qi_cu_handle handle = make_shared(FD);
     qi_cu_ptr pointer = map(handle);
     fc_write(pointer, 41);
     CHECK_CU(cu.MemExportToShareableHandle(&fd, handle, FD, 0));
     send_fd(sockets[0], fd);
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+    CHECK(child_was_well(child));
     CHECK_EQ(fc_read(pointer + FC_PIECE - 8), 42);
     CHECK(!close(fd) && !close(sockets[0]) && !close(sockets[1]));
     fc_unmapped(pointer, FC_PIECE, handle);

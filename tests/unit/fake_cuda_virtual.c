@@ -2,6 +2,7 @@
  * fake_cuda_virtual.c - the fake CUDA driver: physical memory, addresses, and what maps the one to
  * the other.
  */
+#include "tests/support/child.h"
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
 
@@ -170,15 +171,13 @@ UNIT(fake_cuda_virtual, other_devices_reach_it_where_they_are_let_and_can)
 
 static bool touching_kills(qi_cu_ptr pointer)
 {
-    int status;
     pid_t child = fork();
     if (!child) {
         signal(SIGSEGV, SIG_DFL);
         *(volatile char *)(uintptr_t)pointer = 1;
-        _exit(0);
+        child_end(true);
     }
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    return !WIFEXITED(status) || WEXITSTATUS(status);
+    return !child_was_well(child);
 }
 
 UNIT(fake_cuda_virtual, the_processor_does_not_reach_device_memory)

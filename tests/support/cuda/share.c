@@ -27,7 +27,11 @@ typedef struct ticket {
 
 void fc_share_prepare(fc_memory *memory)
 {
-    trailer of = {.mark = MARK, .size = memory->size, .prop = memory->prop};
+    trailer of;
+    memset(&of, 0, sizeof of); /* what lies between the fields is written, too */
+    memcpy(of.mark, MARK, sizeof of.mark);
+    of.size = memory->size;
+    of.prop = memory->prop;
     of.prop.win32HandleMetaData = NULL; /* of this process only */
     (void)!pwrite(memory->bytes.fd, &of, sizeof of, (off_t)memory->bytes.size);
 }

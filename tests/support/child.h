@@ -1,0 +1,30 @@
+/*
+ * child.h - how a forked child tells that all went well: by a signal. Its heap is a copy of its
+ * parent's, and what looks for leaks at an exit (valgrind) would find those of a process that was
+ * not meant to go on.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_CHILD_H
+#define QUIRE_TESTS_SUPPORT_CHILD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Ends the calling child. */
+static inline void child_end(bool is_well)
+{
+    if (is_well)
+        kill(getpid(), SIGKILL);
+    _exit(1);
+}
+
+/* Waits for the end of a child; whether all went well there. */
+static inline bool child_was_well(pid_t child)
+{
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+           WTERMSIG(status) == SIGKILL;
+}
+
+#endif
