@@ -14,8 +14,10 @@ static const char *const INSTANCE_EXTENSIONS[] = {VK_EXT_DEBUG_UTILS_EXTENSION_N
                                                   VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
 /* Enabled where the driver has them; what needs one asks real_lacks first. */
 static const char *const DEVICE_EXTENSIONS[REAL_MOST_EXTENSIONS] = {
-    VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
+    VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
+    VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
     VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
+    VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME,
     "VK_KHR_portability_subset", /* must be, where it is */
 };
 
@@ -124,6 +126,13 @@ static bool make_instance(real_vulkan *r)
     return true;
 }
 
+/* What is in the core of a version is enabled as an extension before it alone. */
+static bool is_core(const real_vulkan *r, const char *extension)
+{
+    return VK_API_VERSION_MINOR(r->properties.apiVersion) >= 2 &&
+           !strcmp(extension, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
+}
+
 static void choose_extensions(real_vulkan *r)
 {
     uint32_t count = 0;
@@ -134,7 +143,8 @@ static void choose_extensions(real_vulkan *r)
     CHECK_EQ(list(r->physical_device, NULL, &count, has), 0);
     for (int i = 0; i < REAL_MOST_EXTENSIONS; i++)
         for (uint32_t j = 0; j < count; j++)
-            if (!strcmp(DEVICE_EXTENSIONS[i], has[j].extensionName))
+            if (!strcmp(DEVICE_EXTENSIONS[i], has[j].extensionName) &&
+                !is_core(r, DEVICE_EXTENSIONS[i]))
                 r->extensions[r->device_info.enabledExtensionCount++] = DEVICE_EXTENSIONS[i];
     free(has);
 }

@@ -14,7 +14,7 @@
 #include "quire/vulkan.h"
 #include "tests/support/unit.h"
 
-enum { REAL_MOST_EXTENSIONS = 4 };
+enum { REAL_MOST_EXTENSIONS = 5 };
 
 typedef struct real_vulkan {
     PFN_vkGetInstanceProcAddr get;
