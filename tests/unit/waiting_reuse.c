@@ -175,6 +175,24 @@ UNIT(reuse, for_zeros_does_not_happen)
     end(&w);
 }
 
+UNIT(reuse, of_memory_that_existed_does_not_happen)
+{
+    bench w;
+    begin(&w);
+    const uint64_t size = 2 * PAGE;
+    quire_allocation adopted;
+    CHECK_OK(
+        quire_page_adopt(w.f.memory, &size, &(quire_allocation_options){.size = size}, &adopted));
+    CHECK_OK(quire_free_on(w.f.memory, adopted, w.a));
+    ON(&w, w.a, .size = size); /* the page was made for the other one and goes with it */
+    CHECK_EQ(w.f.fake.pages, 2);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    streams_pass(w.a);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK_EQ(w.f.fake.pages, 1);
+    end(&w);
+}
+
 /* ---- other streams ------------------------------------------------------------------------ */
 
 UNIT(reuse, of_another_stream_is_ordered_behind_it_before_a_page_is_made)
@@ -203,6 +221,24 @@ UNIT(reuse, of_another_stream_that_cannot_be_ordered_makes_a_page)
     CHECK_EQ(w.f.fake.pages, 2);
     CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
     CHECK_STR(quire_last_error(), "");
+    end(&w);
+}
+
+UNIT(reuse, of_another_stream_loses_nothing_where_one_cannot_be_marked)
+{
+    bench w;
+    begin(&w);
+    quire_point point;
+    quire_allocation none = {77};
+    const quire_allocation_options options = {.size = PAGE - 256, .name = "xy"};
+    CHECK_OK(quire_memory_set_name_limit(w.f.memory, "x", 100));
+    quire_allocation whole = ON(&w, w.a, .size = PAGE - 256);
+    CHECK_OK(quire_stream_mark(w.a, &point));
+    CHECK_OK(quire_free_after(w.f.memory, whole, &point));
+    streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
+    CHECK_FAILS(quire_allocate_on(w.f.memory, &options, w.b, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    CHECK_EQ(fixture_stats(&w.f).allocation_count, 1);
     end(&w);
 }
 
@@ -279,6 +315,24 @@ UNIT(held, keeps_what_is_freed_for_itself)
     CHECK_OK(quire_free(w.f.memory, again[0]));
     CHECK_OK(quire_free(w.f.memory, again[1]));
     CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    end(&w);
+}
+
+UNIT(held, keeps_what_is_freed_on_another_stream_once_that_has_passed)
+{
+    bench w;
+    begin(&w);
+    quire_stream *graph = make(&w, true);
+    quire_allocation first = ON(&w, graph, .size = KIB);
+    uint64_t place = place_of(&w, first);
+    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK(place_of(&w, ON(&w, graph, .size = KIB)) != place); /* its work goes on */
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    streams_pass(w.a);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK(place_of(&w, ON(&w, w.a, .size = KIB)) != place);
+    CHECK_EQ(place_of(&w, ON(&w, graph, .size = KIB)), place);
+    CHECK_OK(quire_stream_destroy(&graph));
     end(&w);
 }
 
