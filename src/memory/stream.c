@@ -210,16 +210,17 @@ static quire_result announced(const quire_stream *stream, uint64_t *value)
 
 quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
 {
-    *value = 1;
+    *value = stream->held;
     if (stream->held)
         return QUIRE_SUCCESS;
     if (marking_of(stream) == QI_ANNOUNCED)
         return announced(stream, value);
     quire_device *device = stream->device;
+    uint64_t told = 0;
     qi_error before = qi_error_save();
     qi_passage entered = qi_door_enter();
     quire_result result = qi_door_leave(
-        device, NULL, entered, device->table.stream_mark(device->state, stream->native, value));
+        device, NULL, entered, device->table.stream_mark(device->state, stream->native, &told));
     if (result == QUIRE_ERROR_UNSUPPORTED && marking_of(stream) == QI_MARKING_UNKNOWN) {
         qi_error_restore(&before);
         qi_atomic_store_release_u32(&stream->marking, QI_ANNOUNCED);
@@ -228,7 +229,8 @@ quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
     if (result)
         return heed_loss(stream, result);
     qi_atomic_store_release_u32(&stream->marking, QI_MARKED_BY_BACKEND);
-    qi_atomic_raise_release_u64(&stream->marked, *value);
+    qi_atomic_raise_release_u64(&stream->marked, told);
+    *value = told;
     return QUIRE_SUCCESS;
 }
 

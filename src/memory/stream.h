@@ -39,7 +39,7 @@ static inline bool qi_stream_has_passed(const quire_stream *stream, uint64_t val
     return qi_atomic_load_acquire_u64(&stream->passed) >= value;
 }
 
-/* A value behind all that was submitted so far. As quire_stream_mark. */
+/* A value behind all that was submitted so far; 0 on failure. As quire_stream_mark. */
 QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value);
 
 /* Whether it can be marked or was announced to; asks the backend once. UNSUPPORTED if not. */

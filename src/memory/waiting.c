@@ -203,17 +203,17 @@ static quire_result look(qi_lane *lane, uint64_t nanoseconds)
     uint64_t last = lane->marked.last ? lane->marked.last->value : 0, value = 0;
     qi_wait *fresh = qi_lane_take_fresh(lane);
     qi_lock_release(&shard->lock);
-    quire_result result = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
-    if (!result)
-        result = nanoseconds ? qi_stream_await(stream, value > last ? value : last, nanoseconds)
-                             : QUIRE_SUCCESS;
+    quire_result marked = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
+    quire_result result = QUIRE_SUCCESS;
+    if (nanoseconds)
+        result = qi_stream_await(stream, value > last ? value : last, nanoseconds);
     if (!nanoseconds || result) {
         quire_result asked = qi_stream_ask(stream);
         result = result ? result : asked;
     }
     qi_lock_acquire(&shard->lock);
     put_marked(shard, fresh, value);
-    return result;
+    return marked ? marked : result;
 }
 
 /* With the lock: puts the slots that wait no more in front of a chain, and adds their bytes. */
