@@ -237,9 +237,15 @@ quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
 quire_result qi_stream_check_marks(quire_stream *stream)
 {
     uint64_t value = 0;
-    if (stream->held || marking_of(stream) == QI_MARKED_BY_BACKEND)
+    if (stream->held || marking_of(stream) == QI_MARKED_BY_BACKEND ||
+        qi_stream_has_passed(stream, QI_ALL_PASSED))
         return QUIRE_SUCCESS;
-    return qi_stream_mark(stream, &value);
+    qi_error before = qi_error_save();
+    quire_result result = qi_stream_mark(stream, &value);
+    if (result != QUIRE_ERROR_DEVICE_LOST)
+        return result;
+    qi_error_restore(&before); /* there is nothing left to mark */
+    return QUIRE_SUCCESS;
 }
 
 quire_result qi_stream_ask(quire_stream *stream)

@@ -42,7 +42,8 @@ static inline bool qi_stream_has_passed(const quire_stream *stream, uint64_t val
 /* A value behind all that was submitted so far; 0 on failure. As quire_stream_mark. */
 QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value);
 
-/* Whether it can be marked or was announced to; asks the backend once. UNSUPPORTED if not. */
+/* Whether it can be marked or was announced to; asks the backend once. UNSUPPORTED if not.
+   Of a lost device nothing is to be marked. */
 QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
 
 /* Asks the backend how far it is. Of a lost device everything has passed. */
