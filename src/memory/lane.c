@@ -193,7 +193,8 @@ static qi_wait *best_of_bin(const qi_lane *lane, uint32_t bin, const qi_fitting 
     for (qi_wait *wait = lane->bins[bin]; wait && left-- > 0 && least > fitting->size;
          wait = wait->bin_next) {
         uint64_t size = qi_memory_slot(memory, wait->slot)->size;
-        if (size < least && fits(memory, wait->slot, fitting)) {
+        if (size < least && fits(memory, wait->slot, fitting) &&
+            !qi_stream_is_ahead(wait->stream, wait->value)) {
             best = wait;
             least = size;
         }

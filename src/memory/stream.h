@@ -39,6 +39,12 @@ static inline bool qi_stream_has_passed(const quire_stream *stream, uint64_t val
     return qi_atomic_load_acquire_u64(&stream->passed) >= value;
 }
 
+/* Whether the work before a value may be submitted later: its owner has not announced it. */
+static inline bool qi_stream_is_ahead(const quire_stream *stream, uint64_t value)
+{
+    return !stream->held && value > qi_atomic_load_acquire_u64(&stream->marked);
+}
+
 /* A value behind all that was submitted so far; 0 on failure. As quire_stream_mark. */
 QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value);
 

@@ -51,7 +51,8 @@ static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
 
 /*
  * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can
- * be had on it meanwhile. A recorded use of it comes after any point known. False: no host memory.
+ * be had on it meanwhile. A recorded use of it comes after any point but one of work that is yet to
+ * be submitted. False: no host memory.
  */
 static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)
@@ -62,6 +63,8 @@ static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *str
         last = qi_lane_take_wait(shard, stream);
         if (!last)
             return false;
+        last->value = value;
+    } else if (last && qi_stream_is_ahead(stream, value)) {
         last->value = value;
     }
     qi_wait **link = first;
