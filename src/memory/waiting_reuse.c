@@ -44,12 +44,12 @@ bool qi_waiting_reuse(qi_shard *shard, quire_stream *stream, const qi_load *load
     return wait != NULL;
 }
 
-/* Without a lock: orders a stream behind a wait of another. */
+/* Without a lock: orders a stream behind a wait of another. It must take the range back, too. */
 static quire_result order_behind(quire_stream *stream, qi_wait *wait)
 {
-    quire_result result = QUIRE_SUCCESS;
+    quire_result result = qi_stream_check_marks(stream);
     uint64_t value = wait->value;
-    if (!value)
+    if (!result && !value)
         result = qi_stream_mark(wait->stream, &value);
     if (!result)
         result = qi_stream_order(stream, wait->stream, value);
