@@ -35,11 +35,17 @@ static bool go_on(qi_shard *shard, qi_wait *first, uint32_t slot)
 
 /* ---- frees -------------------------------------------------------------------------------- */
 
-/* With the lock: takes the use of a stream out of a chain; NULL: there is none. */
+/* A stream's, or NULL: any held one's. */
+static bool is_use_of(const qi_wait *use, const quire_stream *stream)
+{
+    return stream ? use->stream == stream : use->stream->held;
+}
+
+/* With the lock: takes such a use out of a chain; NULL: there is none. */
 static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
 {
     qi_wait **link = first;
-    while (*link && (*link)->stream != stream)
+    while (*link && !is_use_of(*link, stream))
         link = &(*link)->then;
     qi_wait *use = *link;
     if (use) {
@@ -49,10 +55,18 @@ static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
     return use;
 }
 
+static void append(qi_wait **first, qi_wait *wait)
+{
+    qi_wait **link = first;
+    while (*link)
+        link = &(*link)->then;
+    *link = wait;
+}
+
 /*
  * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can
  * be had on it meanwhile. A recorded use of it comes after any point but one of work that is yet to
- * be submitted. False: no host memory.
+ * be submitted. A held stream, which gives nothing back, comes behind all. False: no host memory.
  */
 static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)
@@ -67,10 +81,8 @@ static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *str
     } else if (last && qi_stream_is_ahead(stream, value)) {
         last->value = value;
     }
-    qi_wait **link = first;
-    while (*link)
-        link = &(*link)->then;
-    *link = last;
+    append(first, last);
+    append(first, take_use(first, NULL));
     if (record->extra)
         record->extra->uses = NULL;
     return true;
