@@ -40,6 +40,7 @@ static void release_record(quire_stream *stream)
     quire_device *device = stream->device;
     qi_host_release_text(&device->host, stream->name);
     qi_host_release(&device->host, stream, 1, sizeof *stream);
+    qi_atomic_drop_u64(&device->stream_records); /* the device may go with it */
 }
 
 static quire_stream *make_record(quire_device *device, const char *name, bool held)
@@ -47,6 +48,7 @@ static quire_stream *make_record(quire_device *device, const char *name, bool he
     quire_stream *stream = qi_host_allocate(&device->host, 1, sizeof *stream);
     if (!stream)
         return NULL;
+    qi_atomic_add_u64(&device->stream_records, 1);
     stream->device = device;
     stream->held = held;
     stream->name = qi_host_copy_text(&device->host, name ? name : "stream");
