@@ -125,9 +125,43 @@ void qi_stream_drop_wait(quire_stream *stream)
         release_record(stream);
 }
 
+void qi_stream_begin_look(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    stream->lookers++;
+    qi_lock_release(&stream->lock);
+}
+
+void qi_stream_end_look(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    if (!--stream->lookers)
+        qi_lock_wake_all(&stream->lock);
+    qi_lock_release(&stream->lock);
+}
+
+static void await_lookers(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    while (stream->lookers)
+        qi_lock_wait(&stream->lock, NULL);
+    qi_lock_release(&stream->lock);
+}
+
 static uint64_t waits_of(const quire_stream *stream)
 {
     return qi_atomic_load_acquire_u64(&stream->waits) - 1;
+}
+
+/* Gives back what has passed within the grace; what the backend does not tell still waits. */
+static void collect_last(quire_stream *ending)
+{
+    qi_error error = qi_error_save();
+    quire_result result = qi_waiting_collect_stream(ending, GRACE_NANOSECONDS);
+    await_lookers(ending);
+    if (!result && waits_of(ending)) /* others had taken it out to mark it */
+        qi_ignore(qi_waiting_collect_stream(ending, GRACE_NANOSECONDS));
+    qi_error_restore(&error);
 }
 
 quire_result quire_stream_destroy(quire_stream **stream)
@@ -139,15 +173,13 @@ quire_result quire_stream_destroy(quire_stream **stream)
         return QUIRE_SUCCESS;
     if (ending->held)
         qi_atomic_raise_release_u64(&ending->passed, QI_ALL_PASSED);
-    qi_error error = qi_error_save();
-    qi_ignore(qi_waiting_collect_stream(
-        ending, GRACE_NANOSECONDS)); /* what the backend does not tell still waits */
-    qi_error_restore(&error);
+    collect_last(ending);
     if (!ending->held && waits_of(ending))
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "%llu allocations wait for stream '%s', or were used on it",
                             (unsigned long long)waits_of(ending), ending->name);
     *stream = NULL;
+    await_lookers(ending); /* nothing waits, so that none comes any more */
     qi_waiting_forget_stream(ending);
     remove_from_device(ending);
     if (!ending->held) {

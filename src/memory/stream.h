@@ -30,6 +30,7 @@ struct quire_stream {
        one more until it is destroyed: with the last the record goes */
     qi_atomic_u64 waits;
     qi_lock lock;          /* of the following */
+    uint32_t lookers;      /* threads that call the backend about it for a lane */
     struct qi_lane *lanes; /* what waits, by shard */
 };
 
@@ -62,6 +63,13 @@ QUIRE_MUST_USE quire_result qi_stream_await(quire_stream *stream, uint64_t value
 /* Later work of a stream comes after another's value. As quire_stream_wait. */
 QUIRE_MUST_USE quire_result qi_stream_order(quire_stream *later, quire_stream *earlier,
                                             uint64_t value);
+
+/*
+ * With the lock of a shard that has a lane of it, which is given up between the two: a call of the
+ * backend for what waits. Who ends the stream sleeps until no such calls go on.
+ */
+void qi_stream_begin_look(quire_stream *stream);
+void qi_stream_end_look(quire_stream *stream);
 
 /* One wait more that names it, and one less: with the last one the record goes. */
 void qi_stream_add_wait(quire_stream *stream);

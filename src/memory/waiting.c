@@ -217,6 +217,7 @@ static quire_result look(qi_lane *lane, uint64_t nanoseconds)
         return QUIRE_SUCCESS;
     uint64_t last = lane->marked.last ? lane->marked.last->value : 0, value = 0;
     qi_wait *fresh = qi_lane_take_fresh(lane);
+    qi_stream_begin_look(stream);
     qi_lock_release(&shard->lock);
     quire_result marked = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
     quire_result result = QUIRE_SUCCESS;
@@ -228,6 +229,7 @@ static quire_result look(qi_lane *lane, uint64_t nanoseconds)
     }
     qi_lock_acquire(&shard->lock);
     put_marked(shard, fresh, value);
+    qi_stream_end_look(stream);
     return marked ? marked : result;
 }
 

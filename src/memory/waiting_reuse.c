@@ -68,11 +68,14 @@ bool qi_waiting_take_over(qi_shard *shard, quire_stream *stream, const qi_load *
         qi_wait *wait = qi_lane_take_fitting(lane, &fitting);
         if (!wait)
             continue;
+        quire_stream *earlier = wait->stream;
+        qi_stream_begin_look(earlier);
         qi_lock_release(&shard->lock);
         qi_error error = qi_error_save();
         quire_result result = order_behind(stream, wait);
         qi_error_restore(&error);
         qi_lock_acquire(&shard->lock);
+        qi_stream_end_look(earlier);
         if (!result) {
             *slot = renew(shard, wait, load);
             return true;
