@@ -334,8 +334,8 @@ quire_result qi_waiting_collect_stream(quire_stream *stream, uint64_t nanosecond
         qi_lock_acquire(&shard->lock);
         quire_result looked = look(lane, nanoseconds);
         result = result ? result : looked;
-        if (looked == QUIRE_ERROR_BUSY)
-            nanoseconds = 0; /* the time is over */
+        if (looked)
+            nanoseconds = 0; /* the time is over, or no use */
         uint32_t first = take_passed(lane, QI_NO_SLOT, &bytes);
         qi_lock_release(&shard->lock);
         give_back(shard->memory, first);
