@@ -20,14 +20,21 @@ static quire_stream *make(bench *w, bool held)
     return stream;
 }
 
-static void begin(bench *w)
+static void begin_with(bench *w, quire_fit fit)
 {
     fixture_prepare(&w->f);
     streams_offer(&w->f.fake.table);
-    fixture_open(
-        &w->f, &(quire_memory_options){.pages = {.page_size = PAGE, .dedicated_threshold = PAGE}});
+    fixture_open(&w->f, &(quire_memory_options){
+                            .fit = fit,
+                            .pages = {.page_size = PAGE, .dedicated_threshold = PAGE},
+                        });
     w->a = make(w, false);
     w->b = make(w, false);
+}
+
+static void begin(bench *w)
+{
+    begin_with(w, QUIRE_FIT_SEGREGATED);
 }
 
 static void end(bench *w)
@@ -101,6 +108,21 @@ UNIT(reuse, takes_what_is_larger_by_an_eighth_at_most)
     CHECK_EQ(info.size, 8 * KIB);
     CHECK_EQ(fixture_stats(&w.f).requested_bytes, 14 * KIB + 256);
     end(&w);
+}
+
+UNIT(reuse, takes_what_the_fit_rounded_up_for_the_same_size)
+{
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    static const uint64_t sizes[] = {1, 100, 300, 700, 5 * KIB, 40 * KIB + 1, 2 * PAGE + 1};
+    for (int i = 0; i < 3 * 7; i++) {
+        bench w;
+        begin_with(&w, fits[i % 3]);
+        quire_allocation first = ON(&w, w.a, .size = sizes[i / 3]);
+        uint64_t place = place_of(&w, first);
+        CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i / 3])), place);
+        end(&w);
+    }
 }
 
 UNIT(reuse, holds_to_the_alignment)
