@@ -277,6 +277,11 @@ quire_result quire_device_destroy(quire_device **device)
     if (!count && ending->streams)
         return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' still has streams: '%s' is one",
                             ending->info.name, ending->streams->name);
+    if (!count && qi_atomic_load_acquire_u64(&ending->stream_records))
+        return qi_fail_text(QUIRE_ERROR_BUSY,
+                            "device '%s': allocations of another device were used on a held stream "
+                            "of it that is gone, and are live",
+                            ending->info.name);
     if (count) {
         qi_log(&ending->log, QUIRE_LOG_WARNING, "device '%s' cannot go, memories live (%u): %s",
                ending->info.name, count, names);

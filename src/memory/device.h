@@ -37,6 +37,8 @@ struct quire_device {
     quire_memory *memories; /* linked by their next_of_device */
     uint32_t memory_count;
     quire_stream *streams; /* linked by their next_of_device */
+    /* of these, and of held ones that are gone while uses of allocations name them */
+    qi_atomic_u64 stream_records;
 };
 
 static inline bool qi_device_offers(const quire_device *device, quire_backend_features feature)

@@ -177,8 +177,10 @@ enum { MOST_LOOKED_AT = 8 };
 static bool fits(const quire_memory *memory, uint32_t slot, const qi_fitting *fitting)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    uint64_t address = record->tally->page->native.native.address + record->offset;
-    return record->size >= fitting->size && record->size - fitting->size <= fitting->size / 8 &&
+    const qi_page *page = record->tally->page;
+    uint64_t address = page->native.native.address + record->offset;
+    return !page->tied && record->size >= fitting->size &&
+           record->size - fitting->size <= fitting->size / 8 &&
            !qi_padding(address, fitting->alignment) && !record->range.id == fitting->dedicated &&
            qi_slot_can_renew(&memory->slots, slot);
 }
@@ -193,7 +195,8 @@ static qi_wait *best_of_bin(const qi_lane *lane, uint32_t bin, const qi_fitting 
     for (qi_wait *wait = lane->bins[bin]; wait && left-- > 0 && least > fitting->size;
          wait = wait->bin_next) {
         uint64_t size = qi_memory_slot(memory, wait->slot)->size;
-        if (size < least && fits(memory, wait->slot, fitting)) {
+        if (size < least && fits(memory, wait->slot, fitting) &&
+            !qi_stream_is_ahead(wait->stream, wait->value)) {
             best = wait;
             least = size;
         }

@@ -40,6 +40,7 @@ static void release_record(quire_stream *stream)
     quire_device *device = stream->device;
     qi_host_release_text(&device->host, stream->name);
     qi_host_release(&device->host, stream, 1, sizeof *stream);
+    qi_atomic_drop_u64(&device->stream_records); /* the device may go with it */
 }
 
 static quire_stream *make_record(quire_device *device, const char *name, bool held)
@@ -47,6 +48,7 @@ static quire_stream *make_record(quire_device *device, const char *name, bool he
     quire_stream *stream = qi_host_allocate(&device->host, 1, sizeof *stream);
     if (!stream)
         return NULL;
+    qi_atomic_add_u64(&device->stream_records, 1);
     stream->device = device;
     stream->held = held;
     stream->name = qi_host_copy_text(&device->host, name ? name : "stream");
@@ -123,9 +125,43 @@ void qi_stream_drop_wait(quire_stream *stream)
         release_record(stream);
 }
 
+void qi_stream_begin_look(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    stream->lookers++;
+    qi_lock_release(&stream->lock);
+}
+
+void qi_stream_end_look(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    if (!--stream->lookers)
+        qi_lock_wake_all(&stream->lock);
+    qi_lock_release(&stream->lock);
+}
+
+static void await_lookers(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    while (stream->lookers)
+        qi_lock_wait(&stream->lock, NULL);
+    qi_lock_release(&stream->lock);
+}
+
 static uint64_t waits_of(const quire_stream *stream)
 {
     return qi_atomic_load_acquire_u64(&stream->waits) - 1;
+}
+
+/* Gives back what has passed within the grace; what the backend does not tell still waits. */
+static void collect_last(quire_stream *ending)
+{
+    qi_error error = qi_error_save();
+    quire_result result = qi_waiting_collect_stream(ending, GRACE_NANOSECONDS);
+    await_lookers(ending);
+    if (!result && waits_of(ending)) /* others had taken it out to mark it */
+        qi_ignore(qi_waiting_collect_stream(ending, GRACE_NANOSECONDS));
+    qi_error_restore(&error);
 }
 
 quire_result quire_stream_destroy(quire_stream **stream)
@@ -137,15 +173,13 @@ quire_result quire_stream_destroy(quire_stream **stream)
         return QUIRE_SUCCESS;
     if (ending->held)
         qi_atomic_raise_release_u64(&ending->passed, QI_ALL_PASSED);
-    qi_error error = qi_error_save();
-    qi_ignore(qi_waiting_collect_stream(
-        ending, GRACE_NANOSECONDS)); /* what the backend does not tell still waits */
-    qi_error_restore(&error);
+    collect_last(ending);
     if (!ending->held && waits_of(ending))
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "%llu allocations wait for stream '%s', or were used on it",
                             (unsigned long long)waits_of(ending), ending->name);
     *stream = NULL;
+    await_lookers(ending); /* nothing waits, so that none comes any more */
     qi_waiting_forget_stream(ending);
     remove_from_device(ending);
     if (!ending->held) {
@@ -210,16 +244,17 @@ static quire_result announced(const quire_stream *stream, uint64_t *value)
 
 quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
 {
-    *value = 1;
+    *value = stream->held;
     if (stream->held)
         return QUIRE_SUCCESS;
     if (marking_of(stream) == QI_ANNOUNCED)
         return announced(stream, value);
     quire_device *device = stream->device;
+    uint64_t told = 0;
     qi_error before = qi_error_save();
     qi_passage entered = qi_door_enter();
     quire_result result = qi_door_leave(
-        device, NULL, entered, device->table.stream_mark(device->state, stream->native, value));
+        device, NULL, entered, device->table.stream_mark(device->state, stream->native, &told));
     if (result == QUIRE_ERROR_UNSUPPORTED && marking_of(stream) == QI_MARKING_UNKNOWN) {
         qi_error_restore(&before);
         qi_atomic_store_release_u32(&stream->marking, QI_ANNOUNCED);
@@ -228,16 +263,23 @@ quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
     if (result)
         return heed_loss(stream, result);
     qi_atomic_store_release_u32(&stream->marking, QI_MARKED_BY_BACKEND);
-    qi_atomic_raise_release_u64(&stream->marked, *value);
+    qi_atomic_raise_release_u64(&stream->marked, told);
+    *value = told;
     return QUIRE_SUCCESS;
 }
 
 quire_result qi_stream_check_marks(quire_stream *stream)
 {
     uint64_t value = 0;
-    if (stream->held || marking_of(stream) == QI_MARKED_BY_BACKEND)
+    if (stream->held || marking_of(stream) == QI_MARKED_BY_BACKEND ||
+        qi_stream_has_passed(stream, QI_ALL_PASSED))
         return QUIRE_SUCCESS;
-    return qi_stream_mark(stream, &value);
+    qi_error before = qi_error_save();
+    quire_result result = qi_stream_mark(stream, &value);
+    if (result != QUIRE_ERROR_DEVICE_LOST)
+        return result;
+    qi_error_restore(&before); /* there is nothing left to mark */
+    return QUIRE_SUCCESS;
 }
 
 quire_result qi_stream_ask(quire_stream *stream)

@@ -30,6 +30,7 @@ struct quire_stream {
        one more until it is destroyed: with the last the record goes */
     qi_atomic_u64 waits;
     qi_lock lock;          /* of the following */
+    uint32_t lookers;      /* threads that call the backend about it for a lane */
     struct qi_lane *lanes; /* what waits, by shard */
 };
 
@@ -39,10 +40,17 @@ static inline bool qi_stream_has_passed(const quire_stream *stream, uint64_t val
     return qi_atomic_load_acquire_u64(&stream->passed) >= value;
 }
 
-/* A value behind all that was submitted so far. As quire_stream_mark. */
+/* Whether the work before a value may be submitted later: its owner has not announced it. */
+static inline bool qi_stream_is_ahead(const quire_stream *stream, uint64_t value)
+{
+    return !stream->held && value > qi_atomic_load_acquire_u64(&stream->marked);
+}
+
+/* A value behind all that was submitted so far; 0 on failure. As quire_stream_mark. */
 QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value);
 
-/* Whether it can be marked or was announced to; asks the backend once. UNSUPPORTED if not. */
+/* Whether it can be marked or was announced to; asks the backend once. UNSUPPORTED if not.
+   Of a lost device nothing is to be marked. */
 QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
 
 /* Asks the backend how far it is. Of a lost device everything has passed. */
@@ -55,6 +63,13 @@ QUIRE_MUST_USE quire_result qi_stream_await(quire_stream *stream, uint64_t value
 /* Later work of a stream comes after another's value. As quire_stream_wait. */
 QUIRE_MUST_USE quire_result qi_stream_order(quire_stream *later, quire_stream *earlier,
                                             uint64_t value);
+
+/*
+ * With the lock of a shard that has a lane of it, which is given up between the two: a call of the
+ * backend for what waits. Who ends the stream sleeps until no such calls go on.
+ */
+void qi_stream_begin_look(quire_stream *stream);
+void qi_stream_end_look(quire_stream *stream);
 
 /* One wait more that names it, and one less: with the last one the record goes. */
 void qi_stream_add_wait(quire_stream *stream);

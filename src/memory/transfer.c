@@ -237,6 +237,11 @@ quire_result quire_copy(const quire_copy_options *options)
     return result;
 }
 
+static bool has_bytes(const quire_memory *memory)
+{
+    return !memory || !(memory->flags & QUIRE_OBJECTS_ONLY);
+}
+
 quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_copy_path *path)
 {
     if (path)
@@ -246,6 +251,7 @@ quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_cop
     if (!to && !from)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_copy_get_path: both memories are null, which is host memory");
-    *path = qi_way_path(qi_way_first(to, from), to, from);
+    qi_way way = has_bytes(to) && has_bytes(from) ? qi_way_first(to, from) : QI_WAY_NONE;
+    *path = qi_way_path(way, to, from);
     return QUIRE_SUCCESS;
 }

@@ -35,11 +35,17 @@ static bool go_on(qi_shard *shard, qi_wait *first, uint32_t slot)
 
 /* ---- frees -------------------------------------------------------------------------------- */
 
-/* With the lock: takes the use of a stream out of a chain; NULL: there is none. */
+/* A stream's, or NULL: any held one's. */
+static bool is_use_of(const qi_wait *use, const quire_stream *stream)
+{
+    return stream ? use->stream == stream : use->stream->held;
+}
+
+/* With the lock: takes such a use out of a chain; NULL: there is none. */
 static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
 {
     qi_wait **link = first;
-    while (*link && (*link)->stream != stream)
+    while (*link && !is_use_of(*link, stream))
         link = &(*link)->then;
     qi_wait *use = *link;
     if (use) {
@@ -49,9 +55,18 @@ static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
     return use;
 }
 
+static void append(qi_wait **first, qi_wait *wait)
+{
+    qi_wait **link = first;
+    while (*link)
+        link = &(*link)->then;
+    *link = wait;
+}
+
 /*
  * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can
- * be had on it meanwhile. A recorded use of it comes after any point known. False: no host memory.
+ * be had on it meanwhile. A recorded use of it comes after any point but one of work that is yet to
+ * be submitted. A held stream, which gives nothing back, comes behind all. False: no host memory.
  */
 static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)
@@ -63,11 +78,11 @@ static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *str
         if (!last)
             return false;
         last->value = value;
+    } else if (last && qi_stream_is_ahead(stream, value)) {
+        last->value = value;
     }
-    qi_wait **link = first;
-    while (*link)
-        link = &(*link)->then;
-    *link = last;
+    append(first, last);
+    append(first, take_use(first, NULL));
     if (record->extra)
         record->extra->uses = NULL;
     return true;
@@ -202,18 +217,20 @@ static quire_result look(qi_lane *lane, uint64_t nanoseconds)
         return QUIRE_SUCCESS;
     uint64_t last = lane->marked.last ? lane->marked.last->value : 0, value = 0;
     qi_wait *fresh = qi_lane_take_fresh(lane);
+    qi_stream_begin_look(stream);
     qi_lock_release(&shard->lock);
-    quire_result result = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
-    if (!result)
-        result = nanoseconds ? qi_stream_await(stream, value > last ? value : last, nanoseconds)
-                             : QUIRE_SUCCESS;
+    quire_result marked = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
+    quire_result result = QUIRE_SUCCESS;
+    if (nanoseconds)
+        result = qi_stream_await(stream, value > last ? value : last, nanoseconds);
     if (!nanoseconds || result) {
         quire_result asked = qi_stream_ask(stream);
         result = result ? result : asked;
     }
     qi_lock_acquire(&shard->lock);
     put_marked(shard, fresh, value);
-    return result;
+    qi_stream_end_look(stream);
+    return marked ? marked : result;
 }
 
 /* With the lock: puts the slots that wait no more in front of a chain, and adds their bytes. */
@@ -317,6 +334,8 @@ quire_result qi_waiting_collect_stream(quire_stream *stream, uint64_t nanosecond
         qi_lock_acquire(&shard->lock);
         quire_result looked = look(lane, nanoseconds);
         result = result ? result : looked;
+        if (looked)
+            nanoseconds = 0; /* the time is over, or no use */
         uint32_t first = take_passed(lane, QI_NO_SLOT, &bytes);
         qi_lock_release(&shard->lock);
         give_back(shard->memory, first);

@@ -28,15 +28,27 @@ static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_load *load)
     return slot;
 }
 
-static qi_fitting fitting_for(const qi_load *load, bool dedicated)
+/* What the fit makes of a size in a shared page: so large is what was freed of the same size. */
+static uint64_t size_in_page(const quire_memory *memory, uint64_t size)
 {
-    return (qi_fitting){.size = load->size, .alignment = load->alignment, .dedicated = dedicated};
+    uint64_t rounded = 0;
+    if (qi_align_up_overflows(size, memory->granule, &rounded))
+        return size;
+    if (memory->fit != QUIRE_FIT_BUDDY || qi_is_power_of_two(rounded) || rounded >> 63)
+        return rounded;
+    return UINT64_C(2) << qi_highest_bit(rounded);
+}
+
+static qi_fitting fitting_for(const quire_memory *memory, const qi_load *load, bool dedicated)
+{
+    uint64_t size = dedicated ? load->size : size_in_page(memory, load->size);
+    return (qi_fitting){.size = size, .alignment = load->alignment, .dedicated = dedicated};
 }
 
 bool qi_waiting_reuse(qi_shard *shard, quire_stream *stream, const qi_load *load, bool dedicated,
                       uint32_t *slot)
 {
-    const qi_fitting fitting = fitting_for(load, dedicated);
+    const qi_fitting fitting = fitting_for(shard->memory, load, dedicated);
     qi_lane *lane = qi_lane_find(shard, stream);
     qi_wait *wait = lane ? qi_lane_take_fitting(lane, &fitting) : NULL;
     if (wait)
@@ -44,12 +56,12 @@ bool qi_waiting_reuse(qi_shard *shard, quire_stream *stream, const qi_load *load
     return wait != NULL;
 }
 
-/* Without a lock: orders a stream behind a wait of another. */
+/* Without a lock: orders a stream behind a wait of another. It must take the range back, too. */
 static quire_result order_behind(quire_stream *stream, qi_wait *wait)
 {
-    quire_result result = QUIRE_SUCCESS;
+    quire_result result = qi_stream_check_marks(stream);
     uint64_t value = wait->value;
-    if (!value)
+    if (!result && !value)
         result = qi_stream_mark(wait->stream, &value);
     if (!result)
         result = qi_stream_order(stream, wait->stream, value);
@@ -59,7 +71,7 @@ static quire_result order_behind(quire_stream *stream, qi_wait *wait)
 bool qi_waiting_take_over(qi_shard *shard, quire_stream *stream, const qi_load *load,
                           bool dedicated, uint32_t *slot)
 {
-    const qi_fitting fitting = fitting_for(load, dedicated);
+    const qi_fitting fitting = fitting_for(shard->memory, load, dedicated);
     if (stream->held || !qi_device_offers(stream->device, QUIRE_BACKEND_STREAM_ORDER))
         return false;
     for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {
@@ -68,11 +80,14 @@ bool qi_waiting_take_over(qi_shard *shard, quire_stream *stream, const qi_load *
         qi_wait *wait = qi_lane_take_fitting(lane, &fitting);
         if (!wait)
             continue;
+        quire_stream *earlier = wait->stream;
+        qi_stream_begin_look(earlier);
         qi_lock_release(&shard->lock);
         qi_error error = qi_error_save();
         quire_result result = order_behind(stream, wait);
         qi_error_restore(&error);
         qi_lock_acquire(&shard->lock);
+        qi_stream_end_look(earlier);
         if (!result) {
             *slot = renew(shard, wait, load);
             return true;

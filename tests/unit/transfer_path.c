@@ -381,3 +381,17 @@ UNIT(transfer_path, without_host_memory_to_copy_through_nothing_is_lost)
     CHECK_OK(quire_free(p.from, p.source));
     end_pair(&p);
 }
+
+UNIT(transfer_path, kinds_without_bytes_have_none)
+{
+    pair p;
+    prepare(&p);
+    p.fakes[0].info.kinds[DEVICE].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
+    open_pair(&p, ONE_DEVICE, DEVICE, COHERENT);
+    quire_copy_options o = whole(&p);
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_UNSUPPORTED);
+    CHECK_EQ(path_of(p.from, p.to), QUIRE_COPY_UNSUPPORTED);
+    CHECK_EQ(path_of(p.to, NULL), QUIRE_COPY_UNSUPPORTED);
+    end_pair(&p);
+}

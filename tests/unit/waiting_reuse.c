@@ -20,14 +20,21 @@ static quire_stream *make(bench *w, bool held)
     return stream;
 }
 
-static void begin(bench *w)
+static void begin_with(bench *w, quire_fit fit)
 {
     fixture_prepare(&w->f);
     streams_offer(&w->f.fake.table);
-    fixture_open(
-        &w->f, &(quire_memory_options){.pages = {.page_size = PAGE, .dedicated_threshold = PAGE}});
+    fixture_open(&w->f, &(quire_memory_options){
+                            .fit = fit,
+                            .pages = {.page_size = PAGE, .dedicated_threshold = PAGE},
+                        });
     w->a = make(w, false);
     w->b = make(w, false);
+}
+
+static void begin(bench *w)
+{
+    begin_with(w, QUIRE_FIT_SEGREGATED);
 }
 
 static void end(bench *w)
@@ -103,6 +110,21 @@ UNIT(reuse, takes_what_is_larger_by_an_eighth_at_most)
     end(&w);
 }
 
+UNIT(reuse, takes_what_the_fit_rounded_up_for_the_same_size)
+{
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    static const uint64_t sizes[] = {1, 100, 300, 700, 5 * KIB, 40 * KIB + 1, 2 * PAGE + 1};
+    for (int i = 0; i < 3 * 7; i++) {
+        bench w;
+        begin_with(&w, fits[i % 3]);
+        quire_allocation first = ON(&w, w.a, .size = sizes[i / 3]);
+        uint64_t place = place_of(&w, first);
+        CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i / 3])), place);
+        end(&w);
+    }
+}
+
 UNIT(reuse, holds_to_the_alignment)
 {
     bench w;
@@ -175,6 +197,24 @@ UNIT(reuse, for_zeros_does_not_happen)
     end(&w);
 }
 
+UNIT(reuse, of_memory_that_existed_does_not_happen)
+{
+    bench w;
+    begin(&w);
+    const uint64_t size = 2 * PAGE;
+    quire_allocation adopted;
+    CHECK_OK(
+        quire_page_adopt(w.f.memory, &size, &(quire_allocation_options){.size = size}, &adopted));
+    CHECK_OK(quire_free_on(w.f.memory, adopted, w.a));
+    ON(&w, w.a, .size = size); /* the page was made for the other one and goes with it */
+    CHECK_EQ(w.f.fake.pages, 2);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    streams_pass(w.a);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK_EQ(w.f.fake.pages, 1);
+    end(&w);
+}
+
 /* ---- other streams ------------------------------------------------------------------------ */
 
 UNIT(reuse, of_another_stream_is_ordered_behind_it_before_a_page_is_made)
@@ -203,6 +243,24 @@ UNIT(reuse, of_another_stream_that_cannot_be_ordered_makes_a_page)
     CHECK_EQ(w.f.fake.pages, 2);
     CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
     CHECK_STR(quire_last_error(), "");
+    end(&w);
+}
+
+UNIT(reuse, of_another_stream_loses_nothing_where_one_cannot_be_marked)
+{
+    bench w;
+    begin(&w);
+    quire_point point;
+    quire_allocation none = {77};
+    const quire_allocation_options options = {.size = PAGE - 256, .name = "xy"};
+    CHECK_OK(quire_memory_set_name_limit(w.f.memory, "x", 100));
+    quire_allocation whole = ON(&w, w.a, .size = PAGE - 256);
+    CHECK_OK(quire_stream_mark(w.a, &point));
+    CHECK_OK(quire_free_after(w.f.memory, whole, &point));
+    streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
+    CHECK_FAILS(quire_allocate_on(w.f.memory, &options, w.b, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    CHECK_EQ(fixture_stats(&w.f).allocation_count, 1);
     end(&w);
 }
 
@@ -279,6 +337,24 @@ UNIT(held, keeps_what_is_freed_for_itself)
     CHECK_OK(quire_free(w.f.memory, again[0]));
     CHECK_OK(quire_free(w.f.memory, again[1]));
     CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    end(&w);
+}
+
+UNIT(held, keeps_what_is_freed_on_another_stream_once_that_has_passed)
+{
+    bench w;
+    begin(&w);
+    quire_stream *graph = make(&w, true);
+    quire_allocation first = ON(&w, graph, .size = KIB);
+    uint64_t place = place_of(&w, first);
+    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK(place_of(&w, ON(&w, graph, .size = KIB)) != place); /* its work goes on */
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    streams_pass(w.a);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK(place_of(&w, ON(&w, w.a, .size = KIB)) != place);
+    CHECK_EQ(place_of(&w, ON(&w, graph, .size = KIB)), place);
+    CHECK_OK(quire_stream_destroy(&graph));
     end(&w);
 }
 
