@@ -117,9 +117,10 @@ uint64_t fv_tiles_size(const fv_image *image)
 
 bool fv_tiles_is_metadata(const fv_image *image, uint64_t offset)
 {
+    if (!image->aspect_count)
+        return false;
     const fv_aspect *last = &image->aspects[image->aspect_count - 1];
-    return image->aspect_count && last->aspect == VK_IMAGE_ASPECT_METADATA_BIT &&
-           offset >= last->offset;
+    return last->aspect == VK_IMAGE_ASPECT_METADATA_BIT && offset >= last->offset;
 }
 
 const fv_aspect *fv_tiles_aspect(const fv_image *image, VkImageAspectFlags aspect)
