@@ -122,8 +122,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_free_after(quire_memory *memory,
 
 /*
  * Frees an allocation in the order of a stream: after all work that was submitted to it so far, as
- * quire_free_after with a mark, which is set once for many of them, later. Errors as there, and
- * UNSUPPORTED where the stream can neither be marked nor was announced to.
+ * quire_free_after with a mark, which is set once for many of them, later. Errors as there,
+ * UNSUPPORTED where the stream can neither be marked nor was announced to, and what the backend
+ * answers to the stream's first mark.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_free_on(quire_memory *memory,
                                                     quire_allocation allocation,
