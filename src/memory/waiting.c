@@ -233,12 +233,14 @@ static quire_result look(qi_lane *lane, uint64_t nanoseconds)
     return marked ? marked : result;
 }
 
-/* With the lock: puts the slots that wait no more in front of a chain, and adds their bytes. */
-static uint32_t take_passed(qi_lane *lane, uint32_t first, uint64_t *bytes)
+/*
+ * With the lock: of what waits for values up to one, puts the slots that wait no more in front of a
+ * chain, and adds their bytes.
+ */
+static uint32_t take_passed(qi_lane *lane, uint64_t passed, uint32_t first, uint64_t *bytes)
 {
     qi_shard *shard = lane->shard;
     quire_memory *memory = shard->memory;
-    uint64_t passed = qi_atomic_load_acquire_u64(&lane->stream->passed);
     qi_wait *wait;
     while ((wait = qi_lane_take_passed(lane, passed)) != NULL) {
         uint32_t slot = wait->slot;
@@ -250,6 +252,11 @@ static uint32_t take_passed(qi_lane *lane, uint32_t first, uint64_t *bytes)
         first = slot;
     }
     return first;
+}
+
+static uint64_t passed_of(const qi_lane *lane)
+{
+    return qi_atomic_load_acquire_u64(&lane->stream->passed);
 }
 
 /* Without a lock: gives back a chain of slots. */
@@ -269,7 +276,7 @@ static quire_result collect_shard(qi_shard *shard, uint64_t *bytes)
     for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {
         quire_result looked = look(lane, 0);
         result = result ? result : looked;
-        first = take_passed(lane, first, bytes);
+        first = take_passed(lane, passed_of(lane), first, bytes);
     }
     qi_lock_release(&shard->lock);
     give_back(shard->memory, first);
@@ -336,7 +343,7 @@ quire_result qi_waiting_collect_stream(quire_stream *stream, uint64_t nanosecond
         result = result ? result : looked;
         if (looked)
             nanoseconds = 0; /* the time is over, or no use */
-        uint32_t first = take_passed(lane, QI_NO_SLOT, &bytes);
+        uint32_t first = take_passed(lane, passed_of(lane), QI_NO_SLOT, &bytes);
         qi_lock_release(&shard->lock);
         give_back(shard->memory, first);
     }
@@ -367,32 +374,20 @@ static void free_used(quire_memory *memory)
     }
 }
 
-/* With the lock, given up meanwhile: slots of which nothing is waited for any more. */
-static uint32_t finish_lane(qi_lane *lane, uint32_t first)
-{
-    qi_shard *shard = lane->shard;
-    qi_ignore(look(lane, QUIRE_FOREVER)); /* who does not answer has nothing running */
-    for (qi_wait *wait; (wait = qi_lane_take_passed(lane, QI_ALL_PASSED)) != NULL;) {
-        uint32_t slot = wait->slot;
-        if (go_on(shard, qi_lane_end_wait(shard, wait), slot))
-            continue;
-        qi_slot_set_next(&shard->memory->slots, slot, first);
-        first = slot;
-    }
-    return first;
-}
-
 void qi_waiting_finish(quire_memory *memory)
 {
     qi_error error = qi_error_save();
+    uint64_t bytes = 0;
     free_used(memory);
     while (qi_waiting_count(memory))
         for (uint32_t i = 0; i < memory->shard_count; i++) {
             qi_shard *shard = &memory->shards[i];
             uint32_t first = QI_NO_SLOT;
             qi_lock_acquire(&shard->lock);
-            for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard)
-                first = finish_lane(lane, first);
+            for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {
+                qi_ignore(look(lane, QUIRE_FOREVER)); /* who does not answer has nothing running */
+                first = take_passed(lane, QI_ALL_PASSED, first, &bytes);
+            }
             qi_lock_release(&shard->lock);
             give_back(memory, first);
         }

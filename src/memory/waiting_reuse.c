@@ -28,27 +28,19 @@ static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_load *load)
     return slot;
 }
 
-/* What the fit makes of a size in a shared page: so large is what was freed of the same size. */
-static uint64_t size_in_page(const quire_memory *memory, uint64_t size)
+/* In a shared page as large as what was freed of the same size. */
+static qi_fitting fitting_for(const qi_shard *shard, const qi_load *load, bool dedicated)
 {
-    uint64_t rounded = 0;
-    if (qi_align_up_overflows(size, memory->granule, &rounded))
-        return size;
-    if (memory->fit != QUIRE_FIT_BUDDY || qi_is_power_of_two(rounded) || rounded >> 63)
-        return rounded;
-    return UINT64_C(2) << qi_highest_bit(rounded);
-}
-
-static qi_fitting fitting_for(const quire_memory *memory, const qi_load *load, bool dedicated)
-{
-    uint64_t size = dedicated ? load->size : size_in_page(memory, load->size);
+    uint64_t size = 0;
+    if (dedicated || qi_space_range_overflows(shard->space, load->size, &size))
+        size = load->size;
     return (qi_fitting){.size = size, .alignment = load->alignment, .dedicated = dedicated};
 }
 
 bool qi_waiting_reuse(qi_shard *shard, quire_stream *stream, const qi_load *load, bool dedicated,
                       uint32_t *slot)
 {
-    const qi_fitting fitting = fitting_for(shard->memory, load, dedicated);
+    const qi_fitting fitting = fitting_for(shard, load, dedicated);
     qi_lane *lane = qi_lane_find(shard, stream);
     qi_wait *wait = lane ? qi_lane_take_fitting(lane, &fitting) : NULL;
     if (wait)
@@ -71,7 +63,7 @@ static quire_result order_behind(quire_stream *stream, qi_wait *wait)
 bool qi_waiting_take_over(qi_shard *shard, quire_stream *stream, const qi_load *load,
                           bool dedicated, uint32_t *slot)
 {
-    const qi_fitting fitting = fitting_for(shard->memory, load, dedicated);
+    const qi_fitting fitting = fitting_for(shard, load, dedicated);
     if (stream->held || !qi_device_offers(stream->device, QUIRE_BACKEND_STREAM_ORDER))
         return false;
     for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {

@@ -199,6 +199,9 @@ quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t 
                               uint32_t how);
 quire_result qi_space_damaged(const char *what, uint32_t node);
 
+/* The bytes of the range that a request of a size gets, slabs apart; true when they overflow. */
+bool qi_space_range_overflows(const quire_space *space, uint64_t size, uint64_t *range);
+
 /*
  * The bytes of an empty region that surely holds the request when its base is a multiple of `base`,
  * a power of two; true when they overflow.

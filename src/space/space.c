@@ -275,21 +275,23 @@ void quire_space_trim(quire_space *space)
 
 /* ---- what fits ---------------------------------------------------------------------------- */
 
+bool qi_space_range_overflows(const quire_space *space, uint64_t size, uint64_t *range)
+{
+    if (!space->fit->block_size)
+        return qi_align_up_overflows(size, space->granule, range);
+    *range = space->fit->block_size(space, size);
+    return !*range;
+}
+
 bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t alignment,
                                uint64_t base, uint64_t *bytes)
 {
     uint64_t step = base > space->granule ? base : space->granule; /* regions begin at these */
     uint64_t range = 0, wanted = alignment > step ? alignment : step;
-    if (!space->fit->block_size) {
-        if (qi_align_up_overflows(size, space->granule, &range))
-            return true;
-    } else {
-        range = space->fit->block_size(space, size);
-        if (!range)
-            return true;
-        if (step < space->largest_alignment && range > wanted)
-            wanted = range;
-    }
+    if (qi_space_range_overflows(space, size, &range))
+        return true;
+    if (space->fit->block_size && step < space->largest_alignment && range > wanted)
+        wanted = range;
     return qi_add_overflows(range, wanted - base, bytes);
 }
 
