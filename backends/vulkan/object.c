@@ -215,7 +215,11 @@ quire_result qi_vulkan_object_bind(void *state, quire_object object, uint64_t na
 
 void qi_vulkan_object_destroy(void *state, quire_object object, uint64_t native)
 {
-    const qi_vulkan *vulkan = state;
+    qi_vulkan_late_destroy(state, object, native);
+}
+
+void qi_vulkan_object_end(const qi_vulkan *vulkan, quire_object object, uint64_t native)
+{
     if (object == QUIRE_OBJECT_BUFFER)
         vulkan->f.DestroyBuffer(vulkan->device, QI_VULKAN_HANDLE(VkBuffer, native),
                                 vulkan->callbacks);

@@ -109,7 +109,7 @@ void qi_vulkan_sparse_finish(quire_vulkan_sparse *s)
         s->vulkan->f.DestroyFence(s->vulkan->device, s->late.fence, s->vulkan->callbacks);
     qi_vulkan_change_end(&s->late);
     if (s->native)
-        qi_vulkan_object_destroy(s->vulkan, s->object, s->native);
+        qi_vulkan_object_end(s->vulkan, s->object, s->native);
     qi_vulkan_parts_free(s, s->parts, s->part_count);
     qi_host_release(host, s->parts, s->part_room, sizeof *s->parts);
     qi_host_release(host, s->offsets, s->offset_room, sizeof *s->offsets);

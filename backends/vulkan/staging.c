@@ -218,14 +218,40 @@ quire_result qi_vulkan_staging_enter(qi_vulkan *vulkan)
     return result;
 }
 
+/* With the mutex, and nothing being submitted. */
+static bool note_left(qi_vulkan_staging *s)
+{
+    bool is_left = false;
+    for (int i = 0; i < QI_VULKAN_HALVES; i++)
+        is_left |= s->is_running[i];
+    qi_atomic_store_release_u32(&s->is_left, is_left);
+    return is_left;
+}
+
 quire_result qi_vulkan_staging_leave(qi_vulkan *vulkan, quire_result result)
 {
     for (int i = 0; i < QI_VULKAN_HALVES; i++) {
         quire_result awaited = qi_vulkan_staging_await(vulkan, i);
         result = result ? result : awaited;
     }
+    note_left(vulkan->staging);
     pthread_mutex_unlock(&vulkan->staging->mutex);
     return result;
+}
+
+bool qi_vulkan_staging_settle(qi_vulkan *vulkan)
+{
+    qi_vulkan_staging *s = vulkan->staging;
+    if (!qi_atomic_load_acquire_u32(&s->is_left))
+        return true;
+    qi_error before = qi_error_save();
+    pthread_mutex_lock(&s->mutex);
+    for (int i = 0; i < QI_VULKAN_HALVES; i++)
+        qi_ignore(qi_vulkan_staging_await(vulkan, i));
+    bool is_left = note_left(s);
+    pthread_mutex_unlock(&s->mutex);
+    qi_error_restore(&before);
+    return !is_left;
 }
 
 quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half)

@@ -31,6 +31,7 @@ struct qi_vulkan_staging {
     VkFence fences[QI_VULKAN_HALVES];
     bool is_running[QI_VULKAN_HALVES];  /* submitted, and not known to be done */
     bool is_signaled[QI_VULKAN_HALVES]; /* the fence, which is reset before it is used again */
+    qi_atomic_u32 is_left; /* 1: something runs that the call that submitted it has left */
 };
 
 /* The queue, for one submission: no other thread has it meanwhile. By the caller's lock, if any. */
@@ -55,6 +56,12 @@ void qi_vulkan_staging_finish(qi_vulkan *vulkan);
  */
 QUIRE_MUST_USE quire_result qi_vulkan_staging_enter(qi_vulkan *vulkan);
 quire_result qi_vulkan_staging_leave(qi_vulkan *vulkan, quire_result result);
+
+/*
+ * Whether nothing runs of what was left because it could not be waited for; waits for it once more.
+ * Until then nothing may go that such a call named. Not between enter and leave.
+ */
+bool qi_vulkan_staging_settle(qi_vulkan *vulkan);
 
 /*
  * Waits until a half is idle; then begins its commands, with a barrier behind which everything

@@ -41,7 +41,8 @@ typedef struct qi_vulkan_page qi_vulkan_page;
 /* See late.c. */
 typedef struct qi_vulkan_late {
     pthread_mutex_t mutex; /* under it Vulkan is waited for; no lock of quire is held around it */
-    quire_vulkan_sparse *objects;
+    quire_vulkan_sparse *sparse;
+    struct qi_vulkan_late_object *objects;
     qi_vulkan_page *pages;
 } qi_vulkan_late;
 
@@ -176,6 +177,8 @@ quire_result qi_vulkan_object_create(void *state, const quire_object_request *re
 quire_result qi_vulkan_object_bind(void *state, quire_object object, uint64_t native,
                                    const quire_native_page *page, uint64_t offset);
 void qi_vulkan_object_destroy(void *state, quire_object object, uint64_t native);
+/* The same at once, whatever the device may be working on. */
+void qi_vulkan_object_end(const qi_vulkan *vulkan, quire_object object, uint64_t native);
 quire_result qi_vulkan_image_needs(void *state, const quire_image_options *options,
                                    quire_requirements *requirements);
 
@@ -208,8 +211,9 @@ QUIRE_MUST_USE quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan,
 
 void qi_vulkan_late_init(qi_vulkan *vulkan);
 
-/* Frees a page, unless the device may still be binding parts of it: then later. */
+/* Frees a page or destroys an object, unless the device may still be working on it: then later. */
 void qi_vulkan_late_free(qi_vulkan *vulkan, qi_vulkan_page *page);
+void qi_vulkan_late_destroy(qi_vulkan *vulkan, quire_object object, uint64_t native);
 
 /* At the end of the device: nothing is left. */
 void qi_vulkan_late_finish(qi_vulkan *vulkan);

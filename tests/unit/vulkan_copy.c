@@ -179,3 +179,55 @@ UNIT(vulkan_copy, texels_in_the_drivers_order_are_not_rows)
     CHECK_FAILS(quire_image_read(w.memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
     vulkan_bench_end(&w.b);
 }
+
+/* ---- what cannot be waited for --------------------------------------------------------------- */
+
+static void stop_waits(vulkan_bench *b)
+{
+    const fv_fault fault = {.function = "vkWaitForFences",
+                            .call = 1,
+                            .from_then = true,
+                            .result = VK_ERROR_OUT_OF_HOST_MEMORY};
+    CHECK(fv_fail(b->driver, &fault));
+}
+
+/*
+ * The driver does nothing before somebody waits, and tells of whatever goes while it is used. What
+ * a copy named that runs on goes with the next thing that goes once it is done, or with the device.
+ */
+UNIT(vulkan_copy, what_a_copy_may_still_use_goes_later)
+{
+    static const unsigned char texels[10 * 10];
+    for (int heals = 0; heals < 2; heals++) {
+        vulkan_bench b;
+        quire_image image;
+        vulkan_bench_begin(&b, NULL, FV_LATE);
+        CHECK(vulkan_bench_open(&b, NULL));
+        quire_memory *memory = NULL, *other = vulkan_bench_memory(&b, &LOCAL);
+        quire_allocation kept;
+        CHECK_OK(quire_memory_create(b.device, &LOCAL, &memory));
+        CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &kept));
+        CHECK_OK(quire_image_create(
+            memory,
+            &(quire_image_options){.width = 10, .height = 10, .usage = QUIRE_USAGE_TRANSFER_TARGET},
+            &image));
+        stop_waits(&b);
+        CHECK_FAILS(quire_vulkan_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+                                             VK_IMAGE_LAYOUT_GENERAL, texels, sizeof texels),
+                    QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK_OK(quire_free(memory, image.allocation));
+        CHECK_OK(quire_memory_destroy(&memory));
+        CHECK_EQ(fv_live(b.driver, FV_IMAGE), 1);
+        CHECK_EQ(fv_live(b.driver, FV_MEMORY), 3); /* of the ring, too */
+        if (heals) {
+            fv_heal(b.driver);
+            CHECK_OK(quire_free(other, kept));
+            CHECK_OK(quire_memory_trim(other, 0, NULL));
+            CHECK_EQ(fv_live(b.driver, FV_IMAGE), 0);
+            CHECK_EQ(fv_live(b.driver, FV_MEMORY), 1);
+        }
+        quire_memory_destroy_all(&other);
+        b.memory_count = 0;
+        vulkan_bench_end(&b);
+    }
+}
