@@ -14,32 +14,50 @@
 
 /* ---- handing over ------------------------------------------------------------------------- */
 
-enum { RING_ROOM = 4096, CACHE_LINE = 128 }; /* two lines: the second is fetched with the first */
+enum {
+    RING_ROOM = 4096,
+    SHOWN_AT_ONCE = 16,
+    CACHE_LINE = 128
+}; /* two lines: the second is fetched with the first */
 
-/* From one thread to one other. What does not fit is refused. */
+/*
+ * From one thread to one other. What does not fit is refused. Each end keeps to its own lines and
+ * looks at the other's only where it knows of nothing more, and several handles go at once, so that
+ * what is measured is the free in another thread and not the way there.
+ */
 typedef struct ring {
-    _Alignas(CACHE_LINE) qi_atomic_u64 put;
+    _Alignas(CACHE_LINE) qi_atomic_u64 put; /* shown to the taker */
     _Alignas(CACHE_LINE) qi_atomic_u64 taken;
+    _Alignas(CACHE_LINE) uint64_t next, room_to; /* the putter's: may go so far */
+    _Alignas(CACHE_LINE) uint64_t first, end;    /* the taker's: knows of so many */
     _Alignas(CACHE_LINE) uint64_t handles[RING_ROOM];
 } ring;
 
 static bool ring_put(ring *r, uint64_t handle)
 {
-    uint64_t put = qi_atomic_load_u64(&r->put);
-    if (put - qi_atomic_load_acquire_u64(&r->taken) == RING_ROOM)
+    if (r->next == r->room_to)
+        r->room_to = qi_atomic_load_acquire_u64(&r->taken) + RING_ROOM;
+    if (r->next == r->room_to)
         return false;
-    r->handles[put % RING_ROOM] = handle;
-    qi_atomic_store_release_u64(&r->put, put + 1);
+    r->handles[r->next++ % RING_ROOM] = handle;
     return true;
+}
+
+static void ring_show(ring *r)
+{
+    if (r->next - qi_atomic_load_u64(&r->put) >= SHOWN_AT_ONCE)
+        qi_atomic_store_release_u64(&r->put, r->next);
 }
 
 static uint64_t ring_take(ring *r)
 {
-    uint64_t taken = qi_atomic_load_u64(&r->taken);
-    if (taken == qi_atomic_load_acquire_u64(&r->put))
+    if (r->first == r->end)
+        r->end = qi_atomic_load_acquire_u64(&r->put);
+    if (r->first == r->end)
         return 0;
-    uint64_t handle = r->handles[taken % RING_ROOM];
-    qi_atomic_store_release_u64(&r->taken, taken + 1);
+    uint64_t handle = r->handles[r->first++ % RING_ROOM];
+    if (r->first == r->end)
+        qi_atomic_store_release_u64(&r->taken, r->first);
     return handle;
 }
 
@@ -87,6 +105,8 @@ static void play_group(worker *w, const workload_step *steps, uint32_t count)
         on->free(w->before, handle);
     for (uint32_t i = 0; i < count; i++)
         free_one(w, w->slots[steps[i].slot]);
+    if (w->outbox)
+        ring_show(w->outbox);
     for (uint64_t i = count, offset; i < 2 * count; i++) {
         uint64_t handle = on->allocate(w->state, steps[i].size, steps[i].alignment, &offset);
         w->slots[steps[i].slot] = handle;
