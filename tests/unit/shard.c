@@ -6,6 +6,7 @@
 #include "src/memory/shard.h"
 
 #include "src/memory/memory.h"
+#include "src/memory/waiting.h"
 #include "tests/support/crew.h"
 #include "tests/support/fixture.h"
 
@@ -232,6 +233,60 @@ UNIT(shard, one_with_a_name_leaves_it_before_it_waits)
     free_by(&b, 0, given);
     CHECK_EQ(waiting_in(&b, 1), 1);
     CHECK(!qi_memory_slot(b.f.memory, slot)->extra);
+    end(&b);
+}
+
+UNIT(shard, one_that_was_named_later_leaves_its_name_too)
+{
+    bench b;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    for (int is_unnamed = 0; is_unnamed < 2; is_unnamed++) {
+        quire_allocation given = placed_of(&b, 1, 1000);
+        CHECK_OK(quire_allocation_set_name(b.f.memory, given, "weights"));
+        if (is_unnamed)
+            CHECK_OK(quire_allocation_set_name(b.f.memory, given, NULL));
+        free_by(&b, 0, given);
+        CHECK_EQ(waiting_in(&b, 1), 1);
+        CHECK_EQ(stats_of(&b).allocation_count, 0); /* it looks into the inbox */
+        CHECK(!qi_memory_slot(b.f.memory, qi_handle_slot(given.id))->extra);
+    }
+    end(&b);
+}
+
+UNIT(shard, one_that_a_stream_uses_waits_for_it)
+{
+    bench b;
+    quire_stream *stream = NULL;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_stream_create(b.f.device, &(quire_stream_options){.held = true}, &stream));
+    quire_allocation given = placed_of(&b, 1, 1000);
+    CHECK_OK(quire_record_use(b.f.memory, given, stream));
+    free_by(&b, 0, given);
+    CHECK_EQ(waiting_in(&b, 1), 0);
+    CHECK_EQ(qi_waiting_count(b.f.memory), 1);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_EQ(qi_waiting_count(b.f.memory), 0);
+    end(&b);
+}
+
+static void count_free(void *user, quire_memory *memory, const quire_event *event)
+{
+    (void)memory;
+    if (event->kind == QUIRE_EVENT_FREED && event->requested == 1000)
+        ++*(int *)user;
+}
+
+UNIT(shard, the_hook_is_told_of_a_free_by_another_thread)
+{
+    bench b;
+    int told = 0;
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
+    quire_allocation given = placed_of(&b, 1, 1000);
+    CHECK_OK(quire_memory_set_hook(
+        b.f.memory, &(quire_hook){.event = count_free, .user = &told, .kinds = QUIRE_EVENT_FREED}));
+    free_by(&b, 0, given);
+    CHECK_EQ(told, 1);
+    CHECK_EQ(waiting_in(&b, 1), 1);
     end(&b);
 }
 
