@@ -7,11 +7,15 @@
 #include "src/memory/place.h"
 #include "src/memory/put.h"
 
-/* Nobody changes the extra part any more, but a walk may be reading the name. */
+/*
+ * Nobody changes the extra part any more, but a walk may be reading the name. What comes next, the
+ * end of an object most often, takes long enough for the range's record to come.
+ */
 static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
 {
     qi_extra *extra = record->extra;
     qi_lock_acquire(&shard->lock);
+    qi_space_fetch(shard->space, record->range);
     qi_ignore(
         qi_names_replace(&shard->memory->names, extra->name, NULL, record)); /* takes nothing */
     record->extra = NULL;
