@@ -10,7 +10,7 @@
  * Rules for every function of the table, unless it says otherwise:
  *  - It may be called by several threads at once, never under a lock of quire.
  *  - It must not call quire on the device it belongs to, except quire_backend_fail.
- *  - Arguments are valid: kinds exist, ranges lie inside their page, sizes are above 0.
+ *  - Arguments are valid: kinds exist, ranges lie inside their page as it is, sizes are above 0.
  *  - On failure it ends with quire_backend_fail, has changed nothing and left no output to release.
  *    INVALID_ARGUMENT, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, TOO_MANY_PAGES, UNSUPPORTED,
  *    NOT_PERMITTED, DEVICE_LOST and BACKEND_FAILURE may be answered; anything else becomes
@@ -94,6 +94,12 @@ typedef uint64_t quire_backend_features;
 /* flush_many, invalidate_many. Without it flush and invalidate are called for each range. */
 #define QUIRE_BACKEND_FLUSH_MANY (UINT64_C(1) << 16)
 
+/*
+ * page_resize, for the kinds in limits.growing_kinds. Without it a contiguous memory is
+ * UNSUPPORTED. Wanted when there are such kinds.
+ */
+#define QUIRE_BACKEND_GROWTH (UINT64_C(1) << 17)
+
 /* Two words of the backend's own that all pages of a memory are made with; {0}: none. */
 typedef struct quire_page_extra {
     const void *pointer;
@@ -117,6 +123,10 @@ typedef struct quire_page_request {
                                 it is; NULL: make some */
     float priority;          /* quire_memory_options.priority */
     quire_page_extra extra;  /* from quire_memory_create_with; {0} in other memories */
+    /* bytes that it may grow to by page_resize, a multiple of the page granularity, at least
+       `size`: addresses for so many are reserved, and mapped as far as they are used; 0: it keeps
+       its size. Above 0 for kinds in limits.growing_kinds alone */
+    uint64_t most;
 } quire_page_request;
 
 /* A page as its backend knows it; the core keeps it and hands it back. */
@@ -124,7 +134,8 @@ typedef struct quire_native_page {
     uint64_t handle;  /* VkDeviceMemory, CUDA handle, pointer, ...: the backend's choice */
     uint64_t address; /* native address of the first byte, or 0 where pages have none */
     uint64_t size;    /* bytes usable, at least those asked for; what is more is counted once it is
-                         known, and a page that is over a budget then is destroyed again */
+                         known, and a page that is over a budget then is destroyed again. Of a page
+                         that may grow: `most`, as asked, and what is usable is exactly `size` */
     uint64_t data;    /* the backend's own */
 } quire_native_page;
 
@@ -295,6 +306,16 @@ typedef struct quire_backend {
        some may be done ---- */
     quire_result (*flush_many)(void *state, const quire_page_range *ranges, uint32_t count);
     quire_result (*invalidate_many)(void *state, const quire_page_range *ranges, uint32_t count);
+
+    /*
+     * ---- QUIRE_BACKEND_GROWTH: a page that was made with `most` ends `to` bytes from its first
+     * one and no longer `from`: another multiple of the page granularity, above 0 and up to `most`.
+     * Its address stays, and so do the bytes below both; what comes is as the page was made, and
+     * nobody uses what goes. A page does not grow twice at a time. To make it smaller cannot fail
+     * ----
+     */
+    quire_result (*page_resize)(void *state, const quire_native_page *page, uint64_t from,
+                                uint64_t to);
 } quire_backend;
 
 /* ---- what the core offers to backends ------------------------------------------------------- */

@@ -63,7 +63,9 @@ typedef struct quire_limits {
     uint64_t non_coherent_atom;        /* flush and invalidate work on multiples of it */
     uint64_t buffer_alignment;         /* least alignment of a buffer, a power of two */
     uint64_t image_row_alignment;      /* rows of linear images are multiples of it */
-    uint64_t reserved[4];
+    uint64_t growing_kinds;            /* bit per kind whose pages can grow in place: see
+                                          quire_memory_options.contiguous */
+    uint64_t reserved[3];
 } quire_limits;
 
 typedef struct quire_device_info {

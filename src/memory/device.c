@@ -50,7 +50,7 @@ static quire_result check_table(const quire_backend *t)
     if (!t->describe || !t->page_create || !t->page_destroy)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_FLUSH_MANY << 1) - 1;
+    const quire_backend_features known = (QUIRE_BACKEND_GROWTH << 1) - 1;
     if (t->features & ~known)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' announces features this version does not know", t->name);
@@ -83,6 +83,7 @@ static quire_result check_table(const quire_backend *t)
         {QUIRE_BACKEND_STREAM_FILL, "stream_fill", t->stream_fill, t->stream_fill},
         {QUIRE_BACKEND_FLUSH_MANY, "flush_many, invalidate_many",
          t->flush_many && t->invalidate_many, t->flush_many || t->invalidate_many},
+        {QUIRE_BACKEND_GROWTH, "page_resize", t->page_resize, t->page_resize},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         quire_result result =
@@ -149,6 +150,20 @@ static quire_result check_limits(const quire_limits *limits)
     return QUIRE_SUCCESS;
 }
 
+static quire_result check_growth(const quire_backend *table, const quire_device_info *info)
+{
+    uint64_t kinds = info->limits.growing_kinds;
+    bool grows = table->features & QUIRE_BACKEND_GROWTH;
+    if (kinds >> info->kind_count)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "growing_kinds is %x, and there are %u memory kinds", kinds,
+                            info->kind_count);
+    if (kinds && !grows)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "growing_kinds is %x, and the backend cannot resize pages", kinds);
+    return QUIRE_SUCCESS;
+}
+
 static quire_result check_info(const quire_backend *table, const quire_device_info *info)
 {
     if (!info->heap_count || info->heap_count > QUIRE_MOST_HEAPS || !info->kind_count ||
@@ -165,7 +180,8 @@ static quire_result check_info(const quire_backend *table, const quire_device_in
         if (result)
             return result;
     }
-    return check_limits(&info->limits);
+    quire_result result = check_limits(&info->limits);
+    return result ? result : check_growth(table, info);
 }
 
 static void resolve_limits(quire_limits *limits)
