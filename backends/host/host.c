@@ -69,6 +69,8 @@ static quire_result host_describe(void *state, quire_device_info *info)
     memcpy(info->heaps, profile->heaps, sizeof info->heaps);
     memcpy(info->kinds, profile->kinds, sizeof info->kinds);
     info->limits = profile->limits;
+    info->limits.growing_kinds =
+        qi_host_can_grow(device) ? (UINT64_C(1) << profile->kind_count) - 1 : 0;
     info->exportable = device->backing == QUIRE_HOST_MEMFD;
     return QUIRE_SUCCESS;
 }
@@ -124,7 +126,7 @@ static const quire_backend HOST_BACKEND = {
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
                 QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
                 QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_FILL | QUIRE_BACKEND_COPY_PAGES |
-                QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS,
+                QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS | QUIRE_BACKEND_GROWTH,
     .describe = host_describe,
     .page_create = qi_host_page_create,
     .page_destroy = qi_host_page_destroy,
@@ -146,6 +148,7 @@ static const quire_backend HOST_BACKEND = {
     .stream_copy = qi_host_stream_copy,
     .stream_fill = qi_host_stream_fill,
     .fill_page = qi_host_fill_page,
+    .page_resize = qi_host_page_resize,
     .copy_pages = qi_host_copy_pages,
     .copy_peer = qi_host_copy_pages,
 };

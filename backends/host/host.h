@@ -50,6 +50,44 @@ QUIRE_MUST_USE quire_result qi_host_check_lost(const qi_host_device *device);
 QUIRE_MUST_USE quire_result qi_host_check_system(quire_host_backing backing,
                                                  quire_host_huge_pages huge_pages);
 
+/* A page: quire_native_page.handle. */
+typedef struct qi_host_page {
+    char *bytes;
+    uint64_t mapped; /* bytes of the mapping, whole system pages */
+    uint64_t
+        reserved;  /* bytes of addresses of a page that grows, of which so many are mapped; or 0 */
+    uint64_t size; /* bytes of the page, taken from the heap */
+    uint32_t heap;
+    int descriptor; /* -1 for anonymous pages */
+} qi_host_page;
+
+static inline qi_host_page *qi_host_page_of(const quire_native_page *page)
+{
+    return (qi_host_page *)(uintptr_t)page->handle;
+}
+
+/* Fails with the system's error. */
+quire_result qi_host_fail_errno(const char *what, uint64_t size);
+
+/* Anonymous memory: what is left of a reservation when the edges are given back; or MAP_FAILED. */
+char *qi_host_map_anonymous(uint64_t size, uint64_t alignment, int protection);
+
+/* Bytes of the heap, or OUT_OF_DEVICE_MEMORY. */
+QUIRE_MUST_USE quire_result qi_host_take_from_heap(qi_host_device *device, uint32_t heap,
+                                                   uint64_t size);
+
+/* ---- host_growth.c: pages that grow in place, of anonymous memory ------------------------------ */
+
+/* Whether the pages of a device can. */
+bool qi_host_can_grow(const qi_host_device *device);
+
+/* Reserves addresses for as much as the page may have and maps what it has. */
+QUIRE_MUST_USE quire_result qi_host_map_growing(const qi_host_device *device,
+                                                const quire_page_request *request,
+                                                uint64_t alignment, qi_host_page *page);
+quire_result qi_host_page_resize(void *state, const quire_native_page *page, uint64_t from,
+                                 uint64_t to);
+
 /* The entries of the backend table that deal with pages, as quire/backend.h says. */
 quire_result qi_host_page_create(void *state, const quire_page_request *request,
                                  quire_native_page *page);

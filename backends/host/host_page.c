@@ -30,30 +30,17 @@ enum { MOST_TRIES = 100 };
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* What the backend keeps of a page beyond the core's record. */
-typedef struct host_page {
-    char *bytes;
-    uint64_t mapped; /* bytes of the mapping, whole system pages */
-    uint32_t heap;
-    int descriptor; /* -1 for anonymous pages */
-} host_page;
-
-static host_page *page_of(const quire_native_page *page)
-{
-    return (host_page *)(uintptr_t)page->handle;
-}
-
 char *qi_host_page_bytes(const quire_native_page *page)
 {
-    return page_of(page)->bytes;
+    return qi_host_page_of(page)->bytes;
 }
 
 int qi_host_page_descriptor(const quire_native_page *page)
 {
-    return page_of(page)->descriptor;
+    return qi_host_page_of(page)->descriptor;
 }
 
-static quire_result fail_errno(const char *what, uint64_t size)
+quire_result qi_host_fail_errno(const char *what, uint64_t size)
 {
     int code = errno;
     quire_result result = code == EPERM || code == EACCES ? QUIRE_ERROR_NOT_PERMITTED
@@ -85,12 +72,11 @@ static char *reserve(uint64_t size, uint64_t alignment, int protection, uint64_t
     return base;
 }
 
-/* Ordinary anonymous memory: what is left when the edges are given back. */
-static char *map_anonymous(uint64_t size, uint64_t alignment)
+char *qi_host_map_anonymous(uint64_t size, uint64_t alignment, int protection)
 {
     uint64_t reserved = 0;
     char *start = NULL;
-    char *base = reserve(size, alignment, PROT_READ | PROT_WRITE, &reserved, &start);
+    char *base = reserve(size, alignment, protection, &reserved, &start);
     if (base == MAP_FAILED)
         return MAP_FAILED;
     char *end = start + size;
@@ -168,16 +154,18 @@ static int make_descriptor(const qi_host_device *device, const char *label, uint
 }
 
 static quire_result map_page(const qi_host_device *device, const quire_page_request *request,
-                             host_page *page)
+                             qi_host_page *page)
 {
     uint64_t alignment = device->profile.limits.page_alignment; /* what the device promises */
     alignment = request->alignment > alignment ? request->alignment : alignment;
     alignment = QI_HOST_PAGE_ALIGNMENT > alignment ? QI_HOST_PAGE_ALIGNMENT : alignment;
+    if (request->most)
+        return qi_host_map_growing(device, request, alignment, page);
     bool reserved = device->huge_pages == QUIRE_HOST_HUGE_RESERVED;
     if (device->backing == QUIRE_HOST_MEMFD) {
         page->descriptor = make_descriptor(device, request->label, page->mapped);
         if (page->descriptor < 0)
-            return fail_errno("memfd", page->mapped);
+            return qi_host_fail_errno("memfd", page->mapped);
         int flags = MAP_SHARED | (reserved ? 0 : MAP_NORESERVE);
         page->bytes = map_where_free(page->mapped, alignment, flags, page->descriptor);
     } else if (reserved) {
@@ -185,10 +173,10 @@ static quire_result map_page(const qi_host_device *device, const quire_page_requ
         int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | HUGE_2_MIB;
         page->bytes = map_where_free(page->mapped, alignment, flags, -1);
     } else {
-        page->bytes = map_anonymous(page->mapped, alignment);
+        page->bytes = qi_host_map_anonymous(page->mapped, alignment, PROT_READ | PROT_WRITE);
     }
     if (page->bytes == MAP_FAILED) {
-        quire_result result = fail_errno("mapping", page->mapped);
+        quire_result result = qi_host_fail_errno("mapping", page->mapped);
         if (page->descriptor >= 0)
             close(page->descriptor);
         return result;
@@ -248,7 +236,7 @@ quire_result qi_host_check_system(quire_host_backing backing, quire_host_huge_pa
 
 /* ---- heaps -------------------------------------------------------------------------------- */
 
-static quire_result take_from_heap(qi_host_device *device, uint32_t heap, uint64_t size)
+quire_result qi_host_take_from_heap(qi_host_device *device, uint32_t heap, uint64_t size)
 {
     uint64_t limit = device->profile.heaps[heap].size;
     uint64_t used = qi_atomic_load_u64(&device->heap_used[heap]);
@@ -278,12 +266,13 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
     if (qi_align_up_overflows(request->size, unit, &mapped))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0, "a page of %llu bytes",
                                   (unsigned long long)request->size);
-    host_page *page = qi_host_allocate(&device->host, 1, sizeof *page);
+    qi_host_page *page = qi_host_allocate(&device->host, 1, sizeof *page);
     if (!page)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
                                   "no host memory for a page record");
-    *page = (host_page){.mapped = mapped, .heap = kind->heap, .descriptor = -1};
-    result = take_from_heap(device, kind->heap, request->size);
+    *page = (qi_host_page){
+        .mapped = mapped, .size = request->size, .heap = kind->heap, .descriptor = -1};
+    result = qi_host_take_from_heap(device, kind->heap, request->size);
     if (!result) {
         result = map_page(device, request, page);
         if (result)
@@ -297,7 +286,7 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
     *out = (quire_native_page){
         .handle = (uintptr_t)page,
         .address = visible ? (uintptr_t)page->bytes : 0,
-        .size = request->size,
+        .size = request->most ? request->most : request->size,
     };
     return QUIRE_SUCCESS;
 }
@@ -305,18 +294,18 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
 void qi_host_page_destroy(void *state, const quire_native_page *native)
 {
     qi_host_device *device = state;
-    host_page *page = page_of(native);
-    munmap(page->bytes, page->mapped);
+    qi_host_page *page = qi_host_page_of(native);
+    munmap(page->bytes, page->reserved ? page->reserved : page->mapped);
     if (page->descriptor >= 0)
         close(page->descriptor);
-    qi_atomic_sub_u64(&device->heap_used[page->heap], native->size);
+    qi_atomic_sub_u64(&device->heap_used[page->heap], page->size);
     qi_host_release(&device->host, page, 1, sizeof *page);
 }
 
 quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer)
 {
     (void)state;
-    *pointer = page_of(page)->bytes;
+    *pointer = qi_host_page_of(page)->bytes;
     return QUIRE_SUCCESS;
 }
 
@@ -341,7 +330,7 @@ quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, ui
 {
     quire_result result = qi_host_check_lost(state);
     if (!result)
-        memcpy(page_of(page)->bytes + offset, data, size);
+        memcpy(qi_host_page_of(page)->bytes + offset, data, size);
     return result;
 }
 
@@ -350,14 +339,14 @@ quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, 
 {
     quire_result result = qi_host_check_lost(state);
     if (!result)
-        memcpy(data, page_of(page)->bytes + offset, size);
+        memcpy(data, qi_host_page_of(page)->bytes + offset, size);
     return result;
 }
 
 /* The first byte of an end: of a page, or host memory. */
 static char *end_of(const quire_native_page *page, uint64_t offset, const void *host)
 {
-    return page ? page_of(page)->bytes + offset : (char *)(uintptr_t)host;
+    return page ? qi_host_page_of(page)->bytes + offset : (char *)(uintptr_t)host;
 }
 
 void qi_host_copy_rows(const quire_copy_job *job)
@@ -384,6 +373,6 @@ quire_result qi_host_fill_page(void *state, const quire_native_page *page, uint6
 {
     quire_result result = qi_host_check_lost(state);
     if (!result)
-        memset(page_of(page)->bytes + offset, value, size);
+        memset(qi_host_page_of(page)->bytes + offset, value, size);
     return result;
 }

@@ -126,7 +126,15 @@ typedef struct quire_memory_options {
      */
     quire_memory_flags flags;
     bool exact;
-    bool contiguous; /* UNSUPPORTED in this version: allocations that span pages */
+    /*
+     * One shared page that grows in place, instead of several: at its end, where what lies there
+     * free is used first, so that no request needs a page to itself. What is free at its end is
+     * given back where empty pages would be. Each growth adds what the policy makes the next page
+     * (page_size), or as little as the request needs; dedicated pages are as ever. UNSUPPORTED for
+     * memory kinds without virtual memory (quire_limits.growing_kinds), with several shards, and
+     * with the fits buddy and linear.
+     */
+    bool contiguous;
     uint32_t kind_mask;
     const quire_intent *intent;
 
@@ -157,7 +165,10 @@ typedef struct quire_memory_options {
     /* how dear its pages are when device memory runs short, up to 1; 0: 0.5. A hint, which backends
        without priorities have no use for */
     float priority;
-    uint64_t reserved[4]; /* must be zero */
+    /* bytes of addresses that the page of a contiguous memory may grow over; 0: as much as the
+       memory kind's heap has. INVALID_ARGUMENT in other memories */
+    uint64_t reservation;
+    uint64_t reserved[3]; /* must be zero */
 } quire_memory_options;
 
 typedef struct quire_memory_info {
@@ -172,8 +183,9 @@ typedef struct quire_memory_info {
     uint64_t granule;
     uint32_t page_count; /* now; 0 when new */
     uint32_t shards;
-    uint64_t limit; /* bytes of its pages; 0: none */
-    uint64_t reserved[4];
+    uint64_t limit;       /* bytes of its pages; 0: none */
+    uint64_t reservation; /* bytes that its shared page may grow to; 0: it is not contiguous */
+    uint64_t reserved[3];
 } quire_memory_info;
 
 typedef struct quire_page_info {

@@ -127,7 +127,7 @@ int run_replay(const command *self, int argc, char **argv)
         {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
         {"page-size", "N", "bytes of a page (default: 32M, or an eighth of a small heap)",
          OPTION_SIZE, &p->page_size},
-        {"contiguous", NULL, "let allocations span pages (not offered yet)", OPTION_FLAG,
+        {"contiguous", NULL, "one page that grows in place", OPTION_FLAG,
          &p->contiguous},
         {"svg", "FILE", "draw the pages as they are after the last event", OPTION_TEXT, &r.svg},
         {"html", "FILE", "write the course of the replay as a page for a browser", OPTION_TEXT,

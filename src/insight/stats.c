@@ -57,10 +57,10 @@ quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_pa
         .page = number,
         .dedicated = page->dedicated,
         .mappable = page->native.host != NULL,
-        .size = page->native.native.size,
+        .size = page->native.size,
         .address = page->native.native.address,
         .live_bytes = page->tally->live_bytes,
-        .free_bytes = page->native.native.size - page->tally->live_bytes,
+        .free_bytes = page->native.size - page->tally->live_bytes,
         .allocation_count = page->tally->allocation_count,
         .peak_live_bytes = page->tally->peak_live_bytes,
     };
@@ -104,7 +104,7 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     const qi_page *page = page_of(memory, record);
     if (!page || (page->dedicated && record->range.id))
         return damaged(memory, "an allocation names a page that is not there", slot);
-    if (!qi_range_fits(record->offset, record->size, page->native.native.size))
+    if (!qi_range_fits(record->offset, record->size, page->native.size))
         return damaged(memory, "an allocation reaches beyond its page", slot);
     if (page->dedicated && page->slot != slot)
         return damaged(memory, "a dedicated page names another allocation", slot);
@@ -144,12 +144,12 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
         if (page->phase != QI_PAGE_LIVE && page->phase != QI_PAGE_MOVING)
             continue;
         seen->page_count++;
-        seen->reserved_bytes += page->native.native.size;
+        seen->reserved_bytes += page->native.size;
         if (page->phase == QI_PAGE_MOVING)
             continue;
         if (!tally_agrees(page))
             return damaged(memory, "a page and its region disagree", i);
-        seen->empty_bytes += page->tally->allocation_count ? 0 : page->native.native.size;
+        seen->empty_bytes += page->tally->allocation_count ? 0 : page->native.size;
         live += page->tally->live_bytes;
         count += page->tally->allocation_count;
         shared += page->dedicated ? 0 : page->tally->allocation_count;

@@ -45,7 +45,7 @@ static quire_item page_item(const picture *p)
     return (quire_item){
         .page = p->page->number,
         .dedicated = p->page->dedicated,
-        .page_size = p->page->native.native.size,
+        .page_size = p->page->native.size,
     };
 }
 
@@ -101,7 +101,7 @@ static void take_picture(picture *p)
         add_allocation(p, p->page->slot);
         end = record->offset + record->size + qi_checked_behind(record);
     }
-    add_free(p, end, p->page->native.native.size - end);
+    add_free(p, end, p->page->native.size - end);
 }
 
 static void release_picture(picture *p)
@@ -194,7 +194,7 @@ static bool holds(const qi_page *page, uint64_t address, uint64_t *offset)
     if (page->phase != QI_PAGE_LIVE) /* else its maker may be writing what is read below */
         return false;
     uint64_t host = (uintptr_t)page->native.host, native = page->native.native.address;
-    uint64_t size = page->native.native.size;
+    uint64_t size = page->native.size;
     *offset = address - native;
     if (native && *offset < size)
         return true;

@@ -83,6 +83,12 @@ static quire_result take_page(quire_device *device)
                         "the device has %u pages, as many as it may: %u", count, most);
 }
 
+static void give_page(const qi_taking *taking)
+{
+    if (!taking->is_part)
+        qi_account_give(&taking->device->pages, 1);
+}
+
 /* Refuses bytes of a heap: `limit` and `grant` are what its pages may take, the lesser decides. */
 static quire_result refuse_heap(uint32_t heap, uint64_t bytes, uint64_t used, uint64_t limit,
                                 const outlook *seen)
@@ -118,11 +124,11 @@ quire_result qi_budget_take(qi_taking *taking, uint64_t bytes)
     quire_result result = take_of_memory(taking, bytes);
     if (result)
         return result;
-    result = take_page(taking->device);
+    result = taking->is_part ? QUIRE_SUCCESS : take_page(taking->device);
     if (!result) {
         result = take_of_heap(taking, bytes);
         if (result)
-            qi_account_give(&taking->device->pages, 1);
+            give_page(taking);
     }
     if (result)
         qi_account_give(taking->memory, bytes);
@@ -167,7 +173,7 @@ void qi_budget_give(const qi_taking *taking)
     qi_heap *heap = &taking->device->heaps[taking->heap];
     qi_atomic_add_release_u64(&heap->gone, taking->bytes);
     qi_account_give(&heap->account, taking->bytes);
-    qi_account_give(&taking->device->pages, 1);
+    give_page(taking);
     qi_account_give(taking->memory, taking->bytes);
 }
 

@@ -71,12 +71,16 @@ typedef struct qi_heap {
     qi_atomic_u64 others; /* bytes that are not quire's, as the last question showed */
 } qi_heap;
 
-/* What one page takes: a page of the device, and its bytes of its memory and of its heap. */
+/*
+ * What one page takes: a page of the device, and its bytes of its memory and of its heap; the
+ * growth of a page, or a part that it loses, bytes alone.
+ */
 typedef struct qi_taking {
     quire_device *device;
     qi_account *memory;
     const char *name; /* the memory's */
     uint32_t heap;
+    bool is_part;
     uint64_t bytes;
     uint64_t most; /* what all pages of the heap may take, as the backend said for this one */
 } qi_taking;

@@ -164,12 +164,22 @@ void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
 
 void qi_checked_page_made(const qi_page *page)
 {
-    qi_pattern_shut(page, (qi_span){0, page->native.native.size});
+    qi_pattern_shut(page, (qi_span){0, page->native.size});
 }
 
 void qi_checked_page_leaving(const qi_page *page)
 {
-    qi_pattern_open(page, (qi_span){0, page->native.native.size});
+    qi_pattern_open(page, (qi_span){0, page->native.size});
+}
+
+void qi_checked_page_grown(const qi_page *page, uint64_t from, uint64_t to)
+{
+    qi_pattern_shut(page, (qi_span){from, to});
+}
+
+void qi_checked_page_cut(const qi_page *page, uint64_t to, uint64_t from)
+{
+    qi_pattern_open(page, (qi_span){to, from});
 }
 
 /* ---- verifying ---------------------------------------------------------------------------- */

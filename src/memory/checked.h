@@ -148,6 +148,10 @@ quire_result qi_checked_check(quire_memory *memory);
 void qi_checked_page_made(const struct qi_page *page);
 void qi_checked_page_leaving(const struct qi_page *page);
 
+/* Likewise for what comes at a page's end, and what goes there. */
+void qi_checked_page_grown(const struct qi_page *page, uint64_t from, uint64_t to);
+void qi_checked_page_cut(const struct qi_page *page, uint64_t to, uint64_t from);
+
 /* quarantine.c: the same for what is in quarantine; the sentence goes into `harm`, if first. */
 bool qi_quarantine_check(quire_memory *memory, char harm[QI_HARM_TEXT]);
 
@@ -311,6 +315,20 @@ static inline void qi_checked_page_made(const struct qi_page *page)
 static inline void qi_checked_page_leaving(const struct qi_page *page)
 {
     (void)page;
+}
+
+static inline void qi_checked_page_grown(const struct qi_page *page, uint64_t from, uint64_t to)
+{
+    (void)page;
+    (void)from;
+    (void)to;
+}
+
+static inline void qi_checked_page_cut(const struct qi_page *page, uint64_t to, uint64_t from)
+{
+    (void)page;
+    (void)from;
+    (void)to;
 }
 
 #endif

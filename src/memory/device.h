@@ -67,6 +67,7 @@ void qi_device_remove_memory(quire_device *device, quire_memory *memory);
 /* A page, mapped when its kind is host-visible. */
 typedef struct qi_device_page {
     quire_native_page native;
+    uint64_t size; /* bytes of it; less than native.size where it may grow */
     uint32_t kind;
     void *host; /* NULL where not host-visible */
 } qi_device_page;
@@ -84,6 +85,16 @@ QUIRE_MUST_USE quire_result qi_device_page_create(quire_device *device, qi_calls
                                                   qi_device_page *page);
 void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *account,
                             const qi_device_page *page);
+
+/*
+ * Makes a page that may grow larger, likewise, or smaller, which cannot fail. Its size is for the
+ * caller to set.
+ */
+QUIRE_MUST_USE quire_result qi_device_page_grow(quire_device *device, qi_calls *calls,
+                                                qi_account *account, const char *name,
+                                                const qi_device_page *page, uint64_t to);
+void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,
+                           const qi_device_page *page, uint64_t from, uint64_t to);
 
 /* What the backend tells of a heap, which offers it. Counted for the device alone. */
 QUIRE_MUST_USE quire_result qi_device_heap_budget(quire_device *device, uint32_t heap,

@@ -105,6 +105,10 @@ static quire_result check_page(const quire_device *device, const quire_page_requ
 {
     uint64_t promised = device->info.limits.page_alignment;
     uint64_t alignment = promised ? promised : request->alignment;
+    if (request->most && page->size != request->most)
+        return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
+                            "the backend made a page that may grow to %b where %b were asked",
+                            page->size, request->most);
     if (page->size < request->size)
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
                             "the backend made a page of %b where %b were asked", page->size,
@@ -152,8 +156,9 @@ static quire_result make_page(qi_taking *taking, qi_calls *calls, const quire_pa
     quire_result result = raw_create(device, calls, request, &page->native);
     if (result)
         return result;
-    if (page->native.size > request->size)
-        result = qi_budget_take_more(taking, page->native.size - request->size);
+    page->size = request->most ? request->size : page->native.size;
+    if (page->size > request->size)
+        result = qi_budget_take_more(taking, page->size - request->size);
     if (!result)
         result = map_page(device, calls, page);
     if (result)
@@ -189,7 +194,7 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
                             const qi_device_page *page)
 {
     qi_taking taken = taking_for(device, account, page->kind);
-    taken.bytes = page->native.size;
+    taken.bytes = page->size;
     qi_budget_ending(&taken);
     if (page->host) {
         qi_passage entered = qi_door_enter();
@@ -197,6 +202,47 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
         qi_door_leave(device, calls, entered, QUIRE_SUCCESS);
     }
     raw_destroy(device, calls, &page->native);
+    qi_budget_give(&taken);
+    qi_atomic_sub_u64(&device->reserved_bytes, taken.bytes);
+}
+
+static quire_result resize(quire_device *device, qi_calls *calls, const quire_native_page *page,
+                           uint64_t from, uint64_t to)
+{
+    qi_passage entered = qi_door_enter();
+    return qi_door_leave(device, calls, entered,
+                         device->table.page_resize(device->state, page, from, to));
+}
+
+quire_result qi_device_page_grow(quire_device *device, qi_calls *calls, qi_account *account,
+                                 const char *name, const qi_device_page *page, uint64_t to)
+{
+    qi_taking taking = taking_for(device, account, page->kind);
+    taking.name = name;
+    taking.is_part = true;
+    quire_result result = qi_budget_take(&taking, to - page->size);
+    if (result)
+        return result;
+    result = resize(device, calls, &page->native, page->size, to);
+    if (result) {
+        qi_budget_give(&taking);
+        return result;
+    }
+    qi_budget_made(&taking);
+    count_bytes(device, taking.bytes);
+    return QUIRE_SUCCESS;
+}
+
+void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,
+                           const qi_device_page *page, uint64_t from, uint64_t to)
+{
+    qi_taking taken = taking_for(device, account, page->kind);
+    taken.bytes = from - to;
+    taken.is_part = true;
+    qi_budget_ending(&taken);
+    qi_error before = qi_error_save();
+    qi_ignore(resize(device, calls, &page->native, from, to));
+    qi_error_restore(&before);
     qi_budget_give(&taken);
     qi_atomic_sub_u64(&device->reserved_bytes, taken.bytes);
 }

@@ -13,7 +13,7 @@ enum { LEAST_EIGHTHS_USED = 7, MOST_LOOKED_AT = 32 };
 /* What was asked for, where the backend made more of it: it serves what asks for as much. */
 static uint64_t asked_size(const qi_page *page)
 {
-    uint64_t there = page->native.native.size;
+    uint64_t there = page->native.size;
     return page->wanted && page->wanted < there ? page->wanted : there;
 }
 
@@ -34,7 +34,7 @@ void qi_empties_add(qi_page *page)
     page->newer = NULL;
     *(page->older ? &page->older->newer : &empties->oldest) = page;
     empties->newest = page;
-    empties->bytes += page->native.native.size;
+    empties->bytes += page->native.size;
     if (page->shard->memory->policy.retention_nanoseconds)
         page->emptied_at = now(page->shard->memory);
     empties->tied += page->tied;
@@ -53,7 +53,7 @@ void qi_empties_remove(qi_page *page)
     qi_empties *empties = &page->shard->empties;
     *(page->older ? &page->older->newer : &empties->oldest) = page->newer;
     *(page->newer ? &page->newer->older : &empties->newest) = page->older;
-    empties->bytes -= page->native.native.size;
+    empties->bytes -= page->native.size;
     empties->tied -= page->tied;
     if (!page->dedicated || page->tied)
         return;
@@ -87,7 +87,7 @@ qi_page *qi_empties_find_shared(const qi_shard *shard, uint64_t size)
 {
     qi_page *found = NULL;
     for (qi_page *page = shard->empties.oldest; page; page = page->newer)
-        if (!page->dedicated && page->native.native.size >= size &&
+        if (!page->dedicated && page->native.size >= size &&
             (!found || page->number < found->number))
             found = page;
     return found;
@@ -102,7 +102,7 @@ static bool may_leave(const qi_page *page)
     if (page->tied)
         return true;
     qi_lock_acquire(&pages->lock);
-    bool may = pages->stats.reserved_bytes - page->native.native.size >= pages->floor;
+    bool may = !page->resizing && pages->stats.reserved_bytes - page->native.size >= pages->floor;
     qi_lock_release(&pages->lock);
     return may;
 }

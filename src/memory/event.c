@@ -32,7 +32,8 @@ void qi_event_tell_slot(quire_memory *memory, quire_event_kinds kind, uint32_t s
 quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
 {
     const quire_event_kinds all = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED | QUIRE_EVENT_REFUSED |
-                                  QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE;
+                                  QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE |
+                                  QUIRE_EVENT_PAGE_RESIZED;
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_hook: memory is null");
     if (hook && hook->kinds & ~all)

@@ -6,6 +6,7 @@
 #include "src/memory/memory.h"
 
 #include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "src/base/bits.h"
@@ -24,11 +25,22 @@ static quire_result check_options(const quire_memory_options *options)
     if (options->intent && (options->flags || options->exact))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "memory options: give flags or an intent, not both");
-    if (options->contiguous)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "contiguous memories are not offered yet");
     if (options->shards > QI_MOST_SHARDS)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shards: most %u are allowed",
                             options->shards, QI_MOST_SHARDS);
+    if (options->contiguous && options->shards > 1)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "%u shards: a contiguous memory has one page, which cannot be shared "
+                            "out",
+                            options->shards);
+    if (options->contiguous &&
+        (options->fit == QUIRE_FIT_BUDDY || options->fit == QUIRE_FIT_LINEAR))
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "a contiguous memory: the fits buddy and linear cannot follow a page that "
+                       "grows");
+    if (options->reservation && !options->contiguous)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "a reservation is of contiguous memories alone");
     if (options->shards > 1 && options->fit == QUIRE_FIT_LINEAR)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "%u shards: the linear fit works in one page, which cannot be shared "
@@ -92,6 +104,22 @@ static uint64_t limit_of(const quire_device *device, uint32_t kind,
     return share ? share : 1; /* of a heap of a few bytes: nothing, and not everything */
 }
 
+static quire_result resolve_reservation(const quire_memory_options *options, quire_memory *memory)
+{
+    const quire_device_info *info = &memory->device->info;
+    if (!options->contiguous)
+        return QUIRE_SUCCESS;
+    if (!(info->limits.growing_kinds >> memory->kind & 1))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "a contiguous memory: pages of memory kind %" PRIu32
+                            " of backend %s cannot grow",
+                            memory->kind, info->backend);
+    memory->reservation = options->reservation;
+    if (!memory->reservation)
+        memory->reservation = info->heaps[info->kinds[memory->kind].heap].size;
+    return QUIRE_SUCCESS;
+}
+
 /* Everything that is known before the first allocation of host memory. */
 static quire_result resolve(quire_device *device, const quire_memory_options *options,
                             quire_memory *memory)
@@ -124,6 +152,9 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
                             "memory kind %u is flushed in atoms of %b, but the device aligns its "
                             "pages to %b only",
                             memory->kind, memory->atom, base);
+    result = resolve_reservation(options, memory);
+    if (result)
+        return result;
     qi_account_set_limit(&memory->account, limit_of(device, memory->kind, options));
     memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
     return qi_policy_validate(&memory->policy);
@@ -384,6 +415,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
         .page_count = (uint32_t)page_count,
         .shards = memory->shard_count,
         .limit = qi_atomic_load_u64(&memory->account.limit),
+        .reservation = memory->reservation,
     };
     return QUIRE_SUCCESS;
 }

@@ -35,6 +35,7 @@ struct quire_memory {
     quire_clock clock;
     quire_on_shortage on_shortage;
     quire_hook hook; /* kinds 0: none */
+    uint64_t reservation; /* bytes that its only shared page may grow to; 0: it is not contiguous */
     uint64_t largest_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it: 1 unless mapped and not coherent */

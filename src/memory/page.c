@@ -6,6 +6,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/memory/event.h"
+#include "src/memory/growth.h"
 #include "src/memory/memory.h"
 #include "src/space/fit.h"
 
@@ -41,6 +42,16 @@ qi_page *qi_page_acquire(quire_memory *memory, uint32_t number)
     }
 }
 
+void qi_page_tell(quire_memory *memory, const qi_page_change *change, const char *more)
+{
+    if (!change->size)
+        return;
+    qi_event_page(memory, change->grown ? QUIRE_EVENT_PAGE_RESIZED : QUIRE_EVENT_PAGE_MADE,
+                  change->number, change->size);
+    qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u %s, %s%s", memory->name,
+           change->number, change->grown ? "grown" : "made", qi_bytes(change->size).text, more);
+}
+
 /* ---- leaving ------------------------------------------------------------------------------ */
 
 /* With the lock of the pages, before the phase changes. */
@@ -62,7 +73,7 @@ static qi_page *take_out(qi_page *page, qi_page *list)
     qi_lock_acquire(&pages->lock);
     stats->pages_destroyed++;
     stats->page_count--;
-    stats->reserved_bytes -= page->native.native.size;
+    stats->reserved_bytes -= page->native.size;
     pages->leaving++;
     count_moving(pages, page, false);
     page->phase = QI_PAGE_LEAVING;
@@ -141,18 +152,37 @@ static void give_number(qi_pages *pages, qi_page *page)
         pages->free_hint = page->number;
 }
 
+/* A page of which only the end goes is not one of the list any more. */
+static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes)
+{
+    qi_page **link = &list;
+    while (*link) {
+        qi_page *page = *link;
+        if (!page->cut_from) {
+            link = &page->next;
+            continue;
+        }
+        *link = page->next;
+        uint64_t size = page->native.size;
+        qi_event_page(memory, QUIRE_EVENT_PAGE_RESIZED, page->number, size);
+        *bytes += qi_growth_end_cut(memory, page);
+    }
+    return list;
+}
+
 uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
 {
     uint64_t bytes = 0, count = 0;
+    list = end_cuts(memory, list, &bytes);
     for (const qi_page *page = list; page; page = page->next) {
-        bytes += page->native.native.size;
+        bytes += page->native.size;
         count++;
-        qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, page->number, page->native.native.size);
+        qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, page->number, page->native.size);
         qi_checked_page_leaving(page);
         qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &page->native);
     }
     if (!count)
-        return 0;
+        return bytes;
     qi_lock_acquire(&memory->pages.lock);
     for (qi_page *page = list, *next; page; page = next) {
         next = page->next;

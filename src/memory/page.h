@@ -58,10 +58,12 @@ struct qi_page {
     uint32_t slot;   /* the allocation of a dedicated page */
     uint32_t number;
     bool dedicated;
-    bool tied; /* to its object: see qi_tie */
+    bool tied;     /* to its object: see qi_tie */
+    bool resizing; /* its end is being moved: see growth.h; under the lock of qi_pages */
     qi_page_phase phase;
 
-    qi_device_page native; /* set before LIVE, constant until the page is gone */
+    qi_device_page native; /* set before LIVE, constant until the page is gone but for its size */
+    uint64_t cut_from;     /* its size before its end was cut off, until that is given back; or 0 */
     uint64_t policy_size;  /* what the policy said when a shared page was made */
     uint64_t wanted;       /* its size for the request that it is made for */
     uint64_t to_join;      /* while it is made: bytes that others may wait for in it */
@@ -94,6 +96,16 @@ static inline qi_page *qi_page_at(const qi_pages *pages, uint32_t number)
 {
     return number < pages->top ? qi_table_get(&pages->records, number) : NULL;
 }
+
+/* A page that was made, or made larger. */
+typedef struct qi_page_change {
+    uint64_t size; /* 0: none was */
+    uint32_t number;
+    bool grown;
+} qi_page_change;
+
+/* Without a lock: tells it to the hook and the log, with something to add. */
+void qi_page_tell(quire_memory *memory, const qi_page_change *change, const char *more);
 
 void qi_pages_init(qi_pages *pages);
 void qi_pages_finish(qi_pages *pages, qi_host *host);

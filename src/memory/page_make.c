@@ -4,6 +4,7 @@
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/growth.h"
 #include "src/memory/page_size.h"
 #include "src/memory/policy.h"
 #include "src/memory/refusal.h"
@@ -34,10 +35,16 @@ static quire_result take_number(quire_memory *memory, qi_page **out)
     return QUIRE_SUCCESS;
 }
 
+/* Shared pages that the shard can have; 0: any number. */
+static uint32_t most_shared(const qi_shard *shard)
+{
+    return shard->memory->reservation ? 1 : shard->space->fit->most_regions;
+}
+
 /* With the shard's lock: whether the fit takes no further region beside those there and coming. */
 static bool has_all_shared(const qi_shard *shard)
 {
-    uint32_t most = shard->space->fit->most_regions, count = shard->shared;
+    uint32_t most = most_shared(shard), count = shard->shared;
     for (const qi_page *page = shard->memory->pages.being_made; page; page = page->next)
         count += !page->dedicated && page->shard == shard;
     return most && count >= most;
@@ -59,7 +66,7 @@ static quire_result begin(qi_shard *shard, const plan *p, qi_page **out)
     if (!p->dedicated && has_all_shared(shard))
         return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
                             "memory '%s' has %u shared page, as many as its fit works in",
-                            memory->name, shard->space->fit->most_regions);
+                            memory->name, most_shared(shard));
     if (!p->dedicated && p->needed > place)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
                             "a page of %b has no place: the pages of a memory with granule %u "
@@ -106,6 +113,7 @@ bool qi_pages_give_empties(quire_memory *memory)
         qi_lock_acquire(&memory->shards[i].lock);
         qi_shard_drain(&memory->shards[i]);
         leaving = qi_empties_give(&memory->shards[i], 0, leaving);
+        leaving = qi_growth_cut(&memory->shards[i], 0, leaving);
         qi_lock_release(&memory->shards[i].lock);
     }
     return qi_pages_destroy(memory, leaving) != 0;
@@ -141,6 +149,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, const plan
         .description = tie.description,
         .priority = memory->priority,
         .extra = memory->extra,
+        .most = qi_growth_most(page->shard, page->wanted, page->dedicated),
     };
     for (;;) {
         quire_result result = ask(memory, &request, native);
@@ -156,7 +165,7 @@ quire_result qi_page_add_region(qi_shard *shard, qi_page *page)
 {
     const quire_native_page *native = &page->native.native;
     uint64_t skipped = qi_padding(native->address, shard->memory->granule);
-    uint64_t size = qi_align_down(native->size - skipped, shard->memory->granule);
+    uint64_t size = qi_align_down(page->native.size - skipped, shard->memory->granule);
     /* regions take the lowest free number: none is above their count */
     if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
@@ -176,7 +185,7 @@ static void count_in(qi_pages *pages, const qi_page *page)
     quire_memory_stats *stats = &pages->stats;
     stats->pages_created++;
     stats->page_count++;
-    stats->reserved_bytes += page->native.native.size;
+    stats->reserved_bytes += page->native.size;
     qi_raise(&stats->peak_page_count, stats->page_count);
     qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
 }
@@ -222,7 +231,7 @@ static void give_before_making(qi_shard *shard)
 {
     quire_memory *memory = shard->memory;
     bool others = memory->shard_count > 1 && memory->policy.retention_nanoseconds;
-    qi_page *leaving = qi_empties_give(shard, 0, NULL);
+    qi_page *leaving = qi_growth_cut(shard, 0, qi_empties_give(shard, 0, NULL));
     if (!leaving && !others)
         return;
     qi_lock_release(&shard->lock);
@@ -348,7 +357,7 @@ bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *pa
     uint32_t most = shard->memory->policy.most_pages;
     qi_lock_acquire(&pages->lock);
     bool is_full = (most && pages->in_use >= most) || /* or the fit waits for its only page */
-                   shard->shared < shard->space->fit->most_regions;
+                   shard->shared < most_shared(shard);
     bool has_changed = pages->changes != patience->changes;
     if (!patience->turn || patience->as_of != patience->changes)
         *patience = (qi_patience){patience->changes, pages->turns, patience->changes};

@@ -13,6 +13,7 @@
 #include "src/memory/access.h"
 #include "src/memory/event.h"
 #include "src/memory/extra.h"
+#include "src/memory/growth.h"
 #include "src/memory/page_size.h"
 #include "src/memory/policy.h"
 #include "src/memory/put.h"
@@ -21,19 +22,13 @@
 
 /* ---- placing ------------------------------------------------------------------------------ */
 
-/* A page made on the way, for the log. */
-typedef struct made {
-    uint64_t size; /* 0: none */
-    uint32_t number;
-} made;
-
 /* What the parts of placing hand to each other. */
 typedef struct placing {
     const qi_wish *wish;
     qi_load load;
     qi_shard *shard; /* the one whose lock is held */
     qi_page *leaving;
-    made made;
+    qi_page_change made; /* on the way, for the log */
     unsigned tried;
     qi_error *before; /* the thread's last error when it began, kept once something failed */
     bool has_before;
@@ -89,22 +84,44 @@ static void give_back(placing *p)
     qi_lock_acquire(&p->shard->lock);
 }
 
+/* With the lock: holes that fit badly can hide the room that was made from the bounds of a try. */
+static quire_result place_in_made(const placing *p, uint32_t *slot)
+{
+    quire_result result = place_shared(p, QI_TRY, slot);
+    return result == QUIRE_ERROR_NO_SPACE ? place_shared(p, QI_EXHAUSTIVE, slot) : result;
+}
+
+/* With the lock, given up meanwhile: in the page that grows. NO_SPACE: there is none. */
+static quire_result place_in_grown_page(placing *p, uint32_t *slot)
+{
+    const qi_page *page;
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    while (result == QUIRE_ERROR_NO_SPACE && !p->made.size && (page = qi_growth_page(p->shard))) {
+        p->made = (qi_page_change){.number = page->number, .grown = true};
+        result =
+            qi_growth_make(p->shard, p->load.size, p->load.alignment, &p->made.size, &p->tried);
+        if (!result)
+            result = place_in_made(p, slot);
+    }
+    return result;
+}
+
 /* With the lock, given up meanwhile: makes a page for the request and places it there. */
 static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot)
 {
     qi_page *page = NULL;
     const qi_tie tie = {p->wish->object, p->wish->native, p->wish->description};
     give_back(p);
-    quire_result result =
-        p->wish->tied
-            ? qi_page_make_tied(p->shard, p->load.size, &tie, &page, &p->tried)
-            : qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated, &page, &p->tried);
+    quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_in_grown_page(p, slot);
+    if (result != QUIRE_ERROR_NO_SPACE)
+        return result;
+    result = p->wish->tied ? qi_page_make_tied(p->shard, p->load.size, &tie, &page, &p->tried)
+                           : qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated,
+                                          &page, &p->tried);
     if (result)
         return result;
-    p->made = (made){.size = page->native.native.size, .number = page->number};
-    result = dedicated ? place_dedicated(p, page, slot) : place_shared(p, QI_TRY, slot);
-    if (result == QUIRE_ERROR_NO_SPACE) /* holes that fit badly can hide the page from the bounds */
-        result = place_shared(p, QI_EXHAUSTIVE, slot);
+    p->made = (qi_page_change){.size = page->native.size, .number = page->number};
+    result = dedicated ? place_dedicated(p, page, slot) : place_in_made(p, slot);
     if (result) {
         qi_page *leaving = qi_page_take(page, NULL);
         qi_lock_release(&p->shard->lock);
@@ -334,19 +351,14 @@ static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, ui
 {
     p->shard = qi_shard_mine(memory);
     p->leaving = NULL;
-    p->made = (made){0};
+    p->made = (qi_page_change){0};
     qi_lock_acquire(&p->shard->lock);
     p->leaving = qi_shard_catch_up(p->shard, NULL);
     quire_result result = find_by_name(p, dedicated, slot);
     qi_lock_release(&p->shard->lock);
     if (p->leaving) /* before the log: a sink that allocates must not wait for them */
         qi_pages_destroy(memory, p->leaving);
-    if (p->made.size) {
-        qi_event_page(memory, QUIRE_EVENT_PAGE_MADE, p->made.number, p->made.size);
-        qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s%s",
-               memory->name, p->made.number, qi_bytes(p->made.size).text,
-               dedicated ? ", dedicated" : "");
-    }
+    qi_page_tell(memory, &p->made, dedicated ? ", dedicated" : "");
     return result;
 }
 

@@ -200,7 +200,7 @@ qi_page_history qi_policy_history(const quire_page_policy *policy, const qi_page
         if (page->dedicated ||
             (!is_making && page->phase != QI_PAGE_LIVE && page->phase != QI_PAGE_MOVING))
             continue;
-        uint64_t size = is_making ? page->wanted : page->native.native.size;
+        uint64_t size = is_making ? page->wanted : page->native.size;
         qi_raise(&history.largest, size);
         history.total += size;
     }

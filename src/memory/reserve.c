@@ -4,6 +4,7 @@
  */
 #include "src/base/result.h"
 #include "src/memory/event.h"
+#include "src/memory/growth.h"
 #include "src/memory/memory.h"
 
 /* ---- trimming ----------------------------------------------------------------------------- */
@@ -12,7 +13,7 @@
 static bool is_empty(quire_memory *memory, const qi_page *page)
 {
     qi_lock_acquire(&memory->pages.lock);
-    bool is_live = page->phase == QI_PAGE_LIVE;
+    bool is_live = page->phase == QI_PAGE_LIVE && !page->resizing;
     qi_lock_release(&memory->pages.lock);
     return is_live && !page->tally->allocation_count;
 }
@@ -34,9 +35,18 @@ static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *lea
         qi_page *page = qi_page_at(&memory->pages, i);
         if (!is_empty(memory, page))
             continue;
-        empty -= page->native.native.size;
+        empty -= page->native.size;
         leaving = qi_page_take(page, leaving);
     }
+    return leaving;
+}
+
+/* With the locks of all shards: the free ends of pages that grow, until no more than that is kept. */
+static qi_page *cut_ends(quire_memory *memory, uint64_t target, qi_page *leaving)
+{
+    uint64_t empty = empty_bytes(memory);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        leaving = qi_growth_cut(&memory->shards[i], target > empty ? target - empty : 0, leaving);
     return leaving;
 }
 
@@ -64,6 +74,7 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
     for (uint32_t i = 0; i < memory->shard_count; i++)
         leaving = qi_empties_apply(&memory->shards[i], leaving);
     leaving = take_highest(memory, target, leaving);
+    leaving = cut_ends(memory, target, leaving);
     for (uint32_t i = 0; i < memory->shard_count; i++) {
         quire_space_trim(memory->shards[i].space);
         queues[i] = &memory->shards[i].queue;
@@ -87,6 +98,8 @@ quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
     uint64_t empty = empty_bytes(memory), used = qi_account_used(&memory->account);
     uint64_t over = bytes && used > bytes ? used - bytes : 0;
     qi_page *leaving = take_highest(memory, empty > over ? empty - over : 0, NULL);
+    if (over > empty)
+        leaving = cut_ends(memory, 0, leaving);
     qi_shards_release(memory);
     qi_pages_destroy(memory, leaving);
     return QUIRE_SUCCESS;
@@ -94,31 +107,38 @@ quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
 
 /* ---- reserving ---------------------------------------------------------------------------- */
 
+/* With the shard's lock, given up meanwhile: a page of the policy's size, or as much at its end. */
+static quire_result add(qi_shard *shard, qi_page_change *change)
+{
+    qi_page *page = qi_growth_page(shard);
+    unsigned tried = 0;
+    if (page) {
+        *change = (qi_page_change){.number = page->number, .grown = true};
+        return qi_growth_add(shard, &change->size, &tried);
+    }
+    quire_result result = qi_page_make(shard, 1, 1, false, &page, &tried);
+    if (!result) {
+        qi_page_keep(page);
+        *change = (qi_page_change){.number = page->number, .size = page->native.size};
+    }
+    return result;
+}
+
 /* Makes one page of the policy's size, which stays empty. */
 static quire_result make_page(qi_shard *shard)
 {
-    quire_memory *memory = shard->memory;
-    qi_page *page = NULL;
-    qi_page made = {.number = 0};
-    unsigned tried = 0;
+    qi_page_change change = {0};
     qi_patience patience = {0};
     quire_result result;
     qi_lock_acquire(&shard->lock);
     do {
         patience.changes = qi_pages_changes(shard);
-        result = qi_page_make(shard, 1, 1, false, &page, &tried);
+        result = add(shard, &change);
     } while (qi_page_await_change(shard, result, &patience));
-    if (!result) {
-        qi_page_keep(page);
-        made = *page;
-    }
     qi_lock_release(&shard->lock);
-    if (result)
-        return result;
-    qi_event_page(memory, QUIRE_EVENT_PAGE_MADE, made.number, made.native.native.size);
-    qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u made, %s, reserved",
-           memory->name, made.number, qi_bytes(made.native.native.size).text);
-    return QUIRE_SUCCESS;
+    if (!result)
+        qi_page_tell(shard->memory, &change, ", reserved");
+    return result;
 }
 
 /* Not once another thread has set a floor of its own, or none: what is made would leave again. */

@@ -239,6 +239,9 @@ static void tables(void)
     fake_offer_budget(&other), other.table.features ^= QUIRE_BACKEND_BUDGET, refuse_other(INVALID);
     fake_offer_flush_many(&other), other.table.flush_many = NULL, refuse_other(INVALID);
     fake_offer_flush_many(&other), other.table.invalidate_many = NULL, refuse_other(INVALID);
+    fake_offer_growth(&other), other.table.page_resize = NULL, refuse_other(INVALID);
+    fake_offer_growth(&other), other.info.limits.growing_kinds = 0x10, refuse_other(INVALID);
+    other.info.limits.growing_kinds = 1, refuse_other(INVALID); /* by whom? */
 }
 
 static void descriptions(void)

@@ -11,7 +11,8 @@
 
 typedef struct fake_page {
     unsigned char *bytes;
-    uint64_t size;
+    uint64_t size; /* that may be used, of */
+    uint64_t most;
     uint32_t heap;
     bool mapped;
 } fake_page;
@@ -19,6 +20,11 @@ typedef struct fake_page {
 static fake_page *page_of(const quire_native_page *page)
 {
     return (fake_page *)(uintptr_t)page->handle;
+}
+
+uint64_t fake_usable(const quire_native_page *page)
+{
+    return page_of(page)->size;
 }
 
 unsigned char *fake_bytes(const quire_native_page *page)
@@ -95,7 +101,7 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
         return result;
     uint32_t heap = fake->info.kinds[request->kind].heap;
     uint64_t address = 0, size = request->size, rounding = fake->page_rounding;
-    if (rounding && size <= UINT64_MAX - rounding)
+    if (rounding && !request->most && size <= UINT64_MAX - rounding)
         size = (size + rounding - 1) / rounding * rounding;
     pthread_mutex_lock(&fake->lock);
     fake->last_page = *request;
@@ -104,13 +110,14 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
     if (!fits)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, -7, "the fake is full");
     fake_page *page = malloc(sizeof *page);
-    unsigned char *bytes = malloc(size);
-    if (!page || !bytes)
+    uint64_t most = request->most ? request->most : size;
+    unsigned char *bytes = malloc(most);
+    if (!page || !bytes || (request->most && (most < size || !fake->table.page_resize)))
         abort();
     memset(bytes, 0xa5, size < 65536 ? size : 65536); /* as dirty as a driver's */
-    *page = (fake_page){.bytes = bytes, .size = size, .heap = heap};
+    *page = (fake_page){.bytes = bytes, .size = size, .most = most, .heap = heap};
     *out = (quire_native_page){
-        .handle = (uintptr_t)page, .address = address, .size = size, .data = 77};
+        .handle = (uintptr_t)page, .address = address, .size = most, .data = 77};
     return QUIRE_SUCCESS;
 }
 
@@ -119,12 +126,12 @@ static void fake_page_destroy(void *state, const quire_native_page *native)
     fake_backend *fake = state;
     take_time(fake->slow_ms);
     fake_page *page = page_of(native);
-    if (page->mapped || page->size != native->size || native->data != 77)
+    if (page->mapped || page->most != native->size || native->data != 77)
         abort(); /* still mapped, or not the page that was made */
     pthread_mutex_lock(&fake->lock);
     fake->pages--;
-    fake->page_bytes -= native->size;
-    fake->heap_bytes[page->heap] -= native->size;
+    fake->page_bytes -= page->size;
+    fake->heap_bytes[page->heap] -= page->size;
     pthread_mutex_unlock(&fake->lock);
     free(page->bytes);
     free(page);
@@ -162,8 +169,8 @@ static void check_sync(fake_backend *fake, const quire_native_page *page, uint64
                        uint64_t size)
 {
     uint64_t atom = fake->info.limits.non_coherent_atom;
-    bool whole = offset % atom == 0 && (size % atom == 0 || offset + size == page->size);
-    if (!size || offset + size > page->size || !whole)
+    bool whole = offset % atom == 0 && (size % atom == 0 || offset + size == fake_usable(page));
+    if (!size || offset + size > fake_usable(page) || !whole)
         abort(); /* the rules of quire/backend.h are broken */
     pthread_mutex_lock(&fake->lock);
     fake->last_sync_offset = offset;
@@ -219,7 +226,7 @@ static quire_result fake_copy_to(void *state, const quire_native_page *page, uin
                                  const void *data, uint64_t size)
 {
     quire_result result = fake_enter(state, FAKE_COPY_TO);
-    if (!size || offset > page->size || size > page->size - offset)
+    if (!size || offset > fake_usable(page) || size > fake_usable(page) - offset)
         abort();
     if (!result)
         memcpy(page_of(page)->bytes + offset, data, size);
@@ -230,7 +237,7 @@ static quire_result fake_copy_from(void *state, const quire_native_page *page, u
                                    void *data, uint64_t size)
 {
     quire_result result = fake_enter(state, FAKE_COPY_FROM);
-    if (!size || offset > page->size || size > page->size - offset)
+    if (!size || offset > fake_usable(page) || size > fake_usable(page) - offset)
         abort();
     if (!result)
         memcpy(data, page_of(page)->bytes + offset, size);
@@ -300,7 +307,7 @@ static quire_result fake_object_bind(void *state, quire_object kind, uint64_t na
 {
     fake_backend *fake = state;
     fake_object *object = (fake_object *)(uintptr_t)native;
-    if (object->object != kind || object->bound || offset >= page->size)
+    if (object->object != kind || object->bound || offset >= fake_usable(page))
         abort();
     quire_result result = fake_enter(fake, FAKE_OBJECT_BIND);
     object->bound = !result;
@@ -346,6 +353,38 @@ void fake_offer_fill(fake_backend *fake)
 {
     fake->table.features |= QUIRE_BACKEND_FILL;
     fake->table.fill_page = fake_fill_page;
+}
+
+static quire_result fake_page_resize(void *state, const quire_native_page *native, uint64_t from,
+                                     uint64_t to)
+{
+    fake_backend *fake = state;
+    fake_page *page = page_of(native);
+    take_time(fake->slow_ms);
+    quire_result result = to > from ? fake_enter(fake, FAKE_PAGE_RESIZE) : QUIRE_SUCCESS;
+    if (result)
+        return result;
+    pthread_mutex_lock(&fake->lock);
+    if (from != page->size || !to || to == from || to > page->most)
+        abort(); /* the rules of quire/backend.h are broken */
+    bool fits =
+        to < from || !fake->page_budget || fake->page_bytes + (to - from) <= fake->page_budget;
+    if (fits) {
+        fake->page_bytes += to - from; /* or less: it wraps back */
+        fake->heap_bytes[page->heap] += to - from;
+        raise_to(&fake->peak_heap_bytes[page->heap], fake->heap_bytes[page->heap]);
+        page->size = to;
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return fits ? QUIRE_SUCCESS
+                : quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, -7, "the fake is full");
+}
+
+void fake_offer_growth(fake_backend *fake)
+{
+    fake->table.features |= QUIRE_BACKEND_GROWTH;
+    fake->table.page_resize = fake_page_resize;
+    fake->info.limits.growing_kinds = (UINT64_C(1) << fake->info.kind_count) - 1;
 }
 
 void fake_offer_flush_many(fake_backend *fake)

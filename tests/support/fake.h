@@ -34,6 +34,7 @@ typedef enum fake_call {
     FAKE_STREAM_ORDER,
     FAKE_STREAM_COPY,
     FAKE_STREAM_FILL,
+    FAKE_PAGE_RESIZE, /* to a larger size */
     FAKE_CALLS
 } fake_call;
 
@@ -80,7 +81,7 @@ typedef struct fake_backend {
 /*
  * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached
  * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets,
- * fills, lists of ranges, copies between pages and streams. An object described by a uint64_t needs
+ * fills, lists of ranges, growth, copies between pages and streams. An object described by a uint64_t needs
  * that many bytes.
  */
 void fake_init(fake_backend *fake);
@@ -93,6 +94,12 @@ void fake_offer_fill(fake_backend *fake);
 
 /* The group QUIRE_BACKEND_FLUSH_MANY, likewise. */
 void fake_offer_flush_many(fake_backend *fake);
+
+/* The group QUIRE_BACKEND_GROWTH, likewise, for all kinds; page_budget and slow_ms hold for it. */
+void fake_offer_growth(fake_backend *fake);
+
+/* Bytes of a page that may be used now. */
+uint64_t fake_usable(const quire_native_page *page);
 
 /*
  * fake_copy.c: the groups QUIRE_BACKEND_COPY_PAGES, QUIRE_BACKEND_COPY_PEER and QUIRE_BACKEND_ROWS,

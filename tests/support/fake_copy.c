@@ -12,7 +12,7 @@ static bool fits(const quire_native_page *page, const quire_copy_job *job, uint6
 {
     uint64_t rows = (job->rows - 1) * row + job->size;
     uint64_t all = (job->slices - 1) * slice + rows;
-    return offset <= page->size && all <= page->size - offset &&
+    return offset <= fake_usable(page) && all <= fake_usable(page) - offset &&
            (job->rows == 1 || row >= job->size) && (job->slices == 1 || slice >= rows);
 }
 

@@ -223,7 +223,7 @@ static quire_result fill(void *state, uint64_t native, const quire_native_page *
                          uint64_t offset, uint64_t size, uint8_t value)
 {
     quire_result result = fake_enter(state, FAKE_STREAM_FILL);
-    if (!size || offset > page->size || size > page->size - offset)
+    if (!size || offset > fake_usable(page) || size > fake_usable(page) - offset)
         abort();
     if (!result)
         submit_locked(

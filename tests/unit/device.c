@@ -46,6 +46,7 @@ static const group GROUPS[] = {
     {QUIRE_BACKEND_STREAM_ORDER, "stream_order", {AT(stream_order)}, 1},
     {QUIRE_BACKEND_STREAM_COPY, "stream_copy", {AT(stream_copy)}, 1},
     {QUIRE_BACKEND_STREAM_FILL, "stream_fill", {AT(stream_fill)}, 1},
+    {QUIRE_BACKEND_GROWTH, "page_resize", {AT(page_resize)}, 1},
 };
 enum { GROUP_COUNT = sizeof GROUPS / sizeof *GROUPS };
 
@@ -64,6 +65,7 @@ static void init_device_only(fake_backend *fake)
     fake_offer_copies(fake);
     fake_offer_streams(fake);
     fake->info.kind_count = 1;
+    fake_offer_growth(fake);
 }
 
 /* Opening is refused, says both parts, leaves no device and does not end the state. */

@@ -202,7 +202,14 @@ quire_result quire_nvtx_watch(quire_memory *memory, const quire_hook *next, quir
     if (!memory || !watch)
         return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
                                   "quire_nvtx_watch: memory or watch is null");
-    quire_result result = next ? quire_memory_set_hook(memory, next) : QUIRE_SUCCESS;
+    quire_memory_info info;
+    quire_result result = quire_memory_get_info(memory, &info);
+    if (!result && info.reservation)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "memory '%s' is contiguous: NVTX knows no heap that grows",
+                                  info.name);
+    if (!result && next)
+        result = quire_memory_set_hook(memory, next);
     if (result)
         return result; /* of events that there are not */
     quire_nvtx *w = make_watch(memory, next);

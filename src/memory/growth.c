@@ -1,0 +1,246 @@
+/*
+ * growth.c - see growth.h.
+ */
+#include "src/memory/growth.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/memory/page_size.h"
+#include "src/memory/policy.h"
+#include "src/memory/refusal.h"
+#include "src/space/fit.h"
+
+/* ---- sizes -------------------------------------------------------------------------------- */
+
+uint64_t qi_growth_most(const qi_shard *shard, uint64_t size, bool dedicated)
+{
+    const quire_memory *memory = shard->memory;
+    const quire_device_info *info = &memory->device->info;
+    if (!memory->reservation || dedicated)
+        return 0;
+    uint64_t most = memory->reservation, line = qi_space_line_left(shard->space);
+    if (info->limits.largest_page && most > info->limits.largest_page)
+        most = info->limits.largest_page;
+    most = qi_align_down(most < line ? most : line, qi_page_unit(memory));
+    return most > size ? most : size;
+}
+
+qi_page *qi_growth_page(const qi_shard *shard)
+{
+    if (!shard->memory->reservation || !shard->shared)
+        return NULL;
+    return qi_shard_tally(shard, 0)->page; /* the only region has the lowest number */
+}
+
+/* The bytes of the region behind a page of a size. */
+static uint64_t region_size(const qi_page *page, uint64_t size)
+{
+    return qi_align_down(size - page->tally->skipped, page->shard->memory->granule);
+}
+
+/*
+ * The size at which the request fits at the page's end; 0 where it fits now. The region begins at
+ * an address that is aligned for any request.
+ */
+static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t alignment,
+                                uint64_t *needed)
+{
+    const qi_shard *shard = page->shard;
+    const uint64_t granule = shard->memory->granule, most = page->native.native.size;
+    uint64_t end = region_size(page, page->native.size);
+    uint64_t start = end - qi_space_free_at_end(shard->space, page->region), total = 0;
+    *needed = 0;
+    if (qi_align_up_overflows(start, alignment > granule ? alignment : granule, &start) ||
+        qi_add_overflows(start, size, &total) || qi_align_up_overflows(total, granule, &total) ||
+        qi_add_overflows(total, page->tally->skipped, &total) ||
+        qi_align_up_overflows(total, qi_page_unit(shard->memory), &total))
+        total = UINT64_MAX;
+    if (total > most)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b (%u bytes) asked: the page has %b, and addresses for %b", size,
+                            size, page->native.size, most);
+    if (total > page->native.size)
+        *needed = total;
+    return QUIRE_SUCCESS;
+}
+
+/* With both locks: what the policy makes of it. */
+static uint64_t wanted_size(const qi_page *page, uint64_t needed)
+{
+    const qi_shard *shard = page->shard;
+    uint64_t most = page->native.native.size, wanted = 0;
+    if (qi_add_overflows(page->native.size, qi_page_policy_size(shard), &wanted) || wanted > most)
+        wanted = most;
+    return wanted > needed ? wanted : needed;
+}
+
+/* ---- growing ------------------------------------------------------------------------------ */
+
+/* With the shard's lock: the end is this thread's to move. False: somebody else moves it. */
+static bool begin(qi_page *page)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    bool is_free = !page->resizing;
+    page->resizing = true;
+    qi_lock_release(&pages->lock);
+    return is_free;
+}
+
+/* With the shard's lock, given up meanwhile: until somebody else has moved it. */
+static void await(qi_shard *shard, const qi_page *page)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    if (page->resizing)
+        qi_lock_wait(&pages->lock, &shard->lock);
+    qi_lock_release(&pages->lock);
+}
+
+/* It is where it shall be, and others may move it. */
+static void end(qi_page *page)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    page->resizing = false;
+    pages->changes++;
+    qi_lock_wake_all(&pages->lock);
+    qi_lock_release(&pages->lock);
+}
+
+/* Without a lock: asks the backend, for less and less while the request still fits. */
+static quire_result ask(quire_memory *memory, const qi_page *page, uint64_t needed, uint64_t *to,
+                        unsigned *tried)
+{
+    const uint64_t from = page->native.size, unit = qi_page_unit(memory);
+    for (;;) {
+        quire_result result;
+        do
+            result = qi_device_page_grow(memory->device, &memory->calls, &memory->account,
+                                         memory->name, &page->native, *to);
+        while (qi_is_want_of_memory(result) && qi_pages_give_empties(memory));
+        if (!qi_is_want_of_memory(result) || *to == needed)
+            return result;
+        uint64_t half = from + qi_align_down((*to - from) / 2, unit);
+        *to = half > needed ? half : needed;
+        *tried |= QI_TRIED_SMALLER;
+    }
+}
+
+/* With the shard's lock: the figures follow the page's end. */
+static void set_size(qi_page *page, uint64_t size)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    quire_memory_stats *stats = &pages->stats;
+    uint64_t from = page->native.size;
+    if (!page->tally->allocation_count)
+        page->shard->empties.bytes += size - from; /* or less: it wraps back */
+    qi_lock_acquire(&pages->lock);
+    page->native.size = size;
+    stats->reserved_bytes += size - from;
+    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
+    qi_lock_release(&pages->lock);
+}
+
+/* With the shard's lock, given up meanwhile, for a page that is resizing. */
+static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, unsigned *tried)
+{
+    qi_shard *shard = page->shard;
+    quire_memory *memory = shard->memory;
+    const uint64_t from = page->native.size;
+    qi_page *leaving = qi_empties_give(shard, 0, NULL);
+    *tried |= QI_TRIED_EMPTIES;
+    qi_lock_release(&shard->lock);
+    qi_pages_destroy(memory, leaving);
+    quire_result result = ask(memory, page, needed, &to, tried);
+    qi_lock_acquire(&shard->lock);
+    if (result)
+        return result;
+    result = quire_space_resize_region(shard->space, page->region, region_size(page, to));
+    if (!result) {
+        qi_checked_page_grown(page, from, to);
+        set_size(page, to);
+        return QUIRE_SUCCESS;
+    }
+    qi_lock_release(&shard->lock);
+    qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, to,
+                          from);
+    qi_lock_acquire(&shard->lock);
+    return result;
+}
+
+quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment, uint64_t *grown,
+                            unsigned *tried)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_page *page = qi_growth_page(shard);
+    uint64_t needed = 0;
+    if (!page)
+        return QUIRE_SUCCESS;
+    if (!begin(page)) {
+        await(shard, page);
+        return QUIRE_SUCCESS;
+    }
+    quire_result result = needed_size(page, size, alignment, &needed);
+    if (!result && needed) {
+        qi_lock_acquire(&pages->lock);
+        uint64_t wanted = wanted_size(page, needed);
+        qi_lock_release(&pages->lock);
+        result = grow(page, needed, wanted, tried);
+        *grown = result ? 0 : page->native.size;
+    }
+    end(page);
+    return result;
+}
+
+quire_result qi_growth_add(qi_shard *shard, uint64_t *grown, unsigned *tried)
+{
+    const qi_page *page = qi_growth_page(shard);
+    uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;
+    return qi_growth_make(shard, free + 1, 1, grown, tried);
+}
+
+/* ---- shrinking ---------------------------------------------------------------------------- */
+
+/* How much of the page's end may go: whole units that are free, beyond what stays kept. */
+static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
+{
+    const qi_shard *shard = page->shard;
+    qi_pages *pages = &shard->memory->pages;
+    uint64_t unit = qi_page_unit(shard->memory), size = page->native.size;
+    uint64_t free = qi_space_free_at_end(shard->space, page->region);
+    qi_lock_acquire(&pages->lock);
+    uint64_t reserved = pages->stats.reserved_bytes, floor = pages->floor;
+    qi_lock_release(&pages->lock);
+    uint64_t spare = free > keep ? free - keep : 0, above = reserved > floor ? reserved - floor : 0;
+    spare = qi_align_down(spare < above ? spare : above, unit);
+    return spare < size ? spare : qi_align_down(size - 1, unit);
+}
+
+qi_page *qi_growth_cut(qi_shard *shard, uint64_t keep, qi_page *leaving)
+{
+    qi_page *page = qi_growth_page(shard);
+    if (!page || !begin(page))
+        return leaving;
+    uint64_t spare = spare_bytes(page, keep), from = page->native.size;
+    if (!spare ||
+        quire_space_resize_region(shard->space, page->region, region_size(page, from - spare))) {
+        end(page);
+        return leaving;
+    }
+    qi_checked_page_cut(page, from - spare, from);
+    set_size(page, from - spare);
+    page->cut_from = from;
+    page->next = leaving;
+    return page;
+}
+
+uint64_t qi_growth_end_cut(quire_memory *memory, qi_page *page)
+{
+    uint64_t from = page->cut_from, bytes = from - page->native.size;
+    qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, from,
+                          page->native.size);
+    page->cut_from = 0;
+    end(page);
+    return bytes;
+}

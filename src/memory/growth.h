@@ -1,0 +1,41 @@
+/*
+ * growth.h - the shared page of a contiguous memory: the only one, which grows and shrinks at its
+ * end. The backend reserves addresses when the page is made and maps what is used of them.
+ *
+ * While its end moves the page is `resizing`: who else wants to move it waits, and the page does not
+ * leave. What lies in it is used, placed and freed meanwhile as ever.
+ */
+#ifndef QUIRE_SRC_MEMORY_GROWTH_H
+#define QUIRE_SRC_MEMORY_GROWTH_H
+
+#include "src/memory/memory.h"
+
+/* Bytes of addresses to reserve for a page that is made with `size` bytes; 0: it does not grow. */
+uint64_t qi_growth_most(const qi_shard *shard, uint64_t size, bool dedicated);
+
+/* With the shard's lock: the page, or NULL where there is none yet or it is being made. */
+qi_page *qi_growth_page(const qi_shard *shard);
+
+/*
+ * With the shard's lock, given up meanwhile: makes the page larger by what the policy says, or as
+ * little as the request needs at its end where that cannot be had. Empty dedicated pages are given
+ * back first. SUCCESS: room has come, by this thread or another, or the page has gone, and the
+ * caller looks again; *grown, 0 before, is the page's new size where this thread made it larger.
+ * Fails as making a page does, and with OUT_OF_DEVICE_MEMORY where the addresses end.
+ */
+QUIRE_MUST_USE quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment,
+                                           uint64_t *grown, unsigned *tried);
+
+/* The same without a request: so much more as the policy says. */
+QUIRE_MUST_USE quire_result qi_growth_add(qi_shard *shard, uint64_t *grown, unsigned *tried);
+
+/*
+ * With the shard's lock: takes from the end of the page what is free there beyond `keep` bytes, and
+ * puts the page in front of the list, to be given to qi_pages_destroy without the lock.
+ */
+qi_page *qi_growth_cut(qi_shard *shard, uint64_t keep, qi_page *leaving);
+
+/* Without a lock: gives to the backend what was cut. Returns the bytes. */
+uint64_t qi_growth_end_cut(quire_memory *memory, qi_page *page);
+
+#endif
