@@ -201,6 +201,20 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_remove_region(quire_space *spa
                                                                 uint32_t region);
 
 /*
+ * Makes a region end `size` bytes from its start, a multiple of the granule above 0. A larger size
+ * adds free bytes at its end, merged with a free range that lies there; a smaller one takes free
+ * bytes away. Live ranges stay where they are and keep their identities. The size that it has is a
+ * success and changes nothing. Regions follow each other closely on the line, so that one grows for
+ * sure only while none was added behind it. The segregated and the first fit have it.
+ * Errors: INVALID_ARGUMENT (no such region, or it would reach beyond the last native address),
+ * BUSY (a live range reaches beyond the new end), OUT_OF_RANGE (another region lies in the way on
+ * the line, or the line ends), UNSUPPORTED (the buddy and the linear fit, whatever the size),
+ * OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS (the space can number no further range).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_space_resize_region(quire_space *space, uint32_t region,
+                                                                uint64_t size);
+
+/*
  * Allocates `size` bytes at a multiple of `alignment` (a power of two; 0: 1). `user` is kept with
  * the range. The search is bounded: it finds a range whenever one of at least size + alignment -
  * granule bytes exists in a size class above the request's, and most of those below; it costs the

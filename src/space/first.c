@@ -257,6 +257,51 @@ static void first_remove_region(quire_space *space, uint32_t region)
     give_node(f, own);
 }
 
+static uint64_t first_free_at_end(const quire_space *space, uint32_t region)
+{
+    const qi_first *f = qi_first_of_const(space);
+    const qi_first_node *last = &f->nodes[f->nodes[space->regions[region].node].before];
+    return last->is_free ? last->size : 0;
+}
+
+/* Takes the free bytes from a region's new end on away. */
+static void shrink_region(qi_first *f, const qi_region *region, uint64_t size)
+{
+    uint32_t last = f->nodes[region->node].before;
+    uint64_t taken = region->size - size;
+    if (f->nodes[last].size > taken) {
+        f->nodes[last].size -= taken;
+        qi_free_tree_update(f, last);
+        return;
+    }
+    qi_free_tree_remove(f, last);
+    leave_ring(f, last);
+    give_node(f, last);
+}
+
+static quire_result first_resize_region(quire_space *space, uint32_t number, uint64_t size)
+{
+    qi_first *f = of(space);
+    const qi_region *region = &space->regions[number];
+    if (size < region->size) {
+        shrink_region(f, region, size);
+        return QUIRE_SUCCESS;
+    }
+    if (!first_free_at_end(space, number)) {
+        quire_result result = reserve_nodes(f, 1);
+        if (result)
+            return result;
+        uint32_t added = take_node(f);
+        insert_before(f, region->node, added);
+        free_node(f, added, region->start + region->size, size - region->size);
+        return QUIRE_SUCCESS;
+    }
+    uint32_t last = f->nodes[region->node].before;
+    f->nodes[last].size += size - region->size;
+    qi_free_tree_update(f, last);
+    return QUIRE_SUCCESS;
+}
+
 /* ---- creation, figures, walk, trim ------------------------------------------------------- */
 
 static quire_result first_init(quire_space *space, const quire_space_options *options)
@@ -323,6 +368,8 @@ const qi_fit qi_first_fit = {
     .add_region = first_add_region,
     .region_is_empty = first_region_is_empty,
     .remove_region = first_remove_region,
+    .resize_region = first_resize_region,
+    .free_at_end = first_free_at_end,
     .allocate = first_allocate,
     .claim = first_claim,
     .unclaim = first_unclaim,

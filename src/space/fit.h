@@ -17,6 +17,7 @@
 typedef struct qi_region {
     uint64_t start; /* bytes on the line */
     uint64_t size;
+    uint64_t base; /* native address of its first byte */
     uint32_t node; /* the fit's node that stands for the region itself */
     bool used;
 } qi_region;
@@ -84,6 +85,15 @@ struct qi_fit {
     quire_result (*add_region)(quire_space *space, uint32_t region);
     bool (*region_is_empty)(const quire_space *space, uint32_t region);
     void (*remove_region)(quire_space *space, uint32_t region);
+
+    /*
+     * A region ends in another place; both are there or neither. The region's record still has its
+     * old size. Growing, the line reaches far enough, and the fit fails with OUT_OF_HOST_MEMORY or
+     * TOO_MANY_ALLOCATIONS and changes nothing then. Shrinking takes no more than free_at_end
+     * tells, of a region that keeps some bytes, and does not fail. NULL: regions stay as they are.
+     */
+    quire_result (*resize_region)(quire_space *space, uint32_t region, uint64_t size);
+    uint64_t (*free_at_end)(const quire_space *space, uint32_t region); /* bytes */
 
     bool keeps_kinds_apart; /* else range.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;
@@ -216,6 +226,12 @@ bool qi_space_range_overflows(const quire_space *space, uint64_t size, uint64_t 
  */
 bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t alignment,
                                uint64_t base, uint64_t *bytes);
+
+/*
+ * Bytes of the free range that touches the end of a region that exists, once what is put off is
+ * settled; 0 where a live range does, or the fit cannot tell. In constant time.
+ */
+uint64_t qi_space_free_at_end(const quire_space *space, uint32_t region);
 
 /* The largest region that surely has a place behind the last one, whatever its base. */
 uint64_t qi_space_line_left(const quire_space *space);

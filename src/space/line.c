@@ -119,6 +119,25 @@ void qi_line_remove(qi_line *line, uint64_t start)
     }
 }
 
+quire_result qi_line_resize(qi_line *line, uint64_t start, uint64_t size)
+{
+    uint32_t index = index_of(line, start);
+    bool is_last = index + 1 == line->count;
+    uint64_t next = is_last ? line->limit : line->stretches[index + 1].start;
+    if (size > next - start)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            is_last ? "a region cannot end %u bytes from its start: the line ends "
+                                      "%u bytes from there"
+                                    : "a region cannot end %u bytes from its start: another lies "
+                                      "on the line %u bytes from there",
+                            size, next - start);
+    line->stretches[index].end = start + size;
+    uint64_t gap = is_last ? 0 : next - start - size;
+    if (gap > line->largest_gap)
+        line->largest_gap = gap;
+    return QUIRE_SUCCESS;
+}
+
 bool qi_line_is_sound(const qi_line *line)
 {
     if (line->count > line->capacity)

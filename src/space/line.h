@@ -35,6 +35,12 @@ QUIRE_MUST_USE quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t
 /* Gives the stretch that begins at `start` back. */
 void qi_line_remove(qi_line *line, uint64_t start);
 
+/*
+ * Lets the stretch that begins at `start` end `size` bytes from there, above 0. Fails with
+ * OUT_OF_RANGE where another stretch or the limit is in the way, and changes nothing then.
+ */
+QUIRE_MUST_USE quire_result qi_line_resize(qi_line *line, uint64_t start, uint64_t size);
+
 /* For checks: whether the stretches are sorted, disjoint and within the limit. */
 bool qi_line_is_sound(const qi_line *line);
 

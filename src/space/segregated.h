@@ -138,6 +138,12 @@ static inline uint64_t qi_node_user(const qi_node *node)
 /* Makes `count` node numbers spare, so that what follows cannot fail half way. */
 QUIRE_MUST_USE quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count);
 
+/*
+ * Lets the tables reach the class of a range of so many granules, and the buckets the line in use.
+ * Fails with OUT_OF_HOST_MEMORY and changes nothing then; the links of free nodes may be others.
+ */
+QUIRE_MUST_USE quire_result qi_segregated_cover(qi_segregated *s, uint32_t granules);
+
 /* Fills in where a node lies; range and user mean something for a live one only. */
 void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_placement *out);
 
@@ -162,6 +168,8 @@ void qi_segregated_finish(quire_space *space);
 quire_result qi_segregated_add_region(quire_space *space, uint32_t number);
 bool qi_segregated_region_is_empty(const quire_space *space, uint32_t region);
 void qi_segregated_remove_region(quire_space *space, uint32_t region);
+quire_result qi_segregated_resize_region(quire_space *space, uint32_t number, uint64_t size);
+uint64_t qi_segregated_free_at_end(const quire_space *space, uint32_t region);
 uint64_t qi_segregated_largest_free(const quire_space *space);
 bool qi_segregated_walk(const quire_space *space, uint32_t region,
                         bool (*visit)(void *, const quire_space_item *), void *user);

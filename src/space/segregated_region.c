@@ -134,11 +134,8 @@ quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count)
 
 /* ---- regions ------------------------------------------------------------------------------ */
 
-/*
- * Lets the tables reach the class of the largest range of a region, and the buckets the line in
- * use; it doubles a few times in a space's life, and all nodes are linked anew then.
- */
-static quire_result cover_region(qi_segregated *s, uint32_t granules)
+/* It doubles a few times in a space's life, and all nodes are linked anew then. */
+quire_result qi_segregated_cover(qi_segregated *s, uint32_t granules)
 {
     uint32_t classes = qi_class_of_range(granules).index / CLASSES_ROUNDED_TO + 1;
     classes *= CLASSES_ROUNDED_TO;
@@ -167,7 +164,7 @@ quire_result qi_segregated_add_region(quire_space *space, uint32_t number)
                             QI_MOST_REGIONS);
     quire_result result = qi_segregated_reserve(s, 2);
     if (!result)
-        result = cover_region(s, granules);
+        result = qi_segregated_cover(s, granules);
     if (result)
         return result;
     uint32_t own = qi_node_take(s), whole = qi_node_take(s);

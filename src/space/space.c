@@ -194,7 +194,7 @@ quire_result quire_space_add_region(quire_space *space, uint64_t size, uint64_t 
             qi_line_place(&space->line, &space->host, size, base, space->largest_alignment, &start);
     if (result)
         return result;
-    space->regions[number] = (qi_region){.start = start, .size = size, .used = true};
+    space->regions[number] = (qi_region){.start = start, .size = size, .base = base, .used = true};
     result = space->fit->add_region(space, number);
     if (result) {
         qi_line_remove(&space->line, start);
@@ -225,6 +225,73 @@ quire_result quire_space_remove_region(quire_space *space, uint32_t region)
     if (qi_pool_used(&space->pool) < space->pool.capacity / TRIM_FRACTION)
         space->fit->trim(space);
     return QUIRE_SUCCESS;
+}
+
+uint64_t qi_space_free_at_end(const quire_space *space, uint32_t region)
+{
+    if (!space->fit->free_at_end)
+        return 0;
+    qi_space_settle(space);
+    return space->fit->free_at_end(space, region);
+}
+
+static quire_result grow_region(quire_space *space, uint32_t number, uint64_t size)
+{
+    qi_region *region = &space->regions[number];
+    qi_space_settle(space); /* what waits at the end merges with what is added there */
+    quire_result result = qi_line_resize(&space->line, region->start, size);
+    if (result)
+        return result;
+    result = space->fit->resize_region(space, number, size);
+    if (result) {
+        qi_ignore(qi_line_resize(&space->line, region->start, region->size));
+        return result;
+    }
+    space->region_bytes += size - region->size;
+    region->size = size;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result shrink_region(quire_space *space, uint32_t number, uint64_t size)
+{
+    qi_region *region = &space->regions[number];
+    uint64_t taken = region->size - size;
+    if (qi_space_free_at_end(space, number) < taken && space->fit->shed)
+        space->fit->shed(space);
+    if (qi_space_free_at_end(space, number) < taken)
+        return qi_fail_with(QUIRE_ERROR_BUSY,
+                            "region %u cannot shrink to %u bytes: live ranges reach beyond, the "
+                            "last one to %u",
+                            number, size, region->size - qi_space_free_at_end(space, number));
+    qi_ignore(space->fit->resize_region(space, number, size));
+    qi_ignore(qi_line_resize(&space->line, region->start, size));
+    space->region_bytes -= taken;
+    region->size = size;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_space_resize_region(quire_space *space, uint32_t region, uint64_t size)
+{
+    if (!space || region >= space->region_capacity || !space->regions[region].used)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_resize_region: no region %u",
+                            region);
+    const qi_region *resized = &space->regions[region];
+    if (!size || size & (space->granule - 1))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "a region of %u bytes: that must be a multiple of the granule %u, "
+                            "above 0",
+                            size, space->granule);
+    if (!qi_range_fits(resized->base, size - 1, UINT64_MAX))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "a region of %u bytes at %x reaches beyond the last address", size,
+                            resized->base);
+    if (!space->fit->resize_region)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "quire_space_resize_region: regions of this fit stay as they were added");
+    if (size == resized->size)
+        return QUIRE_SUCCESS;
+    return size > resized->size ? grow_region(space, region, size)
+                                : shrink_region(space, region, size);
 }
 
 /* ---- clearing and trimming ---------------------------------------------------------------- */

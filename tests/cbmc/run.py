@@ -21,8 +21,8 @@ END = "the end is reached"
 MOST_MEMORY = 10 << 30
 
 SPACE = ["tests/cbmc/stubs.c"] + [f"src/space/{name}.c" for name in (
-    "segregated", "segregated_region", "segregated_search", "segregated_wait", "segregated_check",
-    "slabs", "slabs_check", "line", "pool")]
+    "segregated", "segregated_region", "segregated_resize", "segregated_search", "segregated_wait",
+    "segregated_check", "slabs", "slabs_check", "line", "pool")]
 
 # What a proof of whole operations needs: no symbolic tables larger than they must be, and the
 # checks of CBMC itself (pointers, bounds) left to the sanitizers, which run the same harnesses.

@@ -167,6 +167,36 @@ static void remove_region(void)
         regions[number].used = false;
 }
 
+/* The places on the line are not known here, so that growth may be refused. */
+static void resize_region(void)
+{
+    uint8_t how = byte();
+    uint32_t number = byte() % (MOST_REGIONS + 1);
+    uint64_t size = how >= 240 ? any_number() : some_length() * options.granule, end = 0;
+    bool used = number < MOST_REGIONS && regions[number].used;
+    for (uint32_t i = 0; i < live_count; i++)
+        if (live[i].at.region == number && end_of(&live[i].at) > end)
+            end = end_of(&live[i].at);
+    if (used && how % 4 == 0)
+        size = end; /* the least that it can have, or 0 */
+    uint64_t last = used ? regions[number].base + (size - 1) : 0;
+    bool valid = used && size && !(size & (options.granule - 1)) && last >= regions[number].base;
+    bool supported = options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_FIRST;
+    quire_result result = quire_space_resize_region(space, number, size);
+    CHECK(valid == (result != QUIRE_ERROR_INVALID_ARGUMENT));
+    CHECK(!valid || supported == (result != QUIRE_ERROR_UNSUPPORTED));
+    if (!valid || !supported)
+        return;
+    CHECK(size >= end || result == QUIRE_ERROR_BUSY);
+    if (size <= regions[number].size) /* of a slab some slots may live */
+        CHECK(!result || size < end || (result == QUIRE_ERROR_BUSY && options.slabs));
+    else
+        CHECK(!result || result == QUIRE_ERROR_OUT_OF_RANGE ||
+              result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    if (!result)
+        regions[number].size = size;
+}
+
 static void clear(void)
 {
     CHECK_OK(quire_space_clear(space));
@@ -182,6 +212,7 @@ static void misuse(void)
     CHECK(quire_space_allocate_with(space, NULL, &at) && !at.range.id);
     CHECK(quire_space_add_region(space, options.granule, 0, NULL));
     CHECK(quire_space_remove_region(space, UINT32_MAX) && quire_space_check(NULL));
+    CHECK(quire_space_resize_region(NULL, 0, options.granule));
     CHECK(quire_space_free(NULL, (quire_range){1}) && quire_space_free(space, (quire_range){0}));
     CHECK(quire_space_free_batch(space, NULL, 1) && !quire_space_free_batch(space, NULL, 0));
     CHECK(quire_space_get(space, some_range(), NULL) && quire_space_get_stats(space, NULL));
@@ -191,7 +222,8 @@ static void misuse(void)
 
 static void call_rare(void)
 {
-    static void (*const calls[])(void) = {add_region, remove_region, compare, misuse};
+    static void (*const calls[])(void) = {add_region, remove_region, compare, misuse,
+                                          resize_region};
     uint32_t which = below(16);
     if (which == 15)
         clear();
@@ -200,7 +232,7 @@ static void call_rare(void)
     else if (which == 13)
         host_fails_in = 1 + below(4);
     else
-        calls[which % 4]();
+        calls[which % 5]();
 }
 
 /* ---- one input ---------------------------------------------------------------------------- */

@@ -136,6 +136,23 @@ static void creation(void)
 
 /* ---- regions -------------------------------------------------------------------------------- */
 
+static void resizing(void)
+{
+    bool is_fixed = fit == QUIRE_FIT_BUDDY || fit == QUIRE_FIT_LINEAR;
+    REFUSED(&b, INVALID, quire_space_resize_region(NULL, 0, 128 * KIB));
+    REFUSED(&b, INVALID, quire_space_resize_region(b.space, 1, 128 * KIB));
+    REFUSED(&b, INVALID, quire_space_resize_region(b.space, UINT32_MAX, 128 * KIB));
+    REFUSED(&b, INVALID, quire_space_resize_region(b.space, 0, 0));
+    if (takes_granule()) {
+        REFUSED(&b, INVALID, quire_space_resize_region(b.space, 0, 64 * KIB + 1));
+        REFUSED(&b, INVALID, quire_space_resize_region(b.space, 0, UINT64_MAX));
+    }
+    REFUSED(&b, is_fixed ? QUIRE_ERROR_UNSUPPORTED : QUIRE_ERROR_BUSY,
+            quire_space_resize_region(b.space, 0, KIB));
+    REFUSED(&b, is_fixed ? QUIRE_ERROR_UNSUPPORTED : QUIRE_ERROR_OUT_OF_RANGE,
+            quire_space_resize_region(b.space, 0, UINT64_C(1) << 63));
+}
+
 static void regions(void)
 {
     uint32_t region;
@@ -158,6 +175,7 @@ static void regions(void)
     REFUSED(&b, INVALID, quire_space_remove_region(b.space, 1000));
     REFUSED(&b, INVALID, quire_space_remove_region(b.space, UINT32_MAX));
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_space_remove_region(b.space, 0));
+    resizing();
 }
 
 /* ---- ranges --------------------------------------------------------------------------------- */
@@ -370,7 +388,7 @@ int main(int argc, char **argv)
     root = state_root(argc, argv);
     plain_case("creating spaces", misused_creation);
     plain_case("options that a fit does not have", misused_options);
-    plain_case("adding and removing regions", misused_regions);
+    plain_case("adding, resizing and removing regions", misused_regions);
     plain_case("allocating ranges", misused_allocations);
     plain_case("handles of ranges", misused_ranges);
     plain_case("no space to work on", misused_nothing);

@@ -12,6 +12,7 @@
  *  - the buddy fit takes the smallest free block that is large and aligned enough, of these the one
  *    in the lowest region, of these the lowest; its exhaustive search refuses only when no block
  *    that happens to lie aligned is large enough
+ *  - a region grows up to the next one on the line and shrinks to its last live range, no further
  *  - with a granularity, no stretch of it holds ranges for linear and for optimal resources
  *  - figures and free neighbours are as the oracle sees them, and quire_space_check finds nothing
  *
@@ -183,6 +184,32 @@ static void remove_region(world *w, uint32_t number)
     }
 }
 
+static void resize_region(world *w, uint32_t number)
+{
+    model_region *r = &w->regions[number];
+    uint32_t units = 1 + (uint32_t)random_below(&rng, 4096);
+    if (random_below(&rng, 4) == 0 && r->used) /* as far as it goes, and one further */
+        units = end_of_live(r) + 1 - (uint32_t)random_below(&rng, 2);
+    quire_result expected = QUIRE_SUCCESS;
+    if (!r->used || !units)
+        expected = QUIRE_ERROR_INVALID_ARGUMENT;
+    else if (w->fit == QUIRE_FIT_BUDDY)
+        expected = QUIRE_ERROR_UNSUPPORTED;
+    else if (units > most_units(w, number))
+        expected = QUIRE_ERROR_OUT_OF_RANGE;
+    else if (units < end_of_live(r))
+        expected = QUIRE_ERROR_BUSY;
+    CHECK_EQ(quire_space_resize_region(w->space, number, units * w->unit), expected);
+    CHECK_OK(quire_space_check(w->space));
+    if (expected)
+        return;
+    r->owner = realloc(r->owner, units * sizeof *r->owner);
+    CHECK(r->owner != NULL);
+    for (uint32_t i = r->units; i < units; i++)
+        r->owner[i] = 0;
+    r->units = units;
+}
+
 /* ---- comparing ---------------------------------------------------------------------------- */
 
 typedef struct comparing {
@@ -315,7 +342,9 @@ static void step(world *w, uint64_t number)
         remove_region(w, (uint32_t)random_below(&rng, MOST_REGIONS));
     else if (what < 10)
         quire_space_trim(w->space);
-    else if (what < 60 && w->live_count)
+    else if (what < 30)
+        resize_region(w, (uint32_t)random_below(&rng, MOST_REGIONS));
+    else if (what < 80 && w->live_count)
         look(w);
     else if (what < (filling ? 650u : 400u) || !w->live_count)
         allocate(w);

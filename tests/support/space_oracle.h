@@ -153,6 +153,26 @@ static inline int line_order(const world *w, int *order)
     return count;
 }
 
+/* The units that a region can have at most: up to the next one on the line. */
+static inline uint64_t most_units(const world *w, uint32_t number)
+{
+    const qi_region *regions = w->space->regions;
+    uint64_t start = regions[number].start, next = w->space->line.limit;
+    for (int i = 0; i < MOST_REGIONS; i++)
+        if (w->regions[i].used && regions[i].start > start && regions[i].start < next)
+            next = regions[i].start;
+    return (next - start) / w->unit;
+}
+
+/* The unit behind the last one that somebody owns. */
+static inline uint32_t end_of_live(const model_region *r)
+{
+    uint32_t end = r->units;
+    while (end && !r->owner[end - 1])
+        end--;
+    return end;
+}
+
 static inline bool fits_anywhere(const world *w, const model_request *request, int *region,
                                  uint64_t *offset)
 {

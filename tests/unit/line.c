@@ -148,6 +148,29 @@ UNIT(line, the_limit_is_reached_and_not_passed)
     end_line(&b);
 }
 
+UNIT(line, a_stretch_ends_where_it_is_told_to_up_to_the_next_one)
+{
+    bench b = make_line(1000);
+    expect_at(&b, 100, 0, 1, 0);
+    expect_at(&b, 100, 0, 512, 512);
+    CHECK_OK(qi_line_resize(&b.line, 0, 512));
+    CHECK(qi_line_has(&b.line, 0, 512) && qi_line_has(&b.line, 512, 100));
+    const uint64_t wrong[] = {513, 1000, UINT64_MAX};
+    for (int i = 0; i < 3; i++)
+        CHECK_FAILS(qi_line_resize(&b.line, 0, wrong[i]), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_STR(quire_last_error(),
+              "a region cannot end 18446744073709551615 bytes from its start: another lies on the "
+              "line 512 bytes from there");
+    CHECK(qi_line_has(&b.line, 0, 512));
+    CHECK_OK(qi_line_resize(&b.line, 512, 488));
+    CHECK_EQ(qi_line_extent(&b.line), 1000);
+    CHECK_FAILS(qi_line_resize(&b.line, 512, 489), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_HAS(quire_last_error(), "the line ends 488 bytes from there");
+    CHECK_OK(qi_line_resize(&b.line, 512, 1));
+    expect_sound(&b.line);
+    end_line(&b);
+}
+
 UNIT(line, without_host_memory_nothing_changes)
 {
     bench b = make_line(10000);
@@ -187,6 +210,23 @@ UNIT(line, a_gap_that_opens_is_known_exactly)
     expect_at(&b, 1500, 0, 1, 3034);
     qi_line_remove(&b.line, 1034);
     CHECK_EQ(b.line.largest_gap, 2000);
+    end_line(&b);
+}
+
+UNIT(line, a_gap_that_widens_behind_a_stretch_is_known_exactly)
+{
+    bench b = make_line(1 << 20);
+    expect_at(&b, 1000, 0, 1, 0);
+    expect_at(&b, 1000, 0, 1, 1000);
+    CHECK_OK(qi_line_resize(&b.line, 1000, 10)); /* the last one: no gap */
+    CHECK_EQ(b.line.largest_gap, 0);
+    CHECK_OK(qi_line_resize(&b.line, 0, 300));
+    CHECK_EQ(b.line.largest_gap, 700);
+    CHECK_OK(qi_line_resize(&b.line, 0, 400)); /* a bound: a look will tell */
+    CHECK_EQ(b.line.largest_gap, 700);
+    expect_at(&b, 601, 0, 1, 1010);
+    CHECK_EQ(b.line.largest_gap, 600);
+    expect_at(&b, 600, 0, 1, 400);
     end_line(&b);
 }
 
@@ -291,6 +331,17 @@ static void place_one(bench *b, test_random *r)
     }
 }
 
+/* Within a gap behind it that a naive look tells. */
+static void resize_one(bench *b, test_random *r)
+{
+    uint32_t index = (uint32_t)random_below(r, b->line.count);
+    uint64_t start = b->line.stretches[index].start, size = random_size(r, 600);
+    uint64_t next = index + 1 < b->line.count ? b->line.stretches[index + 1].start : b->line.limit;
+    quire_result result = qi_line_resize(&b->line, start, size);
+    CHECK_EQ(result, start + size > next ? QUIRE_ERROR_OUT_OF_RANGE : QUIRE_SUCCESS);
+    CHECK(result || qi_line_has(&b->line, start, size));
+}
+
 /* Filled and emptied several times, so that gaps open and close and the line is full at times. */
 UNIT(line, random_regions_lie_where_a_naive_look_puts_them)
 {
@@ -300,6 +351,8 @@ UNIT(line, random_regions_lie_where_a_naive_look_puts_them)
         bool fills = i / 500 % 2 == 0;
         if (!b.line.count || random_below(&r, 100) < (fills ? 70 : 30))
             place_one(&b, &r);
+        else if (random_below(&r, 3) == 0)
+            resize_one(&b, &r);
         else
             qi_line_remove(&b.line, b.line.stretches[random_below(&r, b.line.count)].start);
         expect_sound(&b.line);

@@ -1,0 +1,185 @@
+/*
+ * space_resize_records.c - the records of regions that grow and shrink: host memory that runs out,
+ * records that are numbered anew, and a thousand changes at random.
+ */
+#include "tests/support/random.h"
+#include "tests/support/resize.h"
+
+/* ---- host memory and records ---------------------------------------------------------------- */
+
+/*
+ * Regions of U bytes, all live, with as much room behind each; the first ones grow until no number
+ * is spare. The answer is the last one, which does not.
+ */
+static uint32_t use_all_numbers(quire_space *space)
+{
+    uint32_t last = add(space, 2 * U, 0);
+    take(space, U);
+    while (space->pool.spare > last) { /* the next one comes first, or it would lie in the room */
+        uint32_t next = add(space, 2 * U, 0);
+        resize(space, last, U);
+        take(space, U);
+        last = next;
+    }
+    resize(space, last, U);
+    for (uint32_t i = 0; space->pool.spare; i++)
+        resize(space, i, 2 * U);
+    return last;
+}
+
+/* Grows a full region far while one host allocation fails; whether there were as many. */
+static bool fails_at(const quire_space_options *options, uint64_t call)
+{
+    const uint64_t far = UINT64_C(1) << 36;
+    quire_space *space = make_space(*options, 0);
+    uint32_t last = use_all_numbers(space);
+    shape before = shape_of(space);
+    test_memory_fail(unit_memory_state(), call, false);
+    quire_result result = quire_space_resize_region(space, last, far);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_OK(quire_space_check(space));
+    if (result) {
+        shape after = shape_of(space);
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        shape_compare(&before, &after, true);
+        CHECK_EQ(stats_of(space).largest_free, U);
+        shape_end(&after);
+        resize(space, last, far);
+    }
+    CHECK_EQ(stats_of(space).largest_free, far - U);
+    CHECK_EQ(take(space, far - U).region, last);
+    shape_end(&before);
+    end_space(space);
+    return result != QUIRE_SUCCESS;
+}
+
+UNIT(space_resize_records, growing_without_host_memory_changes_nothing)
+{
+    for (int i = 0; i < SETUPS; i++) {
+        uint64_t calls = 0;
+        while (fails_at(&setups[i], calls + 1))
+            calls++;
+        CHECK_EQ(calls, setups[i].fit == QUIRE_FIT_FIRST ? 1 : 3); /* free bits, nodes, tables */
+    }
+}
+
+UNIT(space_resize_records, shrinking_takes_no_host_memory)
+{
+    for (int i = 0; i < SETUPS; i++) {
+        quire_space *space = make_space(setups[i], 100 * U);
+        take(space, U);
+        test_memory_fail(unit_memory_state(), 1, true);
+        resize(space, 0, 50 * U);
+        resize(space, 0, 60 * U); /* nor does merging, where the tables reach as far */
+        resize(space, 0, U);
+        test_memory_fail(unit_memory_state(), 0, false);
+        end_space(space);
+    }
+}
+
+/* An empty space numbers its regions anew, whatever became of them. */
+UNIT(space_resize_records, cleared_and_trimmed_spaces_have_their_regions_as_they_are_now)
+{
+    for (int i = 0; i < SETUPS; i++) {
+        quire_space *space = make_space(setups[i], 64 * U);
+        uint32_t second = add(space, 64 * U, U);
+        for (int j = 0; j < 128; j++)
+            take(space, U);
+        resize(space, second, UINT64_C(1) << 36);
+        CHECK_OK(quire_space_clear(space));
+        expect_free(space, 2, (UINT64_C(1) << 36) + 64 * U);
+        resize(space, 0, 2 * U);
+        resize(space, second, 3 * U);
+        quire_space_trim(space);
+        CHECK_OK(quire_space_check(space));
+        expect_free(space, 2, 5 * U);
+        resize(space, second, UINT64_C(1) << 37);
+        resize(space, 0, 64 * U);
+        CHECK_EQ(take(space, (UINT64_C(1) << 37)).region, second);
+        end_space(space);
+    }
+}
+
+/* ---- at random ------------------------------------------------------------------------------ */
+
+enum { LIVE = 60, REGIONS = 3, STEPS = 1000 };
+
+typedef struct course {
+    quire_space *space;
+    bool slabs;
+    test_random rng;
+    quire_placement live[LIVE]; /* range 0: none */
+} course;
+
+static void change_range(course *c)
+{
+    quire_placement *at = &c->live[random_below(&c->rng, LIVE)];
+    if (at->range.id) {
+        CHECK_OK(quire_space_free(c->space, at->range));
+        *at = (quire_placement){0};
+        return;
+    }
+    uint64_t size = random_size(&c->rng, 4 * U);
+    if (quire_space_allocate_exhaustive(c->space, size, 1, random_next(&c->rng), at))
+        CHECK_EQ(quire_last_result(), QUIRE_ERROR_NO_SPACE);
+}
+
+/* Where the next region on the line lies, from the start of this one. */
+static uint64_t room_of(const quire_space *space, uint32_t region)
+{
+    uint64_t start = space->regions[region].start, next = space->line.limit;
+    for (uint32_t i = 0; i < REGIONS; i++)
+        if (space->regions[i].start > start && space->regions[i].start < next)
+            next = space->regions[i].start;
+    return next - start;
+}
+
+static void change_region(course *c)
+{
+    uint32_t region = (uint32_t)random_below(&c->rng, REGIONS);
+    uint64_t old = c->space->regions[region].size, end = 0;
+    uint64_t size = random_size(&c->rng, 32 * U / c->space->granule) * c->space->granule;
+    for (int i = 0; i < LIVE; i++)
+        if (c->live[i].range.id && c->live[i].region == region &&
+            c->live[i].offset + c->live[i].size > end)
+            end = c->live[i].offset + c->live[i].size;
+    quire_result result = quire_space_resize_region(c->space, region, size);
+    if (size > old)
+        CHECK_EQ(result,
+                 size > room_of(c->space, region) ? QUIRE_ERROR_OUT_OF_RANGE : QUIRE_SUCCESS);
+    else if (size < end || (c->slabs && result)) /* of a slab some slots may live */
+        CHECK_EQ(result, QUIRE_ERROR_BUSY);
+    else
+        CHECK_OK(result);
+    CHECK_EQ(c->space->regions[region].size, result ? old : size);
+}
+
+static void expect_ranges(const course *c)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_check(c->space));
+    for (int i = 0; i < LIVE; i++) {
+        if (!c->live[i].range.id)
+            continue;
+        CHECK_OK(quire_space_get(c->space, c->live[i].range, &at));
+        CHECK(!memcmp(&at, &c->live[i], sizeof at));
+    }
+}
+
+UNIT(space_resize_records, a_thousand_changes_at_random)
+{
+    for (int i = 0; i < SETUPS; i++) {
+        course c = {.slabs = setups[i].slabs, .rng = {.state = (uint64_t)i}};
+        c.space = make_space(setups[i], 0);
+        for (uint32_t j = 0; j < REGIONS; j++)
+            CHECK_EQ(add(c.space, 24 * U, 0), j);
+        for (int step = 0; step < STEPS; step++) {
+            if (random_below(&c.rng, 3))
+                change_range(&c);
+            else
+                change_region(&c);
+            expect_ranges(&c);
+        }
+        end_space(c.space);
+    }
+}
