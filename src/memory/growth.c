@@ -97,13 +97,13 @@ static void await(qi_shard *shard, const qi_page *page)
     qi_lock_release(&pages->lock);
 }
 
-/* It is where it shall be, and others may move it. */
-static void end(qi_page *page)
+/* It is where it shall be, and others may move it. Where nothing moved nobody need look again. */
+static void end(qi_page *page, bool has_moved)
 {
     qi_pages *pages = &page->shard->memory->pages;
     qi_lock_acquire(&pages->lock);
     page->resizing = false;
-    pages->changes++;
+    pages->changes += has_moved;
     qi_lock_wake_all(&pages->lock);
     qi_lock_release(&pages->lock);
 }
@@ -189,7 +189,7 @@ quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment, 
         result = grow(page, needed, wanted, tried);
         *grown = result ? 0 : page->native.size;
     }
-    end(page);
+    end(page, *grown != 0);
     return result;
 }
 
@@ -225,7 +225,7 @@ qi_page *qi_growth_cut(qi_shard *shard, uint64_t keep, qi_page *leaving)
     uint64_t spare = spare_bytes(page, keep), from = page->native.size;
     if (!spare ||
         quire_space_resize_region(shard->space, page->region, region_size(page, from - spare))) {
-        end(page);
+        end(page, false);
         return leaving;
     }
     qi_checked_page_cut(page, from - spare, from);
@@ -241,6 +241,6 @@ uint64_t qi_growth_end_cut(quire_memory *memory, qi_page *page)
     qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, from,
                           page->native.size);
     page->cut_from = 0;
-    end(page);
+    end(page, true);
     return bytes;
 }
