@@ -38,21 +38,18 @@ static uint64_t region_size(const qi_page *page, uint64_t size)
     return qi_align_down(size - page->tally->skipped, page->shard->memory->granule);
 }
 
-/*
- * The size at which the request fits at the page's end; 0 where it fits now. The region begins at
- * an address that is aligned for any request.
- */
+/* The size at which the request fits at the page's end; 0 where it fits now. */
 static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t alignment,
                                 uint64_t *needed)
 {
     const qi_shard *shard = page->shard;
     const uint64_t granule = shard->memory->granule, most = page->native.native.size;
-    uint64_t end = region_size(page, page->native.size);
-    uint64_t start = end - qi_space_free_at_end(shard->space, page->region), total = 0;
+    uint64_t end = page->tally->skipped + region_size(page, page->native.size), total = 0;
+    uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
+    start +=
+        qi_padding(page->native.native.address + start, alignment > granule ? alignment : granule);
     *needed = 0;
-    if (qi_align_up_overflows(start, alignment > granule ? alignment : granule, &start) ||
-        qi_add_overflows(start, size, &total) || qi_align_up_overflows(total, granule, &total) ||
-        qi_add_overflows(total, page->tally->skipped, &total) ||
+    if (qi_align_up_overflows(size, granule, &total) || qi_add_overflows(start, total, &total) ||
         qi_align_up_overflows(total, qi_page_unit(shard->memory), &total))
         total = UINT64_MAX;
     if (total > most)

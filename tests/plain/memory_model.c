@@ -62,6 +62,17 @@ static uint64_t total_steps, seed;
 
 /* ---- the oracle --------------------------------------------------------------------------- */
 
+/* The page of a contiguous memory ends elsewhere: nobody owned what went, or owns what came. */
+static void follow(model_page *page, uint64_t size)
+{
+    for (uint64_t i = size; i < page->size; i++)
+        CHECK_EQ(page->owner[i], 0);
+    page->owner = realloc(page->owner, size * sizeof *page->owner);
+    if (size > page->size)
+        memset(page->owner + page->size, 0, (size - page->size) * sizeof *page->owner);
+    page->size = size;
+}
+
 static void own(world *w, const model_allocation *a, bool take)
 {
     CHECK(a->info.page < MOST_PAGES);
@@ -72,6 +83,8 @@ static void own(world *w, const model_allocation *a, bool take)
         page->size = info.size;
         page->owner = calloc(info.size, sizeof *page->owner);
     }
+    if (w->info.reservation && page->size != info.size)
+        follow(page, info.size);
     CHECK_EQ(page->size, info.size);
     CHECK(a->info.offset + a->info.size <= page->size);
     uint32_t was = take ? 0 : a->key, is = take ? a->key : 0;
@@ -381,6 +394,7 @@ static void begin_world(world *w, bool is_fake)
     test_memory_init(&w->host_memory);
     if (is_fake) {
         fake_init(&w->fake);
+        fake_offer_growth(&w->fake);
         w->fake.address_step = steps[random_below(&rng, sizeof steps / sizeof *steps)];
         w->fake.info.limits.page_alignment =
             w->fake.address_step ? w->fake.address_step & (~w->fake.address_step + 1)
@@ -402,6 +416,10 @@ static void begin_world(world *w, bool is_fake)
         .kind_mask = UINT32_C(1) << random_below(&rng, 4),
         .pages = w->policy,
     };
+    if (options.shards == 1 && options.fit != QUIRE_FIT_BUDDY && random_below(&rng, 2)) {
+        options.contiguous = true;
+        options.reservation = is_fake ? UINT64_C(256) << 20 : 0;
+    }
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));
     const quire_hook hook = {.event = see_page, .user = w, .kinds = QUIRE_EVENT_PAGE_MADE};
