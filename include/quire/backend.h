@@ -311,7 +311,8 @@ typedef struct quire_backend {
      * ---- QUIRE_BACKEND_GROWTH: a page that was made with `most` ends `to` bytes from its first
      * one and no longer `from`: another multiple of the page granularity, above 0 and up to `most`.
      * Its address stays, and so do the bytes below both; what comes is as the page was made, and
-     * nobody uses what goes. A page does not grow twice at a time. To make it smaller cannot fail
+     * nobody uses what goes. The rest of the page is used meanwhile, by other threads and the
+     * device; it is not resized twice at a time. To make it smaller cannot fail
      * ----
      */
     quire_result (*page_resize)(void *state, const quire_native_page *page, uint64_t from,

@@ -308,11 +308,14 @@ static void empty_shared(void)
     }
 }
 
+/* Without shards: a contiguous memory. */
 static void random_work(bool on_fake, quire_fit fit, uint32_t shards)
 {
     begin(on_fake, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
                                            .fit = fit,
                                            .shards = shards,
+                                           .contiguous = !shards,
+                                           .reservation = shards ? 0 : 64 * 1024 * KIB,
                                            .pages.page_size = 64 * KIB});
     run_threads(thread_count, work);
     (void)bench_fingerprint(&b);
@@ -326,6 +329,7 @@ static void work_on_host(void)
     random_work(false, QUIRE_FIT_SEGREGATED, 3);
     random_work(false, QUIRE_FIT_FIRST, 2);
     random_work(false, QUIRE_FIT_BUDDY, 7);
+    random_work(false, QUIRE_FIT_SEGREGATED, 0);
 }
 
 static void work_on_fake(void)
@@ -334,6 +338,8 @@ static void work_on_fake(void)
     random_work(true, QUIRE_FIT_SEGREGATED, 3);
     random_work(true, QUIRE_FIT_FIRST, 2);
     random_work(true, QUIRE_FIT_BUDDY, 7);
+    random_work(true, QUIRE_FIT_SEGREGATED, 0);
+    random_work(true, QUIRE_FIT_FIRST, 0);
 }
 
 /* ---- racing frees --------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 
 typedef struct fake_page {
     unsigned char *bytes;
-    uint64_t size; /* that may be used, of */
+    _Atomic uint64_t size; /* that may be used, of */
     uint64_t most;
     uint32_t heap;
     bool mapped;

@@ -259,6 +259,7 @@ void bench_begin(bench *t, bool on_fake)
 {
     test_memory_init(&t->host);
     fake_init(&t->fake);
+    fake_offer_growth(&t->fake);
     t->on_fake = on_fake;
     t->device = NULL;
     t->memory = NULL;
