@@ -1,4 +1,5 @@
-"""Prints the table of replays of docs/benchmarks.md as this machine measures it.
+"""Prints the tables of replays of docs/benchmarks.md as this machine measures them: in pages, and in
+one page that grows.
 
 usage: figures.py QUIRE TRACE...
 QUIRE is the tool, built with -Dbuildtype=release; the traces are replayed in pages of 32 MiB.
@@ -25,10 +26,10 @@ def table(head, rows):
     print()
 
 
-def replay_row(trace):
+def replay_row(trace, *options):
     row = [f"`{pathlib.Path(trace).name}`"]
     for fit in FITS:
-        found = ask("replay", trace, "--fit", fit, "--page-size", "32M")
+        found = ask("replay", trace, "--fit", fit, "--page-size", "32M", *options)
         if not found:
             row += ["failed"] * 3
             continue
@@ -40,9 +41,10 @@ def replay_row(trace):
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    table(("trace", "segregated: reserved / requested", "backend calls", "refused",
-           "first: reserved / requested", "backend calls", "refused"),
-          [replay_row(trace) for trace in sys.argv[2:]])
+    head = ("trace", "segregated: reserved / requested", "backend calls", "refused",
+            "first: reserved / requested", "backend calls", "refused")
+    table(head, [replay_row(trace) for trace in sys.argv[2:]])
+    table(head, [replay_row(trace, "--contiguous") for trace in sys.argv[2:]])
 
 
 main()
