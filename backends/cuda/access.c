@@ -1,7 +1,9 @@
 /*
  * access.c - who may read and write a page: devices, and the host where the page is host memory.
  */
-#include "backends/cuda/cuda.h"
+#include <string.h>
+
+#include "backends/cuda/growth.h"
 #include "src/base/result.h"
 
 /* ---- checks ------------------------------------------------------------------------------- */
@@ -77,8 +79,72 @@ static quire_result find_page(quire_memory *memory, quire_allocation allocation,
 
 /* ---- setting ------------------------------------------------------------------------------ */
 
-static quire_result set_access(qi_cuda *cuda, const qi_cuda_page *page,
-                               const quire_cuda_access *list, uint32_t count)
+/* The host is one place: which node's it is named as makes no difference for access. */
+static bool is_same_place(const qi_cu_location *a, const qi_cu_location *b)
+{
+    bool is_device = a->type == QI_CU_MEM_LOCATION_TYPE_DEVICE;
+    if (is_device != (b->type == QI_CU_MEM_LOCATION_TYPE_DEVICE))
+        return false;
+    return !is_device || a->id == b->id;
+}
+
+/*
+ * Enters what was set into the list of all that have access; false: there are too many. Who has
+ * none is left out: a mapping grants nobody access.
+ */
+static bool merge(qi_cu_access_desc *list, uint32_t *count, const qi_cu_access_desc *set)
+{
+    uint32_t at = 0;
+    while (at < *count && !is_same_place(&list[at].location, &set->location))
+        at++;
+    if (set->flags == QI_CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+        if (at < *count)
+            list[at] = list[--*count];
+        return true;
+    }
+    if (at == QUIRE_CUDA_MOST_ACCESSES)
+        return false;
+    list[at] = *set;
+    *count += at == *count;
+    return true;
+}
+
+static quire_result set_all(qi_cuda *cuda, const qi_cuda_page *page, const qi_cu_access_desc *all,
+                            uint32_t count)
+{
+    qi_cu_result code = cuda->f.MemSetAccess(page->reserved, page->padded, all, count);
+    return code ? qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s for %u locations",
+                               qi_bytes(page->padded).text, count)
+                : QUIRE_SUCCESS;
+}
+
+/* All that is mapped now, and what will be: that is remembered. */
+static quire_result set_growing(qi_cuda *cuda, const qi_cuda_page *page,
+                                const qi_cu_access_desc *all, uint32_t count)
+{
+    qi_cuda_growth *growth = page->growth;
+    quire_result result = QUIRE_SUCCESS;
+    pthread_mutex_lock(&growth->changing);
+    qi_cu_access_desc list[QUIRE_CUDA_MOST_ACCESSES];
+    uint32_t listed = growth->access_count;
+    memcpy(list, growth->access, sizeof list);
+    for (uint32_t i = 0; i < count && !result; i++)
+        if (!merge(list, &listed, &all[i]))
+            result = qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                                  "a page that grows is reached by %u locations at most",
+                                  QUIRE_CUDA_MOST_ACCESSES);
+    if (!result)
+        result = set_all(cuda, page, all, count);
+    if (!result) {
+        memcpy(growth->access, list, sizeof list);
+        growth->access_count = listed;
+    }
+    pthread_mutex_unlock(&growth->changing);
+    return result;
+}
+
+quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
+                                     const quire_cuda_access *list, uint32_t count)
 {
     qi_cu_access_desc all[QUIRE_CUDA_MOST_ACCESSES];
     for (uint32_t i = 0; i < count; i++) {
@@ -90,10 +156,7 @@ static quire_result set_access(qi_cuda *cuda, const qi_cuda_page *page,
             .flags = list[i].flags,
         };
     }
-    qi_cu_result code = cuda->f.MemSetAccess(page->reserved, page->padded, all, count);
-    return code ? qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s for %u locations",
-                               qi_bytes(page->padded).text, count)
-                : QUIRE_SUCCESS;
+    return page->growth ? set_growing(cuda, page, all, count) : set_all(cuda, page, all, count);
 }
 
 quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation allocation,
@@ -111,7 +174,7 @@ quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation alloca
         result = qi_cuda_enter(cuda);
     if (result)
         return result;
-    result = set_access(cuda, page, accesses, count);
+    result = qi_cuda_page_set_access(cuda, page, accesses, count);
     qi_cuda_leave(cuda);
     return result;
 }

@@ -83,20 +83,21 @@ typedef struct qi_cuda_page {
     uint32_t kind;
     bool was_used; /* was handed out: work may run on it */
     uint64_t requested;
-    uint64_t padded;
+    uint64_t padded;               /* bytes made; of a page that grows, those that are mapped */
     quire_cuda_handle_types types; /* it can be exported as */
     qi_cu_ptr address;             /* of its first byte */
     void *host;                    /* the same for the host, or NULL */
 
     qi_cuda_chunk *chunks; /* in the order of their addresses */
     uint32_t chunk_count;
-    qi_cu_ptr reserved; /* the addresses, `padded` bytes of them */
+    qi_cu_ptr reserved; /* the addresses: `padded` bytes of them, or growth->most */
     qi_cu_ptr block;    /* allocated, where it begins; the buffer of external memory */
     qi_cu_external external;
     void *locked;
     void *bytes; /* mapping of the memfd, `padded` bytes */
     bool is_registered;
-    int descriptor; /* -1: none */
+    int descriptor;                /* -1: none */
+    struct qi_cuda_growth *growth; /* growth.h; NULL: it keeps its size */
 } qi_cuda_page;
 
 typedef struct qi_cuda_array qi_cuda_array; /* array.h */
@@ -177,6 +178,9 @@ void qi_cuda_match_functions(const qi_cuda *cuda, qi_cuda_offers *offers);
 /* Those that are wanted and there. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_add_kinds(qi_cuda *cuda);
 
+/* Whether pages of the kind can grow: limits.growing_kinds. */
+bool qi_cuda_kind_grows(const qi_cuda_kind *kind);
+
 /* What memory of a kind is made as, exportable as `types`. */
 qi_cu_allocation_prop qi_cuda_prop(const qi_cuda *cuda, const qi_cuda_kind *kind,
                                    quire_cuda_handle_types types);
@@ -243,6 +247,22 @@ bool qi_cuda_virtual_take_down(qi_cuda *cuda, qi_cuda_page *page);
 QUIRE_MUST_USE quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment,
                                                 qi_cuda_page *page);
 
+/*
+ * Unmaps the chunks from *link on, the first of which lies at the address, and gives them back.
+ * False: the driver refused, and what it did not take hangs there still.
+ */
+bool qi_cuda_virtual_drop(qi_cuda *cuda, qi_cuda_chunk **link, qi_cu_ptr at);
+
+/* Who may read and write pages of a kind when they are made: QUIRE_CUDA_MOST_ACCESSES at most. */
+uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind,
+                             qi_cu_access_desc *list);
+
+/* ---- access.c ------------------------------------------------------------------------------- */
+
+/* quire_cuda_set_access for a page, of a valid list. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
+                                                    const quire_cuda_access *list, uint32_t count);
+
 /* ---- block.c: pages that the driver allocates whole, and shared ones ------------------------ */
 
 QUIRE_MUST_USE quire_result qi_cuda_block_make(qi_cuda *cuda, const quire_page_request *request,
@@ -260,6 +280,13 @@ quire_result qi_cuda_page_create(void *state, const quire_page_request *request,
 void qi_cuda_page_destroy(void *state, const quire_native_page *page);
 quire_result qi_cuda_page_map(void *state, const quire_native_page *page, void **pointer);
 void qi_cuda_page_unmap(void *state, const quire_native_page *page);
+
+/* The size of a page of a kind for as much; OUT_OF_DEVICE_MEMORY: never to be had. */
+QUIRE_MUST_USE quire_result qi_cuda_round_size(const qi_cuda *cuda, uint32_t kind, uint64_t size,
+                                               uint64_t *padded);
+
+/* Waits for work that may run on a page that was handed out; false: it cannot be waited for. */
+bool qi_cuda_await_work(qi_cuda *cuda, const qi_cuda_page *page);
 
 /* Closes the page's descriptor, where it has one. */
 void qi_cuda_close(qi_cuda_page *page);

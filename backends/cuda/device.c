@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/growth.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
 
@@ -39,6 +40,9 @@ static quire_result cuda_describe(void *state, quire_device_info *info)
         .buffer_alignment = QI_CUDA_ALIGNMENT,
         .image_row_alignment = cuda->offers.row_alignment,
     };
+    for (uint32_t i = 0; i < cuda->kind_count; i++)
+        if (qi_cuda_kind_grows(&cuda->kinds[i]))
+            info->limits.growing_kinds |= UINT64_C(1) << i;
     info->exportable = is_exportable(cuda);
     return QUIRE_SUCCESS;
 }
@@ -97,7 +101,8 @@ static void cuda_destroy(void *state)
     (QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |               \
      QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_STREAMS |    \
      QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |          \
-     QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS)
+     QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS |                     \
+     QUIRE_BACKEND_GROWTH)
 
 #define CUDA_FUNCTIONS                                                                             \
     .size = sizeof(quire_backend), .name = "cuda", .describe = cuda_describe,                      \
@@ -110,7 +115,7 @@ static void cuda_destroy(void *state)
     .stream_passed = qi_cuda_stream_passed, .stream_await = qi_cuda_stream_await,                  \
     .stream_order = qi_cuda_stream_order, .stream_copy = qi_cuda_stream_copy,                      \
     .stream_fill = qi_cuda_stream_fill, .copy_pages = qi_cuda_copy_pages,                          \
-    .copy_peer = qi_cuda_copy_peer
+    .copy_peer = qi_cuda_copy_peer, .page_resize = qi_cuda_page_resize
 
 static const quire_backend CUDA_BACKEND = {.features = CUDA_FEATURES, CUDA_FUNCTIONS};
 

@@ -118,6 +118,8 @@ quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocat
         return result;
     const qi_cuda_page *page = qi_cuda_page_of(&native.page);
     const qi_cuda_chunk *first = page->chunks;
+    if (page->growth) /* it may grow meanwhile; its first chunk stays */
+        pthread_mutex_lock(&cuda->mutex);
     *range = (quire_cuda_range){
         .address = page->address ? page->address + native.offset : 0,
         .size = native.size,
@@ -135,5 +137,7 @@ quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocat
         .is_borrowed = page->make == QI_CUDA_BORROWED,
         .export_types = page->types,
     };
+    if (page->growth)
+        pthread_mutex_unlock(&cuda->mutex);
     return QUIRE_SUCCESS;
 }

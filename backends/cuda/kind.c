@@ -177,6 +177,13 @@ static qi_cuda_kind describe_kind(const qi_cuda *cuda, quire_cuda_page_kind page
     return kind;
 }
 
+/* Tile pools have no addresses, and pages for registration are one handle, exportable. */
+bool qi_cuda_kind_grows(const qi_cuda_kind *kind)
+{
+    return kind->is_virtual && kind->page_kind != QUIRE_CUDA_TILES &&
+           kind->page_kind != QUIRE_CUDA_REGISTERED;
+}
+
 /* What may be refused though an attribute promised it. */
 static bool is_refusal(quire_result result)
 {

@@ -130,9 +130,10 @@ quire_result quire_cuda_multicast_create(quire_device *device,
 static quire_result check_page(const quire_cuda_multicast *m, uint64_t offset,
                                const qi_cuda_page *page)
 {
-    if (page->make != QI_CUDA_VIRTUAL || page->chunk_count != 1 || page->host)
+    if (page->make != QI_CUDA_VIRTUAL || page->growth || page->chunk_count != 1 || page->host)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "what is bound must be a page of device memory with one handle");
+                       "what is bound must be a page of device memory with one handle, which does "
+                       "not grow");
     if (offset % m->granularity || page->padded % m->granularity)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "offset %u or page of %u bytes: the multicast granularity is %u",

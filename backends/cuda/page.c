@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/growth.h"
 #include "src/base/bits.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
@@ -19,6 +20,12 @@ void qi_cuda_close(qi_cuda_page *page)
     page->descriptor = -1;
 }
 
+static void release_record(qi_cuda *cuda, qi_cuda_page *page)
+{
+    qi_cuda_growth_end(cuda, page);
+    qi_host_release(&cuda->host, page, 1, sizeof *page);
+}
+
 /* The records alone, with what is this process's: of what the driver has nothing is given back. */
 static void forget(qi_cuda *cuda, qi_cuda_page *page)
 {
@@ -30,22 +37,19 @@ static void forget(qi_cuda *cuda, qi_cuda_page *page)
     if (page->bytes)
         munmap(page->bytes, page->padded);
     qi_cuda_close(page);
-    qi_host_release(&cuda->host, page, 1, sizeof *page);
+    release_record(cuda, page);
 }
 
 /* ---- the end of a page -------------------------------------------------------------------- */
 
 /* cuMemFree waits by itself, and so does the end of each array; nothing else does. */
-static bool await_work(qi_cuda *cuda, qi_cuda_page *page)
+bool qi_cuda_await_work(qi_cuda *cuda, const qi_cuda_page *page)
 {
     if (!page->was_used || cuda->settings.unsynchronized || page->make == QI_CUDA_ALLOCATED ||
         page->make == QI_CUDA_BORROWED || page->make == QI_CUDA_POOL)
         return true;
     qi_cu_result code = cuda->f.CtxSynchronize();
-    if (code && !qi_cuda_is_lost(code))
-        return false;
-    page->was_used = false;
-    return true;
+    return !code || qi_cuda_is_lost(code);
 }
 
 static bool parts_down(qi_cuda *cuda, qi_cuda_page *page)
@@ -64,11 +68,12 @@ static bool parts_down(qi_cuda *cuda, qi_cuda_page *page)
 /* True: it is gone, with its record. False: the driver failed half way; the rest can wait. */
 static bool take_down(qi_cuda *cuda, qi_cuda_page *page)
 {
-    if (!await_work(cuda, page))
+    if (!qi_cuda_await_work(cuda, page))
         return false;
+    page->was_used = false;
     bool is_done = parts_down(cuda, page);
     if (is_done)
-        qi_host_release(&cuda->host, page, 1, sizeof *page);
+        release_record(cuda, page);
     return is_done;
 }
 
@@ -123,24 +128,26 @@ void qi_cuda_page_destroy(void *state, const quire_native_page *native)
 /* ---- making ------------------------------------------------------------------------------- */
 
 /* Some drivers promise host memory that there is not. */
-static quire_result round_size(const qi_cuda *cuda, const quire_page_request *request,
-                               qi_cuda_page *page)
+quire_result qi_cuda_round_size(const qi_cuda *cuda, uint32_t kind, uint64_t size, uint64_t *padded)
 {
-    const qi_cuda_kind *kind = &cuda->kinds[request->kind];
-    uint64_t most = kind->description.heap ? cuda->host_bytes : cuda->device_bytes;
-    if (request->size > most ||
-        qi_align_up_overflows(request->size, kind->granularity, &page->padded))
+    const qi_cuda_kind *of = &cuda->kinds[kind];
+    uint64_t most = of->description.heap ? cuda->host_bytes : cuda->device_bytes;
+    if (size > most || qi_align_up_overflows(size, of->granularity, padded))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
                                   "%s asked: the heap of memory kind %u has %s in all",
-                                  qi_bytes(request->size).text, request->kind, qi_bytes(most).text);
+                                  qi_bytes(size).text, kind, qi_bytes(most).text);
     return QUIRE_SUCCESS;
 }
 
 static quire_result make(qi_cuda *cuda, const quire_page_request *request, qi_cuda_page *page)
 {
-    if (request->description)
+    quire_result result = QUIRE_SUCCESS;
+    if (request->most)
+        result = qi_cuda_growth_make(cuda, request, page);
+    if (!result && request->description)
         return qi_cuda_adopt(cuda, request, page);
-    quire_result result = round_size(cuda, request, page);
+    if (!result)
+        result = qi_cuda_round_size(cuda, request->kind, request->size, &page->padded);
     if (result)
         return result;
     return cuda->kinds[request->kind].is_virtual ? qi_cuda_virtual_make(cuda, request, page)
@@ -184,7 +191,7 @@ quire_result qi_cuda_page_create(void *state, const quire_page_request *request,
     *out = (quire_native_page){
         .handle = page->chunks ? page->chunks->handle : page->address,
         .address = page->address,
-        .size = page->padded,
+        .size = request->most ? request->most : page->padded,
         .data = (uintptr_t)page,
     };
     return QUIRE_SUCCESS;

@@ -96,6 +96,9 @@ quire_result quire_cuda_export_fabric(quire_memory *memory, quire_allocation all
 /* The whole page: the driver takes only what is mapped without a gap, in one piece. */
 static quire_result export_dma_buf(qi_cuda *cuda, const qi_cuda_page *page, int *descriptor)
 {
+    if (page->growth)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "the page cannot be a dma-buf: it grows, and a dma-buf keeps its size");
     if (!cuda->offers.dma_buf || page->host || !page->address || page->make == QI_CUDA_BORROWED)
         return qi_fail(
             QUIRE_ERROR_UNSUPPORTED,

@@ -1,12 +1,13 @@
 /*
  * virtual.c - pages of virtual memory management: chunks of physical memory, mapped one after the
- * other into a range of addresses; and tile pools, one chunk each, which have no addresses.
+ * other into a range of addresses; and tile pools, one chunk each, which have no addresses. Of
+ * pages that grow (growth.c) more addresses are reserved than are mapped.
  *
  * In this order: chunks, addresses, mappings, access for the whole range at once. A mapping grants
  * nobody access. Taken down in the reverse order, each mapping whole as it was made, and never
  * under running work: the driver does not wait for it (quire_cuda_settings.unsynchronized).
  */
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/growth.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
@@ -36,31 +37,30 @@ static uint64_t chunk_size(const qi_cuda *cuda, const qi_cuda_page *page)
     uint64_t size = 0;
     if (page->types || page->make == QI_CUDA_POOL || !cuda->settings.chunk_size ||
         qi_align_up_overflows(cuda->settings.chunk_size, kind->granularity, &size))
-        return page->padded;
+        return UINT64_MAX;
     return size;
 }
 
-static quire_result take_chunks(qi_cuda *cuda, qi_cuda_page *page)
+/* Chunks of `size` bytes in all at *end, which becomes the link behind them, also on failure. */
+static quire_result take_chunks(qi_cuda *cuda, const qi_cuda_page *page, uint64_t size,
+                                qi_cuda_chunk ***end, uint32_t *count)
 {
     uint64_t unit = chunk_size(cuda, page);
-    qi_cuda_chunk **link = &page->chunks;
-    for (uint64_t left = page->padded; left;) {
-        uint64_t size = left < unit ? left : unit;
-        quire_result result = qi_cuda_chunk_take(cuda, page->kind, size, page->types, link);
+    for (uint64_t left = size; left;) {
+        uint64_t part = left < unit ? left : unit;
+        quire_result result = qi_cuda_chunk_take(cuda, page->kind, part, page->types, *end);
         if (result)
             return result;
-        page->types = (*link)->types; /* what was granted */
-        page->chunk_count++;
-        link = &(*link)->next;
-        left -= size;
+        ++*count;
+        *end = &(**end)->next;
+        left -= part;
     }
     return QUIRE_SUCCESS;
 }
 
-/* Who may read and write pages of a kind when they are made. */
-static size_t list_access(const qi_cuda *cuda, const qi_cuda_kind *kind, qi_cu_access_desc *list)
+uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind, qi_cu_access_desc *list)
 {
-    size_t count = 0;
+    uint32_t count = 0;
     qi_cu_location home = qi_cuda_prop(cuda, kind, 0).location;
     list[count++].location =
         (qi_cu_location){.type = QI_CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
@@ -69,15 +69,15 @@ static size_t list_access(const qi_cuda *cuda, const qi_cuda_kind *kind, qi_cu_a
             (qi_cu_location){.type = QI_CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->peers[i]};
     if (home.type != QI_CU_MEM_LOCATION_TYPE_DEVICE)
         list[count++].location = home;
-    for (size_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         list[i].flags = QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     return count;
 }
 
-static quire_result map_chunks(qi_cuda *cuda, qi_cuda_page *page)
+/* The chunk and all behind it. */
+static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
 {
-    qi_cu_ptr at = page->reserved;
-    for (qi_cuda_chunk *chunk = page->chunks; chunk; chunk = chunk->next) {
+    for (; chunk; chunk = chunk->next) {
         qi_cu_result code = cuda->f.MemMap(at, chunk->size, 0, chunk->handle, 0);
         if (code)
             return qi_cuda_fail(&cuda->f, code, "cuMemMap of %s", qi_bytes(chunk->size).text);
@@ -87,21 +87,39 @@ static quire_result map_chunks(qi_cuda *cuda, qi_cuda_page *page)
     return QUIRE_SUCCESS;
 }
 
+/* In one call, which costs tens of microseconds whatever the size. */
+static quire_result give_access(qi_cuda *cuda, const qi_cuda_page *page, qi_cu_ptr at,
+                                uint64_t size)
+{
+    qi_cu_access_desc made[QUIRE_CUDA_MOST_ACCESSES];
+    const qi_cu_access_desc *list = page->growth ? page->growth->access : made;
+    uint32_t count = page->growth ? page->growth->access_count
+                                  : qi_cuda_list_access(cuda, &cuda->kinds[page->kind], made);
+    qi_cu_result code = count ? cuda->f.MemSetAccess(at, size, list, count) : QI_CUDA_SUCCESS;
+    return code ? qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s", qi_bytes(size).text)
+                : QUIRE_SUCCESS;
+}
+
+/* Bytes of addresses, of which the first `padded` are mapped. */
+static uint64_t address_bytes(const qi_cuda_page *page)
+{
+    return page->growth ? page->growth->most : page->padded;
+}
+
 quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment, qi_cuda_page *page)
 {
     const qi_cuda_kind *kind = &cuda->kinds[page->kind];
-    qi_cu_access_desc list[QUIRE_CUDA_MOST_ACCESSES];
     uint64_t wanted = alignment > kind->granularity ? alignment : kind->granularity;
-    qi_cu_result code = cuda->f.MemAddressReserve(&page->reserved, page->padded, wanted, 0, 0);
+    uint64_t size = address_bytes(page);
+    qi_cu_result code = cuda->f.MemAddressReserve(&page->reserved, size, wanted, 0, 0);
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuMemAddressReserve of %s of addresses",
-                            qi_bytes(page->padded).text);
-    quire_result result = map_chunks(cuda, page);
+                            qi_bytes(size).text);
+    quire_result result = map_chunks(cuda, page->chunks, page->reserved);
+    if (!result)
+        result = give_access(cuda, page, page->reserved, page->padded);
     if (result)
         return result;
-    code = cuda->f.MemSetAccess(page->reserved, page->padded, list, list_access(cuda, kind, list));
-    if (code)
-        return qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s", qi_bytes(page->padded).text);
     page->address = page->reserved;
     if (kind->description.flags & QUIRE_HOST_VISIBLE)
         page->host = (void *)(uintptr_t)page->reserved; /* the host has the devices' addresses */
@@ -113,20 +131,37 @@ quire_result qi_cuda_virtual_make(qi_cuda *cuda, const quire_page_request *reque
 {
     if (cuda->kinds[page->kind].page_kind == QUIRE_CUDA_TILES)
         page->make = QI_CUDA_POOL;
+    qi_cuda_chunk **end = &page->chunks;
     quire_result result = choose_types(cuda, request, &page->types);
     if (!result)
-        result = take_chunks(cuda, page);
+        result = take_chunks(cuda, page, page->padded, &end, &page->chunk_count);
+    if (!result)
+        page->types = page->chunks->types; /* what was granted, to the one that is exported */
+    if (page->growth)
+        page->growth->end = end;
     if (result || page->make == QI_CUDA_POOL)
         return result;
     return qi_cuda_virtual_map(cuda, request->alignment, page);
 }
 
+quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page, uint64_t size,
+                                    qi_cuda_chunk ***end, uint32_t *count)
+{
+    qi_cuda_chunk **first = page->growth->end;
+    qi_cu_ptr at = page->reserved + page->padded;
+    *end = first;
+    *count = 0;
+    quire_result result = take_chunks(cuda, page, size, end, count);
+    if (!result)
+        result = map_chunks(cuda, *first, at);
+    return result ? result : give_access(cuda, page, at, size);
+}
+
 /* ---- taking down -------------------------------------------------------------------------- */
 
-static bool unmap(qi_cuda *cuda, qi_cuda_page *page)
+static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
 {
-    qi_cu_ptr at = page->reserved;
-    for (qi_cuda_chunk *chunk = page->chunks; chunk; chunk = chunk->next) {
+    for (; chunk; chunk = chunk->next) {
         qi_cu_result code = chunk->is_mapped ? cuda->f.MemUnmap(at, chunk->size) : QI_CUDA_SUCCESS;
         if (code && !qi_cuda_is_lost(code))
             return false;
@@ -136,18 +171,25 @@ static bool unmap(qi_cuda *cuda, qi_cuda_page *page)
     return true;
 }
 
-bool qi_cuda_virtual_take_down(qi_cuda *cuda, qi_cuda_page *page)
+bool qi_cuda_virtual_drop(qi_cuda *cuda, qi_cuda_chunk **link, qi_cu_ptr at)
 {
-    if (!unmap(cuda, page))
+    if (!unmap(cuda, *link, at))
         return false;
-    for (qi_cuda_chunk *next = NULL; page->chunks; page->chunks = next) {
-        next = page->chunks->next;
-        if (!qi_cuda_chunk_give(cuda, page->chunks))
+    for (qi_cuda_chunk *next = NULL; *link; *link = next) {
+        next = (*link)->next;
+        if (!qi_cuda_chunk_give(cuda, *link))
             return false;
     }
+    return true;
+}
+
+bool qi_cuda_virtual_take_down(qi_cuda *cuda, qi_cuda_page *page)
+{
+    if (!qi_cuda_virtual_drop(cuda, &page->chunks, page->reserved))
+        return false;
     qi_cu_result code = QI_CUDA_SUCCESS;
     if (page->reserved)
-        code = cuda->f.MemAddressFree(page->reserved, page->padded);
+        code = cuda->f.MemAddressFree(page->reserved, address_bytes(page));
     if (code && !qi_cuda_is_lost(code))
         return false;
     page->reserved = 0;

@@ -206,13 +206,14 @@ typedef struct quire_cuda_range {
     void *host;             /* the same bytes for the host; NULL: it cannot reach them */
     uint64_t page_address;  /* CUdeviceptr of the page */
     uint64_t page_offset;   /* of the allocation */
-    uint64_t page_size;     /* bytes asked of the backend */
-    uint64_t padded_size;   /* bytes made: a multiple of the granularity */
+    uint64_t page_size;     /* bytes asked of the backend; of a page that grows, its size now */
+    uint64_t padded_size;   /* bytes made: a multiple of the granularity; of a page that grows those
+                               mapped now, up to a chunk more than it would take */
     uint64_t handle;        /* CUmemGenericAllocationHandle of the page's first chunk, which stays
                                quire's; 0 where it is not virtual memory management */
     uint64_t chunk_size;    /* of that handle, bytes */
     uint32_t handle_count;  /* of the page */
-    bool is_compressed;     /* granted by the driver */
+    bool is_compressed;     /* that handle, granted by the driver */
     bool is_rdma_capable;   /* likewise */
     bool is_decompressible; /* likewise */
     bool is_borrowed;       /* the page is memory that somebody else made and ends */
@@ -251,10 +252,11 @@ typedef struct quire_cuda_access {
 
 /*
  * Sets what each of `count` locations may do with the whole page that an allocation lies in, at
- * once; others keep what they have. The caller sees to it that nobody works on the page meanwhile.
- * INVALID_ARGUMENT: no or too many locations, unknown values, one named twice. UNSUPPORTED: the
- * page is not of virtual memory management, or the driver does not grant it (the host reaches host
- * pages only, a peer what cuDeviceCanAccessPeer says).
+ * once; others keep what they have. What a page grows by later has the same. The caller sees to it
+ * that nobody works on the page meanwhile. INVALID_ARGUMENT: no or too many locations, unknown
+ * values, one named twice. UNSUPPORTED: the page is not of virtual memory management, the driver
+ * does not grant it (the host reaches host pages only, a peer what cuDeviceCanAccessPeer says), or
+ * more than QUIRE_CUDA_MOST_ACCESSES locations in all would reach a page that grows.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_set_access(quire_memory *memory,
                                                             quire_allocation allocation,
@@ -286,7 +288,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_fabric(quire_memory *mem
 
 /*
  * A dma-buf of the page, device-local, for drivers of other hardware. The caller closes it.
- * UNSUPPORTED where driver or device have none.
+ * UNSUPPORTED where driver or device have none, and for a page that grows.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_dma_buf(quire_memory *memory,
                                                                 quire_allocation allocation,
@@ -392,8 +394,9 @@ quire_cuda_multicast_create(quire_device *device, const quire_cuda_multicast_opt
 
 /*
  * Binds the page that an allocation lies in, of a memory on one of the devices, at an offset of the
- * object. The page must be of one handle and a multiple of the granularity, and must be unbound
- * before it is given back: keep the allocation. Errors: OUT_OF_RANGE, and what the driver answers.
+ * object. The page must be of one handle, a multiple of the granularity and none that grows, and
+ * must be unbound before it is given back: keep the allocation. Errors: OUT_OF_RANGE, and what the
+ * driver answers.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_bind(quire_cuda_multicast *multicast,
                                                                 uint64_t offset,

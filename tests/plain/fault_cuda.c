@@ -148,6 +148,45 @@ static void many_pages(cuda_bench *b)
         STEP(b, quire_memory_trim(m, 0, NULL));
 }
 
+/* Bytes at the border of what was there and what was added. */
+static void grow_and_shrink(cuda_bench *b, const quire_backend *table, void *state,
+                            const quire_native_page *page)
+{
+    STEP(b, table->page_resize(state, page, 2 * MIB, 8 * MIB));
+    STEP(b, table->copy_to_page(state, page, 2 * MIB - 500, data, 1000));
+    STEP(b, table->page_resize(state, page, 8 * MIB, 4 * MIB));
+    STEP(b, table->page_resize(state, page, 4 * MIB, 10 * MIB));
+    memset(back, 0, 1000);
+    STEP(b, table->copy_from_page(state, page, 2 * MIB - 500, back, 1000));
+    CHECK(!memcmp(data, back, 1000));
+}
+
+/* At the backend's table; the page is ended whatever happened before. */
+static void growing(cuda_bench *b, quire_cuda_page_kind page_kind)
+{
+    const quire_cuda_settings settings = {
+        .kinds = QUIRE_CUDA_KIND_BIT(page_kind), .chunk_size = 2 * MIB, .kept_bytes = 2 * MIB};
+    const quire_page_request request = {.size = 2 * MIB, .alignment = 256, .most = 16 * MIB};
+    quire_native_page page;
+    if (!cuda_bench_open(b, &settings))
+        return;
+    const quire_backend *table = quire_device_backend(b->device);
+    void *state = quire_device_state(b->device);
+    STEP(b, table->page_create(state, &request, &page));
+    grow_and_shrink(b, table, state, &page);
+    table->page_destroy(state, &page);
+}
+
+static void growing_device(cuda_bench *b)
+{
+    growing(b, QUIRE_CUDA_DEVICE);
+}
+
+static void growing_host_numa(cuda_bench *b)
+{
+    growing(b, QUIRE_CUDA_HOST_NUMA);
+}
+
 static void budget(cuda_bench *b)
 {
     quire_budget_info info;
@@ -463,6 +502,8 @@ static const scenario scenarios[] = {
     {"copies between devices", NULL, FC_DIRTY | FC_LATE, copied_to_peer},
     {"pages in chunks that are kept", NULL, FC_DIRTY, in_chunks},
     {"pages that come and go", NULL, 0, many_pages},
+    {"a page that grows", NULL, FC_DIRTY | FC_LATE, growing_device},
+    {"a page of a host node that grows", NULL, FC_DIRTY, growing_host_numa},
     {"pages that another device reaches", NULL, 0, with_peers},
     {"a budget", NULL, 0, budget},
     {"a page exported and imported", NULL, 0, exported_device},

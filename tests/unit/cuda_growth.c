@@ -1,0 +1,411 @@
+/*
+ * cuda_growth.c - pages of the CUDA backend that grow in place, on the fake driver: what lies
+ * where, what the driver is asked, what it gets back, and who reaches it.
+ */
+#include <pthread.h>
+
+#include "tests/support/cuda_growing.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+
+/* ---- what is offered ------------------------------------------------------------------------ */
+
+UNIT(cuda_growth, kinds_of_virtual_memory_management_grow)
+{
+    static const char *const models[] = {"h200", "a100", "orin", "gh200", "vgpu"};
+    for (int m = 0; m < 5; m++) {
+        growing g;
+        quire_device_info info;
+        fc_options driver = cuda_bench_options(models[m], 0);
+        const quire_cuda_settings settings = {.kinds = cuda_bench_kinds(driver.models[0])};
+        growing_open(&g, &driver, &settings);
+        CHECK_OK(quire_device_get_info(g.b.device, &info));
+        CHECK(g.table->features & QUIRE_BACKEND_GROWTH);
+        for (uint32_t i = 0; i < info.kind_count; i++) {
+            quire_cuda_kind_info kind;
+            CHECK_OK(quire_cuda_get_kind_info(g.b.device, i, &kind));
+            bool grows = kind.is_virtual_memory && kind.page_kind != QUIRE_CUDA_REGISTERED;
+            CHECK_EQ(info.limits.growing_kinds >> i & 1, grows);
+        }
+        CHECK_EQ(info.limits.growing_kinds != 0, m != 4);
+        cuda_bench_end(&g.b);
+    }
+}
+
+UNIT(cuda_growth, what_cannot_grow_is_refused_and_leaves_nothing)
+{
+    static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_PLAIN, QUIRE_CUDA_PINNED,
+                                                 QUIRE_CUDA_MANAGED, QUIRE_CUDA_REGISTERED,
+                                                 QUIRE_CUDA_TILES};
+    growing g;
+    quire_native_page none;
+    const quire_cuda_settings settings = {.kinds = cuda_bench_kinds(fc_model_named("h200")) |
+                                                   CUDA_KIND(TILES)};
+    growing_open(&g, NULL, &settings);
+    for (int i = 0; i < 5; i++) {
+        quire_page_request request = growing_request(g.b.device, kinds[i], 2 * MIB, 4 * MIB);
+        CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), UNSUPPORTED);
+        CHECK_HAS(quire_last_error(), "do not grow");
+    }
+    quire_page_request request = growing_request(g.b.device, QUIRE_CUDA_DEVICE, 2 * MIB, 4 * MIB);
+    request.exportable = true;
+    CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "cannot be exported");
+    const quire_cuda_import import = {.type = QUIRE_CUDA_IMPORT_FD, .size = 2 * MIB};
+    request.exportable = false;
+    request.description = &import;
+    CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), UNSUPPORTED);
+    request.description = NULL;
+    request.most = UINT64_MAX - 4095;
+    CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    request.most = UINT64_C(1) << 60;
+    CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(g.fc->live(FC_RESERVATION) + g.fc->live(FC_MEMORY), 0);
+    cuda_bench_end(&g.b);
+}
+
+UNIT(cuda_growth, addresses_are_reserved_for_the_most_and_mapped_as_far_as_used)
+{
+    growing g;
+    growing_open(&g, NULL, NULL);
+    quire_page_request request =
+        growing_request(g.b.device, QUIRE_CUDA_DEVICE, 4 * MIB, 1024 * MIB);
+    request.alignment = 64 * MIB;
+    g.fc->reset_counters();
+    CHECK_OK(g.table->page_create(g.cuda, &request, &g.page));
+    CHECK_EQ(g.fc->calls(NULL), 6);
+    static const char *const calls[] = {"cuMemCreate", "cuMemAddressReserve", "cuMemMap",
+                                        "cuMemSetAccess"};
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(g.fc->calls(calls[i]), 1);
+    CHECK_EQ(g.page.size, 1024 * MIB);
+    CHECK_EQ(g.page.address % (64 * MIB), 0);
+    CHECK_EQ(g.fc->usage_of(0).bytes, 4 * MIB);
+    growing_check_handles(&g, 4 * MIB, 1);
+    growing_end(&g);
+}
+
+/* ---- growing -------------------------------------------------------------------------------- */
+
+UNIT(cuda_growth, bytes_stay_where_they_are_and_new_ones_serve)
+{
+    growing g;
+    growing_begin(&g, NULL, 2 * MIB, 16 * MIB);
+    growing_write(&g, 0, 2 * MIB);
+    for (uint64_t to = 4 * MIB; to <= 16 * MIB; to += 2 * MIB) {
+        CHECK_OK(growing_resize(&g, to));
+        growing_write(&g, to - 2 * MIB, to);
+        growing_check(&g, 0, to);
+        CHECK_EQ(g.fc->usage_of(0).bytes, to);
+    }
+    growing_check_handles(&g, 16 * MIB, 8);                        /* all there can be */
+    CHECK_OK(g.table->fill_page(g.cuda, &g.page, 0, 16 * MIB, 7)); /* over all borders */
+    growing_end(&g);
+}
+
+UNIT(cuda_growth, a_growth_is_one_handle_and_one_call_for_access)
+{
+    growing g;
+    growing_begin(&g, NULL, 2 * MIB, 1024 * MIB);
+    CHECK_OK(growing_resize(&g, 512 * MIB));
+    static const char *const calls[] = {"cuCtxPushCurrent", "cuMemCreate", "cuMemMap",
+                                        "cuMemSetAccess", "cuCtxPopCurrent"};
+    for (int i = 0; i < 5; i++)
+        CHECK_EQ(g.fc->calls(calls[i]), 1);
+    CHECK_EQ(g.fc->calls(NULL), 5);
+    growing_check_handles(&g, 512 * MIB, 2);
+    growing_end(&g);
+}
+
+UNIT(cuda_growth, chunks_are_as_large_as_the_settings_say)
+{
+    growing g;
+    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 5 * MIB}, 8 * MIB, 64 * MIB);
+    CHECK_EQ(growing_record(&g)->chunk_count, 2); /* of 6 and 2 MiB */
+    CHECK_OK(growing_resize(&g, 28 * MIB));
+    CHECK_EQ(g.fc->calls("cuMemCreate"), 4); /* of 6, 6, 6 and 2 MiB */
+    CHECK_EQ(g.fc->calls("cuMemMap"), 4);
+    CHECK_EQ(g.fc->calls("cuMemSetAccess"), 1);
+    growing_check_handles(&g, 28 * MIB, 6);
+    growing_write(&g, 0, 28 * MIB);
+    growing_check(&g, 0, 28 * MIB);
+    growing_end(&g);
+}
+
+/* The device tells one page granularity, and kinds may have a coarser one. */
+UNIT(cuda_growth, a_coarser_granularity_maps_more_and_grows_less_often)
+{
+    growing g;
+    fc_model model = *fc_model_named("h200");
+    model.granularity = 64 * KIB;
+    model.host_granularity = 8 * MIB;
+    const fc_options driver = {.models = {&model}};
+    const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(HOST_NUMA)};
+    growing_begin_with(&g, &driver, &settings, QUIRE_CUDA_HOST_NUMA, 64 * KIB, 12 * MIB);
+    growing_check_handles(&g, 8 * MIB, 1);
+    CHECK_OK(growing_resize(&g, 6 * MIB));
+    CHECK_EQ(g.fc->calls(NULL), 0);
+    CHECK_OK(growing_resize(&g, 12 * MIB));
+    CHECK_EQ(growing_record(&g)->padded, 16 * MIB);
+    void *mapped = NULL;
+    CHECK_OK(g.table->map(g.cuda, &g.page, &mapped));
+    memset((char *)mapped, 3, 12 * MIB); /* the host reaches what was added */
+    growing_end(&g);
+}
+
+UNIT(cuda_growth, more_than_there_is_is_refused)
+{
+    growing g;
+    fc_model model = *fc_model_named("a100");
+    model.bytes = 16 * MIB;
+    const fc_options driver = {.models = {&model}};
+    growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 64 * MIB);
+    CHECK_FAILS(growing_resize(&g, 32 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(g.fc->calls(NULL), 0); /* known beforehand */
+    g.fc->set_others(0, 10 * MIB);
+    CHECK_FAILS(growing_resize(&g, 16 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    growing_check_handles(&g, 2 * MIB, 1);
+    CHECK_OK(growing_resize(&g, 6 * MIB));
+    growing_end(&g);
+}
+
+/* ---- becoming smaller ----------------------------------------------------------------------- */
+
+UNIT(cuda_growth, what_lies_behind_the_new_end_is_given_back)
+{
+    growing g;
+    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 16 * MIB, 16 * MIB);
+    growing_write(&g, 0, 16 * MIB);
+    g.fc->reset_counters();
+    CHECK_OK(growing_resize(&g, 6 * MIB));
+    CHECK_EQ(g.fc->calls("cuCtxSynchronize"), 1);
+    CHECK_EQ(g.fc->calls("cuMemUnmap"), 5);
+    CHECK_EQ(g.fc->calls("cuMemRelease"), 5);
+    CHECK_EQ(g.fc->calls(NULL), 13); /* with the context's */
+    CHECK_EQ(g.fc->usage_of(0).bytes, 6 * MIB);
+    CHECK_EQ(g.fc->live(FC_RESERVATION), 1);
+    growing_check_handles(&g, 6 * MIB, 3);
+    CHECK_OK(growing_resize(&g, 12 * MIB));
+    growing_write(&g, 6 * MIB, 12 * MIB);
+    growing_check(&g, 0, 12 * MIB);
+    growing_check_handles(&g, 12 * MIB, 6);
+    growing_end(&g);
+}
+
+UNIT(cuda_growth, a_chunk_that_the_end_lies_in_stays_and_is_used_first)
+{
+    growing g;
+    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 8 * MIB}, 16 * MIB, 64 * MIB);
+    CHECK_OK(growing_resize(&g, 10 * MIB));
+    CHECK_EQ(g.fc->calls(NULL), 0);
+    growing_check_handles(&g, 16 * MIB, 2);
+    CHECK_OK(growing_resize(&g, 14 * MIB));
+    CHECK_EQ(g.fc->calls(NULL), 0);
+    CHECK_OK(growing_resize(&g, 2 * MIB));
+    growing_check_handles(&g, 8 * MIB, 1);
+    CHECK_OK(growing_resize(&g, 12 * MIB)); /* 6 that are there and 4 that are made */
+    growing_check_handles(&g, 12 * MIB, 2);
+    growing_write(&g, 0, 12 * MIB);
+    growing_check(&g, 0, 12 * MIB);
+    growing_end(&g);
+}
+
+UNIT(cuda_growth, handles_are_kept_and_used_by_the_next_growth)
+{
+    growing g;
+    quire_cuda_info info;
+    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB, .kept_bytes = 8 * MIB}, 2 * MIB,
+                  64 * MIB);
+    CHECK_OK(growing_resize(&g, 10 * MIB));
+    CHECK_EQ(g.fc->calls("cuMemCreate"), 4);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(growing_resize(&g, 2 * MIB));
+        CHECK_OK(quire_cuda_get_info(g.b.device, &info));
+        CHECK_EQ(info.kept_bytes, 8 * MIB);
+        CHECK_OK(growing_resize(&g, 10 * MIB));
+    }
+    CHECK_EQ(g.fc->calls("cuMemCreate"), 4);
+    CHECK_EQ(g.fc->calls("cuMemRelease"), 0);
+    growing_end(&g);
+}
+
+/* The driver has something to say where work still runs on what is unmapped. */
+UNIT(cuda_growth, running_work_is_waited_for_before_anything_goes)
+{
+    for (int unsynchronized = 0; unsynchronized < 2; unsynchronized++) {
+        growing g;
+        uint64_t stream = 0;
+        fc_options driver = cuda_bench_options(NULL, FC_LATE);
+        growing_begin_with(&g, &driver, &(quire_cuda_settings){.unsynchronized = unsynchronized},
+                           QUIRE_CUDA_DEVICE, 2 * MIB, 8 * MIB);
+        CHECK_OK(growing_resize(&g, 4 * MIB));
+        CHECK_OK(g.table->stream_create(g.cuda, NULL, &stream));
+        CHECK_OK(g.table->stream_fill(g.cuda, stream, &g.page, 2 * MIB, 4096, 1));
+        CHECK(g.fc->pending() > 0);
+        CHECK_OK(growing_resize(&g, 2 * MIB));
+        g.fc->advance(100);
+        CHECK_EQ(g.fc->message_count() > 0, unsynchronized); /* the caller's to see to */
+        g.fc->forget();
+        g.table->stream_destroy(g.cuda, stream);
+        growing_end(&g);
+    }
+}
+
+/* A model of what must be mapped, and every byte of it where it was. */
+UNIT(cuda_growth, sizes_go_up_and_down_at_random)
+{
+    static const uint64_t chunks[] = {0, 64 * KIB, 192 * KIB, 1 * MIB};
+    for (uint32_t round = 0; round < 8; round++) {
+        growing g;
+        test_random random = {round};
+        fc_model model = *fc_model_named("h200");
+        model.granularity = 64 * KIB;
+        const fc_options driver = {.models = {&model}};
+        const quire_cuda_settings settings = {.chunk_size = chunks[round / 2],
+                                              .kept_bytes = round % 2 * MIB};
+        growing_begin_with(&g, &driver, &settings, QUIRE_CUDA_DEVICE, 64 * KIB, 4 * MIB);
+        growing_write(&g, 0, g.size);
+        for (int i = 0; i < 60; i++) {
+            uint64_t before = g.size, to = (1 + random_below(&random, 64)) * 64 * KIB;
+            if (to == before)
+                continue;
+            CHECK_OK(growing_resize(&g, to));
+            if (to > before)
+                growing_write(&g, before, to);
+            growing_check(&g, 0, to);
+            growing_check_handles(&g, growing_record(&g)->padded, growing_record(&g)->chunk_count);
+        }
+        growing_end(&g);
+    }
+}
+
+/* ---- access --------------------------------------------------------------------------------- */
+
+/* Devices 0 and 1 reach each other. */
+static fc_options two_devices(void)
+{
+    const fc_model *h200 = fc_model_named("h200");
+    fc_options options = {.models = {h200, h200}, .peers = {0x2, 0x1}};
+    return options;
+}
+
+/* Bits of the devices that may read and write at an offset. */
+static void check_access(growing *g, uint64_t offset, uint32_t read, uint32_t write)
+{
+    fc_address_info info = {.size = 0};
+    CHECK(g->fc->address_of(g->page.address + offset, &info));
+    CHECK_EQ(info.read, read);
+    CHECK_EQ(info.write, write);
+}
+
+static quire_result set_access(growing *g, const quire_cuda_access *list, uint32_t count)
+{
+    CHECK_OK(qi_cuda_enter(g->cuda));
+    quire_result result = qi_cuda_page_set_access(g->cuda, growing_record(g), list, count);
+    qi_cuda_leave(g->cuda);
+    return result;
+}
+
+UNIT(cuda_growth, peers_reach_what_was_added)
+{
+    static const int32_t peer = 1;
+    growing g;
+    fc_options driver = two_devices();
+    growing_begin_with(&g, &driver, &(quire_cuda_settings){.peers = &peer, .peer_count = 1},
+                       QUIRE_CUDA_DEVICE, 2 * MIB, 8 * MIB);
+    CHECK_OK(growing_resize(&g, 6 * MIB));
+    CHECK_EQ(g.fc->calls("cuMemSetAccess"), 1);
+    check_access(&g, 0, 3, 3);
+    check_access(&g, 6 * MIB - 1, 3, 3);
+    growing_end(&g);
+}
+
+UNIT(cuda_growth, access_set_at_run_time_holds_for_what_is_added)
+{
+    static const quire_cuda_access both[] = {{QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ},
+                                             {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ_WRITE}};
+    static const quire_cuda_access nobody[] = {{QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_NO_ACCESS},
+                                               {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_NO_ACCESS}};
+    static const quire_cuda_access own = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ_WRITE};
+    growing g;
+    fc_options driver = two_devices();
+    growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 16 * MIB);
+    CHECK_OK(set_access(&g, both, 2));
+    CHECK_OK(growing_resize(&g, 4 * MIB));
+    check_access(&g, 0, 3, 2);
+    check_access(&g, 4 * MIB - 1, 3, 2);
+    CHECK_OK(set_access(&g, nobody, 2));
+    check_access(&g, 2 * MIB, 0, 0); /* all of what is there */
+    CHECK_OK(growing_resize(&g, 6 * MIB));
+    check_access(&g, 4 * MIB, 0, 0);
+    CHECK_OK(set_access(&g, &own, 1));
+    CHECK_OK(growing_resize(&g, 8 * MIB));
+    check_access(&g, 0, 1, 1);
+    check_access(&g, 8 * MIB - 1, 1, 1);
+    growing_end(&g);
+}
+
+UNIT(cuda_growth, access_that_was_refused_is_not_given_later)
+{
+    static const quire_cuda_access peer = {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ};
+    growing g;
+    fc_options driver = two_devices();
+    growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 8 * MIB);
+    CHECK(g.fc->fail(&(fc_fault){.function = "cuMemSetAccess", .call = 1}));
+    CHECK(set_access(&g, &peer, 1));
+    g.fc->heal();
+    CHECK_OK(growing_resize(&g, 4 * MIB));
+    check_access(&g, 2 * MIB, 1, 1);
+    growing_end(&g);
+}
+
+/* The host is one place, by whatever name. */
+UNIT(cuda_growth, the_host_reaches_what_was_added_to_host_pages)
+{
+    static const quire_cuda_access reads = {QUIRE_CUDA_AT_HOST, 0, QUIRE_CUDA_READ};
+    static const quire_cuda_access none = {QUIRE_CUDA_AT_HOST_NUMA, 0, QUIRE_CUDA_NO_ACCESS};
+    growing g;
+    fc_address_info info;
+    growing_begin_with(&g, NULL, &(quire_cuda_settings){.kinds = CUDA_KIND(HOST_NUMA)},
+                       QUIRE_CUDA_HOST_NUMA, 2 * MIB, 16 * MIB);
+    growing_write(&g, 0, 2 * MIB);
+    CHECK_OK(growing_resize(&g, 4 * MIB));
+    growing_write(&g, 2 * MIB, 4 * MIB);
+    CHECK_OK(set_access(&g, &reads, 1));
+    CHECK_OK(growing_resize(&g, 6 * MIB));
+    CHECK(g.fc->address_of(g.page.address + 4 * MIB, &info));
+    CHECK(info.host_reads && !info.host_writes);
+    growing_check(&g, 0, 4 * MIB);
+    CHECK_OK(set_access(&g, &none, 1));
+    CHECK_OK(growing_resize(&g, 8 * MIB));
+    CHECK(g.fc->address_of(g.page.address + 6 * MIB, &info));
+    CHECK(!info.host_reads && !info.host_writes && info.read == 1);
+    growing_end(&g);
+}
+
+static void *let_the_peer_write(void *user)
+{
+    const quire_cuda_access peer = {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ_WRITE};
+    CHECK_OK(set_access(user, &peer, 1));
+    return NULL;
+}
+
+/* What is added gets what was set before, or is set, too, after it. */
+UNIT(cuda_growth, access_is_set_while_the_page_grows)
+{
+    for (int round = 0; round < 30; round++) {
+        growing g;
+        pthread_t thread;
+        fc_options driver = two_devices();
+        growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 4 * MIB);
+        g.fc->slow("cuMemSetAccess", 1000);
+        CHECK_EQ(pthread_create(&thread, NULL, let_the_peer_write, &g), 0);
+        CHECK_OK(growing_resize(&g, 4 * MIB));
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        check_access(&g, 0, 3, 3);
+        check_access(&g, 2 * MIB, 3, 3);
+        growing_end(&g);
+    }
+}

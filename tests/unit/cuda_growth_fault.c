@@ -1,0 +1,162 @@
+/*
+ * cuda_growth_fault.c - pages of the CUDA backend that grow in place, where the driver fails: on
+ * the way, on the way back, for good, and in a child that was forked.
+ */
+#include <unistd.h>
+
+#include "tests/support/child.h"
+#include "tests/support/cuda_growing.h"
+#include "tests/support/unit.h"
+
+/* ---- growths that fail ---------------------------------------------------------------------- */
+
+/* Growing by chunks of which one is kept, with a fault: whether it was met. */
+static bool grow_with(const fc_fault *fault, uint64_t allocation)
+{
+    growing g;
+    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB, .kept_bytes = 2 * MIB}, 4 * MIB,
+                  16 * MIB);
+    growing_write(&g, 0, 4 * MIB);
+    CHECK_OK(growing_resize(&g, 2 * MIB)); /* keeps one */
+    g.fc->reset_counters();
+    if (fault)
+        CHECK(g.fc->fail(fault));
+    test_memory_fail(&g.b.host_memory, allocation, false);
+    quire_result result = growing_resize(&g, 10 * MIB);
+    test_memory_fail(&g.b.host_memory, 0, false);
+    bool was_met = g.fc->failed().times > 0 || (allocation && result);
+    g.fc->heal();
+    if (result) {
+        CHECK(was_met && *quire_last_error());
+        growing_check_handles(&g, 2 * MIB, 1);
+        CHECK(g.fc->live(FC_REFERENCE) <= 2); /* what is kept */
+        CHECK(g.fc->usage_of(0).bytes <= 4 * MIB);
+    }
+    growing_check(&g, 0, 2 * MIB);
+    CHECK_OK(growing_resize(&g, 12 * MIB));
+    growing_write(&g, 0, 12 * MIB);
+    growing_check(&g, 0, 12 * MIB);
+    growing_check_handles(&g, 12 * MIB, 6);
+    growing_end(&g);
+    return was_met;
+}
+
+UNIT(cuda_growth_fault, a_growth_that_fails_changes_nothing)
+{
+    uint64_t failures = 0;
+    bool any = true;
+    for (uint32_t code = 0; any; code++) {
+        any = false;
+        for (uint64_t call = 1; call <= 12; call++)
+            any |= grow_with(&(fc_fault){.call = call, .code_index = code}, 0);
+        failures += any;
+    }
+    CHECK(failures > 3);
+    for (uint64_t allocation = 1; allocation <= 3; allocation++)
+        CHECK(grow_with(NULL, allocation)); /* the records of three handles */
+    CHECK(!grow_with(NULL, 4));
+}
+
+/* Nor does the way back succeed: what was added waits, and goes before the next growth. */
+UNIT(cuda_growth_fault, what_a_failure_leaves_is_gone_on_with)
+{
+    static const char *const steps[] = {"cuMemUnmap", "cuMemRelease"};
+    for (int i = 0; i < 4; i++) {
+        growing g;
+        growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 2 * MIB, 16 * MIB);
+        growing_write(&g, 0, 2 * MIB);
+        CHECK(g.fc->fail(&(fc_fault){.function = "cuMemSetAccess", .call = 1}));
+        CHECK(g.fc->fail(&(fc_fault){.function = steps[i % 2],
+                                     .call = 2,
+                                     .from_then = true,
+                                     .result = QI_CUDA_ERROR_INVALID_VALUE}));
+        CHECK(growing_resize(&g, 8 * MIB));
+        CHECK_EQ(growing_record(&g)->padded, 2 * MIB);
+        CHECK(g.fc->live(FC_REFERENCE) > 1);
+        CHECK_FAILS(growing_resize(&g, 8 * MIB), QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_HAS(quire_last_error(), "does not take back");
+        growing_check(&g, 0, 2 * MIB);
+        g.fc->heal();
+        if (i < 2) { /* else it is the end that goes on */
+            CHECK_OK(growing_resize(&g, 6 * MIB));
+            growing_check_handles(&g, 6 * MIB, 3);
+            CHECK_EQ(g.fc->live(FC_REFERENCE), 3);
+        }
+        growing_end(&g);
+    }
+}
+
+/* It cannot fail; what could not be given back at once is so by the next change or the end. */
+UNIT(cuda_growth_fault, becoming_smaller_goes_on_later_where_the_driver_fails)
+{
+    static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",
+                                        "cuMemRelease"};
+    for (int i = 0; i < 12; i++) {
+        growing g;
+        growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 10 * MIB, 16 * MIB);
+        growing_write(&g, 0, 10 * MIB);
+        CHECK(g.fc->fail(&(fc_fault){.function = steps[i % 4],
+                                     .call = i % 4 < 2 ? 1 : 2,
+                                     .from_then = true,
+                                     .result = i % 4 == 1 ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                                          : QI_CUDA_ERROR_INVALID_VALUE}) ||
+              g.fc->fail(&(fc_fault){.function = steps[i % 4], .call = 1, .from_then = true}));
+        CHECK_OK(growing_resize(&g, 4 * MIB));
+        CHECK(g.fc->failed().times > 0);
+        CHECK(g.fc->live(FC_REFERENCE) > 2);
+        g.fc->heal();
+        growing_check(&g, 0, 4 * MIB);
+        if (i / 4 == 1) {
+            CHECK_OK(growing_resize(&g, 2 * MIB));
+            growing_check_handles(&g, 2 * MIB, 1);
+            CHECK_EQ(g.fc->live(FC_REFERENCE), 1);
+        } else if (i / 4 == 2) {
+            CHECK_OK(growing_resize(&g, 12 * MIB));
+            growing_write(&g, 4 * MIB, 12 * MIB);
+            growing_check(&g, 0, 12 * MIB);
+            growing_check_handles(&g, 12 * MIB, 6);
+            CHECK_EQ(g.fc->live(FC_REFERENCE), 6);
+        }
+        growing_end(&g);
+    }
+}
+
+/* ---- lost devices, forks -------------------------------------------------------------------- */
+
+UNIT(cuda_growth_fault, a_page_of_a_lost_device_can_be_ended)
+{
+    growing g;
+    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 8 * MIB, 16 * MIB);
+    g.fc->lose(0, QI_CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK_FAILS(growing_resize(&g, 10 * MIB), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_OK(growing_resize(&g, 4 * MIB));
+    g.table->page_destroy(g.cuda, &g.page);
+    CHECK_OK(quire_device_destroy(&g.b.device));
+    CHECK_EQ(g.b.host_memory.blocks, 0);
+}
+
+static int in_child(growing *g)
+{
+    if (g->table->page_resize(g->cuda, &g->page, g->size, 6 * MIB) != QUIRE_ERROR_NOT_PERMITTED ||
+        !strstr(quire_last_error(), "fork"))
+        return 1;
+    if (g->table->page_resize(g->cuda, &g->page, g->size, 2 * MIB))
+        return 2;
+    g->table->page_destroy(g->cuda, &g->page);
+    if (quire_device_destroy(&g->b.device))
+        return 3;
+    return g->b.host_memory.blocks ? 4 : 0;
+}
+
+UNIT(cuda_growth_fault, a_forked_child_cannot_grow_a_page_and_can_end_it)
+{
+    growing g;
+    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 4 * MIB, 16 * MIB);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child)
+        child_end(!in_child(&g));
+    CHECK(child_was_well(child));
+    CHECK_OK(growing_resize(&g, 6 * MIB));
+    growing_end(&g);
+}
