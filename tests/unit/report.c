@@ -277,7 +277,7 @@ UNIT(report, the_sink_is_called_without_a_lock)
 UNIT(report, a_sink_may_refuse_at_any_piece)
 {
     fixture f;
-    char name[32];
+    char name[48];
     make(&f, (quire_page_policy){.page_size = PAGE});
     for (int i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "quite a long name of number %d", i);
