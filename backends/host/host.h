@@ -53,10 +53,9 @@ QUIRE_MUST_USE quire_result qi_host_check_system(quire_host_backing backing,
 /* A page: quire_native_page.handle. */
 typedef struct qi_host_page {
     char *bytes;
-    uint64_t mapped; /* bytes of the mapping, whole system pages */
-    uint64_t
-        reserved;  /* bytes of addresses of a page that grows, of which so many are mapped; or 0 */
-    uint64_t size; /* bytes of the page, taken from the heap */
+    uint64_t mapped;   /* bytes of the mapping, whole system pages */
+    uint64_t reserved; /* bytes of addresses, of which so many are mapped; 0: it does not grow */
+    uint64_t size;     /* bytes of the page, taken from the heap */
     uint32_t heap;
     int descriptor; /* -1 for anonymous pages */
 } qi_host_page;
@@ -76,7 +75,7 @@ char *qi_host_map_anonymous(uint64_t size, uint64_t alignment, int protection);
 QUIRE_MUST_USE quire_result qi_host_take_from_heap(qi_host_device *device, uint32_t heap,
                                                    uint64_t size);
 
-/* ---- host_growth.c: pages that grow in place, of anonymous memory ------------------------------ */
+/* ---- host_growth.c: pages that grow in place, of anonymous memory ---------------------------- */
 
 /* Whether the pages of a device can. */
 bool qi_host_can_grow(const qi_host_device *device);

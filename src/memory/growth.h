@@ -2,8 +2,8 @@
  * growth.h - the shared page of a contiguous memory: the only one, which grows and shrinks at its
  * end. The backend reserves addresses when the page is made and maps what is used of them.
  *
- * While its end moves the page is `resizing`: who else wants to move it waits, and the page does not
- * leave. What lies in it is used, placed and freed meanwhile as ever.
+ * While its end moves the page is `resizing`: who else wants to move it waits, and the page does
+ * not leave. What lies in it is used, placed and freed meanwhile as ever.
  */
 #ifndef QUIRE_SRC_MEMORY_GROWTH_H
 #define QUIRE_SRC_MEMORY_GROWTH_H

@@ -34,7 +34,7 @@ struct quire_memory {
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_shortage on_shortage;
-    quire_hook hook; /* kinds 0: none */
+    quire_hook hook;      /* kinds 0: none */
     uint64_t reservation; /* bytes that its only shared page may grow to; 0: it is not contiguous */
     uint64_t largest_alignment;
     uint64_t granule;

@@ -41,7 +41,7 @@ static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *lea
     return leaving;
 }
 
-/* With the locks of all shards: the free ends of pages that grow, until no more than that is kept. */
+/* With the locks of all shards: the free ends of pages that grow, down to that much in all. */
 static qi_page *cut_ends(quire_memory *memory, uint64_t target, qi_page *leaving)
 {
     uint64_t empty = empty_bytes(memory);

@@ -81,8 +81,8 @@ typedef struct fake_backend {
 /*
  * Two heaps of 1 GiB; kinds: 0 device-local, 1 host-visible and coherent, 2 host-visible, cached
  * and not coherent (atom 64), 3 device-local and host-visible. Offers everything but budgets,
- * fills, lists of ranges, growth, copies between pages and streams. An object described by a uint64_t needs
- * that many bytes.
+ * fills, lists of ranges, growth, copies between pages and streams. An object described by a
+ * uint64_t needs that many bytes.
  */
 void fake_init(fake_backend *fake);
 
@@ -95,7 +95,7 @@ void fake_offer_fill(fake_backend *fake);
 /* The group QUIRE_BACKEND_FLUSH_MANY, likewise. */
 void fake_offer_flush_many(fake_backend *fake);
 
-/* The group QUIRE_BACKEND_GROWTH, likewise, for all kinds; page_budget and slow_ms hold for it. */
+/* The group QUIRE_BACKEND_GROWTH, likewise, for all kinds. page_budget and slow_ms hold. */
 void fake_offer_growth(fake_backend *fake);
 
 /* Bytes of a page that may be used now. */

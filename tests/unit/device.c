@@ -82,6 +82,8 @@ static void expect_refused(fake_backend *fake, const char *part, const char *oth
 static void expect_accepted(fake_backend *fake)
 {
     quire_device *device = NULL;
+    if (!(fake->table.features & QUIRE_BACKEND_GROWTH))
+        fake->info.limits.growing_kinds = 0;
     CHECK_OK(fake_open(fake, unit_memory(), &device));
     CHECK_OK(quire_device_destroy(&device));
     CHECK(device == NULL);
@@ -190,6 +192,7 @@ UNIT(device, the_smallest_table_opens_and_has_nothing_to_end)
     init_device_only(&fake);
     fake.table.size = AT(destroy); /* what stands behind is not the table's */
     fake.table.features = 0;
+    fake.info.limits.growing_kinds = 0;
     quire_device *device = NULL;
     CHECK_OK(fake_open(&fake, unit_memory(), &device));
     CHECK_OK(quire_device_destroy(&device));
