@@ -99,6 +99,28 @@ UNIT(growth, alignment_is_counted_from_where_the_free_end_begins)
     fixture_end(&f);
 }
 
+UNIT(growth, what_is_aligned_is_the_native_address)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fake_offer_growth(&f.fake);
+    f.fake.address_step = 4096 + 64;
+    f.fake.info.limits.page_alignment = 64;
+    fixture_open(&f, &(quire_memory_options){
+                         .contiguous = true, .reservation = MOST, .pages.page_size = PAGE});
+    ALLOCATE(&f, .size = 40 * KIB);
+    for (uint64_t i = 0; i < 20; i++) {
+        quire_allocation before = ALLOCATE(&f, .size = 1 + i * 512);
+        quire_allocation made = ALLOCATE(&f, .size = 200 * KIB, .alignment = 8 * KIB);
+        CHECK_EQ(fixture_info(&f, made).address % (8 * KIB), 0);
+        CHECK_EQ(stats_of(&f).page_count, 1);
+        CHECK_OK(quire_free(f.memory, made));
+        CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+        CHECK_OK(quire_free(f.memory, before));
+    }
+    fixture_end(&f);
+}
+
 UNIT(growth, within_a_limit_it_grows_by_less)
 {
     fixture f;
