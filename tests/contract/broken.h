@@ -53,6 +53,12 @@
     X(FILL_ZERO, host, "fills are with zeros whatever the value")                                  \
     X(FILL_LONG, host, "fills take a byte too many")                                               \
     X(FILL_SHORT, host, "fills leave the first byte out")                                          \
+    X(GROWTH_LOST, host, "a page that grows loses the last byte it had")                           \
+    X(GROWTH_MOVED, host, "a page that grows has its bytes a byte later")                          \
+    X(GROWTH_NOTHING, host, "a page that grows is as it was")                                      \
+    X(GROWTH_KEPT, host, "a page that shrinks is as it was")                                       \
+    X(SHRINK_REFUSED, host, "no page shrinks")                                                     \
+    X(GROWTH_CODE, small, "a full heap answers BACKEND_FAILURE when a page grows")                 \
     X(STREAM_KEPT, host, "streams are not ended")                                                  \
     X(MARK_FALLS, host, "a mark lies before the last one")                                         \
     X(MARK_ZERO, host, "a mark is 0")                                                              \

@@ -153,12 +153,43 @@ static quire_result broken_fill(void *state, const quire_native_page *page, uint
     return b->wrap.base->fill_page(b->wrap.state, page, offset, size, value);
 }
 
+/* ---- growth ------------------------------------------------------------------------------- */
+
+/* The first bytes of a page, moved on by one. */
+static void move_bytes(broken_backend *b, const quire_native_page *page)
+{
+    const quire_backend *base = b->wrap.base;
+    (void)base->copy_from_page(b->wrap.state, page, 0, b->other, ROOM);
+    (void)base->copy_to_page(b->wrap.state, page, 1, b->other, ROOM);
+}
+
+static quire_result broken_resize(void *state, const quire_native_page *page, uint64_t from,
+                                  uint64_t to)
+{
+    broken_backend *b = state;
+    bool is_larger = to > from;
+    if (b->thing == (is_larger ? BROKEN_GROWTH_NOTHING : BROKEN_GROWTH_KEPT))
+        return QUIRE_SUCCESS;
+    if (b->thing == BROKEN_SHRINK_REFUSED && !is_larger)
+        return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0, "no page shrinks");
+    quire_result result = wrap_page_resize(state, page, from, to);
+    if (b->thing == BROKEN_GROWTH_CODE && result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
+        return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0, "the heap is full");
+    if (b->thing == BROKEN_GROWTH_LOST && is_larger && !result)
+        (void)b->wrap.base->fill_page(b->wrap.state, page, from - 1, 1, 0);
+    if (b->thing == BROKEN_GROWTH_MOVED && is_larger && !result)
+        move_bytes(b, page);
+    return result;
+}
+
 void broken_bytes_replace(quire_backend *table)
 {
     if (table->copy_pages)
         table->copy_pages = broken_copy_pages;
     if (table->fill_page)
         table->fill_page = broken_fill;
+    if (table->page_resize)
+        table->page_resize = broken_resize;
     table->map = broken_map;
     table->flush = broken_flush;
     table->invalidate = broken_invalidate;

@@ -1,6 +1,6 @@
 /*
  * broken_bytes.h - the state of a broken backend, and the part of it that reaches the bytes of
- * pages: map, flush, invalidate and the copies.
+ * pages: map, flush, invalidate, the copies and growth.
  */
 #ifndef QUIRE_TESTS_CONTRACT_BROKEN_BYTES_H
 #define QUIRE_TESTS_CONTRACT_BROKEN_BYTES_H

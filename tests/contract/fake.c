@@ -26,6 +26,7 @@ static quire_result open_fake(const contract_subject *subject, const quire_host_
     fake_offer_budget(fake);
     fake_offer_copies(fake);
     fake_offer_fill(fake);
+    fake_offer_growth(fake);
     /* the fake refuses what exceeds this many bytes, in whichever heap */
     fake->page_budget = fake->info.heaps[0].size;
     if (options)
@@ -71,7 +72,7 @@ static void generous(fake_backend *fake)
     fake_leave_out(fake, QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS);
 }
 
-/* Little more than what is required: no copies, no images, no objects, no budgets. */
+/* Little more than what is required: no copies, no images, no objects, no budgets, no growth. */
 static void bare(fake_backend *fake)
 {
     quire_backend *table = &fake->table;
@@ -81,6 +82,8 @@ static void bare(fake_backend *fake)
     table->object_bind = NULL;
     table->object_destroy = NULL;
     table->heap_budget = NULL;
+    table->page_resize = NULL;
+    fake->info.limits.growing_kinds = 0;
 }
 
 const contract_subject subject_fake = {

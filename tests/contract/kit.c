@@ -14,6 +14,16 @@ bool kit_holds_contents(const contract_world *w, uint32_t kind)
     return flags && !(flags & special);
 }
 
+bool kit_grows(const contract_world *w, uint32_t kind)
+{
+    return w->info.limits.growing_kinds >> kind & 1;
+}
+
+bool kit_has_growth(const contract_world *w)
+{
+    return kit_offers(w, QUIRE_BACKEND_GROWTH);
+}
+
 bool kit_is_visible(const contract_world *w, uint32_t kind)
 {
     return (w->info.kinds[kind].flags & QUIRE_HOST_VISIBLE) != 0;

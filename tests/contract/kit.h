@@ -27,6 +27,10 @@ bool kit_holds_contents(const contract_world *w, uint32_t kind);
 /* Native objects lie there, and nobody else: it has no bytes. */
 bool kit_is_for_objects(const contract_world *w, uint32_t kind);
 
+/* Pages grow in place: of a kind, of some kind. */
+bool kit_grows(const contract_world *w, uint32_t kind);
+bool kit_has_growth(const contract_world *w);
+
 bool kit_is_visible(const contract_world *w, uint32_t kind);
 bool kit_is_coherent(const contract_world *w, uint32_t kind);
 bool kit_offers(const contract_world *w, quire_backend_features feature);

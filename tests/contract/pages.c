@@ -168,6 +168,73 @@ static void flush_leaves_the_rest(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
+/* ---- growth ------------------------------------------------------------------------------- */
+
+static void expect_bytes(const contract_world *w, const kit_page *page, uint64_t key, uint64_t at)
+{
+    unsigned char bytes[PART];
+    if (kit_page_read(w, page, at, bytes, PART))
+        kit_expect(key, 0, bytes, PART);
+}
+
+static void put_bytes(const contract_world *w, const kit_page *page, uint64_t key, uint64_t at)
+{
+    unsigned char bytes[PART];
+    kit_fill(key, 0, bytes, PART);
+    if (kit_page_write(w, page, at, bytes, PART))
+        expect_bytes(w, page, key, at);
+}
+
+/* Bytes in use of a page's heap, where the backend tells them and they are ours alone; else 0. */
+static uint64_t usage_of(const contract_world *w, const kit_page *page)
+{
+    quire_heap_budget told = {0};
+    if (kit_offers(w, QUIRE_BACKEND_BUDGET) && !w->subject->is_shared)
+        CHECK_OK(w->table->heap_budget(w->state, w->info.kinds[page->kind].heap, &told));
+    return told.usage;
+}
+
+/* A resize that did nothing must not get as far as the bytes, where it would end the program. */
+static void resize(const contract_world *w, const kit_page *page, uint64_t from, uint64_t to)
+{
+    uint64_t before = usage_of(w, page);
+    CHECK_OK(w->table->page_resize(w->state, &page->native, from, to));
+    uint64_t after = usage_of(w, page);
+    CHECK(!before || after - before == to - from);
+}
+
+/* At each size the last bytes get a pattern of their own; those of smaller sizes stay. */
+static void page_takes_every_size(contract_world *w, uint32_t kind)
+{
+    static const uint64_t sizes[] = {1, 3, 8, 7, 1, 2, 8, 1};
+    uint64_t unit = kit_round_up(64 * KIB, w->info.limits.page_granularity), is = 1;
+    bool is_written[9] = {false}, has_bytes = kit_can_both(w, kind);
+    kit_page page;
+    if (!kit_grows(w, kind))
+        return;
+    quire_page_request request = {.kind = kind,
+                                  .size = unit,
+                                  .most = 8 * unit,
+                                  .alignment = w->info.limits.non_coherent_atom,
+                                  .label = "contract"};
+    CHECK_OK(kit_page_try(w, &request, &page));
+    CHECK_EQ(page.native.size, request.most);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; is = sizes[i++]) {
+        uint64_t to = sizes[i];
+        if (to != is)
+            resize(w, &page, is * unit, to * unit);
+        for (uint64_t size = 1; size <= 8; size++) {
+            is_written[size] &= size <= to;
+            if (is_written[size])
+                expect_bytes(w, &page, size, size * unit - PART);
+        }
+        if (has_bytes)
+            put_bytes(w, &page, to, to * unit - PART);
+        is_written[to] = has_bytes;
+    }
+    kit_page_end(w, &page);
+}
+
 /* ---- refusals and the way back ------------------------------------------------------------ */
 
 static void too_large_is_refused(contract_world *w, uint32_t kind)
@@ -215,5 +282,8 @@ const contract_scenario contract_pages[] = {
     {.name = "a page larger than its heap is out of device memory",
      .of_kind = too_large_is_refused},
     {.name = "a page that was given back can be had again", .of_kind = pages_come_back},
+    {.name = "a page takes every size up to its most",
+     .of_kind = page_takes_every_size,
+     .applies = kit_has_growth},
     {0},
 };

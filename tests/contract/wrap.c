@@ -109,6 +109,13 @@ static quire_result fill_page(void *state, const quire_native_page *page, uint64
     return w->base->fill_page(w->state, page, offset, size, value);
 }
 
+quire_result wrap_page_resize(void *state, const quire_native_page *page, uint64_t from,
+                              uint64_t to)
+{
+    const contract_wrap *w = state;
+    return w->base->page_resize(w->state, page, from, to);
+}
+
 /* The job for the inner devices. */
 static quire_copy_job inner_job(const quire_copy_job *job)
 {
@@ -220,6 +227,7 @@ static quire_backend table_for(const quire_backend *base)
         .stream_order = base->stream_order ? stream_order : NULL,
         .stream_copy = base->stream_copy ? wrap_stream_copy : NULL,
         .stream_fill = base->stream_fill ? stream_fill : NULL,
+        .page_resize = base->page_resize ? wrap_page_resize : NULL,
     };
 }
 

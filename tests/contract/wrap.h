@@ -27,6 +27,8 @@ quire_result wrap_finish(contract_wrap *w, const quire_host_memory *host, contra
 /* What the table has: on to the inner backend. */
 quire_result wrap_describe(void *state, quire_device_info *info);
 void wrap_destroy(void *state); /* ends the inner device */
+quire_result wrap_page_resize(void *state, const quire_native_page *page, uint64_t from,
+                              uint64_t to);
 quire_result wrap_copy_pages(void *state, const quire_copy_job *job);
 quire_result wrap_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
 
