@@ -88,6 +88,27 @@ static bool growing_pages(bench *t)
            bench_allocate(t, 5, &(quire_allocation_options){.size = 10000});
 }
 
+static bool contiguous(bench *t)
+{
+    bool is_buddy = fit == QUIRE_FIT_BUDDY; /* which pages that grow are not for */
+    const quire_allocation_options half = {.size = 40 * KIB, .name = "half", .zero = true};
+    fake_offer_growth(&t->fake);
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.fit = is_buddy ? QUIRE_FIT_SEGREGATED : fit,
+                                                   .slabs = is_buddy,
+                                                   .kind_mask = 0x4,
+                                                   .contiguous = true,
+                                                   .reservation = 1024 * KIB,
+                                                   .pages.page_size = 64 * KIB}) &&
+           bench_allocate(t, 4, &half) && bench_write(t, 1) && bench_read(t, 1) &&
+           bench_allocate(t, 2, &(quire_allocation_options){.size = 200 * KIB}) &&
+           bench_free_every(t, 2) && bench_trim(t) && bench_allocate(t, 2, &half) &&
+           bench_trim(t) &&
+           bench_allocate(t, 1, &(quire_allocation_options){.size = 5000, .dedicated = true}) &&
+           bench_keep(t, 900 * KIB) && bench_keep(t, 0) && bench_look(t) &&
+           bench_free_every(t, 1) && bench_trim(t) && bench_allocate(t, 3, &half);
+}
+
 static bool dedicated(bench *t)
 {
     const quire_allocation_options own = {.size = 5000, .dedicated = true, .zero = true};
@@ -261,6 +282,7 @@ static const struct {
     {"memory of the host, not coherent", not_coherent},
     {"memory of the host, flushed in lists", flushed_in_lists},
     {"growing pages", growing_pages},
+    {"a page that grows in place", contiguous},
     {"dedicated pages", dedicated},
     {"reserve, commit and abort", reserved},
     {"buffers", buffers},

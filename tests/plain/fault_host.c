@@ -89,6 +89,24 @@ static bool growth(bench *t)
            bench_allocate(t, 60, &(quire_allocation_options){.size = 3000}) && bench_trim(t);
 }
 
+static bool contiguous(bench *t)
+{
+    bool is_buddy = fit == QUIRE_FIT_BUDDY; /* which pages that grow are not for */
+    fake_offer_growth(&t->fake);
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.fit = is_buddy ? QUIRE_FIT_SEGREGATED : fit,
+                                                   .slabs = is_buddy,
+                                                   .contiguous = true,
+                                                   .reservation = 4096 * KIB,
+                                                   .pages.page_size = 16 * KIB}) &&
+           bench_allocate(t, 60, &(quire_allocation_options){.size = 3000, .name = "grown"}) &&
+           bench_free_every(t, 3) && bench_trim(t) &&
+           bench_allocate(t, 3, &(quire_allocation_options){.size = 700 * KIB}) && bench_look(t) &&
+           bench_free_every(t, 2) && bench_trim(t) && bench_keep(t, 900 * KIB) &&
+           bench_keep(t, 0) && bench_free_every(t, 1) && bench_trim(t) &&
+           bench_allocate(t, 3, &(quire_allocation_options){.size = 30 * KIB});
+}
+
 static bool too_many_pages(bench *t)
 {
     if (!bench_open(t) ||
@@ -566,6 +584,7 @@ static const struct {
     {"ranges", ranges, true},
     {"pages kept empty", pages_kept_empty, true},
     {"growing pages", growth, true},
+    {"a page that grows in place", contiguous, true},
     {"as many pages as may be", too_many_pages, true},
     {"dedicated pages by size", dedicated_by_size, true},
     {"one page per object", dedicated_always, true},

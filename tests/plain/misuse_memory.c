@@ -60,6 +60,8 @@ static bool build(void)
 {
     const quire_allocation_options options = {.size = SIZE, .name = "victim"};
     bench_begin(&b, true);
+    fake_offer_growth(&b.fake);
+    b.fake.info.limits.growing_kinds = 0x2;
     return bench_open(&b) &&
            bench_memory(&b, &(quire_memory_options){.name = "device only", .kind_mask = 1}) &&
            bench_allocate(&b, 1, &options) &&
@@ -113,7 +115,6 @@ static void creation(void)
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.flags = QUIRE_PROTECTED});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .exact = true});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true});
     refuse_memory(INVALID, &(quire_memory_options){.shards = 65});
     refuse_memory(INVALID, &(quire_memory_options){.limit_percent = 101});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2, .fit = QUIRE_FIT_LINEAR});
@@ -125,10 +126,37 @@ static void creation(void)
     refuse_memory(INVALID, &(quire_memory_options){.largest_alignment = UINT64_C(2) << 30});
     for (int i = 0; i < 4; i++) {
         quire_memory_options options = {0}, pages = {0};
-        options.reserved[i] = pages.pages.reserved[i] = 1;
+        options.reserved[i % 3] = pages.pages.reserved[i] = 1;
         refuse_memory(INVALID, &options);
         refuse_memory(INVALID, &pages);
     }
+}
+
+static void contiguous(void)
+{
+    const uint32_t grows = 0x2, others = 0xd;
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true, .kind_mask = others});
+    refuse_memory(UNSUPPORTED,
+                  &(quire_memory_options){.contiguous = true, .kind_mask = grows, .shards = 2});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){
+                                   .contiguous = true, .kind_mask = grows, .fit = QUIRE_FIT_BUDDY});
+    refuse_memory(
+        UNSUPPORTED,
+        &(quire_memory_options){.contiguous = true, .kind_mask = grows, .fit = QUIRE_FIT_LINEAR});
+    refuse_memory(INVALID, &(quire_memory_options){.reservation = 1, .kind_mask = grows});
+    refuse_memory(INVALID, &(quire_memory_options){.reservation = UINT64_MAX});
+    CHECK(bench_memory(&b, &(quire_memory_options){.contiguous = true,
+                                                   .kind_mask = grows,
+                                                   .reservation = 65536,
+                                                   .pages.page_size = 4096}));
+    quire_allocation made;
+    CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = SIZE}, &made));
+    refusal_begin(&b);
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
+                quire_allocate(b.memory, &(quire_allocation_options){.size = 65536}, &made));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_reserve(b.memory, 65537));
+    quire_memory_destroy_all(&b.memories[2]);
+    refusal_begin(&b);
 }
 
 static void refuse_policy(quire_result code, quire_page_policy policy)
@@ -547,6 +575,7 @@ int main(int argc, char **argv)
     root = state_root(argc, argv);
     begin();
     plain_case("creating memories", creation);
+    plain_case("contiguous memories", contiguous);
     plain_case("page policies", policies);
     plain_case("presets", presets);
     plain_case("policies that overflow", overflowing_policies);

@@ -21,10 +21,11 @@
 /*
  * Of a memory: every range of the pages that hold an allocation, with handles, names, map counts
  * and all that quire_allocation_get_info says, and the figures of what is live. Left out is what a
- * refused call may change: pages kept empty (giving them back, or keeping one that was made and not
- * used, is invisible to allocations) and with them reserved_bytes, page_count, free_bytes,
- * largest_free and fragmentation; peaks, failures, full passes, backend calls and times, metadata;
- * `allocations` and `frees`, which count a placement that was undone.
+ * refused call may change: pages kept empty and the free end of a page that grows (giving them
+ * back, or keeping what was made and not used, is invisible to allocations), and with them
+ * reserved_bytes, page_count, free_bytes, largest_free and fragmentation; peaks, failures, full
+ * passes, backend calls and times, metadata; `allocations` and `frees`, which count a placement
+ * that was undone.
  */
 uint64_t state_of_memory(quire_memory *memory);
 

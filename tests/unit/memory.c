@@ -222,7 +222,7 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.intent = &reading, .exact = true}, invalid, "flags or an intent"},
         {{.intent = &wrong}, invalid, "set host_write alone"},
         {{.intent = &exported}, unsupported, "backend fake cannot export"},
-        {{.contiguous = true}, unsupported, "contiguous"},
+        {{.contiguous = true}, unsupported, "memory kind 0 of backend fake cannot grow"},
         {{.shards = 65}, invalid, "65 shards: most 64"},
         {{.shards = 2, .fit = QUIRE_FIT_LINEAR}, unsupported, "2 shards: the linear fit"},
         {{.fit = (quire_fit)9}, invalid, "no fit 9"},
