@@ -592,8 +592,27 @@ def case_small_pages():
                 if m["page_size"] != MIB)
 
 
-def case_not_offered():
-    yield from fails(run("replay", SMALL, "--contiguous"), 1, "^quire: contiguous memories")
+def case_contiguous():
+    """Where several pages of this size are needed, one that grows does, and holds no less."""
+    page = ("--page-size", "1M")
+    several, problems = replay(SMALL, *page)
+    yield from problems
+    one, problems = replay(SMALL, *page, "--contiguous")
+    yield from problems
+    got = [one[key] for key in ("pages_created", "peak_pages", "failures")]
+    if several["peak_pages"] < 2 or got != [1, 1, 0]:
+        yield f"{several['peak_pages']} pages, or one: {one}"
+    if one["peak_live_bytes"] != several["peak_live_bytes"]:
+        yield f"peak_live_bytes: {one['peak_live_bytes']}, not {several['peak_live_bytes']}"
+    yield from succeeds(run("replay", SMALL, "--contiguous"))
+    if "one page that grows in place" not in run("replay", "--help").out:
+        yield "quire replay --help does not say what --contiguous does"
+
+
+def case_contiguous_refused():
+    for fit in ("buddy", "linear"):
+        yield from fails(run("replay", SMALL, "--contiguous", "--fit", fit), 1,
+                         "^quire: a contiguous memory: the fits buddy and linear")
 
 
 def case_linear():
@@ -1331,7 +1350,8 @@ CASES = (
     ("the replay as text", case_replay_text), ("sizes in K, M and G", case_page_sizes),
     ("pages larger than the heap", case_huge_page_sizes),
     ("a device with small pages", case_small_pages),
-    ("what is not offered yet says so", case_not_offered), ("the linear fit", case_linear),
+    ("one page that grows", case_contiguous),
+    ("fits without pages that grow", case_contiguous_refused), ("the linear fit", case_linear),
     ("the same numbers every time", case_determinism), ("standard input", case_standard_input),
     ("malformed traces", case_malformed_traces),
     ("a directory as a trace", case_directory_as_trace),
