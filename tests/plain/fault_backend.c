@@ -92,7 +92,6 @@ static bool contiguous(bench *t)
 {
     bool is_buddy = fit == QUIRE_FIT_BUDDY; /* which pages that grow are not for */
     const quire_allocation_options half = {.size = 40 * KIB, .name = "half", .zero = true};
-    fake_offer_growth(&t->fake);
     return bench_open(t) &&
            bench_memory(t, &(quire_memory_options){.fit = is_buddy ? QUIRE_FIT_SEGREGATED : fit,
                                                    .slabs = is_buddy,

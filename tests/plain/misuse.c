@@ -371,6 +371,8 @@ static void begin_poor(void)
     b.fake.table.copy_to_page = NULL;
     b.fake.table.copy_from_page = NULL;
     b.fake.table.image_requirements = NULL;
+    b.fake.table.page_resize = NULL;
+    b.fake.info.limits.growing_kinds = 0;
     CHECK(bench_open(&b) && bench_memory(&b, NULL) &&
           bench_allocate(&b, 1, &(quire_allocation_options){.size = 100}));
     refusal_begin(&b);

@@ -60,7 +60,6 @@ static bool build(void)
 {
     const quire_allocation_options options = {.size = SIZE, .name = "victim"};
     bench_begin(&b, true);
-    fake_offer_growth(&b.fake);
     b.fake.info.limits.growing_kinds = 0x2;
     return bench_open(&b) &&
            bench_memory(&b, &(quire_memory_options){.name = "device only", .kind_mask = 1}) &&
