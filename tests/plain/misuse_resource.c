@@ -216,7 +216,7 @@ static void figures(void)
     REFUSED(&b, INVALID, quire_device_get_stats(b.device, NULL));
     REFUSED(&b, INVALID, quire_memory_check(NULL));
     REFUSED(&b, INVALID, quire_memory_set_hook(NULL, NULL));
-    REFUSED(&b, INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x20}));
+    REFUSED(&b, INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x40}));
 }
 
 static void owners(void)
