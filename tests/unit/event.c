@@ -153,7 +153,7 @@ UNIT(event, hooks_that_are_wrong_are_refused)
     static record r;
     begin(&r, 0);
     CHECK_FAILS(quire_memory_set_hook(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_set_hook(r.b.memory, &(quire_hook){note, &r, 0x20}),
+    CHECK_FAILS(quire_memory_set_hook(r.b.memory, &(quire_hook){note, &r, 0x40}),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     ALLOCATE(&r.b, .size = 100); /* the hook set before stays */
     CHECK_EQ(r.count, 2);

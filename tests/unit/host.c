@@ -121,6 +121,8 @@ UNIT(host, a_profile_is_posed_as_it_stands)
     CHECK_EQ(info.kinds[0].flags, given.kinds[0].flags);
     CHECK_EQ(info.kinds[0].heap, 1);
     CHECK_EQ(info.kinds[1].flags, given.kinds[1].flags);
+    CHECK_EQ(info.limits.growing_kinds, (UINT64_C(1) << info.kind_count) - 1);
+    info.limits.growing_kinds = 0; /* what the backend can do, whatever it poses as */
     CHECK(!memcmp(&info.limits, &given.limits, sizeof info.limits));
     end(device, NULL);
 }

@@ -98,11 +98,11 @@ UNIT(policy_growth, pages_being_made_count_with_the_size_they_are_to_have)
     CHECK_OK(qi_host_init(&host, unit_memory()));
     qi_pages_init(&pages);
     pages.last_size = 7;
-    put(&pages, &host, (qi_page){.phase = QI_PAGE_LIVE, .native.native.size = 1000, .wanted = 1});
+    put(&pages, &host, (qi_page){.phase = QI_PAGE_LIVE, .native.size = 1000, .wanted = 1});
     put(&pages, &host, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 2000});
     put(&pages, &host, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 4000, .dedicated = true});
-    put(&pages, &host, (qi_page){.phase = QI_PAGE_LEAVING, .native.native.size = 8000});
-    put(&pages, &host, (qi_page){.phase = QI_PAGE_NONE, .native.native.size = 16000});
+    put(&pages, &host, (qi_page){.phase = QI_PAGE_LEAVING, .native.size = 8000});
+    put(&pages, &host, (qi_page){.phase = QI_PAGE_NONE, .native.size = 16000});
     quire_page_policy p = {.growth = QUIRE_GROWTH_LARGEST};
     qi_page_history had = qi_policy_history(&p, &pages);
     CHECK_EQ(had.last, 7);
