@@ -166,16 +166,18 @@ static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, unsigned *
     return result;
 }
 
-quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment, uint64_t *grown,
+quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment, qi_growth *growth,
                             unsigned *tried)
 {
     qi_pages *pages = &shard->memory->pages;
     qi_page *page = qi_growth_page(shard);
     uint64_t needed = 0;
+    *growth = QI_GROWTH_NONE;
     if (!page)
         return QUIRE_SUCCESS;
     if (!begin(page)) {
         await(shard, page);
+        *growth = QI_GROWTH_AWAITED;
         return QUIRE_SUCCESS;
     }
     quire_result result = needed_size(page, size, alignment, &needed);
@@ -184,17 +186,17 @@ quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment, 
         uint64_t wanted = wanted_size(page, needed);
         qi_lock_release(&pages->lock);
         result = grow(page, needed, wanted, tried);
-        *grown = result ? 0 : page->native.size;
+        *growth = result ? QI_GROWTH_NONE : QI_GROWTH_DONE;
     }
-    end(page, *grown != 0);
+    end(page, *growth == QI_GROWTH_DONE);
     return result;
 }
 
-quire_result qi_growth_add(qi_shard *shard, uint64_t *grown, unsigned *tried)
+quire_result qi_growth_add(qi_shard *shard, qi_growth *growth, unsigned *tried)
 {
     const qi_page *page = qi_growth_page(shard);
     uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;
-    return qi_growth_make(shard, free + 1, 1, grown, tried);
+    return qi_growth_make(shard, free + 1, 1, growth, tried);
 }
 
 /* ---- shrinking ---------------------------------------------------------------------------- */

@@ -16,18 +16,24 @@ uint64_t qi_growth_most(const qi_shard *shard, uint64_t size, bool dedicated);
 /* With the shard's lock: the page, or NULL where there is none yet or it is being made. */
 qi_page *qi_growth_page(const qi_shard *shard);
 
+/* What came of an attempt to make it larger that did not fail. */
+typedef enum qi_growth {
+    QI_GROWTH_NONE = 0, /* there is no page, or room for the request without it */
+    QI_GROWTH_AWAITED,  /* another thread has moved the end */
+    QI_GROWTH_DONE
+} qi_growth;
+
 /*
  * With the shard's lock, given up meanwhile: makes the page larger by what the policy says, or as
  * little as the request needs at its end where that cannot be had. Empty dedicated pages are given
- * back first. SUCCESS: room has come, by this thread or another, or the page has gone, and the
- * caller looks again; *grown, 0 before, is the page's new size where this thread made it larger.
- * Fails as making a page does, and with OUT_OF_DEVICE_MEMORY where the addresses end.
+ * back first. The caller looks again for room: others may have taken what came. Fails as making a
+ * page does, and with OUT_OF_DEVICE_MEMORY where the addresses end.
  */
 QUIRE_MUST_USE quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                           uint64_t *grown, unsigned *tried);
+                                           qi_growth *growth, unsigned *tried);
 
 /* The same without a request: so much more as the policy says. */
-QUIRE_MUST_USE quire_result qi_growth_add(qi_shard *shard, uint64_t *grown, unsigned *tried);
+QUIRE_MUST_USE quire_result qi_growth_add(qi_shard *shard, qi_growth *growth, unsigned *tried);
 
 /*
  * With the shard's lock: takes from the end of the page what is free there beyond `keep` bytes, and

@@ -94,14 +94,16 @@ static quire_result place_in_made(const placing *p, uint32_t *slot)
 /* With the lock, given up meanwhile: in the page that grows. NO_SPACE: there is none. */
 static quire_result place_in_grown_page(placing *p, uint32_t *slot)
 {
-    const qi_page *page;
+    qi_growth growth = QI_GROWTH_AWAITED;
     quire_result result = QUIRE_ERROR_NO_SPACE;
-    while (result == QUIRE_ERROR_NO_SPACE && !p->made.size && (page = qi_growth_page(p->shard))) {
-        p->made = (qi_page_change){.number = page->number, .grown = true};
-        result =
-            qi_growth_make(p->shard, p->load.size, p->load.alignment, &p->made.size, &p->tried);
+    const qi_page *page = qi_growth_page(p->shard);
+    while (result == QUIRE_ERROR_NO_SPACE && page && growth != QI_GROWTH_NONE) {
+        result = qi_growth_make(p->shard, p->load.size, p->load.alignment, &growth, &p->tried);
+        if (growth == QI_GROWTH_DONE)
+            p->made = (qi_page_change){page->native.size, page->number, true};
         if (!result)
             result = place_in_made(p, slot);
+        page = qi_growth_page(p->shard);
     }
     return result;
 }

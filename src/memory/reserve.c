@@ -113,8 +113,11 @@ static quire_result add(qi_shard *shard, qi_page_change *change)
     qi_page *page = qi_growth_page(shard);
     unsigned tried = 0;
     if (page) {
-        *change = (qi_page_change){.number = page->number, .grown = true};
-        return qi_growth_add(shard, &change->size, &tried);
+        qi_growth growth;
+        quire_result grown = qi_growth_add(shard, &growth, &tried);
+        if (growth == QI_GROWTH_DONE)
+            *change = (qi_page_change){page->native.size, page->number, true};
+        return grown;
     }
     quire_result result = qi_page_make(shard, 1, 1, false, &page, &tried);
     if (!result) {

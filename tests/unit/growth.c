@@ -514,6 +514,28 @@ UNIT(growth, frees_and_what_fits_go_on_meanwhile)
     fixture_end(&f);
 }
 
+/* What it grew for may be another thread's by the time that it has grown. */
+UNIT(growth, it_grows_again_for_what_others_took)
+{
+    fixture f;
+    crew c;
+    make_with(&f, &(quire_memory_options){.limit = 120 * KIB});
+    ALLOCATE(&f, .size = 60 * KIB);
+    f.fake.slow_ms = 200;
+    crew_start(&c, 1);
+    request large = {.memory = f.memory, .size = 50 * KIB};
+    crew_tell(&c, 1, do_allocate, &large);
+    while (!qi_page_at(&f.memory->pages, 0)->resizing)
+        sched_yield();
+    ALLOCATE(&f, .size = 4 * KIB); /* of what the other counts on */
+    f.fake.slow_ms = 0;
+    crew_await(&c, 1);
+    CHECK_EQ(large.result, QUIRE_SUCCESS);
+    crew_end(&c);
+    expect_page(&f, 118 * KIB); /* four more were needed, and eight were the least of the halves */
+    fixture_end(&f);
+}
+
 /* ---- on memory that is there ---------------------------------------------------------------- */
 
 UNIT(growth, bytes_and_pointers_stay_on_the_host)
