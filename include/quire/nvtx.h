@@ -23,7 +23,8 @@ typedef struct quire_nvtx quire_nvtx;
  * memory's hook; `next` (NULL: none; copied) is told of the events that it wants afterwards. Pages
  * without an address are passed over, and a page for whose record there is no host memory.
  * Thread-safety: no other call on the memory may be running. Errors: INVALID_ARGUMENT (a null
- * pointer, unknown events), OUT_OF_HOST_MEMORY.
+ * pointer, unknown events), UNSUPPORTED (a contiguous memory: NVTX knows no heap that grows),
+ * OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_nvtx_watch(quire_memory *memory, const quire_hook *next,
                                                        quire_nvtx **watch);

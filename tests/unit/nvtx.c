@@ -256,6 +256,18 @@ UNIT(nvtx, misuse_is_refused)
     end();
 }
 
+UNIT(nvtx, a_contiguous_memory_is_refused)
+{
+    quire_nvtx *none = (quire_nvtx *)&tool;
+    quire_memory *grows = NULL;
+    begin(1);
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.contiguous = true}, &grows));
+    CHECK_FAILS(quire_nvtx_watch(grows, NULL, &none), QUIRE_ERROR_UNSUPPORTED);
+    CHECK(!none && !tool.domains);
+    CHECK_OK(quire_memory_destroy(&grows));
+    end();
+}
+
 static quire_result (*create_page)(void *, const quire_page_request *, quire_native_page *);
 
 static quire_result create_without_address(void *state, const quire_page_request *request,
