@@ -166,7 +166,9 @@ typedef struct quire_memory_options {
        without priorities have no use for */
     float priority;
     /* bytes of addresses that the page of a contiguous memory may grow over; 0: as much as the
-       memory kind's heap has. INVALID_ARGUMENT in other memories */
+       memory kind's heap has. Where the system has not got so many together (a limit of addresses,
+       a sanitizer), the first allocation is OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT in other
+       memories */
     uint64_t reservation;
     uint64_t reserved[3]; /* must be zero */
 } quire_memory_options;

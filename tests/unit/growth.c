@@ -546,8 +546,11 @@ UNIT(growth, bytes_and_pointers_stay_on_the_host)
     quire_allocation all[COUNT];
     unsigned char *pointers[COUNT];
     CHECK_OK(quire_host_open(NULL, &device));
-    const quire_memory_options options = {
-        .flags = QUIRE_HOST_VISIBLE, .contiguous = true, .pages = {.page_size = PAGE}};
+    const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE,
+                                          .contiguous = true,
+                                          .reservation =
+                                              64 * MOST, /* what valgrind can reserve, too */
+                                          .pages = {.page_size = PAGE}};
     CHECK_OK(quire_memory_create(device, &options, &memory));
     for (int i = 0; i < COUNT; i++) {
         void *pointer = NULL;
