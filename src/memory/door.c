@@ -171,6 +171,18 @@ static qi_taking taking_for(quire_device *device, qi_account *account, uint32_t 
     return (qi_taking){.device = device, .memory = account, .heap = device->info.kinds[kind].heap};
 }
 
+/* What was taken is used, or given back where the backend failed. */
+static quire_result settle(const qi_taking *taking, quire_result result)
+{
+    if (result) {
+        qi_budget_give(taking);
+        return result;
+    }
+    qi_budget_made(taking);
+    count_bytes(taking->device, taking->bytes);
+    return QUIRE_SUCCESS;
+}
+
 quire_result qi_device_page_create(quire_device *device, qi_calls *calls, qi_account *account,
                                    const quire_page_request *request, qi_device_page *page)
 {
@@ -178,16 +190,7 @@ quire_result qi_device_page_create(quire_device *device, qi_calls *calls, qi_acc
     qi_taking taking = taking_for(device, account, request->kind);
     taking.name = request->label;
     quire_result result = qi_budget_take(&taking, request->size);
-    if (result)
-        return result;
-    result = make_page(&taking, calls, request, page);
-    if (result) {
-        qi_budget_give(&taking);
-        return result;
-    }
-    qi_budget_made(&taking);
-    count_bytes(device, taking.bytes);
-    return QUIRE_SUCCESS;
+    return result ? result : settle(&taking, make_page(&taking, calls, request, page));
 }
 
 void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *account,
@@ -221,16 +224,7 @@ quire_result qi_device_page_grow(quire_device *device, qi_calls *calls, qi_accou
     taking.name = name;
     taking.is_part = true;
     quire_result result = qi_budget_take(&taking, to - page->size);
-    if (result)
-        return result;
-    result = resize(device, calls, &page->native, page->size, to);
-    if (result) {
-        qi_budget_give(&taking);
-        return result;
-    }
-    qi_budget_made(&taking);
-    count_bytes(device, taking.bytes);
-    return QUIRE_SUCCESS;
+    return result ? result : settle(&taking, resize(device, calls, &page->native, page->size, to));
 }
 
 void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,

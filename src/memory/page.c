@@ -163,8 +163,7 @@ static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes)
             continue;
         }
         *link = page->next;
-        uint64_t size = page->native.size;
-        qi_event_page(memory, QUIRE_EVENT_PAGE_RESIZED, page->number, size);
+        qi_event_page(memory, QUIRE_EVENT_PAGE_RESIZED, page->number, page->native.size);
         *bytes += qi_growth_end_cut(memory, page);
     }
     return list;

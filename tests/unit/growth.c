@@ -435,27 +435,33 @@ static void do_allocate(void *user)
     r->result = quire_allocate(r->memory, &options, &r->allocation);
 }
 
-UNIT(growth, several_threads_grow_it_one_after_the_other)
+/* Four threads, 50 KiB each, while the backend takes its time. */
+static void allocate_together(fixture *f)
 {
     enum { COUNT = 4 };
-    fixture f;
     crew c;
     request requests[COUNT];
-    make(&f);
-    ALLOCATE(&f, .size = 60 * KIB);
-    f.fake.slow_ms = 20;
+    f->fake.slow_ms = 20;
     crew_start(&c, COUNT);
     for (uint32_t i = 0; i < COUNT; i++) {
-        requests[i] = (request){.memory = f.memory, .size = 50 * KIB};
+        requests[i] = (request){.memory = f->memory, .size = 50 * KIB};
         crew_tell(&c, i + 1, do_allocate, &requests[i]);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
         crew_await(&c, i + 1);
         CHECK_EQ(requests[i].result, QUIRE_SUCCESS);
-        CHECK_EQ(fixture_info(&f, requests[i].allocation).page, 0);
+        CHECK_EQ(fixture_info(f, requests[i].allocation).page, 0);
     }
-    f.fake.slow_ms = 0;
+    f->fake.slow_ms = 0;
     crew_end(&c);
+}
+
+UNIT(growth, several_threads_grow_it_one_after_the_other)
+{
+    fixture f;
+    make(&f);
+    ALLOCATE(&f, .size = 60 * KIB);
+    allocate_together(&f);
     CHECK_EQ(stats_of(&f).page_count, 1);
     CHECK(stats_of(&f).reserved_bytes >= 260 * KIB);
     CHECK(stats_of(&f).reserved_bytes <= 260 * KIB + PAGE);
@@ -464,23 +470,9 @@ UNIT(growth, several_threads_grow_it_one_after_the_other)
 
 UNIT(growth, several_threads_begin_with_one_page)
 {
-    enum { COUNT = 4 };
     fixture f;
-    crew c;
-    request requests[COUNT];
     make(&f);
-    f.fake.slow_ms = 20;
-    crew_start(&c, COUNT);
-    for (uint32_t i = 0; i < COUNT; i++) {
-        requests[i] = (request){.memory = f.memory, .size = 50 * KIB};
-        crew_tell(&c, i + 1, do_allocate, &requests[i]);
-    }
-    for (uint32_t i = 0; i < COUNT; i++) {
-        crew_await(&c, i + 1);
-        CHECK_EQ(requests[i].result, QUIRE_SUCCESS);
-    }
-    f.fake.slow_ms = 0;
-    crew_end(&c);
+    allocate_together(&f);
     CHECK_EQ(stats_of(&f).page_count, 1);
     fixture_end(&f);
 }
