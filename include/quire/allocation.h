@@ -132,7 +132,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *me
 /*
  * Copies the name into `name`, a buffer of `size` bytes, cut and ended with 0; "" without one.
  * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_LONGEST_NAME bytes, OVER_BUDGET
- * where a limit of the new name would be exceeded (quire_memory_set_name_limit).
+ * where a limit of the new name would be exceeded (quire_memory_set_name_limit). Both may fail with
+ * OUT_OF_HOST_MEMORY, set_user_data only on a buffer or image whose user data was 0: it stays 0.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_name(quire_memory *memory,
                                                                 quire_allocation allocation,

@@ -58,9 +58,9 @@ static void add_allocation(picture *p, uint32_t slot)
     item.left_padding = record->left_padding;
     item.size = record->size + qi_checked_behind(record); /* so that items lie end to end */
     item.requested = record->requested;
-    item.user_data = record->user_data;
+    item.user_data = qi_slot_user_data(record);
     item.allocation = qi_slot_public_handle(&p->memory->slots, slot);
-    item.object = record->extra ? record->extra->object : QUIRE_OBJECT_NONE;
+    item.object = record->object;
     add_item(p, &item, name_of(p->memory, slot));
 }
 

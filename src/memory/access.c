@@ -370,8 +370,8 @@ quire_result quire_get_native(quire_memory *memory, quire_allocation allocation,
     native->offset = record->offset;
     native->size = record->size;
     qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
-    native->object = record->extra ? record->extra->object : QUIRE_OBJECT_NONE;
-    native->handle = record->extra ? record->extra->native : 0;
+    native->object = record->object;
+    native->handle = qi_slot_native(record);
     qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;

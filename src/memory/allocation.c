@@ -155,9 +155,9 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
         .map_count = qi_slot_map_count(&memory->slots, slot),
     };
     qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
-    info->user_data = record->user_data;
-    info->object = record->extra ? record->extra->object : QUIRE_OBJECT_NONE;
-    info->native = record->extra ? record->extra->native : 0;
+    info->user_data = qi_slot_user_data(record);
+    info->object = record->object;
+    info->native = qi_slot_native(record);
     qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
 }
 
@@ -212,7 +212,7 @@ static qi_extra *exchange_name(quire_memory *memory, qi_slot *record, qi_extra *
         char *old = kept->name;
         kept->name = made->name;
         made->name = old;
-    } else if (kept->object == QUIRE_OBJECT_NONE && !kept->uses) {
+    } else if (record->object != QUIRE_OBJECT_IMAGE && !kept->user_data && !kept->uses) {
         record->extra = NULL;
         made = kept;
     } else {
@@ -250,11 +250,27 @@ quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation al
     if (result)
         return result;
     qi_extra *made = NULL;
-    result = qi_extra_make(memory, name, QUIRE_OBJECT_NONE, &made);
+    result = qi_extra_make(memory, name, 0, false, &made);
     if (!result)
         result = rename_slot(memory, slot, made);
     qi_slot_unpin(&memory->slots, slot);
     return result;
+}
+
+/* With the lock. */
+static quire_result keep_user_data(quire_memory *memory, qi_slot *record, uint64_t user_data)
+{
+    if (!record->object) {
+        record->user_data = user_data;
+        return QUIRE_SUCCESS;
+    }
+    if (!record->extra && user_data)
+        record->extra = qi_extra_make_empty(memory);
+    if (record->extra)
+        record->extra->user_data = user_data;
+    else if (user_data)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for an object's user data");
+    return QUIRE_SUCCESS;
 }
 
 quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocation allocation,
@@ -267,8 +283,8 @@ quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocati
     if (result)
         return result;
     qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
-    qi_memory_slot(memory, slot)->user_data = user_data;
+    result = keep_user_data(memory, qi_memory_slot(memory, slot), user_data);
     qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
     qi_slot_unpin(&memory->slots, slot);
-    return QUIRE_SUCCESS;
+    return result;
 }

@@ -168,7 +168,7 @@ static void part(const quire_memory *memory, const qi_shard *shard,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = qi_handle_slot(allocations[i].id);
         const qi_slot *record = qi_memory_slot(memory, slot);
-        if (QI_IS_CHECKED || record->extra || record->shard != shard->index) {
+        if (QI_IS_CHECKED || record->extra || record->object || record->shard != shard->index) {
             p->other[p->other_count++] = slot;
             continue;
         }

@@ -78,7 +78,7 @@ static quire_result create(quire_memory *memory, const quire_buffer_options *ask
     uint32_t slot = 0;
     result = qi_making_place(&m, false, &slot);
     if (!result)
-        qi_resource_keep_buffer(memory, slot, options.size, options.usage);
+        qi_memory_slot(memory, slot)->usage = (uint8_t)options.usage;
     return qi_making_finish(&m, result, slot, &buffer->allocation);
 }
 
@@ -115,9 +115,8 @@ quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
     quire_result result = qi_resource_pin(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &slot);
     if (result)
         return result;
-    const qi_extra *extra = qi_memory_slot(memory, slot)->extra;
-    info->size = extra->info.buffer.size;
-    info->usage = extra->info.buffer.usage;
+    info->size = qi_memory_slot(memory, slot)->requested;
+    info->usage = qi_memory_slot(memory, slot)->usage;
     qi_allocation_describe(memory, slot, &info->place);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;

@@ -5,45 +5,42 @@
 
 #include "src/base/result.h"
 
-static size_t extra_size(quire_object object)
-{
-    const qi_extra *extra = NULL;
-    switch (object) {
-    case QUIRE_OBJECT_BUFFER:
-        return offsetof(qi_extra, info) + sizeof extra->info.buffer;
-    case QUIRE_OBJECT_IMAGE:
-        return sizeof *extra;
-    default:
-        return offsetof(qi_extra, info);
-    }
-}
-
 void qi_extra_release(quire_memory *memory, qi_extra *extra)
 {
-    if (extra)
-        qi_host_release_text(&memory->host, extra->name);
-    qi_host_release(&memory->host, extra, 1, extra ? extra_size(extra->object) : 0);
+    if (!extra)
+        return;
+    qi_host_release_text(&memory->host, extra->name);
+    qi_host_release(&memory->host, extra->image, 1, sizeof *extra->image);
+    qi_host_release(&memory->host, extra, 1, sizeof *extra);
 }
 
 qi_extra *qi_extra_make_empty(quire_memory *memory)
 {
-    return qi_host_allocate(&memory->host, 1, extra_size(QUIRE_OBJECT_NONE));
+    return qi_host_allocate(&memory->host, 1, sizeof(qi_extra));
 }
 
-quire_result qi_extra_make(quire_memory *memory, const char *name, quire_object object,
-                           qi_extra **extra)
+static bool fill(quire_memory *memory, qi_extra *extra, const char *name, bool is_image)
+{
+    if (name)
+        extra->name = qi_host_copy_text(&memory->host, name);
+    if (is_image)
+        extra->image = qi_host_allocate(&memory->host, 1, sizeof *extra->image);
+    return (!name || extra->name) && (!is_image || extra->image);
+}
+
+quire_result qi_extra_make(quire_memory *memory, const char *name, uint64_t user_data,
+                           bool is_image, qi_extra **extra)
 {
     *extra = NULL;
-    if (!name && object == QUIRE_OBJECT_NONE)
+    if (!name && !user_data && !is_image)
         return QUIRE_SUCCESS;
-    *extra = qi_host_allocate(&memory->host, 1, extra_size(object));
-    if (*extra)
-        (*extra)->object = object;
-    if (*extra && name)
-        (*extra)->name = qi_host_copy_text(&memory->host, name);
-    if (*extra && (!name || (*extra)->name))
+    *extra = qi_extra_make_empty(memory);
+    if (*extra && fill(memory, *extra, name, is_image)) {
+        (*extra)->user_data = user_data;
         return QUIRE_SUCCESS;
+    }
     qi_extra_release(memory, *extra);
     *extra = NULL;
-    return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for an allocation's name");
+    return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                   "no host memory for what an allocation has besides its range");
 }

@@ -1,16 +1,16 @@
 /*
- * extra.h - the part of a slot that only names and objects need.
+ * extra.h - the part of a slot that only names, images, an object's user data and recorded uses need.
  */
 #ifndef QUIRE_SRC_MEMORY_EXTRA_H
 #define QUIRE_SRC_MEMORY_EXTRA_H
 
 #include "src/memory/memory.h"
 
-/* *extra is NULL when there is neither name nor object. Fails with OUT_OF_HOST_MEMORY. */
+/* *extra is NULL when nothing is to be in it. Fails with OUT_OF_HOST_MEMORY. */
 QUIRE_MUST_USE quire_result qi_extra_make(quire_memory *memory, const char *name,
-                                          quire_object object, qi_extra **extra);
+                                          uint64_t user_data, bool is_image, qi_extra **extra);
 
-/* One with neither. NULL: no host memory. */
+/* One with nothing in it. NULL: no host memory. */
 qi_extra *qi_extra_make_empty(quire_memory *memory);
 
 /* Accepts NULL. */

@@ -48,7 +48,7 @@ static void print_allocation(const quire_memory *memory, uint32_t slot, char *te
              "'%.100s' (%#" PRIx64 ", %" PRIu64 " bytes at page %u offset %" PRIu64
              ", user data %" PRIu64 ")",
              name ? name : "(unnamed)", handle_of(&memory->slots, slot), record->requested,
-             record->tally->page->number, record->offset, record->user_data);
+             record->tally->page->number, record->offset, qi_slot_user_data(record));
 }
 
 qi_harm_sentence qi_harm_describe(quire_memory *memory, uint32_t slot, const qi_harm *harm)

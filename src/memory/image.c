@@ -163,8 +163,7 @@ static quire_result create(quire_memory *memory, const quire_image_options *aske
     uint32_t slot = 0;
     result = qi_making_place(&m, options.tiling == QUIRE_TILING_OPTIMAL, &slot);
     if (!result)
-        qi_memory_slot(memory, slot)->extra->info.image =
-            describe_image(&options, &m.needs, minimum);
+        *qi_memory_slot(memory, slot)->extra->image = describe_image(&options, &m.needs, minimum);
     return qi_making_finish(&m, result, slot, &image->allocation);
 }
 
@@ -200,7 +199,7 @@ quire_result quire_image_get_info(quire_memory *memory, quire_image image, quire
     quire_result result = qi_resource_pin(memory, image.allocation, QUIRE_OBJECT_IMAGE, &slot);
     if (result)
         return result;
-    *info = qi_memory_slot(memory, slot)->extra->info.image;
+    *info = *qi_memory_slot(memory, slot)->extra->image;
     qi_allocation_describe(memory, slot, &info->place);
     qi_slot_unpin(&memory->slots, slot);
     return QUIRE_SUCCESS;

@@ -61,7 +61,9 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
         .extra = p->load.extra,
         .tally = page->tally,
         .left_padding = (uint32_t)padding,
-        .shard = p->shard->index,
+        .shard = (uint8_t)p->shard->index,
+        .object = (uint8_t)p->load.object,
+        .borrowed = p->load.borrowed,
     };
     page->slot = *slot;
     qi_put_count_in(p->shard, record);
@@ -413,7 +415,9 @@ static quire_result prepare(const quire_memory *memory, const qi_wish *wish, pla
     *p = (placing){.wish = wish,
                    .load = {.alignment = wish->alignment,
                             .requested = wish->size,
-                            .user_data = wish->user_data}};
+                            .user_data = wish->object ? wish->native : wish->user_data,
+                            .object = wish->object,
+                            .borrowed = wish->borrowed}};
     if (memory->atom > wish->alignment)
         p->load.alignment = memory->atom;
     if (wish->tied) { /* the page is as large as the object, to the byte */
@@ -437,11 +441,8 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result fa
     if (!result)
         result = failed;
     if (!result)
-        result = qi_extra_make(memory, wish->name, wish->object, &p.load.extra);
-    if (!result && wish->native) {
-        p.load.extra->native = wish->native;
-        p.load.extra->borrowed = wish->borrowed;
-    }
+        result = qi_extra_make(memory, wish->name, wish->object ? wish->user_data : 0,
+                               wish->object == QUIRE_OBJECT_IMAGE, &p.load.extra);
     if (!result)
         result = place(memory, &p, dedicated, slot);
     if (result) {

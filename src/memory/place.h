@@ -52,6 +52,9 @@ static inline quire_result qi_place_release(quire_memory *memory, uint32_t slot)
     return is_harmed ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS;
 }
 
+/* Destroys a won slot's native object, if it has one that is not borrowed. */
+void qi_place_end_object(quire_memory *memory, qi_slot *record);
+
 /* Of a won slot without an object: what it has besides its range goes. */
 void qi_place_drop_name(quire_memory *memory, uint32_t slot);
 

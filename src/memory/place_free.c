@@ -7,15 +7,11 @@
 #include "src/memory/place.h"
 #include "src/memory/put.h"
 
-/*
- * Nobody changes the extra part any more, but a walk may be reading the name. What comes next, the
- * end of an object most often, takes long enough for the range's record to come.
- */
+/* Nobody changes the extra part any more, but a walk may be reading the name. */
 static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
 {
     qi_extra *extra = record->extra;
     qi_lock_acquire(&shard->lock);
-    qi_space_fetch(shard->space, record->range);
     qi_ignore(
         qi_names_replace(&shard->memory->names, extra->name, NULL, record)); /* takes nothing */
     record->extra = NULL;
@@ -23,23 +19,45 @@ static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
     return extra;
 }
 
+/*
+ * From here on no walk tells of the native object. Its end takes long enough for the range's record
+ * to come.
+ */
+static uint64_t detach_native(qi_shard *shard, qi_slot *record)
+{
+    qi_lock_acquire(&shard->lock);
+    qi_space_fetch(shard->space, record->range);
+    uint64_t native = qi_slot_native(record);
+    if (record->object)
+        record->native = 0;
+    qi_lock_release(&shard->lock);
+    return native;
+}
+
 /* So many frees wait in an inbox at most: then whoever brings one more takes the trouble. */
 enum { MOST_WAITING = 1024 };
 
-/* Object and name go first, which other threads may be looking at. */
-static void release_extra(quire_memory *memory, qi_shard *shard, qi_slot *record)
+void qi_place_end_object(quire_memory *memory, qi_slot *record)
 {
-    qi_extra *extra = detach_extra(shard, record);
-    if (extra->native && !extra->borrowed)
-        qi_device_object_destroy(memory->device, &memory->calls, extra->object, extra->native);
-    qi_extra_release(memory, extra);
+    uint64_t native = detach_native(qi_shard_of(memory, record), record);
+    if (native && !record->borrowed)
+        qi_device_object_destroy(memory->device, &memory->calls, record->object, native);
+}
+
+/* What there is besides the range. */
+static void end_rest(quire_memory *memory, qi_slot *record)
+{
+    if (record->object)
+        qi_place_end_object(memory, record);
+    if (record->extra)
+        qi_extra_release(memory, detach_extra(qi_shard_of(memory, record), record));
 }
 
 void qi_place_drop_name(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
-    if (record->extra && record->extra->object == QUIRE_OBJECT_NONE)
-        qi_extra_release(memory, detach_extra(qi_shard_of(memory, record), record));
+    if (record->extra && !record->object)
+        end_rest(memory, record);
 }
 
 /* With the lock, given up for good: what others left to do, and what the policy says then. */
@@ -55,8 +73,8 @@ void qi_place_give_back(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_shard *shard = qi_shard_of(memory, record);
-    if (record->extra)
-        release_extra(memory, shard, record);
+    if (record->object || record->extra)
+        end_rest(memory, record);
     bool is_mine = shard == qi_shard_mine(memory);
     if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MOST_WAITING)
         return;
@@ -72,12 +90,7 @@ void qi_place_give_back(quire_memory *memory, uint32_t slot)
 void qi_place_undo(quire_memory *memory, uint32_t slot)
 {
     qi_shard *shard = qi_shard_of_slot(memory, slot);
-    qi_extra *extra = qi_memory_slot(memory, slot)->extra;
-    if (extra && extra->native) {
-        qi_lock_acquire(&shard->lock);
-        extra->native = 0;
-        qi_lock_release(&shard->lock);
-    }
+    (void)detach_native(shard, qi_memory_slot(memory, slot)); /* its maker's to end */
     qi_place_give_back(memory, slot);
     qi_lock_acquire(&shard->lock);
     shard->stats.allocations--;

@@ -15,8 +15,10 @@ typedef struct qi_load {
     uint64_t size;
     uint64_t alignment;
     uint64_t requested;
-    uint64_t user_data;
+    uint64_t user_data; /* or an object's native, as in the record */
     qi_extra *extra;
+    quire_object object;
+    bool borrowed;
 } qi_load;
 
 static inline void qi_put_count_in(qi_shard *shard, const qi_slot *slot)
@@ -60,7 +62,9 @@ static inline void qi_put_fill(qi_shard *shard, const qi_load *load, uint32_t sl
         .extra = load->extra,
         .tally = tally,
         .left_padding = (uint32_t)at->left_padding,
-        .shard = shard->index,
+        .shard = (uint8_t)shard->index,
+        .object = (uint8_t)load->object,
+        .borrowed = load->borrowed,
     };
     qi_put_count_in(shard, record);
 }

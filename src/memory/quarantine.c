@@ -176,18 +176,15 @@ void qi_checked_forget(quire_memory *memory, qi_slot *record)
 static void end_extra(quire_memory *memory, qi_slot *record)
 {
     qi_extra *extra = record->extra;
-    if (!extra)
-        return;
-    qi_lock *lock = &qi_shard_of(memory, record)->lock;
-    qi_lock_acquire(lock);
-    uint64_t native = extra->native;
-    extra->native = 0;
-    record->watch.name = extra->name;
-    qi_ignore(qi_names_replace(&memory->names, extra->name, NULL, record)); /* takes nothing */
-    extra->name = NULL;
-    qi_lock_release(lock);
-    if (native && !extra->borrowed)
-        qi_device_object_destroy(memory->device, &memory->calls, extra->object, native);
+    if (extra) {
+        qi_lock *lock = &qi_shard_of(memory, record)->lock;
+        qi_lock_acquire(lock);
+        record->watch.name = extra->name;
+        qi_ignore(qi_names_replace(&memory->names, extra->name, NULL, record)); /* takes nothing */
+        extra->name = NULL;
+        qi_lock_release(lock);
+    }
+    qi_place_end_object(memory, record);
 }
 
 static bool has_room(const qi_checked *checked, uint64_t bytes)

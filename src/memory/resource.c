@@ -113,13 +113,6 @@ quire_result qi_making_create_object(qi_making *m)
                                    &m->wish.native, &m->needs);
 }
 
-void qi_resource_keep_buffer(quire_memory *memory, uint32_t slot, uint64_t size, quire_usage usage)
-{
-    qi_extra *extra = qi_memory_slot(memory, slot)->extra;
-    extra->info.buffer.size = size;
-    extra->info.buffer.usage = usage;
-}
-
 static const char *object_name(quire_object object)
 {
     return object == QUIRE_OBJECT_BUFFER  ? "a buffer"
@@ -133,13 +126,12 @@ quire_result qi_resource_pin(quire_memory *memory, quire_allocation allocation, 
     quire_result result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
         return result;
-    quire_allocation_info info;
-    qi_allocation_describe(memory, *slot, &info);
-    if (info.object == object)
+    quire_object found = qi_memory_slot(memory, *slot)->object;
+    if (found == object)
         return QUIRE_SUCCESS;
     qi_slot_unpin(&memory->slots, *slot);
     return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "the handle is of %s, not of %s",
-                        object_name(info.object), object_name(object));
+                        object_name(found), object_name(object));
 }
 
 /* ---- from a backend's own description ----------------------------------------------------- */
@@ -194,9 +186,8 @@ quire_result quire_object_create(quire_memory *memory, const quire_object_option
     uint32_t slot = 0;
     result = qi_making_place(&m, options->optimal, &slot);
     if (!result && is_buffer)
-        qi_resource_keep_buffer(memory, slot, options->info.buffer.size,
-                                options->info.buffer.usage);
+        qi_memory_slot(memory, slot)->usage = (uint8_t)options->info.buffer.usage;
     else if (!result)
-        qi_memory_slot(memory, slot)->extra->info.image = options->info.image;
+        *qi_memory_slot(memory, slot)->extra->image = options->info.image;
     return qi_making_finish(&m, result, slot, allocation);
 }

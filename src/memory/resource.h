@@ -40,9 +40,6 @@ QUIRE_MUST_USE quire_result qi_making_place(qi_making *m, bool optimal, uint32_t
 QUIRE_MUST_USE quire_result qi_making_finish(qi_making *m, quire_result result, uint32_t slot,
                                              quire_allocation *allocation);
 
-/* What quire_buffer_get_info is to tell, of a slot that is not handed out yet. */
-void qi_resource_keep_buffer(quire_memory *memory, uint32_t slot, uint64_t size, quire_usage usage);
-
 /* Pins an allocation that must be an object of the given sort; its extra part does not change. */
 QUIRE_MUST_USE quire_result qi_resource_pin(quire_memory *memory, quire_allocation allocation,
                                             quire_object object, uint32_t *slot);

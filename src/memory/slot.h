@@ -38,22 +38,14 @@ typedef enum qi_phase {
 } qi_phase;
 
 /*
- * What only named allocations and buffers and images have; made when first needed, with as much of
- * `info` as the object needs: a buffer's fits into a cache line with the rest.
+ * What few allocations have, made when first needed. Buffers have none of it, most often: to make or
+ * to end one costs no line of host memory but its record's.
  */
 typedef struct qi_extra {
-    char *name;      /* under the memory's lock */
-    uint64_t native; /* the backend's object, or 0 */
-    quire_object object;
-    bool borrowed;        /* which outlives the allocation */
-    struct qi_wait *uses; /* by streams, to be waited for once it is freed; under the lock */
-    union {
-        struct {
-            uint64_t size;
-            quire_usage usage;
-        } buffer;
-        quire_image_info image; /* `place` unused */
-    } info;
+    char *name;              /* under the memory's lock */
+    uint64_t user_data;      /* of an object; under the lock */
+    struct qi_wait *uses;    /* by streams, to be waited for once it is freed; under the lock */
+    quire_image_info *image; /* of an image; `place` unused */
 } qi_extra;
 
 /* 64 bytes: one cache line; more in checked builds. */
@@ -61,16 +53,24 @@ typedef struct qi_slot {
     uint64_t offset; /* in the page */
     uint64_t size;
     uint64_t requested;
-    uint64_t user_data;     /* under the memory's lock */
+    union {
+        uint64_t user_data; /* of a raw range; under the memory's lock */
+        uint64_t native;    /* of an object: the backend's, or 0; likewise */
+    };
     quire_range range;      /* in the space; {0} on a dedicated page */
     qi_extra *extra;        /* or NULL; set under the memory's lock */
     struct qi_tally *tally; /* of the page */
     uint32_t left_padding;  /* below the largest alignment, 1 GiB */
-    uint32_t shard;         /* of the page: to free it elsewhere its busy line is not looked at */
+    uint8_t shard;          /* of the page: to free it elsewhere its busy line is not looked at */
+    uint8_t object;         /* a quire_object */
+    uint8_t usage;          /* of a buffer */
+    bool borrowed;          /* the native object outlives the allocation */
 #ifdef QUIRE_CHECKED
     qi_watch watch;
 #endif
 } qi_slot;
+
+_Static_assert(QI_MOST_SHARDS <= UINT8_MAX && QUIRE_USAGE_INDEX <= UINT8_MAX, "a byte has room");
 
 typedef struct qi_slots {
     qi_table states; /* qi_atomic_u64 */
@@ -131,6 +131,20 @@ static inline void qi_slot_fetch(const qi_slots *slots, uint32_t slot)
 {
     qi_table_fetch(&slots->states, slot, sizeof(qi_atomic_u64));
     qi_table_fetch(&slots->records, slot, sizeof(qi_slot));
+}
+
+/* With the lock: the backend's object, or 0. */
+static inline uint64_t qi_slot_native(const qi_slot *record)
+{
+    return record->object ? record->native : 0;
+}
+
+/* With the lock. */
+static inline uint64_t qi_slot_user_data(const qi_slot *record)
+{
+    if (!record->object)
+        return record->user_data;
+    return record->extra ? record->extra->user_data : 0;
 }
 
 /* The record of a slot that is not free. */

@@ -22,6 +22,13 @@ static qi_wait *skip_passed(qi_shard *shard, qi_wait *wait)
     return wait;
 }
 
+/* With the lock: nothing but the range is to be given back. */
+static bool is_raw(const qi_shard *shard, uint32_t slot)
+{
+    const qi_slot *record = qi_memory_slot(shard->memory, slot);
+    return !record->extra && !record->object;
+}
+
 /* With the lock: the slot waits for the first of its waits. False: for none. */
 static bool go_on(qi_shard *shard, qi_wait *first, uint32_t slot)
 {
@@ -29,7 +36,7 @@ static bool go_on(qi_shard *shard, qi_wait *first, uint32_t slot)
     if (!wait)
         return false;
     wait->slot = slot;
-    qi_lane_put(shard, wait, !qi_memory_slot(shard->memory, slot)->extra);
+    qi_lane_put(shard, wait, is_raw(shard, slot));
     return true;
 }
 
@@ -201,7 +208,7 @@ static void put_marked(qi_shard *shard, qi_wait *wait, uint64_t value)
     for (qi_wait *next = NULL; wait; wait = next) {
         next = wait->next;
         wait->value = value;
-        qi_lane_put(shard, wait, !qi_memory_slot(shard->memory, wait->slot)->extra);
+        qi_lane_put(shard, wait, is_raw(shard, wait->slot));
     }
 }
 

@@ -147,6 +147,107 @@ UNIT(resource_object, each_host_allocation_that_fails_leaves_nothing)
     }
 }
 
+/* ---- what is kept of them ----------------------------------------------------------------- */
+
+UNIT(resource_object, a_buffer_takes_no_host_memory_once_there_is_a_record_for_it)
+{
+    fixture b;
+    quire_buffer buffer;
+    make(&b);
+    for (int i = 0; i < 100; i++) {
+        CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 100}, &buffer));
+        CHECK_OK(quire_free(b.memory, buffer.allocation));
+        if (i == 0)
+            test_memory_fail(unit_memory_state(), 1, true);
+    }
+    CHECK_EQ(unit_memory_state()->calls, 0);
+    test_memory_fail(unit_memory_state(), 0, false);
+    end(&b);
+}
+
+/* The allocation's user data is this, and its object that one. */
+static void expect_kept(fixture *b, quire_allocation allocation, uint64_t user_data,
+                        uint64_t native)
+{
+    quire_allocation_info info = fixture_info(b, allocation);
+    CHECK_EQ(info.user_data, user_data);
+    CHECK_EQ(info.native, native);
+    CHECK(native != 0);
+}
+
+UNIT(resource_object, user_data_name_and_object_are_kept_beside_each_other)
+{
+    for (int sort = 0; sort < 2; sort++) {
+        fixture b;
+        quire_allocation allocation;
+        make(&b);
+        CHECK_OK(create(&b, sort, 100, &allocation));
+        uint64_t native = fixture_info(&b, allocation).native;
+        expect_kept(&b, allocation, 0, native);
+        CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, UINT64_MAX));
+        expect_kept(&b, allocation, UINT64_MAX, native);
+        CHECK_OK(quire_allocation_set_name(b.memory, allocation, NULL));
+        expect_kept(&b, allocation, UINT64_MAX, native);
+        CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 0));
+        CHECK_OK(quire_allocation_set_name(b.memory, allocation, NULL));
+        expect_kept(&b, allocation, 0, native);
+        CHECK_OK(quire_allocation_set_name(b.memory, allocation, "again"));
+        CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 5));
+        expect_kept(&b, allocation, 5, native);
+        CHECK_OK(quire_free(b.memory, allocation));
+        CHECK_EQ(b.fake.objects, 0);
+        end(&b);
+    }
+}
+
+UNIT(resource_object, user_data_that_finds_no_host_memory_stays_0)
+{
+    fixture b;
+    quire_buffer buffer;
+    quire_buffer_info info;
+    make(&b);
+    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 100}, &buffer));
+    quire_allocation allocation = buffer.allocation;
+    uint64_t native = fixture_info(&b, allocation).native;
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(quire_allocation_set_user_data(b.memory, allocation, 1),
+                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 0));
+    expect_kept(&b, allocation, 0, native);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 1));
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 2)); /* there is room now */
+    expect_kept(&b, allocation, 2, native);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_OK(quire_buffer_get_info(b.memory, buffer, &info));
+    CHECK_EQ(info.size, 100);
+    CHECK_OK(quire_free(b.memory, allocation));
+    end(&b);
+}
+
+UNIT(resource_object, a_range_is_nothing_of_the_object_that_had_its_record)
+{
+    fixture b;
+    quire_buffer buffer;
+    make(&b);
+    CHECK_OK(quire_buffer_create(
+        b.memory, &(quire_buffer_options){.size = 100, .user_data = 3, .usage = 1}, &buffer));
+    CHECK_OK(quire_free(b.memory, buffer.allocation));
+    for (int i = 0; i < 200; i++) { /* until the record comes up again */
+        quire_allocation range = ALLOCATE(&b, .size = 100);
+        quire_allocation_info info = fixture_info(&b, range);
+        CHECK_EQ(info.user_data, 0);
+        CHECK_EQ(info.native, 0);
+        CHECK_EQ(info.object, QUIRE_OBJECT_NONE);
+        CHECK_FAILS(quire_buffer_get_info(b.memory, (quire_buffer){range}, &(quire_buffer_info){0}),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_OK(quire_free(b.memory, range));
+    }
+    CHECK_EQ(b.fake.objects, 0);
+    end(&b);
+}
+
 /* ---- a backend that does not keep its promises -------------------------------------------- */
 
 static quire_result create_without_handle(void *state, const quire_object_request *request,

@@ -278,6 +278,7 @@ UNIT(vulkan_object, the_callers_own_objects_are_placed_and_stay_the_callers)
     VkBuffer native;
     VkImage picture;
     quire_buffer buffer;
+    quire_buffer_info info;
     quire_image image;
     if (!real_begin_wrapped(&r))
         return;
@@ -288,6 +289,8 @@ UNIT(vulkan_object, the_callers_own_objects_are_placed_and_stay_the_callers)
     CHECK_OK(quire_vulkan_image_place(memory, picture, true, NULL, &image));
     CHECK(quire_vulkan_buffer(memory, buffer) == native);
     CHECK(quire_vulkan_image(memory, image) == picture);
+    CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
+    CHECK(info.size >= BUFFER.size); /* nobody has said how large it is: as much as it needs */
     CHECK_OK(quire_free(memory, buffer.allocation));
     REAL(&r, vkDestroyBuffer)(r.device, native, NULL);
     REAL(&r, vkDestroyImage)(r.device, picture, NULL);
