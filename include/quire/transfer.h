@@ -82,7 +82,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_copy(const quire_copy_options *optio
  * is a point behind the copy, until which both ends and host memory stay as they are. Where the
  * backend cannot do this copy on a stream it is done on return, after the stream's work so far
  * ({0} is the point). Errors as quire_copy; FOREIGN_HANDLE (another device's stream),
- * INVALID_ARGUMENT (a held stream, or a progress callback).
+ * INVALID_ARGUMENT (a held stream, or a progress callback). Where only the point cannot be had the
+ * copy is submitted all the same, and *done is {0}: it ends in the stream's order.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_copy_on(quire_stream *stream,
                                                     const quire_copy_options *options,
