@@ -381,7 +381,8 @@ typedef struct quire_object_options {
     bool dedicated;
     bool host_read;
     bool host_write;
-    union { /* told by quire_buffer_get_info and quire_image_get_info, `place` apart */
+    union { /* told by quire_buffer_get_info and quire_image_get_info, `place` apart; a buffer of
+               size 0 has the size that it needs */
         quire_buffer_info buffer;
         quire_image_info image;
     } info;

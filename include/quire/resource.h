@@ -44,7 +44,7 @@ typedef struct quire_buffer_options {
 } quire_buffer_options;
 
 typedef struct quire_buffer_info {
-    uint64_t size; /* bytes asked for; of an object that the caller made, what it needs */
+    uint64_t size; /* bytes asked for; where nobody said so, what the object needs */
     quire_usage usage;
     quire_allocation_info place;
     uint64_t reserved[4];

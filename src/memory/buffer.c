@@ -5,10 +5,6 @@
 #include "src/memory/any.h"
 #include "src/memory/resource.h"
 
-static const quire_usage BUFFER_USAGES = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
-                                         QUIRE_USAGE_STORAGE | QUIRE_USAGE_UNIFORM |
-                                         QUIRE_USAGE_VERTEX | QUIRE_USAGE_INDEX;
-
 static quire_result check_buffer(const quire_buffer_options *options)
 {
     quire_result result = qi_check_reserved(options, "quire_buffer_options");
@@ -16,10 +12,7 @@ static quire_result check_buffer(const quire_buffer_options *options)
         return result;
     if (!options->size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is asked for");
-    if (options->usage & ~BUFFER_USAGES)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "usage %x is not of buffers",
-                            options->usage & ~BUFFER_USAGES);
-    return QUIRE_SUCCESS;
+    return qi_check_buffer_usage(options->usage);
 }
 
 static quire_buffer_options resolve_buffer(const quire_buffer_options *options)

@@ -1,5 +1,6 @@
 /*
- * extra.h - the part of a slot that only names, images, an object's user data and recorded uses need.
+ * extra.h - the part of a slot that only names, images, the user data of objects and recorded uses
+ * need.
  */
 #ifndef QUIRE_SRC_MEMORY_EXTRA_H
 #define QUIRE_SRC_MEMORY_EXTRA_H

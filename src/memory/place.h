@@ -10,7 +10,7 @@
 #include "src/memory/wish.h"
 
 /*
- * Places a range; its slot is PRIVATE. With an object or a name the slot has a qi_extra.
+ * Places a range; its slot is PRIVATE. With a name, or of an image, the slot has a qi_extra.
  * On failure nothing changed. Where something else than a lack of room has `failed` already, the
  * refusal is only told.
  */

@@ -19,29 +19,24 @@ static qi_extra *detach_extra(qi_shard *shard, qi_slot *record)
     return extra;
 }
 
-/*
- * From here on no walk tells of the native object. Its end takes long enough for the range's record
- * to come.
- */
-static uint64_t detach_native(qi_shard *shard, qi_slot *record)
-{
-    qi_lock_acquire(&shard->lock);
-    qi_space_fetch(shard->space, record->range);
-    uint64_t native = qi_slot_native(record);
-    if (record->object)
-        record->native = 0;
-    qi_lock_release(&shard->lock);
-    return native;
-}
-
 /* So many frees wait in an inbox at most: then whoever brings one more takes the trouble. */
 enum { MOST_WAITING = 1024 };
 
+/*
+ * An object's end takes long enough for its range's record to come; it is asked for with the lock,
+ * for records move as they become more.
+ */
 void qi_place_end_object(quire_memory *memory, qi_slot *record)
 {
-    uint64_t native = detach_native(qi_shard_of(memory, record), record);
-    if (native && !record->borrowed)
-        qi_device_object_destroy(memory->device, &memory->calls, record->object, native);
+    uint64_t native = qi_slot_native(record);
+    if (!native || record->borrowed)
+        return;
+    qi_shard *shard = qi_shard_of(memory, record);
+    qi_lock_acquire(&shard->lock);
+    qi_space_fetch(shard->space, record->range);
+    qi_lock_release(&shard->lock);
+    record->native = 0;
+    qi_device_object_destroy(memory->device, &memory->calls, record->object, native);
 }
 
 /* What there is besides the range. */
@@ -90,7 +85,9 @@ void qi_place_give_back(quire_memory *memory, uint32_t slot)
 void qi_place_undo(quire_memory *memory, uint32_t slot)
 {
     qi_shard *shard = qi_shard_of_slot(memory, slot);
-    (void)detach_native(shard, qi_memory_slot(memory, slot)); /* its maker's to end */
+    qi_slot *record = qi_memory_slot(memory, slot);
+    if (record->object)
+        record->native = 0; /* its maker's to end */
     qi_place_give_back(memory, slot);
     qi_lock_acquire(&shard->lock);
     shard->stats.allocations--;

@@ -173,7 +173,7 @@ void qi_checked_forget(quire_memory *memory, qi_slot *record)
 /* ---- coming in ---------------------------------------------------------------------------- */
 
 /* Object and name end with the free, not with the quarantine; the name is kept for the harm. */
-static void end_extra(quire_memory *memory, qi_slot *record)
+static void end_object_and_name(quire_memory *memory, qi_slot *record)
 {
     qi_extra *extra = record->extra;
     if (extra) {
@@ -223,7 +223,7 @@ bool qi_checked_hold(quire_memory *memory, uint32_t slot)
     qi_span own = {record->offset, record->offset + record->watch.tail};
     if (!record->watch.is_written)
         return false;
-    end_extra(memory, record);
+    end_object_and_name(memory, record);
     bool is_filled = qi_pattern_put_edges(memory, page, own, QI_FREED);
     qi_pattern_shut(page, own);
     bool is_held = is_filled && !page->dedicated && whole_of(record) <= QI_QUARANTINE_BYTES &&

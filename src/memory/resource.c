@@ -120,6 +120,14 @@ static const char *object_name(quire_object object)
                                           : "a raw range";
 }
 
+quire_result qi_check_buffer_usage(quire_usage usage)
+{
+    quire_usage unknown = usage & ~QI_BUFFER_USAGES;
+    return unknown
+               ? qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "usage %x is not of buffers", unknown)
+               : QUIRE_SUCCESS;
+}
+
 quire_result qi_resource_pin(quire_memory *memory, quire_allocation allocation, quire_object object,
                              uint32_t *slot)
 {
@@ -146,7 +154,9 @@ static quire_result check_object(const quire_memory *memory, const quire_object_
     if (!qi_making_has_objects(memory))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no objects",
                             memory->device->info.backend);
-    return QUIRE_SUCCESS;
+    return options->object == QUIRE_OBJECT_BUFFER
+               ? qi_check_buffer_usage(options->info.buffer.usage)
+               : QUIRE_SUCCESS;
 }
 
 quire_result quire_object_create(quire_memory *memory, const quire_object_options *options,

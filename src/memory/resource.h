@@ -40,7 +40,10 @@ QUIRE_MUST_USE quire_result qi_making_place(qi_making *m, bool optimal, uint32_t
 QUIRE_MUST_USE quire_result qi_making_finish(qi_making *m, quire_result result, uint32_t slot,
                                              quire_allocation *allocation);
 
-/* Pins an allocation that must be an object of the given sort; its extra part does not change. */
+/* INVALID_ARGUMENT: it is not of buffers alone. */
+QUIRE_MUST_USE quire_result qi_check_buffer_usage(quire_usage usage);
+
+/* Pins an allocation that must be an object of the given sort. */
 QUIRE_MUST_USE quire_result qi_resource_pin(quire_memory *memory, quire_allocation allocation,
                                             quire_object object, uint32_t *slot);
 

@@ -38,8 +38,8 @@ typedef enum qi_phase {
 } qi_phase;
 
 /*
- * What few allocations have, made when first needed. Buffers have none of it, most often: to make or
- * to end one costs no line of host memory but its record's.
+ * What few allocations have, made when first needed. Buffers have none of it, most often: to make
+ * or to end one costs no line of host memory but its record's.
  */
 typedef struct qi_extra {
     char *name;              /* under the memory's lock */
@@ -70,7 +70,12 @@ typedef struct qi_slot {
 #endif
 } qi_slot;
 
-_Static_assert(QI_MOST_SHARDS <= UINT8_MAX && QUIRE_USAGE_INDEX <= UINT8_MAX, "a byte has room");
+/* All that buffers know. */
+#define QI_BUFFER_USAGES                                                                           \
+    (QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET | QUIRE_USAGE_STORAGE |             \
+     QUIRE_USAGE_UNIFORM | QUIRE_USAGE_VERTEX | QUIRE_USAGE_INDEX)
+
+_Static_assert(QI_MOST_SHARDS <= UINT8_MAX && QI_BUFFER_USAGES <= UINT8_MAX, "a byte has room");
 
 typedef struct qi_slots {
     qi_table states; /* qi_atomic_u64 */

@@ -107,7 +107,8 @@ static quire_result free_after(quire_memory *memory, uint32_t slot, quire_stream
         qi_lock_release(&shard->lock);
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a free that waits");
     }
-    if (record->extra || qi_event_is_wanted(memory, QUIRE_EVENT_FREED)) {
+    bool has_name = record->extra && !record->object; /* an object keeps its name until it ends */
+    if (has_name || qi_event_is_wanted(memory, QUIRE_EVENT_FREED)) {
         qi_lock_release(&shard->lock);
         qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
         qi_place_drop_name(memory, slot);

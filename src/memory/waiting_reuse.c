@@ -24,8 +24,6 @@ static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_load *load)
     record->requested = load->requested;
     record->user_data = load->user_data;
     record->extra = load->extra;
-    record->object = (uint8_t)load->object;
-    record->borrowed = load->borrowed;
     qi_slot_renew(&memory->slots, slot);
     return slot;
 }

@@ -320,7 +320,7 @@ static void described(void)
 {
     const uint64_t bytes = 100;
     const quire_object_options good = {.object = QUIRE_OBJECT_BUFFER, .description = &bytes};
-    quire_object_options bad[] = {good, good, good, good};
+    quire_object_options bad[] = {good, good, good, good, good};
     const quire_allocation_options options = {.size = 100};
     quire_allocation made;
     quire_memory *memory;
@@ -328,7 +328,8 @@ static void described(void)
     bad[1].object = (quire_object)3;
     bad[2].description = NULL;
     bad[3].alignment = 3;
-    for (int i = 0; i < 4; i++)
+    bad[4].info.buffer.usage = UINT32_C(0x104);
+    for (int i = 0; i < 5; i++)
         REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, &bad[i], &made));
     REFUSED_OUT(&b, INVALID, made, quire_object_create(NULL, &good, &made));
     REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, NULL, &made));

@@ -185,6 +185,28 @@ UNIT(batch, allocations_of_every_sort)
     }
 }
 
+UNIT(batch, buffers_and_images_end_with_their_objects)
+{
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        fixture b;
+        quire_allocation made[8];
+        fixture_make(&b, &(quire_memory_options){.shards = shards});
+        for (int i = 0; i < 4; i++) {
+            const char *name = i % 2 ? "with a name" : NULL;
+            CHECK_OK(quire_buffer_create(b.memory,
+                                         &(quire_buffer_options){.size = KIB, .name = name},
+                                         (quire_buffer *)&made[2 * i]));
+            CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 8, .name = name},
+                                        (quire_image *)&made[2 * i + 1]));
+        }
+        CHECK_EQ(b.fake.objects, 8);
+        CHECK_OK(quire_free_batch(b.memory, made, 8));
+        CHECK_EQ(b.fake.objects, 0);
+        CHECK_EQ(stats_of(&b).allocation_count, 0);
+        fixture_end(&b);
+    }
+}
+
 UNIT(batch, one_too_many_for_a_memory_changes_nothing)
 {
     fixture b;

@@ -313,6 +313,24 @@ UNIT(reuse, of_what_another_stream_used_too_waits_for_that)
     end(&w);
 }
 
+UNIT(reuse, of_a_buffer_does_not_happen)
+{
+    bench w;
+    begin(&w);
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(w.f.memory, &(quire_buffer_options){.size = KIB}, &buffer));
+    uint64_t place = place_of(&w, buffer.allocation);
+    CHECK_OK(quire_free_on(w.f.memory, buffer.allocation, w.a));
+    CHECK(place_of(&w, ON(&w, w.a, .size = KIB)) != place);
+    CHECK(place_of(&w, ON(&w, w.b, .size = KIB)) != place);
+    CHECK_OK(quire_collect(w.f.memory, NULL)); /* now its point is known */
+    CHECK_EQ(w.f.fake.objects, 1);
+    streams_pass(w.a);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK_EQ(w.f.fake.objects, 0);
+    end(&w);
+}
+
 /* ---- held streams ------------------------------------------------------------------------- */
 
 UNIT(held, keeps_what_is_freed_for_itself)
