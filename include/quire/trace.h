@@ -55,7 +55,8 @@ typedef struct quire_trace_info {
 
 /*
  * Reads a whole trace. `name` stands in front of error sentences; `text` need not end with 0 and is
- * not used after the call. host_memory as everywhere. Errors: BAD_FILE with the sentence
+ * not used after the call. host_memory as everywhere; what is taken of it follows the events and
+ * labels that were read, and the longest line. Errors: BAD_FILE with the sentence
  * "NAME:LINE:COLUMN: what is wrong" (for empty text "NAME: ..."), INVALID_ARGUMENT,
  * OUT_OF_HOST_MEMORY.
  */

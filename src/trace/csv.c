@@ -12,6 +12,8 @@
 #include "src/base/result.h"
 #include "src/base/text.h"
 
+enum { LEAST_ROOM = 256 };
+
 qi_csv_shown qi_csv_show(const char *field)
 {
     qi_csv_shown out;
@@ -30,7 +32,20 @@ quire_result qi_csv_refuse(const qi_csv *csv, const char *where, const char *for
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     return qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s:%" PRIu64 ":%zu: %s", csv->name, csv->line,
-                        (size_t)(where - csv->line_begin) + 1, what);
+                        (size_t)(where - csv->copy) + 1, what);
+}
+
+quire_result qi_csv_no_memory(const qi_csv *csv)
+{
+    return qi_fail_text(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%" PRIu64 ": no host memory left",
+                        csv->name, csv->line);
+}
+
+void qi_csv_finish(qi_csv *csv)
+{
+    qi_host_release(csv->host, csv->copy, csv->room, 1);
+    csv->copy = NULL;
+    csv->room = 0;
 }
 
 /* NUL bytes and what is not UTF-8 are no text. The line ends with 0 at `end`. */
@@ -47,20 +62,36 @@ static quire_result check_text(const qi_csv *csv, const char *line, const char *
     }
 }
 
+static bool copy_line(qi_csv *csv, const char *begin, size_t length)
+{
+    if (length >= csv->room) {
+        uint64_t room = csv->room * 2 > LEAST_ROOM ? csv->room * 2 : LEAST_ROOM;
+        room = room > length ? room : (uint64_t)length + 1;
+        qi_csv_finish(csv);
+        csv->copy = qi_host_allocate(csv->host, room, 1);
+        if (!csv->copy)
+            return false;
+        csv->room = room;
+    }
+    memcpy(csv->copy, begin, length);
+    csv->copy[length] = '\0';
+    return true;
+}
+
 quire_result qi_csv_next_line(qi_csv *csv, char **line, char **line_end)
 {
-    char *begin = csv->at, *end = memchr(begin, '\n', (size_t)(csv->end - begin));
+    const char *begin = csv->at, *end = memchr(begin, '\n', (size_t)(csv->end - begin));
     csv->line++;
-    csv->line_begin = begin;
     csv->at = end ? end + 1 : csv->end;
     if (!end)
         end = csv->end;
     else if (end > begin && end[-1] == '\r')
         end--;
-    *end = '\0';
-    *line = begin;
-    *line_end = end;
-    return check_text(csv, begin, end);
+    if (!copy_line(csv, begin, (size_t)(end - begin)))
+        return qi_csv_no_memory(csv);
+    *line = csv->copy;
+    *line_end = csv->copy + (end - begin);
+    return check_text(csv, *line, *line_end);
 }
 
 quire_result qi_csv_split(qi_csv *csv, char *line, const char *line_end)

@@ -1,6 +1,7 @@
 /*
  * parse.c - reads a trace: lines of fields (csv.h) to events, every rule of the format checked, the
- * first breach told as NAME:LINE:COLUMN. Nothing of a broken trace is kept.
+ * first breach told as NAME:LINE:COLUMN. Nothing of a broken trace is kept. Records are made for
+ * events that were read, so that a long text of something else needs no host memory.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "src/trace/trace.h"
 
 enum { OP, ID, SIZE, ALIGNMENT, TIME, STREAM, LABEL };
+enum { FIRST_EVENTS = 64 };
 
 static const char HEADER[] = "op,id,size,alignment,time_ns,stream,label";
 static const char *const FIELD_NAMES[QI_CSV_FIELDS] = {"op",      "id",     "size", "alignment",
@@ -130,12 +132,6 @@ static quire_result read_stream_and_label(const reader *r, quire_trace_event *ev
 
 /* ---- ranges ------------------------------------------------------------------------------- */
 
-static quire_result out_of_memory(const reader *r)
-{
-    return qi_fail_text(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%" PRIu64 ": no host memory left",
-                        r->csv.name, r->csv.line);
-}
-
 static bool take_range(reader *r, uint32_t *number)
 {
     if (r->free_range) {
@@ -180,7 +176,7 @@ static quire_result add_alloc(reader *r, quire_trace_event *event)
                              event->size);
     if (!take_range(r, &event->range) ||
         !qi_id_map_add(&r->ids, &r->trace->host, event->id, event->range))
-        return out_of_memory(r);
+        return qi_csv_no_memory(&r->csv);
     r->ranges[event->range] = (range){.size = event->size, .line = r->csv.line};
     r->live_count++;
     info->alloc_count++;
@@ -247,6 +243,31 @@ static quire_result read_range_event(reader *r, quire_trace_event *event)
     return find_live(r, event);
 }
 
+/* Room for one more event: twice as much as before, for what was read is what there is. */
+static bool make_room(quire_trace *trace)
+{
+    if (trace->info.event_count < trace->event_room)
+        return true;
+    uint64_t room = trace->event_room ? trace->event_room * 2 : FIRST_EVENTS;
+    quire_trace_event *events =
+        qi_host_resize(&trace->host, trace->events, trace->event_room, room, sizeof *events);
+    if (!events)
+        return false;
+    trace->events = events;
+    trace->event_room = room;
+    return true;
+}
+
+static quire_result keep_event(reader *r, quire_trace_event *event)
+{
+    quire_trace *trace = r->trace;
+    event->label = qi_labels_add(&trace->labels, &trace->host, event->label);
+    if (!event->label || !make_room(trace))
+        return qi_csv_no_memory(&r->csv);
+    trace->events[trace->info.event_count++] = *event;
+    return QUIRE_SUCCESS;
+}
+
 static quire_result read_event(reader *r)
 {
     char *line = NULL, *line_end = NULL;
@@ -259,9 +280,7 @@ static quire_result read_event(reader *r)
     if (!result)
         result =
             event.op == QUIRE_TRACE_FRAME ? read_frame(r, &event) : read_range_event(r, &event);
-    if (!result)
-        r->trace->events[r->trace->info.event_count++] = event;
-    return result;
+    return result ? result : keep_event(r, &event);
 }
 
 static quire_result read_all(reader *r)
@@ -274,46 +293,24 @@ static quire_result read_all(reader *r)
     r->trace->info.end_ns = r->last_time;
     qi_id_map_finish(&r->ids, &r->trace->host);
     qi_host_release(&r->trace->host, r->ranges, r->range_room, sizeof *r->ranges);
+    qi_csv_finish(&r->csv);
     return result;
 }
 
 /* ---- public calls ------------------------------------------------------------------------- */
 
-/* No more events than line ends. */
-static uint64_t count_lines(const char *text, size_t size)
-{
-    uint64_t lines = 1;
-    const char *end = text + size;
-    while (text < end && (text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
-        text++;
-        lines++;
-    }
-    return lines;
-}
-
-static quire_result make(const char *text, size_t size, const quire_host_memory *callbacks,
-                         quire_trace **out)
+static quire_trace *make(const quire_host_memory *callbacks, quire_result *result)
 {
     qi_host host;
-    quire_result result = qi_host_init(&host, callbacks);
-    if (result)
-        return result;
+    *result = qi_host_init(&host, callbacks);
+    if (*result)
+        return NULL;
     quire_trace *trace = qi_host_allocate(&host, 1, sizeof *trace);
-    if (trace) {
-        trace->host = host;
-        trace->text_room = (uint64_t)size + 1;
-        trace->event_room = count_lines(text, size);
-        trace->text = qi_host_allocate(&trace->host, trace->text_room, 1);
-        trace->events = qi_host_allocate(&trace->host, trace->event_room, sizeof *trace->events);
-    }
-    if (trace && trace->text && trace->events) {
-        memcpy(trace->text, text, size);
-        *out = trace;
-        return QUIRE_SUCCESS;
-    }
     if (trace)
-        quire_trace_destroy(&trace);
-    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a trace of %b", size);
+        trace->host = host;
+    else
+        *result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a trace");
+    return trace;
 }
 
 quire_result quire_trace_parse(const char *name, const char *text, size_t size,
@@ -326,13 +323,14 @@ quire_result quire_trace_parse(const char *name, const char *text, size_t size,
                        "quire_trace_parse: name, text or trace is null");
     if (!size)
         return qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s: the file is empty", name);
-    quire_trace *trace = NULL;
-    quire_result result = make(text, size, host_memory, &trace);
-    if (result)
+    quire_result result = QUIRE_SUCCESS;
+    quire_trace *trace = make(host_memory, &result);
+    if (!trace)
         return result;
     reader r = {.trace = trace};
-    r.csv = (qi_csv){.name = name, .names = FIELD_NAMES, .at = trace->text};
-    r.csv.end = trace->text + size;
+    r.csv = (qi_csv){.name = name, .names = FIELD_NAMES, .host = &trace->host};
+    r.csv.at = text;
+    r.csv.end = text + size;
     result = read_all(&r);
     if (result)
         quire_trace_destroy(&trace);
@@ -347,7 +345,7 @@ void quire_trace_destroy(quire_trace **trace)
     quire_trace *ending = *trace;
     *trace = NULL;
     qi_host_release(&ending->host, ending->events, ending->event_room, sizeof *ending->events);
-    qi_host_release(&ending->host, ending->text, ending->text_room, 1);
+    qi_labels_finish(&ending->labels, &ending->host);
     qi_host host = ending->host;
     qi_host_release(&host, ending, 1, sizeof *ending);
 }

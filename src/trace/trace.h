@@ -5,12 +5,11 @@
 #define QUIRE_SRC_TRACE_TRACE_H
 
 #include "quire/trace.h"
-#include "src/base/host_memory.h"
+#include "src/trace/labels.h"
 
 struct quire_trace {
     qi_host host;
-    char *text; /* a copy, cut into fields; the labels point into it */
-    uint64_t text_room;
+    qi_labels labels;
     quire_trace_event *events;
     uint64_t event_room;
     uint32_t range_count; /* ranges are numbered below */

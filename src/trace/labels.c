@@ -1,0 +1,56 @@
+/*
+ * labels.c - see labels.h.
+ */
+#include "src/trace/labels.h"
+
+#include <string.h>
+
+enum { FIRST_BLOCK = 512, LARGEST_BLOCK = 64 << 10 };
+
+static uint64_t text_room(const qi_labels *labels)
+{
+    return labels->last ? labels->last->size - sizeof *labels->last : 0;
+}
+
+/* Each block is twice as large as the one before, up to a limit that long labels may exceed. */
+static bool add_block(qi_labels *labels, qi_host *host, size_t label_size)
+{
+    uint64_t size = labels->last ? labels->last->size * 2 : FIRST_BLOCK;
+    size = size < LARGEST_BLOCK ? size : LARGEST_BLOCK;
+    if (size - sizeof *labels->last < label_size)
+        size = sizeof *labels->last + label_size;
+    qi_label_block *block = qi_host_allocate(host, size, 1);
+    if (!block)
+        return false;
+    block->before = labels->last;
+    block->size = size;
+    labels->last = block;
+    labels->used = 0;
+    return true;
+}
+
+const char *qi_labels_add(qi_labels *labels, qi_host *host, const char *label)
+{
+    if (!*label)
+        return "";
+    if (labels->newest && !strcmp(labels->newest, label))
+        return labels->newest;
+    size_t size = strlen(label) + 1;
+    if (text_room(labels) - labels->used < size && !add_block(labels, host, size))
+        return NULL;
+    char *copy = labels->last->text + labels->used;
+    memcpy(copy, label, size);
+    labels->used += size;
+    labels->newest = copy;
+    return copy;
+}
+
+void qi_labels_finish(qi_labels *labels, qi_host *host)
+{
+    while (labels->last) {
+        qi_label_block *block = labels->last;
+        labels->last = block->before;
+        qi_host_release(host, block, block->size, 1);
+    }
+    *labels = (qi_labels){0};
+}
