@@ -32,8 +32,8 @@ typedef struct quire_trace_event {
     uint64_t id;        /* as the trace has it; 0 for a frame */
     uint64_t size;      /* of an alloc, bytes */
     uint64_t alignment; /* of an alloc */
-    uint64_t time_ns;
-    uint64_t stream;
+    uint64_t time_ns;   /* since the first event, whose own is 0 */
+    uint64_t stream;    /* 0 where the trace has none */
     const char *label; /* "" without one; lives as long as the trace */
 } quire_trace_event;
 
@@ -49,7 +49,7 @@ typedef struct quire_trace_info {
     uint64_t left_count;  /* ranges live at the end */
     uint64_t left_bytes;
     uint64_t largest; /* bytes */
-    uint64_t end_ns;  /* time of the last event */
+    uint64_t end_ns;  /* time_ns of the last event */
     uint64_t reserved[4];
 } quire_trace_info;
 

@@ -34,7 +34,7 @@ typedef struct reader {
     uint64_t range_room;
     uint32_t free_range; /* number + 1 of the first free one, 0: none */
     uint64_t live_bytes, live_count;
-    uint64_t last_time;
+    uint64_t first_time, last_time; /* as the text has them */
 } reader;
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -77,19 +77,20 @@ static quire_result read_op(const reader *r, quire_trace_op *op)
                          qi_csv_show(r->csv.fields[OP]).text);
 }
 
+/* Times never fall, so that none is before the first. */
 static quire_result read_time(reader *r, quire_trace_event *event)
 {
-    quire_result result = qi_csv_number(&r->csv, TIME, &event->time_ns);
+    uint64_t time = 0;
+    quire_result result = qi_csv_number(&r->csv, TIME, &time);
     if (result)
         return result;
-    if (!r->trace->info.event_count && event->time_ns)
-        return qi_csv_refuse(&r->csv, r->csv.fields[TIME], "times must start at 0, not at %" PRIu64,
-                             event->time_ns);
-    if (event->time_ns < r->last_time)
+    if (!r->trace->info.event_count)
+        r->first_time = time;
+    else if (time < r->last_time)
         return qi_csv_refuse(&r->csv, r->csv.fields[TIME],
-                             "time falls from %" PRIu64 " to %" PRIu64, r->last_time,
-                             event->time_ns);
-    r->last_time = event->time_ns;
+                             "time falls from %" PRIu64 " to %" PRIu64, r->last_time, time);
+    r->last_time = time;
+    event->time_ns = time - r->first_time;
     return QUIRE_SUCCESS;
 }
 
@@ -117,11 +118,14 @@ static quire_result read_size(const reader *r, quire_trace_event *event)
     return result;
 }
 
+static quire_result read_stream(const reader *r, quire_trace_event *event)
+{
+    return *r->csv.fields[STREAM] ? qi_csv_number(&r->csv, STREAM, &event->stream) : QUIRE_SUCCESS;
+}
+
 static quire_result read_stream_and_label(const reader *r, quire_trace_event *event)
 {
-    quire_result result = QUIRE_SUCCESS;
-    if (*r->csv.fields[STREAM])
-        result = qi_csv_number(&r->csv, STREAM, &event->stream);
+    quire_result result = read_stream(r, event);
     event->label = r->csv.fields[LABEL];
     const char *wrong = strpbrk(event->label, "\"\r");
     if (!result && wrong)
@@ -213,8 +217,14 @@ static quire_result add_free(reader *r, quire_trace_event *event)
 static quire_result read_frame(reader *r, quire_trace_event *event)
 {
     quire_result result = QUIRE_SUCCESS;
-    for (int field = ID; field <= LABEL && !result; field++)
-        result = field == TIME ? read_time(r, event) : expect_empty(r, field);
+    for (int field = ID; field < TIME && !result; field++)
+        result = expect_empty(r, field);
+    if (!result)
+        result = read_time(r, event);
+    if (!result)
+        result = read_stream(r, event);
+    if (!result)
+        result = expect_empty(r, LABEL);
     r->trace->info.frame_count++;
     return result;
 }
@@ -290,7 +300,7 @@ static quire_result read_all(reader *r)
         result = read_event(r);
     r->trace->info.left_count = r->live_count;
     r->trace->info.left_bytes = r->live_bytes;
-    r->trace->info.end_ns = r->last_time;
+    r->trace->info.end_ns = r->last_time - r->first_time;
     qi_id_map_finish(&r->ids, &r->trace->host);
     qi_host_release(&r->trace->host, r->ranges, r->range_room, sizeof *r->ranges);
     qi_csv_finish(&r->csv);

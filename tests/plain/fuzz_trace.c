@@ -27,6 +27,7 @@ static test_memory host;
 static test_random rng;
 static text now; /* of the current round */
 static uint64_t total_rounds, seed, accepted, refused, refused_allocations;
+static uint64_t span; /* from the first time of the text to the last, before any damage */
 
 static uint64_t below(uint64_t n)
 {
@@ -59,7 +60,7 @@ static void append_event(text *t, uint64_t *live, uint32_t *count, uint64_t *tim
                  alignment, *time, stream, label);
         live[(*count)++] = id;
     } else if (what == 9) {
-        snprintf(line, sizeof line, "frame,,,,%" PRIu64 ",,", *time);
+        snprintf(line, sizeof line, "frame,,,,%" PRIu64 ",%s,", *time, stream ? "3" : "");
     } else {
         uint32_t i = (uint32_t)below(*count);
         bool is_free = what < 8;
@@ -74,12 +75,17 @@ static void append_event(text *t, uint64_t *live, uint32_t *count, uint64_t *tim
 
 static void make_text(text *t)
 {
-    uint64_t live[MOST_LIVE], time = 0, next = 0;
+    /* from 0, from anywhere, or as late as leaves room for the steps below */
+    const uint64_t starts[] = {0, below(UINT64_MAX - MOST_LINES * 2000),
+                               UINT64_MAX - MOST_LINES * 2000};
+    uint64_t live[MOST_LIVE], start = starts[below(3)], time = start, next = 0;
     uint32_t count = 0;
     t->size = 0;
+    span = 0;
     append(t, below(8) ? HEADER "\n" : HEADER ",x,\"y\"\r\n");
     for (uint64_t lines = below(MOST_LINES); lines; lines--) {
         append_event(t, live, &count, &time, &next);
+        span = time - start;
         uint64_t step = below(1000);
         time += below(3) * step;
     }
@@ -343,7 +349,7 @@ static quire_device *open_device(void)
 }
 
 /* Parses a copy that ends where the text ends, so that reading behind it is seen. */
-static void run_round(quire_device *device, const text *t)
+static void run_round(quire_device *device, const text *t, bool damaged)
 {
     char *copy = malloc(t->size ? t->size : 1);
     quire_trace *trace = NULL;
@@ -360,6 +366,7 @@ static void run_round(quire_device *device, const text *t)
     quire_trace_info info;
     CHECK_OK(quire_trace_get_info(trace, &info));
     check_events(trace, &info);
+    CHECK(damaged || info.end_ns == span);
     replay(device, trace, &info);
     quire_trace_destroy(&trace);
     accepted++;
@@ -376,7 +383,7 @@ static void run_rounds(int kind)
         uint64_t times = kind > KINDS ? 0 : 1 + below(kind == KINDS ? 5 : 2);
         for (; times && now.size; times--)
             ALL[kind == KINDS ? below(KINDS) : (uint64_t)kind](&now);
-        run_round(device, &now);
+        run_round(device, &now, kind <= KINDS);
     }
     CHECK_OK(quire_device_destroy(&device));
     CHECK_EQ(host.blocks, 0);

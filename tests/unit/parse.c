@@ -169,11 +169,13 @@ UNIT(parse, refuses_live_bytes_beyond_64_bits)
 UNIT(parse, refuses_times_and_streams)
 {
     REFUSE_ALL(HEADER, {"alloc,1,16,,,0,", "2:13", "time_ns is missing"},
-               {"alloc,1,16,,5,0,", "2:13", "start at 0, not at 5"},
                {"alloc,1,16,,-1,0,", "2:13", "negative"}, {"alloc,1,16,,0s,0,", "2:14", "decimal"},
                {"alloc,1,16,,18446744073709551616,0,", "2:13", "64 bits"},
                {"alloc,1,16,,0,0,\nfree,1,,,9,0,\nalloc,1,16,,8,0,", "4:13", "falls from 9 to 8"},
                {"frame,,,,0,,\nframe,,,,1,,\nframe,,,,0,,", "4:10", "falls from 1 to 0"},
+               {"alloc,1,16,,7,0,\nfree,1,,,6,0,", "3:10", "falls from 7 to 6"},
+               {"frame,,,,18446744073709551615,,\nframe,,,,0,,", "3:10", "falls from 184"},
+               {"frame,,,,-1,,", "2:10", "negative"},
                {"alloc,1,16,,0,-1,", "2:15", "stream is negative"},
                {"alloc,1,16,,0,gpu,", "2:15", "stream is not a decimal"},
                {"alloc,1,16,,0,18446744073709551616,", "2:15", "stream does not fit"});
@@ -210,9 +212,9 @@ UNIT(parse, refuses_fields_that_must_be_empty)
         {"alloc,1,16,,0,0,\nuse,1,0,,0,0,", "3:7", "size of 'use'"},
         {"alloc,1,16,,0,0,\nuse,1,,1,0,0,", "3:8", "alignment of 'use'"},
         {"frame,1,,,0,,", "2:7", "id of 'frame'"}, {"frame,,1,,0,,", "2:8", "size of"},
-        {"frame,,,1,0,,", "2:9", "alignment of"}, {"frame,,,,0,0,", "2:12", "stream of"},
-        {"frame,,,,0,,x", "2:13", "label of"}, {"frame,,,,,,", "2:10", "time_ns is missing"},
-        {"frame,,,,3,,", "2:10", "start at 0"});
+        {"frame,,,1,0,,", "2:9", "alignment of"}, {"frame,,,,0,gpu,", "2:12", "stream is not"},
+        {"frame,,,,0,,x", "2:13", "label of"}, {"frame,,,,0,7,x", "2:14", "label of"},
+        {"frame,,,,,,", "2:10", "time_ns is missing"});
 }
 
 UNIT(parse, refuses_what_is_not_text)
@@ -319,6 +321,40 @@ UNIT(parse, the_largest_and_the_most_padded_numbers)
     CHECK_EQ(info.largest, UINT64_MAX);
     CHECK_EQ(info.end_ns, UINT64_MAX);
     CHECK_EQ(info.left_bytes, 10);
+    quire_trace_destroy(&trace);
+}
+
+/* The first time may be any; what the API tells is counted from it. */
+UNIT(parse, times_count_from_the_first)
+{
+    quire_trace *trace = accept(HEADER "\nalloc,1,16,,5000,2,\nuse,1,,,5000,2,\nframe,,,,5007,,\n"
+                                       "free,1,,,9000,2,\n");
+    quire_trace_info info;
+    expect_event(trace, 0, (quire_trace_event){0, 0, 1, 16, 1, 0, 2, ""});
+    expect_event(trace, 1, (quire_trace_event){QUIRE_TRACE_USE, 0, 1, 0, 0, 0, 2, ""});
+    expect_event(trace, 2, (quire_trace_event){QUIRE_TRACE_FRAME, 0, 0, 0, 0, 7, 0, ""});
+    expect_event(trace, 3, (quire_trace_event){QUIRE_TRACE_FREE, 0, 1, 0, 0, 4000, 2, ""});
+    CHECK_OK(quire_trace_get_info(trace, &info));
+    CHECK_EQ(info.end_ns, 4000);
+    quire_trace_destroy(&trace);
+    trace = accept(HEADER "\nframe,,,,18446744073709551615,,\nframe,,,,18446744073709551615,,\n");
+    expect_event(trace, 1, (quire_trace_event){QUIRE_TRACE_FRAME, 0, 0, 0, 0, 0, 0, ""});
+    CHECK_OK(quire_trace_get_info(trace, &info));
+    CHECK_EQ(info.end_ns, 0);
+    quire_trace_destroy(&trace);
+    trace = accept(HEADER "\nframe,,,,1,,\nframe,,,,18446744073709551615,,\n");
+    CHECK_OK(quire_trace_get_info(trace, &info));
+    CHECK_EQ(info.end_ns, UINT64_MAX - 1);
+    quire_trace_destroy(&trace);
+}
+
+UNIT(parse, a_frame_may_have_a_stream)
+{
+    quire_trace *trace = accept(HEADER "\nframe,,,,0,,\nframe,,,,1,7,\n"
+                                       "frame,,,,1,18446744073709551615,,more\n");
+    expect_event(trace, 0, (quire_trace_event){QUIRE_TRACE_FRAME, 0, 0, 0, 0, 0, 0, ""});
+    expect_event(trace, 1, (quire_trace_event){QUIRE_TRACE_FRAME, 0, 0, 0, 0, 1, 7, ""});
+    expect_event(trace, 2, (quire_trace_event){QUIRE_TRACE_FRAME, 0, 0, 0, 0, 1, UINT64_MAX, ""});
     quire_trace_destroy(&trace);
 }
 

@@ -163,6 +163,27 @@ UNIT(replay, a_trace_without_events)
     end_bench(&b);
 }
 
+/* Times and streams of frames are for those who look at the trace: a replay needs neither. */
+UNIT(replay, a_late_start_and_streams_of_frames_change_nothing)
+{
+    bench early = make_bench(PAGE, "alloc,1,1000,1,0,0,\nframe,,,,5,,\nfree,1,,,9,0,\n");
+    bench late = make_bench(PAGE, "alloc,1,1000,1,18446744073709551606,0,\n"
+                                  "frame,,,,18446744073709551611,3,\n"
+                                  "free,1,,,18446744073709551615,0,\n");
+    play(&early, NULL);
+    play(&late, NULL);
+    CHECK_EQ(late.report.operations, 3);
+    CHECK_EQ(late.report.frames, 1);
+    CHECK_EQ(late.report.peak_live_bytes, early.report.peak_live_bytes);
+    CHECK_EQ(late.report.backend_calls, early.report.backend_calls);
+    quire_trace_info one, other;
+    CHECK_OK(quire_trace_get_info(early.trace, &one));
+    CHECK_OK(quire_trace_get_info(late.trace, &other));
+    CHECK(!memcmp(&one, &other, sizeof one));
+    end_bench(&early);
+    end_bench(&late);
+}
+
 UNIT(replay, ids_used_again_find_their_own_range)
 {
     bench b = make_bench(PAGE, "alloc,1,256,1,0,0,\nfree,1,,,0,0,\nalloc,2,256,1,0,0,\n"
