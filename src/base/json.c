@@ -41,7 +41,7 @@ static void put_string(qi_json *json, const char *text)
         char bytes[4];
         if (escape)
             qi_write_text(&json->writer, escape);
-        else if (c < 0x20 || c == 0x7f)
+        else if (c < 0x20 || (c >= 0x7f && c < 0xa0)) /* C1 too, which terminals obey */
             qi_write_format(&json->writer, "\\u%04" PRIx32, c);
         else
             qi_write(&json->writer, bytes, qi_put_code_point(c, bytes));

@@ -306,7 +306,7 @@ static int print_text(const benching *b, const outcome *o)
 {
     printf("%s, fit %s, ", b->workload, fit_text(b->fit));
     if (b->threads)
-        printf("%" PRIu64 " threads on one memory\n", b->threads);
+        printf("%" PRIu64 " thread%s on one memory\n", b->threads, plural(b->threads));
     else
         printf("a bare space\n");
     printf("\n  free and allocate     %.1f ns a pair (median of %" PRIu64 "), %.1f at best, "
@@ -314,8 +314,8 @@ static int print_text(const benching *b, const outcome *o)
            o->pair_ns[b->repeats / 2], b->repeats, o->pair_ns[0], 1e3 / o->pair_ns[b->repeats / 2]);
     printf("  failures              %" PRIu64 "\n", o->failures);
     if (o->live_count)
-        printf("  own records           %s for %" PRIu64 " allocations, %.1f bytes each\n",
-               qi_bytes(o->metadata_bytes).text, o->live_count, per_live(o));
+        printf("  own records           %s for %" PRIu64 " allocation%s, %.1f bytes each\n",
+               qi_bytes(o->metadata_bytes).text, o->live_count, plural(o->live_count), per_live(o));
     if (!b->threads) {
         printf("\n  ns         %6s %6s %6s %8s   (means of groups of up to %d)\n", "p50", "p99",
                "p99.9", "max", GROUP);
@@ -363,17 +363,15 @@ static bool is_one_of(const char *name, const char *(*list)(size_t))
     return false;
 }
 
-static int list_workloads(const command *self, const char *name)
+void list_workloads(FILE *out)
 {
-    bad_usage(self, "there is no workload '%s'", name);
-    fprintf(stderr, "speed:");
+    fprintf(out, "speed:");
     for (size_t i = 0; workload_name(i); i++)
-        fprintf(stderr, " %s", workload_name(i));
-    fprintf(stderr, "\nfragmentation:");
+        fprintf(out, " %s", workload_name(i));
+    fprintf(out, "\nfragmentation:");
     for (size_t i = 0; churn_name(i); i++)
-        fprintf(stderr, " ramp-%s fill-%s", churn_name(i), churn_name(i));
-    fprintf(stderr, "\n");
-    return EXIT_USAGE;
+        fprintf(out, " ramp-%s fill-%s", churn_name(i), churn_name(i));
+    fprintf(out, "\n");
 }
 
 static int run_speed(const benching *b)
@@ -420,6 +418,6 @@ int run_bench(const command *self, int argc, char **argv)
     if ((ramp || fill) && is_one_of(b.workload + 5, churn_name))
         return run_churn(&b, b.workload + 5, ramp);
     if (!is_one_of(b.workload, workload_name))
-        return list_workloads(self, b.workload);
+        return bad_argument(self, "there is no workload '%s'", b.workload);
     return run_speed(&b);
 }

@@ -7,6 +7,7 @@
 #ifndef QUIRE_SRC_CLI_CLI_H
 #define QUIRE_SRC_CLI_CLI_H
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "quire/host.h"
@@ -21,6 +22,7 @@ typedef struct command {
     const char *arguments; /* for the usage line: "TRACE [options]" */
     const char *summary;   /* one line */
     int (*run)(const struct command *self, int argc, char **argv); /* argv[0] is the name */
+    void (*list_arguments)(FILE *out); /* what the argument can be; NULL: no list */
 } command;
 
 int run_devices(const command *self, int argc, char **argv);
@@ -29,6 +31,7 @@ int run_replay(const command *self, int argc, char **argv);
 int run_map(const command *self, int argc, char **argv);
 int run_tune(const command *self, int argc, char **argv);
 int run_bench(const command *self, int argc, char **argv);
+void list_workloads(FILE *out);
 int run_copy(const command *self, int argc, char **argv);
 
 /* ---- options (options.c) ------------------------------------------------------------------ */
@@ -62,14 +65,26 @@ int parse_options(const command *self, int argc, char **argv, const option_spec 
 /* Complains about the usage; returns EXIT_USAGE. */
 int bad_usage(const command *self, const char *format, ...) QUIRE_PRINTF(2, 3);
 
+/* The same for an argument that is missing or wrong, with the list of what it can be. */
+int bad_argument(const command *self, const char *format, ...) QUIRE_PRINTF(2, 3);
+
 /* Prints the thread's last error; returns EXIT_FAILED. */
 int fail_with_last_error(void);
 
 /* "s" unless the count is 1. */
 const char *plural(uint64_t count);
 
-/* Prints a name that came from outside, its control characters replaced. */
-void print_clean(const char *text);
+/* ---- text that came from outside (terminal.c) ---------------------------------------------- */
+
+/*
+ * As printf, but control characters and bytes that are no UTF-8 become '?', line ends among them,
+ * whether the format or an argument has them.
+ */
+void print_clean(FILE *out, const char *format, ...) QUIRE_PRINTF(2, 3);
+void vprint_clean(FILE *out, const char *format, va_list args) QUIRE_PRINTF(2, 0);
+
+/* A line on standard error, likewise. */
+void print_problem(const char *format, ...) QUIRE_PRINTF(1, 2);
 
 /* ---- devices (open.c, profile.c) ---------------------------------------------------------- */
 

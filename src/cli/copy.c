@@ -261,9 +261,8 @@ static const char *place_text(const place *p, char *text, size_t size)
 static int print_text(const copying *c)
 {
     char from[160], to[160];
-    print_clean(c->device.name);
-    printf(" (%s), %s a copy, the best of %" PRIu64 "\n\n", c->device.backend,
-           qi_bytes(c->size).text, c->turns);
+    print_clean(stdout, "%s (%s)", c->device.name, c->device.backend);
+    printf(", %s a copy, the best of %" PRIu64 "\n\n", qi_bytes(c->size).text, c->turns);
     printf("  %-11s  %8s  %9s  from -> to\n", "path", "GiB/s", "of memcpy");
     for (int i = 0; i < c->pair_count; i++) {
         const measured *m = &c->pairs[i];

@@ -55,8 +55,8 @@ static void print_choice(const char *work, uint32_t kind, const quire_device_inf
 static void print_text(const quire_device_info *info, const kind_choices *choices)
 {
     char text[160];
-    print_clean(info->name);
-    printf(" (backend %s)\n\nheaps\n", info->backend);
+    print_clean(stdout, "%s (backend %s)", info->name, info->backend);
+    printf("\n\nheaps\n");
     for (uint32_t i = 0; i < info->heap_count; i++)
         printf("  %2" PRIu32 "  %10s  %s%s\n", i, qi_bytes(info->heaps[i].size).text,
                info->heaps[i].flags & QUIRE_HEAP_DEVICE_LOCAL ? "DEVICE_LOCAL" : "host",

@@ -12,7 +12,7 @@
 
 static void *complain(const char *path, const char *what)
 {
-    fprintf(stderr, "quire: %s: %s\n", path, what);
+    print_problem("quire: %s: %s", path, what);
     return NULL;
 }
 
@@ -45,7 +45,7 @@ char *read_file(const char *path, size_t *size)
         return complain(path, strerror(errno));
     if (!fstat(fileno(file), &info) && S_ISDIR(info.st_mode)) {
         fclose(file);
-        fprintf(stderr, "%s: it is a directory, not a file\n", path);
+        print_problem("%s: it is a directory, not a file", path);
         return NULL;
     }
     char *text = read_stream(file, size);

@@ -7,16 +7,18 @@
 
 static const command COMMANDS[] = {
     {"devices", "[options]", "list heaps, memory kinds, limits, and the kinds chosen for work",
-     run_devices},
-    {"tour", "[options]", "make memories, a buffer and an image, and show where they lie",
-     run_tour},
+     run_devices, NULL},
+    {"tour", "[options]", "make memories, a buffer and an image, and show where they lie", run_tour,
+     NULL},
     {"replay", "TRACE [options]", "play an allocation trace on a memory and report what it cost",
-     run_replay},
-    {"map", "TRACE [options]", "draw the pages of a memory at a moment of a trace", run_map},
+     run_replay, NULL},
+    {"map", "TRACE [options]", "draw the pages of a memory at a moment of a trace", run_map, NULL},
     {"tune", "TRACE [options]",
-     "play a trace on memories set up in many ways and recommend one of them", run_tune},
-    {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench},
-    {"copy", "[options]", "copy between all kinds of memory: which way, and how fast", run_copy},
+     "play a trace on memories set up in many ways and recommend one of them", run_tune, NULL},
+    {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench,
+     list_workloads},
+    {"copy", "[options]", "copy between all kinds of memory: which way, and how fast", run_copy,
+     NULL},
 };
 
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
@@ -60,6 +62,6 @@ int main(int argc, char **argv)
         int code = COMMANDS[i].run(&COMMANDS[i], argc - 1, argv + 1);
         return end_output(code);
     }
-    fprintf(stderr, "quire: there is no command '%s'; quire --help lists them\n", argv[1]);
+    print_problem("quire: there is no command '%s'; quire --help lists them", argv[1]);
     return EXIT_USAGE;
 }

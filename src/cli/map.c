@@ -47,6 +47,12 @@ static int show(const mapping *m)
     return print_page_map(memory) ? fail_with_last_error() : EXIT_OK;
 }
 
+static void print_after(const mapping *m, uint64_t count)
+{
+    print_clean(stdout, "%s", m->playing.path);
+    printf(" after event %" PRIu64 " of %" PRIu64 "\n", count, m->playing.info.event_count);
+}
+
 static int play(const command *self, mapping *m)
 {
     uint64_t count = 0;
@@ -67,8 +73,7 @@ static int play(const command *self, mapping *m)
     if (result)
         return fail_with_last_error();
     if (!m->json)
-        printf("%s after event %" PRIu64 " of %" PRIu64 "\n", m->playing.path, count,
-               m->playing.info.event_count);
+        print_after(m, count);
     int code = show(m);
     return report.failures ? fail_with_last_error() : code;
 }

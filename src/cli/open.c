@@ -26,7 +26,7 @@ static int open_host(const device_choice *choice, quire_device **device)
     if (!result)
         return -1;
     if (choice->profile)
-        fprintf(stderr, "quire: %s: %s\n", choice->profile, quire_last_error());
+        print_problem("quire: %s: %s", choice->profile, quire_last_error());
     else
         fail_with_last_error();
     return EXIT_FAILED;

@@ -10,33 +10,45 @@
 
 #include "src/cli/cli.h"
 
-int bad_usage(const command *self, const char *format, ...)
+static void complain(const command *self, const char *format, va_list args) QUIRE_PRINTF(2, 0);
+
+static void complain(const command *self, const char *format, va_list args)
 {
     fprintf(stderr, "quire %s: ", self->name);
+    vprint_clean(stderr, format, args);
+    fprintf(stderr, "; quire %s --help tells more\n", self->name);
+}
+
+int bad_usage(const command *self, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    complain(self, format, args);
     va_end(args);
-    fprintf(stderr, "; quire %s --help tells more\n", self->name);
+    return EXIT_USAGE;
+}
+
+int bad_argument(const command *self, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    complain(self, format, args);
+    va_end(args);
+    if (self->list_arguments)
+        self->list_arguments(stderr);
     return EXIT_USAGE;
 }
 
 int fail_with_last_error(void)
 {
     if (!ferror(stdout)) /* else main tells that the output did not get out */
-        fprintf(stderr, "quire: %s\n", quire_last_error());
+        print_problem("quire: %s", quire_last_error());
     return EXIT_FAILED;
 }
 
 const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
-}
-
-void print_clean(const char *text)
-{
-    for (; *text; text++)
-        putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
 }
 
 static void print_help(const command *self, const option_spec *specs, size_t count)
@@ -49,6 +61,10 @@ static void print_help(const command *self, const option_spec *specs, size_t cou
         printf("  %-18s %s\n", left, specs[i].help);
     }
     printf("  %-18s %s\n", "-h, --help", "this text");
+    if (self->list_arguments) {
+        printf("\n");
+        self->list_arguments(stdout);
+    }
 }
 
 static bool parse_number(const char *text, uint64_t *number, const char **rest)
@@ -148,7 +164,7 @@ int parse_options(const command *self, int argc, char **argv, const option_spec 
             return bad_usage(self, "--%s takes %s, not '%s'", spec->name, wanted, optarg);
     }
     if (positional && optind == argc)
-        return bad_usage(self, "something is missing: quire %s %s", self->name, self->arguments);
+        return bad_argument(self, "something is missing: quire %s %s", self->name, self->arguments);
     if (positional)
         *positional = argv[optind++];
     if (optind < argc)

@@ -14,7 +14,7 @@ static int read_trace(playing *p)
     quire_result result = quire_trace_parse(p->path, text, size, NULL, &p->trace);
     free(text);
     if (result) { /* the sentence begins with file, line and column, as compilers' do */
-        fprintf(stderr, "%s\n", quire_last_error());
+        print_problem("%s", quire_last_error());
         return EXIT_FAILED;
     }
     return quire_trace_get_info(p->trace, &p->info) ? fail_with_last_error() : -1;

@@ -16,10 +16,10 @@ static bool complain(const char *path, const char *format, ...) QUIRE_PRINTF(2, 
 
 static bool complain(const char *path, const char *format, ...)
 {
-    fprintf(stderr, "quire: %s: ", path);
+    print_clean(stderr, "quire: %s: ", path);
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vprint_clean(stderr, format, args);
     va_end(args);
     fprintf(stderr, "\n");
     return false;
@@ -167,7 +167,7 @@ bool read_profile(const char *path, quire_host_profile *profile, char **name)
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     free(text);
     if (!root) {
-        fprintf(stderr, "quire: %s:%d:%d: %s\n", path, error.line, error.column, error.text);
+        print_problem("quire: %s:%d:%d: %s", path, error.line, error.column, error.text);
         return false;
     }
     bool good = read_root(path, root, profile, name);

@@ -26,20 +26,27 @@ static void print_latency(const char *what, const quire_latency *ns)
            ns->p999, ns->max);
 }
 
+static void print_counts(const quire_replay_report *o)
+{
+    printf("  events                 %" PRIu64 ": %" PRIu64 " allocation%s, %" PRIu64
+           " free%s, %" PRIu64 " use%s, %" PRIu64 " frame%s\n",
+           o->operations, o->allocations, plural(o->allocations), o->frees, plural(o->frees),
+           o->uses, plural(o->uses), o->frames, plural(o->frames));
+    printf("  failures               %" PRIu64 "\n", o->failures);
+    printf("  left at the end        %" PRIu64 " allocation%s, %s\n", o->left_at_end,
+           plural(o->left_at_end), qi_bytes(o->left_bytes).text);
+}
+
 static void print_text(const replaying *r, uint64_t page_size)
 {
     const quire_replay_report *o = &r->report;
     double ratio = o->peak_requested_bytes
                        ? (double)o->peak_reserved_bytes / (double)o->peak_requested_bytes
                        : 0;
-    printf("%s on backend %s, fit %s, pages of %s\n\n", r->playing.path,
-           backend_of(&r->playing.choice), fit_text(r->playing.fit), qi_bytes(page_size).text);
-    printf("  events                 %" PRIu64 ": %" PRIu64 " allocations, %" PRIu64
-           " frees, %" PRIu64 " uses, %" PRIu64 " frames\n",
-           o->operations, o->allocations, o->frees, o->uses, o->frames);
-    printf("  failures               %" PRIu64 "\n", o->failures);
-    printf("  left at the end        %" PRIu64 " allocations, %s\n", o->left_at_end,
-           qi_bytes(o->left_bytes).text);
+    print_clean(stdout, "%s", r->playing.path);
+    printf(" on backend %s, fit %s, pages of %s\n\n", backend_of(&r->playing.choice),
+           fit_text(r->playing.fit), qi_bytes(page_size).text);
+    print_counts(o);
     printf("  most asked for         %s\n", qi_bytes(o->peak_requested_bytes).text);
     printf("  most held              %s\n", qi_bytes(o->peak_live_bytes).text);
     printf("  most reserved          %s, %.4f times the most asked for\n",

@@ -139,8 +139,7 @@ static int choose_candidates(tuning *t)
         .page_size = p->page_size,
     };
     if (!p->info.alloc_count) {
-        fprintf(stderr, "%s: it has no allocations, so that there is nothing to choose by\n",
-                p->path);
+        print_problem("%s: it has no allocations, so that there is nothing to choose by", p->path);
         return EXIT_FAILED;
     }
     if (look_at_device(t, &scope))
@@ -171,7 +170,7 @@ static int show(const tuning *t)
         code = fail_with_last_error();
     if (t->recommended == t->trial_count) {
         const char *why = *t->refusal ? t->refusal : t->reasons->reason;
-        fprintf(stderr, "quire: no candidate serves the whole trace: %s\n", why);
+        print_problem("quire: no candidate serves the whole trace: %s", why);
         code = EXIT_FAILED;
     }
     return code;

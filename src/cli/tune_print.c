@@ -122,6 +122,7 @@ static void print_legend(const tuning *t, uint32_t rows)
         alike += t->ranking[i].alike != NOT_ALIKE;
         pareto += t->ranking[i].pareto;
     }
+    const char *own = alike == 1 ? "reserves and calls" : "reserve and call";
     printf("\n  >  recommended   =  the defaults   *  Pareto-optimal (%" PRIu32
            "): less memory takes more backend calls, and the reverse\n",
            pareto);
@@ -129,16 +130,17 @@ static void print_legend(const tuning *t, uint32_t rows)
            "is better\n");
     if (rows < t->trial_count)
         printf("  %" PRIu32 " of %" PRIu32 " candidates shown, %" PRIu32
-               " reserve and call just as much as one above them; --all shows every one\n",
-               rows, t->trial_count, alike);
+               " %s just as much as one above; --all shows every one\n",
+               rows, t->trial_count, alike, own);
 }
 
 void print_tuning(const tuning *t)
 {
     const quire_trace_info *info = &t->playing.info;
-    printf("%s on backend %s: %" PRIu32 " candidate%s; %" PRIu64 " allocation%s and %" PRIu64
+    print_clean(stdout, "%s", t->playing.path);
+    printf(" on backend %s: %" PRIu32 " candidate%s; %" PRIu64 " allocation%s and %" PRIu64
            " free%s, most asked for %s\n",
-           t->playing.path, backend_of(&t->playing.choice), t->trial_count, plural(t->trial_count),
+           backend_of(&t->playing.choice), t->trial_count, plural(t->trial_count),
            info->alloc_count, plural(info->alloc_count), info->free_count, plural(info->free_count),
            qi_bytes(info->peak_bytes).text);
     if (t->trial_count) {
@@ -149,9 +151,12 @@ void print_tuning(const tuning *t)
                "p50", "p99", "policy");
         print_legend(t, print_rows(t));
     }
-    for (uint32_t i = 0; i < t->reason_count; i++)
-        printf("%s  left out: %" PRIu32 " candidate%s: %s\n", i ? "" : "\n", t->reasons[i].count,
-               plural(t->reasons[i].count), t->reasons[i].reason);
+    for (uint32_t i = 0; i < t->reason_count; i++) {
+        printf("%s  left out: %" PRIu32 " candidate%s: ", i ? "" : "\n", t->reasons[i].count,
+               plural(t->reasons[i].count));
+        print_clean(stdout, "%s", t->reasons[i].reason);
+        printf("\n");
+    }
     print_recommendation(t);
 }
 

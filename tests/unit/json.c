@@ -218,6 +218,20 @@ UNIT(json, every_ascii_character_survives_alone_and_between_others)
     }
 }
 
+/* A document may be looked at on a terminal. */
+UNIT(json, control_characters_are_escaped)
+{
+    for (uint32_t c = 1; c < 0xa0; c++) {
+        char text[5] = {0};
+        if (c >= 0x20 && c < 0x7f)
+            continue;
+        qi_put_code_point(c, text);
+        expect_text(text, text);
+        CHECK(!strstr(out.text, text) || c == '\n'); /* the document has line ends of its own */
+        CHECK(strchr(out.text, '\\'));
+    }
+}
+
 UNIT(json, the_borders_of_utf_8_survive)
 {
     const uint32_t borders[] = {0x80,   0x7ff,  0x800,   0xd7ff, 0xe000,
