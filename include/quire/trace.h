@@ -34,7 +34,7 @@ typedef struct quire_trace_event {
     uint64_t alignment; /* of an alloc */
     uint64_t time_ns;   /* since the first event, whose own is 0 */
     uint64_t stream;    /* 0 where the trace has none */
-    const char *label; /* "" without one; lives as long as the trace */
+    const char *label;  /* "" without one; lives as long as the trace */
 } quire_trace_event;
 
 typedef struct quire_trace_info {
@@ -82,12 +82,14 @@ typedef struct quire_replay_options {
     bool keep;            /* leave what lives at the end in the memory, for a look at it */
     bool name;            /* name the allocations by their labels, see docs/formats.md */
     /*
-     * Called now and then with the events done and the events to do; false stops the replay there.
-     * NULL: not called.
+     * Called with the events done and the events to do, before the first event, after each
+     * `progress_events` of them, and after the last; false stops the replay there. It is outside of
+     * what is timed, but for `wall_ns`. NULL: not called.
      */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t progress_events; /* 0: as many as make about 2000 calls */
+    uint64_t reserved[3];     /* must be zero */
 } quire_replay_options;
 
 /* Nanoseconds of single calls, the cost of reading the clock subtracted; within 1.6 %. */

@@ -9,7 +9,7 @@
 #include "src/base/result.h"
 #include "src/trace/trace.h"
 
-/* Calls of the progress callback, about: as many as a chart of the course can show. */
+/* Calls of the progress callback, about, where the options do not say. */
 enum { PROGRESS_CALLS = 2000, CLOCK_SAMPLES = 1000 };
 
 /* A live range: its allocation, {0} when it was refused or is free, and what it asked for. */
@@ -150,7 +150,8 @@ static void play_event(player *p, const quire_trace_event *event)
 
 static void play(player *p, uint64_t count)
 {
-    uint64_t every = count / PROGRESS_CALLS + 1;
+    uint64_t asked = p->options->progress_events;
+    uint64_t every = asked ? asked : count / PROGRESS_CALLS + 1;
     for (uint64_t i = 0; i < count; i++) {
         if (p->options->progress && i % every == 0 &&
             !p->options->progress(p->options->user, i, count)) {
