@@ -85,11 +85,14 @@ static quire_result write_json(const replaying *r, uint64_t page_size)
 
 /* ---- run ---------------------------------------------------------------------------------- */
 
+/* With a timeline this comes after each event, which is more often than a bar needs. */
 static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     replaying *r = user;
     if (r->html)
         timeline_sample(&r->timeline, done);
+    if (r->html && done % r->timeline.every && done < total)
+        return true;
     return show_progress(&r->bar, done, total);
 }
 
@@ -105,6 +108,7 @@ static int play(replaying *r)
         .name = r->svg || r->html,
         .progress = on_progress,
         .user = r,
+        .progress_events = r->html ? 1 : 0,
     };
     quire_memory_info info;
     quire_result result = quire_memory_get_info(r->playing.memory, &info);

@@ -10,51 +10,57 @@
 #include "src/base/result.h"
 #include "src/base/writer.h"
 
-enum { SAMPLES = 2000, LEFT = 90, WIDTH = 1000, HEIGHT = 320, TOP = 20, GRID_LINES = 4 };
+enum { COLUMNS = 1001, LEFT = 90, WIDTH = 1000, HEIGHT = 320, TOP = 20, GRID_LINES = 4 };
 
 bool timeline_begin(timeline *t, quire_memory *memory, uint64_t events)
 {
-    *t = (timeline){.memory = memory, .events = events, .room = SAMPLES + 2};
-    t->every = events / SAMPLES + 1;
-    t->samples = calloc(t->room, sizeof *t->samples);
-    if (!t->samples)
+    *t = (timeline){.memory = memory, .events = events, .room = COLUMNS};
+    t->every = events / COLUMNS + 1; /* event 0 has a place, too */
+    t->columns = calloc(t->room, sizeof *t->columns);
+    if (!t->columns)
         fprintf(stderr, "quire: no memory for a timeline\n");
-    return t->samples != NULL;
+    return t->columns != NULL;
 }
 
 void timeline_end(timeline *t)
 {
-    free(t->samples);
-    t->samples = NULL;
+    free(t->columns);
+    t->columns = NULL;
 }
 
+static void note(column *c, int course, level now)
+{
+    if (now.bytes < c->least[course].bytes)
+        c->least[course] = now;
+    if (now.bytes > c->most[course].bytes)
+        c->most[course] = now;
+}
+
+/* What was reached within an event and is no more after it shows in the peaks alone. */
 void timeline_sample(timeline *t, uint64_t event)
 {
-    bool due = !t->count || event >= t->samples[t->count - 1].event + t->every;
-    if ((!due && event != t->events) || t->count == t->room)
+    uint64_t place = event / t->every;
+    if (place >= t->room)
         return;
     quire_memory_stats stats;
     qi_ignore(quire_memory_get_stats(t->memory, &stats));
-    t->samples[t->count++] =
-        (sample){event, stats.requested_bytes, stats.live_bytes, stats.reserved_bytes};
+    const uint64_t now[COURSES] = {stats.requested_bytes, stats.live_bytes, stats.reserved_bytes};
+    const uint64_t peaks[COURSES] = {stats.peak_requested_bytes, stats.peak_live_bytes,
+                                     stats.peak_reserved_bytes};
+    column *c = &t->columns[place];
+    for (int i = 0; i < COURSES; i++) {
+        t->last[i] = (level){event, now[i]};
+        if (place == t->count)
+            c->least[i] = c->most[i] = t->last[i];
+        note(c, i, t->last[i]);
+        if (peaks[i] > t->peaks[i])
+            note(c, i, (level){event, peaks[i]});
+        t->peaks[i] = peaks[i];
+    }
+    t->count = place + 1;
 }
 
 /* ---- the chart ---------------------------------------------------------------------------- */
-
-static uint64_t requested_of(const sample *s)
-{
-    return s->requested;
-}
-
-static uint64_t live_of(const sample *s)
-{
-    return s->live;
-}
-
-static uint64_t reserved_of(const sample *s)
-{
-    return s->reserved;
-}
 
 static double x_of(const timeline *t, uint64_t event)
 {
@@ -66,13 +72,24 @@ static double y_of(uint64_t bytes, uint64_t most)
     return TOP + HEIGHT - (most ? (double)bytes / (double)most * HEIGHT : 0);
 }
 
+static void write_level(qi_writer *w, const timeline *t, uint64_t most, level at)
+{
+    qi_write_format(w, "%.2f,%.2f ", x_of(t, at.event), y_of(at.bytes, most));
+}
+
+/* Both levels of each column, in the order in which they were there. */
 static void write_line(qi_writer *w, const timeline *t, uint64_t most, const char *class,
-                       uint64_t (*value)(const sample *))
+                       int course)
 {
     qi_write_format(w, "<polyline class=\"%s\" points=\"", class);
-    for (uint64_t i = 0; i < t->count; i++)
-        qi_write_format(w, "%.1f,%.1f ", x_of(t, t->samples[i].event),
-                        y_of(value(&t->samples[i]), most));
+    for (uint64_t i = 0; i < t->count; i++) {
+        level low = t->columns[i].least[course], high = t->columns[i].most[course];
+        bool falls = high.event <= low.event;
+        write_level(w, t, most, falls ? high : low);
+        if (high.bytes != low.bytes)
+            write_level(w, t, most, falls ? low : high);
+    }
+    write_level(w, t, most, t->last[course]);
     qi_write_text(w, "\"/>\n");
 }
 
@@ -90,9 +107,9 @@ static void write_chart(qi_writer *w, const timeline *t, uint64_t most)
     qi_write_format(w, "<text x=\"%d\" y=\"%d\">event 0</text>", LEFT, TOP + HEIGHT + 20);
     qi_write_format(w, "<text class=\"e\" x=\"%d\" y=\"%d\">%" PRIu64 "</text>\n", LEFT + WIDTH,
                     TOP + HEIGHT + 20, t->events);
-    write_line(w, t, most, "r", reserved_of);
-    write_line(w, t, most, "l", live_of);
-    write_line(w, t, most, "q", requested_of);
+    write_line(w, t, most, "r", COURSE_RESERVED);
+    write_line(w, t, most, "l", COURSE_LIVE);
+    write_line(w, t, most, "q", COURSE_REQUESTED);
     qi_write_text(w, "</svg>\n<p><b class=\"kr\">reserved</b> from the backend, "
                      "<b class=\"kl\">held</b> by allocations, "
                      "<b class=\"kq\">asked for</b></p>\n");

@@ -1,0 +1,229 @@
+"""What the tool makes of traces: the chart of a course tells its peaks, times count from the first
+event, and a file that is no trace is refused without much memory.
+
+usage: traces.py QUIRE SOURCE_ROOT
+"""
+
+import itertools
+import json
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+HEADER = "op,id,size,alignment,time_ns,stream,label\n"
+MIB = 1 << 20
+LEFT, WIDTH, TOP, HEIGHT = 90, 1000, 20, 320  # of the chart
+
+
+class Tool:
+    def __init__(self, quire, folder):
+        self.quire, self.folder = os.path.abspath(quire), pathlib.Path(folder)
+
+    def run(self, *args, **more):
+        return subprocess.run([self.quire, *map(str, args)], capture_output=True, timeout=60,
+                              cwd=self.folder, **more)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def json(self, *args):
+        done = self.run(*args, "--json")
+        if done.returncode or done.stderr:
+            raise ValueError(f"{args}: exit {done.returncode}: {done.stderr[:300]}")
+        return json.loads(done.stdout)
+
+
+# ---- the chart ----------------------------------------------------------------------------------
+
+
+def live_bytes(path):
+    """What the trace has live after each event, and where its frames are."""
+    sizes, live, frames, now = {}, [0], [], 0
+    for i, line in enumerate(path.read_text().splitlines()[1:], 1):
+        op, number, size = line.split(",")[:3]
+        if op == "alloc":
+            sizes[number] = int(size)
+            now += int(size)
+        elif op == "free":
+            now -= sizes.pop(number)
+        elif op == "frame":
+            frames.append(i)
+        live.append(now)
+    return live, frames
+
+
+def lines_of(text):
+    return {name: [tuple(map(float, point.split(","))) for point in points.split()]
+            for name, points in re.findall(r'<polyline class="(\w)" points="([^"]*)"', text)}
+
+
+class Chart:
+    """The lines of a chart, back in events and bytes."""
+
+    def __init__(self, tool, path, *args):
+        self.report = tool.json("replay", path, "--html", "c.html", *args)
+        self.events, self.most = self.report["operations"], self.report["peak_reserved_bytes"]
+        self.lines = lines_of((tool.folder / "c.html").read_text())
+        self.pixel = self.most / HEIGHT * 0.0051  # bytes that the rounding of a point hides
+
+    def levels(self, line, begin, end):
+        """Bytes that a line shows between two events, half a column apart from both."""
+        low, high = (LEFT + at / self.events * WIDTH for at in (begin, end))
+        return [(TOP + HEIGHT - y) / HEIGHT * self.most
+                for x, y in self.lines[line] if low + 0.5 <= x <= high - 0.5 or begin == end]
+
+    def shows(self, line, found, wanted, what):
+        if abs(found - wanted) > self.pixel:
+            yield f"line {line}: {what} is {found:.0f}, not {wanted}"
+
+
+def whole_course(chart, live):
+    """Peaks as the report tells them, the course from left to right, from begin to end."""
+    events = chart.events
+    wanted = {"q": "peak_requested_bytes", "l": "peak_live_bytes", "r": "peak_reserved_bytes"}
+    for line, key in wanted.items():
+        points = chart.lines[line]
+        top = (TOP + HEIGHT - min(y for _, y in points)) / HEIGHT * chart.most
+        yield from chart.shows(line, top, chart.report[key], "the highest point")
+        if any(a[0] > b[0] for a, b in itertools.pairwise(points)):
+            yield f"line {line} goes back"
+        if points[0] != (LEFT, TOP + HEIGHT) or abs(points[-1][0] - LEFT - WIDTH) > 0.006:
+            yield f"line {line} goes from {points[0]} to {points[-1]}"
+        if not min(events, 500) <= len(points) <= 2003:
+            yield f"line {line} has {len(points)} points for {events} events"
+    at_end = (TOP + HEIGHT - chart.lines["q"][-1][1]) / HEIGHT * chart.most
+    yield from chart.shows("q", at_end, live[-1], "the end")
+
+
+def case_steps(tool, root):
+    """Each step of the training peaks where it peaks: three times the same."""
+    path = root / "docs/traces/transformer-training.csv"
+    live, frames = live_bytes(path)
+    for args in ((), ("--fit", "first"), ("--page-size", "8M")):
+        chart = Chart(tool, path, *args)
+        yield from whole_course(chart, live)
+        for begin, end in zip([0, *frames], frames):
+            inner = chart.levels("q", begin, end)
+            step = live[begin:end + 1]
+            yield from chart.shows("q", max(inner), max(step), f"the peak of {begin} to {end}")
+            if begin:  # the first begins with nothing
+                yield from chart.shows("q", min(inner), min(step), f"the least of {begin} to {end}")
+    if len(frames) != 3 or len({max(live[b:e + 1]) for b, e in zip([0, *frames], frames)}) != 1:
+        yield f"frames {frames}: the trace is not what this test is about"
+
+
+def case_shipped(tool, root):
+    for path in sorted((root / "docs/traces").glob("*.csv")):
+        yield from (f"{path.name}: {p}" for p in whole_course(Chart(tool, path),
+                                                              live_bytes(path)[0]))
+
+
+def case_spikes(tool, _):
+    """One event among thousands, up or down, is seen wherever it stands."""
+    for events, at in ((10000, 1), (10000, 2503), (10000, 9999), (9999, 5001), (1000, 7), (999, 3),
+                       (1001, 1000), (5, 2)):
+        rows = [f"alloc,1,{MIB},,0,0,\n"]
+        for i in range(2, events + 1):
+            rows.append(f"use,1,,,{i},0,\n")
+        up, down = list(rows), list(rows)
+        up[at:at + 2] = [f"alloc,2,{3 * MIB},,{at},0,\n", f"free,2,,,{at},0,\n"]
+        down[at:at + 2] = [f"free,1,,,{at},0,\n", f"alloc,1,{MIB},,{at},0,\n"]
+        for rows, top, least in ((up, 4 * MIB, MIB), (down, MIB, 0)):
+            path = tool.write("spike.csv", HEADER + "".join(rows))
+            chart = Chart(tool, path, "--page-size", "4M")
+            yield from whole_course(chart, live_bytes(path)[0])
+            inner = chart.levels("q", 0, 0)[1:]  # before the first event there is nothing
+            yield from chart.shows("q", max(inner), top, f"the spike at {at} of {events}")
+            if at > events / 500:
+                yield from chart.shows("q", min(inner), least, f"the dip at {at} of {events}")
+
+
+# ---- times --------------------------------------------------------------------------------------
+
+
+def without_times(value):
+    if isinstance(value, dict):
+        return {k: without_times(v) for k, v in value.items()
+                if not k.endswith("_ns") and k not in ("trace", "backend_nanoseconds")}
+    return [without_times(v) for v in value] if isinstance(value, list) else value
+
+
+def case_late_start(tool, root):
+    """A trace that starts late, its frames on streams, is the same trace."""
+    lines = (root / "docs/traces/transformer-training.csv").read_text().splitlines()[1:2000]
+    first = 2 ** 64 - 1 - int(lines[-1].split(",")[4])
+    moved = []
+    for line in lines:
+        fields = line.split(",")
+        fields[4] = str(int(fields[4]) + first)
+        if fields[0] == "frame":
+            fields[5] = "7"
+        moved.append(",".join(fields))
+    early = tool.write("early.csv", HEADER + "\n".join([*lines, f"frame,,,,{2 ** 63},,"]) + "\n")
+    late = tool.write("late.csv", HEADER + "\n".join([*moved, f"frame,,,,{2 ** 64 - 1},3,"]) + "\n")
+    if int(moved[-1].split(",")[4]) != 2 ** 64 - 1:
+        yield "the last time is not the largest there is"
+    for args in (["replay"], ["map"], ["map", "--at", "end"],
+                 ["tune", "--fit", "first", "--page-size", "64M"]):
+        one, other = (without_times(tool.json(args[0], path, *args[1:])) for path in (early, late))
+        if one != other:
+            yield f"{args}: {one} {other}"
+    charts = [Chart(tool, path).lines for path in (early, late)]
+    if charts[0] != charts[1]:
+        yield "the charts differ"
+    for text, place in (("frame,,,,9,,\nframe,,,,8,,\n", "3:10"), ("frame,,,,9,x,\n", "2:12"),
+                        ("frame,,,,9,1,x\n", "2:14"), ("frame,1,,,9,,\n", "2:7")):
+        path = tool.write("bad.csv", HEADER + text)
+        done = tool.run("replay", path)
+        if done.returncode != 1 or not done.stderr.startswith(f"{path}:{place}: ".encode()):
+            yield f"{text!r}: exit {done.returncode}, {done.stderr}"
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def case_memory(tool, _):
+    """Line ends, remarks and bytes that are no trace need no more than their own size."""
+    size, limit = 16 * MIB, 128 * MIB
+
+    def bound():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    header = HEADER.encode()
+    for text, place in ((b"\n" * size, "1:1"), (b"\r\n" * (size // 2), "1:1"),
+                        (b"#\n" * (size // 2), "1:1"), (b"\0" * size, "1:1"),
+                        (b"x" * size, "1:1"), (header + b"\n" * size, "2:1"),
+                        (header + b"alloc,1,1,,0,0,\n" + b"\r\n" * (size // 2), "3:1")):
+        done = tool.run("replay", "-", input=text, preexec_fn=bound)
+        if done.returncode != 1 or not done.stderr.startswith(f"-:{place}: ".encode()):
+            yield f"{text[:60]!r}...: exit {done.returncode}, {done.stderr[:200]!r}"
+
+
+CASES = (("the chart of a training shows the peak of each step", case_steps),
+         ("the charts of all traces show their peaks", case_shipped),
+         ("one event among thousands is seen in the chart", case_spikes),
+         ("times count from the first event", case_late_start),
+         ("what is no trace is refused without much memory", case_memory))
+
+
+def main():
+    root = pathlib.Path(sys.argv[2]).resolve()
+    tap = Tap()
+    for name, case in CASES:
+        with tempfile.TemporaryDirectory(prefix="quire-traces-") as folder:
+            try:
+                problems = list(case(Tool(sys.argv[1], folder), root))
+            except Exception as error:  # a case that breaks has failed; the others go on
+                problems = [f"{type(error).__name__}: {error}"]
+            tap.case(name, problems[:20])
+    tap.end()
+
+
+main()
