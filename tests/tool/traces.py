@@ -145,6 +145,21 @@ def case_spikes(tool, _):
                 yield from chart.shows("q", min(inner), least, f"the dip at {at} of {events}")
 
 
+def case_readme(tool, root):
+    """The README's figures of traces that are shipped are those of the replay."""
+    rows = re.findall(r"^\| `(docs/traces/\S+)` \| ([\d.]+) GiB \| (\d+) \| ([\d.]+) \| (\d+) \|$",
+                      (root / "README.md").read_text(), re.M)
+    for path, *told in rows:
+        value = tool.json("replay", root / path, "--page-size", "32M")
+        asked, reserved = value["peak_requested_bytes"], value["peak_reserved_bytes"]
+        found = [f"{asked / 2 ** 30:.2f}", str(value["allocations"]), f"{reserved / asked:.4f}",
+                 str(value["backend_calls"])]
+        if found != told:
+            yield f"{path}: the README tells {told}, the replay {found}"
+    if len(rows) < 2:
+        yield f"{len(rows)} rows"
+
+
 # ---- times --------------------------------------------------------------------------------------
 
 
@@ -209,6 +224,7 @@ def case_memory(tool, _):
 CASES = (("the chart of a training shows the peak of each step", case_steps),
          ("the charts of all traces show their peaks", case_shipped),
          ("one event among thousands is seen in the chart", case_spikes),
+         ("the README's figures of shipped traces", case_readme),
          ("times count from the first event", case_late_start),
          ("what is no trace is refused without much memory", case_memory))
 
