@@ -1,0 +1,162 @@
+"""Options of the tool that exclude or need each other, devices that cannot serve, and every workload
+of bench that takes less than a second.
+
+usage: options.py QUIRE
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+HEADER = "op,id,size,alignment,time_ns,stream,label\n"
+QUIRE = os.path.abspath(sys.argv[1])
+TMP = pathlib.Path()  # set in main
+MIB = 1 << 20
+NO_DRIVERS = {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent",
+              "CUDA_VISIBLE_DEVICES": ""}
+
+
+def run(*args, **more):
+    return subprocess.run([QUIRE, *map(str, args)], capture_output=True, timeout=60, cwd=TMP,
+                          text=True, **more)
+
+
+def write(name, text):
+    (TMP / name).write_text(text)
+    return TMP / name
+
+
+def fails(args, code, sentence, **more):
+    """This exit status, nothing on standard output, one line on standard error with the sentence."""
+    done = run(*args, **more)
+    if (done.returncode, done.stdout, len(done.stderr.splitlines())) != (code, "", 1):
+        yield f"{args}: exit {done.returncode}, {done.stdout[:80]!r}, {done.stderr[:300]!r}"
+    if not re.search(sentence, done.stderr):
+        yield f"{args}: {done.stderr[:300]!r} is without {sentence!r}"
+
+
+def succeeds(args, *texts):
+    done = run(*args)
+    if done.returncode or done.stderr:
+        yield f"{args}: exit {done.returncode}, {done.stderr[:300]!r}"
+    yield from (f"{args}: no {text!r} in {done.stdout[:600]!r}" for text in texts
+                if not re.search(text, done.stdout))
+
+
+def profile(**fields):
+    return json.dumps({"name": "p", "heaps": [{"size": 2 * MIB, "flags": ["DEVICE_LOCAL"]}],
+                       "types": [{"heap": 0, "flags": ["DEVICE_LOCAL"]}], **fields})
+
+
+def case_backends():
+    """A profile is the host backend's, and a plugin the plugin backend's."""
+    trace, path = write("t.csv", HEADER + "alloc,1,16,,0,0,\n"), write("p.json", profile())
+    for command in (["devices"], ["tour"], ["replay", trace], ["map", trace], ["tune", trace]):
+        for backend in ("vulkan", "cuda", "plugin"):
+            yield from fails([*command, "--backend", backend, "--profile", path], 2,
+                             "--profile is for the host backend")
+        for option, value in (("--plugin", "libx.so"), ("--plugin-device", "1")):
+            for backend in ([], ["--backend", "host"], ["--backend", "cuda"]):
+                yield from fails([*command, *backend, option, value], 2,
+                                 "--plugin and --plugin-device are for the plugin backend")
+        yield from fails([*command, "--backend", "plugin"], 2, "wants --plugin FILE")
+        yield from fails([*command, "--backend", "plugin", "--plugin", "x", "--plugin-device",
+                          2 ** 32], 2, "there is no device 4294967296")
+    for backend in ("vulkan", "cuda"):
+        yield from fails(["copy", "--backend", backend, "--profile", path], 2, "--profile is for")
+    for value in ("-1", "x", "", str(2 ** 64)):
+        yield from fails(["devices", "--plugin-device", value], 2, "--plugin-device takes a number")
+
+
+def case_no_driver():
+    """A backend without a driver or a device says so in one line."""
+    environment = {**os.environ, **NO_DRIVERS}
+    for command in ("devices", "tour", "copy"):
+        for backend in ("vulkan", "cuda"):
+            yield from fails([command, "--backend", backend], 1, r"^quire: \S", env=environment)
+    yield from fails(["devices", "--backend", "plugin", "--plugin", "/nonexistent.so"], 1,
+                     r"^quire: \S")
+
+
+def case_ambiguous():
+    """An option cut short so far that it could be several."""
+    for command in ("devices", "tour"):
+        yield from fails([command, "--p", "x"], 2, "--p is no option, stands for several")
+        yield from fails([command, "--json=no"], 2, "--json=no is no option")
+    yield from fails(["devices", "--", "--json"], 2, "'--json' is one argument too many")
+
+
+def case_devices():
+    """Flags of heaps are told; a device without memory for the host cannot be toured."""
+    several = write("m.json", profile(heaps=[{"size": 2 * MIB,
+                                              "flags": ["DEVICE_LOCAL", "MULTI_INSTANCE"]}]))
+    yield from succeeds(["devices", "--profile", several], r"DEVICE_LOCAL\|MULTI_INSTANCE",
+                        "host reads +none")
+    found = json.loads(run("devices", "--profile", several, "--json").stdout)["devices"][0]
+    if found["heaps"][0]["flags"] != ["DEVICE_LOCAL", "MULTI_INSTANCE"]:
+        yield f"{found}"
+    yield from fails(["tour", "--profile", several], 1, r"^quire: \S")
+    tiny = write("tiny.json", profile(heaps=[{"size": 1024, "flags": ["DEVICE_LOCAL"]}],
+                                      types=[{"heap": 0, "flags": ["DEVICE_LOCAL"]},
+                                             {"heap": 0, "flags": ["HOST_VISIBLE"]}]))
+    yield from fails(["tour", "--profile", tiny], 1, r"^quire: \S")
+    yield from fails(["copy", "--profile", tiny, "--size", "64K"], 1, r"^quire: \S")
+
+
+def case_defaults_refuse():
+    """Where the defaults refuse and another candidate serves, the recommendation says it."""
+    rows = [f"alloc,{i},256,,0,0,\n" for i in range(1, 8192)]  # with the two: 2 MiB to the byte
+    rows += [f"alloc,{i},128,,0,0,\n" for i in (9001, 9002)]
+    path, trace = write("p.json", profile()), write("full.csv", HEADER + "".join(rows))
+    yield from succeeds(["tune", trace, "--profile", path], "Recommended: fit first",
+                        "; the defaults refuse 1 allocation[^s]")
+    more = write("fuller.csv", HEADER + "".join(rows[:-2] + [
+        f"alloc,{i},64,,0,0,\n" for i in range(9001, 9005)]))
+    yield from succeeds(["tune", more, "--profile", path], "the defaults refuse 3 allocations")
+
+
+def case_workloads():
+    for name in ("m_a4k", "m_b4k", "m_dnn", "m_dyn", "e_dnn", "b1k", "d1k"):
+        done = run("bench", name, "--repeats", "1", "--json")
+        value = json.loads(done.stdout)
+        if (done.returncode, value["workload"], value["failures"]) != (0, name, 0) or not (
+                value["pairs"] and value["live_count"]):
+            yield f"{name}: {value}"
+    yield from succeeds(["bench", "m_dnn", "--repeats", "1"], r"m_dnn, fit segregated, a bare space",
+                        r"own records +\S+ KiB for 336 allocations, [\d.]+ bytes each",
+                        r"allocate +\d+")
+    yield from succeeds(["bench", "ramp-pow2"], r"^ramp-pow2, fit segregated: 0\.\d{4} of the arena")
+    yield from succeeds(["bench", "fill-tex"], r"^fill-tex, .* in 1000 requests at 90 %, .* at 95 %")
+    value = json.loads(run("bench", "fill-mid", "--json").stdout)
+    if not 0 <= value["failures_per_1000_at_90"] < value["failures_per_1000_at_95"] < 1000:
+        yield f"{value}"
+
+
+CASES = (("profiles and plugins with the wrong backend", case_backends),
+         ("backends without a driver", case_no_driver), ("options cut too short", case_ambiguous),
+         ("devices that lack something", case_devices),
+         ("the defaults refuse what another candidate serves", case_defaults_refuse),
+         ("workloads", case_workloads))
+
+
+def main():
+    global TMP
+    tap = Tap()
+    for name, case in CASES:
+        with tempfile.TemporaryDirectory(prefix="quire-options-") as folder:
+            TMP = pathlib.Path(folder)
+            try:
+                problems = list(case())
+            except Exception as error:  # a case that breaks has failed; the others go on
+                problems = [f"{type(error).__name__}: {error}"]
+            tap.case(name, problems[:20])
+    tap.end()
+
+
+main()
