@@ -87,7 +87,7 @@ static void request(layout *l, uint64_t size, uint64_t alignment, adversary_resu
         out->found++;
         l->subject->free(l->state, handle);
     }
-    out->mean_ns = (double)sum * the_clock.ns / REQUESTS;
+    out->mean_ns = (double)sum * the_clock.ns / (double)REQUESTS;
     out->worst_ns = (double)worst * the_clock.ns;
     out->good = true;
 }
@@ -113,7 +113,7 @@ static void no_hole_large_enough(const subject *s, adversary_result *out)
     uint64_t offset, since = ticks_now();
     for (int i = 0; i < HOLES; i++)
         l.subject->allocate(l.state, 4 * KIB, UNIT, &offset);
-    out->refill_ns = (double)ticks_spent(since) * the_clock.ns / HOLES;
+    out->refill_ns = (double)ticks_spent(since) * the_clock.ns / (double)HOLES;
     layout_end(&l);
 }
 

@@ -73,11 +73,11 @@ static void report_ramp(bench *b, const fragmentation *f, size_t index)
         printf("  %-26s failed\n", name);
         return;
     }
-    printf("  %-26s %8.4f\n", name, sum / CHURN_SEEDS);
+    printf("  %-26s %8.4f\n", name, sum / (double)CHURN_SEEDS);
     qi_json_object(&b->out.json, NULL);
     qi_json_text(&b->out.json, "sizes", f->sizes->name);
     qi_json_text(&b->out.json, "subject", name);
-    qi_json_real(&b->out.json, "utilisation", sum / CHURN_SEEDS);
+    qi_json_real(&b->out.json, "utilisation", sum / (double)CHURN_SEEDS);
     qi_json_end_object(&b->out.json);
 }
 

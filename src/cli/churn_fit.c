@@ -43,7 +43,7 @@ double churn_ramp_fit(const char *name, quire_fit fit)
             return -1;
         sum += reached;
     }
-    return sizes ? sum / CHURN_SEEDS : -1;
+    return sizes ? sum / (double)CHURN_SEEDS : -1;
 }
 
 double churn_fill_fit(const char *name, quire_fit fit, double target)

@@ -107,7 +107,7 @@ bool show_progress(void *user, uint64_t done, uint64_t total)
         return true;
     bar->last_drawn = now;
     bar->shown = true;
-    int filled = total ? (int)((double)done / (double)total * BAR_WIDTH) : BAR_WIDTH;
+    int filled = total ? (int)((double)done / (double)total * (double)BAR_WIDTH) : BAR_WIDTH;
     fprintf(stderr, "\r%s [", bar->what);
     for (int i = 0; i < BAR_WIDTH; i++)
         fputc(i < filled ? '#' : '.', stderr);

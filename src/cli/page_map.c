@@ -27,7 +27,7 @@ static void print_row(const row *r)
                                                    "\u2585", "\u2586", "\u2587", "\u2588"};
     printf("page %-4" PRIu32 " ", r->page);
     for (int i = 0; i < CELLS; i++) {
-        double share = (double)r->filled[i] * CELLS / (double)r->page_size;
+        double share = (double)r->filled[i] * (double)CELLS / (double)r->page_size;
         int level = r->filled[i] ? 1 + (int)(share * (LEVELS - 1) + 0.001) : 0;
         fputs(blocks[level > LEVELS ? LEVELS : level], stdout);
     }
@@ -38,7 +38,7 @@ static void print_row(const row *r)
 /* Spreads [begin, end) over the cells it covers. */
 static void fill(row *r, uint64_t begin, uint64_t end)
 {
-    double cell = (double)r->page_size / CELLS;
+    double cell = (double)r->page_size / (double)CELLS;
     int first = (int)((double)begin / cell), last = (int)((double)(end - 1) / cell);
     for (int i = first; i <= last && i < CELLS; i++) {
         double low = i * cell, high = low + cell;

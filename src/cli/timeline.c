@@ -64,12 +64,12 @@ void timeline_sample(timeline *t, uint64_t event)
 
 static double x_of(const timeline *t, uint64_t event)
 {
-    return LEFT + (t->events ? (double)event / (double)t->events * WIDTH : 0);
+    return (double)LEFT + (t->events ? (double)event / (double)t->events * (double)WIDTH : 0);
 }
 
 static double y_of(uint64_t bytes, uint64_t most)
 {
-    return TOP + HEIGHT - (most ? (double)bytes / (double)most * HEIGHT : 0);
+    return (double)(TOP + HEIGHT) - (most ? (double)bytes / (double)most * (double)HEIGHT : 0);
 }
 
 static void write_level(qi_writer *w, const timeline *t, uint64_t most, level at)

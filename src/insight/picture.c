@@ -48,7 +48,7 @@ static uint32_t hue_of(const char *name)
 
 static double x_of(const drawing *d, uint64_t bytes)
 {
-    return d->largest_page ? (double)bytes / (double)d->largest_page * WIDTH : 0;
+    return d->largest_page ? (double)bytes / (double)d->largest_page * (double)WIDTH : 0;
 }
 
 static void begin_row(drawing *d, const quire_item *item)
@@ -68,7 +68,7 @@ static void draw_rect(drawing *d, uint64_t offset, uint64_t size, const char *at
 {
     double width = x_of(d, size);
     qi_write_format(&d->writer, "<rect x=\"%s\" y=\"%d\" width=\"%s\" height=\"%d\" %s>",
-                    qi_real_2(LEFT + x_of(d, offset)).text, TOP + (int)(d->row - 1) * PITCH,
+                    qi_real_2((double)LEFT + x_of(d, offset)).text, TOP + (int)(d->row - 1) * PITCH,
                     qi_real_2(width < 1 ? 1 : width).text, BAR, attributes);
 }
 

@@ -393,7 +393,7 @@ static void use_images(const program *p)
     MUST(vkBindImageMemory2(p->device, IMAGES - 8, binds + 8));
     VkCommandBuffer commands = begin(p);
     for (int i = 0; i < IMAGES; i++) {
-        const VkClearColorValue color = {.float32 = {(float)i / IMAGES, 0.5f, 1, 0}};
+        const VkClearColorValue color = {.float32 = {(float)i / (float)IMAGES, 0.5f, 1, 0}};
         const VkImageSubresourceRange range = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
         const VkBufferImageCopy copy = {.bufferOffset = (VkDeviceSize)i * SIDE * SIDE * 4,
                                         .imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},

@@ -100,14 +100,14 @@ UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
 /* The same for what it writes, at every count. */
 UNIT(linear_clear, a_clear_writes_two_records_however_many_live)
 {
-    for (int count = 1; count <= MANY; count *= 3) {
+    for (size_t count = 1; count <= MANY; count *= 3) {
         quire_space *space = make_space(unit_memory());
         static qi_linear_record before[MANY + 1];
-        fill(space, count);
-        memcpy(before, records(space)->records, sizeof *before * (size_t)(count + 1));
+        fill(space, (int)count);
+        memcpy(before, records(space)->records, sizeof *before * (count + 1));
         CHECK_OK(quire_space_clear(space));
         int changed = 0;
-        for (int i = 0; i <= count; i++)
+        for (size_t i = 0; i <= count; i++)
             changed += memcmp(&before[i], &records(space)->records[i], sizeof *before) != 0;
         CHECK(changed <= 2);
         CHECK_OK(quire_space_check(space));

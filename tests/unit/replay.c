@@ -124,7 +124,7 @@ UNIT(replay, fragmentation_is_that_of_the_fullest_moment)
     CHECK_EQ(b.report.fragmentation.internal, 156);
     CHECK_EQ(b.report.fragmentation.split, PAGE - 1024);
     CHECK(b.report.fragmentation.free >= 0 && b.report.fragmentation.free < 0.0001);
-    CHECK(b.report.fragmentation.reserved == 1 - 1024.0 / PAGE);
+    CHECK(b.report.fragmentation.reserved == 1 - 1024.0 / (double)PAGE);
     end_bench(&b);
 }
 

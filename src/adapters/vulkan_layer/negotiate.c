@@ -5,7 +5,7 @@
 
 enum { INTERFACE_VERSION = 2 };
 
-VK_LAYER_EXPORT VKAPI_ATTR VkResult VKAPI_CALL
+QUIRE_API VKAPI_ATTR VkResult VKAPI_CALL
 vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *version)
 {
     if (!version || version->sType != LAYER_NEGOTIATE_INTERFACE_STRUCT ||
