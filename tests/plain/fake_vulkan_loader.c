@@ -226,6 +226,7 @@ static void options_come_from_the_environment(void)
 typedef struct misuse {
     const char *rule; /* the end of its id, which says what it is about */
     void (*body)(loaded *l, const pair *on);
+    const char *later; /* what newer layers call it, or NULL: the same */
 } misuse;
 
 static void allocate_nothing(loaded *l, const pair *on)
@@ -337,18 +338,18 @@ static void fill_an_odd_part(loaded *l, const pair *on)
 }
 
 static const misuse MISUSES[] = {
-    {"allocationSize-00638", allocate_nothing},
-    {"pAllocateInfo-01714", allocate_of_no_type},
-    {"vkMapMemory-memory-00678", map_twice},
-    {"vkMapMemory-size-00681", map_too_much},
-    {"vkUnmapMemory-memory-00689", unmap_what_is_not_mapped},
-    {"offset-00687", flush_from_within_an_atom},
-    {"size-01390", flush_half_an_atom},
-    {"size-00685", flush_beyond_the_mapping},
-    {"buffer-07459", bind_again},
-    {"memoryOffset-01036", bind_misaligned},
-    {"size-01037", bind_beyond_the_memory},
-    {"vkCmdFillBuffer-dstOffset-00025", fill_an_odd_part},
+    {"allocationSize-00638", allocate_nothing, "allocationSize-07897"},
+    {"pAllocateInfo-01714", allocate_of_no_type, NULL},
+    {"vkMapMemory-memory-00678", map_twice, NULL},
+    {"vkMapMemory-size-00681", map_too_much, NULL},
+    {"vkUnmapMemory-memory-00689", unmap_what_is_not_mapped, NULL},
+    {"offset-00687", flush_from_within_an_atom, NULL},
+    {"size-01390", flush_half_an_atom, NULL},
+    {"size-00685", flush_beyond_the_mapping, NULL},
+    {"buffer-07459", bind_again, NULL},
+    {"memoryOffset-01036", bind_misaligned, NULL},
+    {"size-01037", bind_beyond_the_memory, NULL},
+    {"vkCmdFillBuffer-dstOffset-00025", fill_an_odd_part, NULL},
 };
 
 static void misuse_is_told_by_layer_and_driver_alike(void)
@@ -362,7 +363,7 @@ static void misuse_is_told_by_layer_and_driver_alike(void)
         loaded_close(&l);
         if (!loaded_reported_with(MISUSES[i].rule))
             check_failed(__FILE__, __LINE__, "the driver does not say %s", MISUSES[i].rule);
-        if (loaded_has_layer())
+        if (loaded_has_layer() && !(MISUSES[i].later && strstr(l.first, MISUSES[i].later)))
             CHECK_HAS(l.first, MISUSES[i].rule);
     }
 }

@@ -33,6 +33,8 @@ PFN_vkVoidFunction real_function(const real_vulkan *r, const char *name)
 static const char *const ALLOWED[] = {
     /* what the caller's commands before and behind a copy do is not known */
     "BestPractices-pipeline-stage-flags",
+    /* version 1.4.309 says so of every device with pEnabledFeatures, whatever was called before */
+    "BestPractices-vkCreateDevice-physical-device-features-not-retrieved",
 };
 
 static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
@@ -43,11 +45,12 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
     real_vulkan *r = user;
     (void)severity;
     (void)types;
+    const char *id = data->pMessageIdName ? data->pMessageIdName : "";
     for (size_t i = 0; r->best_practices && i < sizeof ALLOWED / sizeof *ALLOWED; i++)
-        if (strstr(data->pMessage, ALLOWED[i]))
+        if (strstr(id, ALLOWED[i]))
             return VK_FALSE;
-    if (!r->messages++)
-        snprintf(r->first, sizeof r->first, "%s", data->pMessage);
+    if (!r->messages++) /* newer layers have the id beside the text alone */
+        snprintf(r->first, sizeof r->first, "%s: %s", id, data->pMessage);
     return VK_FALSE;
 }
 

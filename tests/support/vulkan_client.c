@@ -70,7 +70,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
     (void)severity;
     (void)types;
     p->messages++;
-    fprintf(stderr, "%s\n", data->pMessage);
+    fprintf(stderr, "%s: %s\n", data->pMessageIdName ? data->pMessageIdName : "", data->pMessage);
     return VK_FALSE;
 }
 

@@ -176,6 +176,8 @@ UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
     }
     CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    if (b.troubles == 1 && strstr(b.first, "maxMemoryAllocationSize"))
+        b.troubles = 0; /* newer layers warn of such a size */
     CHECK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &allocation) < 0);
     CHECK_EQ(allocation.id, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB}, &allocation));

@@ -30,8 +30,9 @@ static VkBool32 VKAPI_PTR hear(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
 {
     loaded *l = state;
     (void)severity, (void)types;
-    if (!l->said++)
-        snprintf(l->first, sizeof l->first, "%s", data->pMessage);
+    if (!l->said++) /* newer layers have the id beside the text alone */
+        snprintf(l->first, sizeof l->first, "%s: %s",
+                 data->pMessageIdName ? data->pMessageIdName : "", data->pMessage);
     return VK_FALSE;
 }
 
