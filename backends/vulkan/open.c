@@ -86,7 +86,11 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL write_message(
     quire_log_level level = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT
                                 ? QUIRE_LOG_ERROR
                                 : QUIRE_LOG_WARNING;
-    qi_log(user, level, "vulkan: %s", data->pMessage ? data->pMessage : "(no message)");
+    const char *text = data->pMessage ? data->pMessage : "(no message)";
+    const char *id = data->pMessageIdName ? data->pMessageIdName : "";
+    /* the texts of newer validation layers do not contain it */
+    bool has_id = !*id || strstr(text, id);
+    qi_log(user, level, "vulkan: %s%s%s", has_id ? "" : id, has_id ? "" : ": ", text);
     return VK_FALSE;
 }
 

@@ -236,10 +236,11 @@ UNIT(vulkan_open, the_layer_is_heard)
     VkBuffer buffer = VK_NULL_HANDLE;
     if (!real_begin_wrapped(&r))
         return;
-    const VkBufferCreateInfo wrong = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 1};
+    const VkBufferCreateInfo wrong = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                      .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT};
     REAL(&r, vkCreateBuffer)(r.device, &wrong, NULL, &buffer);
     CHECK(r.messages > 0);
-    CHECK_HAS(r.first, "VUID-VkBufferCreateInfo-usage");
+    CHECK_HAS(r.first, "VUID-VkBufferCreateInfo-size-00912");
     REAL(&r, vkDestroyBuffer)(r.device, buffer, NULL);
     r.messages = 0;
     real_end(&r);
@@ -276,6 +277,44 @@ UNIT(vulkan_open, best_practices_are_kept)
     real_memory_end(memory);
     CHECK_STR(r.first, "");
     real_end(&r);
+}
+
+/* Layers tell the id in the text, beside it, or both. */
+UNIT(vulkan_open, a_message_is_logged_with_its_id_once)
+{
+    static const struct {
+        const char *id, *text, *line;
+    } told[] = {
+        {"VUID-1", "text", "vulkan: VUID-1: text"},
+        {"VUID-2", "Error: [ VUID-2 ] text", "vulkan: Error: [ VUID-2 ] text"},
+        {"", "text", "vulkan: text"},
+        {NULL, "text", "vulkan: text"},
+    };
+    heard h = {0};
+    quire_vulkan_options options = options_of(&h);
+    quire_device *device = NULL;
+    quire_vulkan_handles handles;
+    if (!can_open())
+        return;
+    CHECK_OK(quire_vulkan_open(&options, &device));
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    PFN_vkSubmitDebugUtilsMessageEXT submit =
+        (PFN_vkSubmitDebugUtilsMessageEXT)handles.get_instance_proc_addr(
+            handles.instance, "vkSubmitDebugUtilsMessageEXT");
+    for (size_t i = 0; submit && i < sizeof told / sizeof *told; i++) {
+        const VkDebugUtilsMessengerCallbackDataEXT data = {
+            .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CALLBACK_DATA_EXT,
+            .pMessageIdName = told[i].id,
+            .pMessage = told[i].text};
+        h = (heard){0};
+        submit(handles.instance, VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+               VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, &data);
+        CHECK_STR(h.first, told[i].line);
+        CHECK_EQ(h.lines, 1);
+    }
+    CHECK_OK(quire_device_destroy(&device));
+    if (!submit)
+        cr_skip_test("%s", "the loader has no VK_EXT_debug_utils");
 }
 
 UNIT(vulkan_open, without_infos_it_is_vulkan_1_1_with_nothing_enabled)
