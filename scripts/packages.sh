@@ -33,6 +33,12 @@ install_packages() {
         done
 }
 
+# The mirror of Debian that the machine's own sources name first, or nothing.
+debian_mirror() {
+    cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+        grep -oE '^(deb .*|URIs: *)https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -1
+}
+
 # unpack_packages FOLDER SUITE PACKAGE... - packages of a suite of Debian (trixie, bookworm-backports),
 # without what they depend on and without installing anything, into FOLDER/root. Takes the mirror and
 # the key from the machine's own sources.
@@ -40,8 +46,7 @@ unpack_packages() {
     into=$(mkdir -p "$1" && cd "$1" && pwd) suite=$2
     shift 2
     [ -e "$into/complete" ] && return 0
-    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-        grep -oE '^(deb .*|URIs: *)https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -1)
+    mirror=$(debian_mirror)
     if ! command -v apt-get >/dev/null || [ -z "$mirror" ]; then
         echo "quire: $* of $suite cannot be had here" >&2
         return 1
