@@ -409,11 +409,16 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_adopt(quire_memory *memory,
 /*
  * Keeps a live allocation from being freed, for what the backend has put into it: quire_free is
  * BUSY until it is released as often as it was held. quire_memory_destroy_all takes no notice.
- * Errors as quire_allocation_get_info, WRONG_STATE (reserved), BUSY (held 262,143 times).
+ * Errors as quire_allocation_get_info, WRONG_STATE (reserved), BUSY (held 131,071 times, or in use
+ * by 262,143 holds and calls together), OUT_OF_HOST_MEMORY (for the count of holds).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_hold(quire_memory *memory,
                                                             quire_allocation allocation);
-/* Errors as quire_allocation_hold; WRONG_STATE also where nobody holds it. */
+/*
+ * Takes one hold away. Calls that are working on the allocation are counted apart and stay counted.
+ * Errors as quire_allocation_get_info; WRONG_STATE where nobody holds it, or it is reserved; BUSY
+ * while 262,143 holds and calls use it.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_release(quire_memory *memory,
                                                                quire_allocation allocation);
 

@@ -60,7 +60,10 @@ typedef struct quire_cuda_array_info {
     uint64_t reserved[4];
 } quire_cuda_array_info;
 
-/* The handles stay quire's. Errors as quire_image_get_info; UNSUPPORTED: the image is linear. */
+/*
+ * The handles stay quire's. Errors as quire_image_get_info and quire_allocation_hold; UNSUPPORTED:
+ * the image is linear.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_array_get_info(quire_memory *memory,
                                                                 quire_image image,
                                                                 quire_cuda_array_info *info);

@@ -340,8 +340,7 @@ quire_result quire_fill(quire_memory *memory, quire_allocation allocation, uint6
 
 quire_result quire_allocation_hold(quire_memory *memory, quire_allocation allocation)
 {
-    uint32_t slot = 0;
-    return memory ? qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot)
+    return memory ? qi_slot_hold(&memory->slots, &memory->host, allocation)
                   : qi_refuse_null_memory();
 }
 

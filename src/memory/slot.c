@@ -36,10 +36,12 @@ void qi_slots_init(qi_slots *slots, uint32_t tag)
     qi_atomic_init_u32(&slots->top, 0);
     qi_table_init(&slots->states, sizeof(qi_atomic_u64));
     qi_table_init(&slots->records, sizeof(qi_slot));
+    qi_table_init(&slots->holds, sizeof(qi_atomic_u32));
 }
 
 void qi_slots_finish(qi_slots *slots, qi_host *host)
 {
+    qi_table_finish(&slots->holds, host);
     qi_table_finish(&slots->records, host);
     qi_table_finish(&slots->states, host);
 }
@@ -122,8 +124,10 @@ void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count
         uint32_t used = 0;
         for (uint32_t i = 0; i < count; i++)
             used += queues[i]->used_by_chunk[chunk];
-        if (!used)
-            qi_table_release_chunk(&slots->records, host, chunk);
+        if (used)
+            continue;
+        qi_table_release_chunk(&slots->records, host, chunk);
+        qi_table_release_chunk(&slots->holds, host, chunk);
     }
     for (uint32_t i = 0; i < count; i++)
         queues[i]->first = queues[i]->last = QI_NO_SLOT;
@@ -227,22 +231,79 @@ void qi_slot_unpin(const qi_slots *slots, uint32_t slot)
     qi_atomic_sub_release_u64(qi_slot_state(slots, slot), 1);
 }
 
+/* ---- holds -------------------------------------------------------------------------------- */
+
+/* The count of a slot that is pinned: its chunk stays. */
+static qi_atomic_u32 *holds_of(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_at(&slots->holds, slot, sizeof(qi_atomic_u32));
+}
+
+static bool has_count(qi_slots *slots, qi_host *host, uint32_t slot)
+{
+    if (qi_table_has(&slots->holds, slot))
+        return true;
+    qi_lock_acquire(&slots->lock);
+    bool is_there = qi_table_ensure(&slots->holds, host, slot);
+    qi_lock_release(&slots->lock);
+    return is_there;
+}
+
+/* Counts one more; false: there are as many as may be. */
+static bool add_hold(qi_atomic_u32 *holds)
+{
+    uint32_t count;
+    do {
+        count = qi_atomic_load_u32(holds);
+        if (count == QI_MOST_HOLDS)
+            return false;
+    } while (!qi_atomic_take_u32(holds, count, count + 1));
+    return true;
+}
+
+/* Counts one less; false: there is none. */
+static bool remove_hold(qi_atomic_u32 *holds)
+{
+    uint32_t count;
+    do {
+        count = qi_atomic_load_u32(holds);
+        if (!count)
+            return false;
+    } while (!qi_atomic_take_u32(holds, count, count - 1));
+    return true;
+}
+
+quire_result qi_slot_hold(qi_slots *slots, qi_host *host, quire_allocation allocation)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    if (!has_count(slots, host, slot))
+        result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a count of holds");
+    else if (!add_hold(holds_of(slots, slot)))
+        result = qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is held %u times", allocation.id,
+                              QI_MOST_HOLDS);
+    if (result)
+        qi_slot_unpin(slots, slot);
+    return result;
+}
+
 quire_result qi_slot_release(const qi_slots *slots, quire_allocation allocation)
 {
-    qi_atomic_u64 *state = look_up(slots, allocation);
-    if (!state)
-        return quire_last_result();
-    uint64_t word = qi_atomic_load_acquire_u64(state);
-    do {
-        quire_result result = judge(word, allocation, QI_ACCEPT_LIVE);
-        if (result)
-            return result;
-        if (!pins_of(word))
-            return qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is not held",
-                                allocation.id);
-    } while (!qi_atomic_exchange_if_u64(state, &word, word - 1));
-    return QUIRE_SUCCESS;
+    uint32_t slot = 0; /* pinned meanwhile: the count is this allocation's */
+    quire_result result = qi_slot_pin(slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    if (qi_table_has(&slots->holds, slot) && remove_hold(holds_of(slots, slot)))
+        qi_slot_unpin(slots, slot);
+    else
+        result = qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is not held", allocation.id);
+    qi_slot_unpin(slots, slot);
+    return result;
 }
+
+/* ---- maps and phases ---------------------------------------------------------------------- */
 
 quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot)
 {
@@ -326,6 +387,8 @@ bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot)
     uint64_t word = qi_atomic_load_acquire_u64(state);
     if (phase_of(word) == QI_PHASE_FREE)
         return false;
+    if (qi_table_has(&slots->holds, slot))
+        qi_atomic_store_release_u32(holds_of(slots, slot), 0);
     qi_atomic_store_release_u64(state, qi_slot_word(qi_slot_generation(word), QI_PHASE_PRIVATE, 0));
     return true;
 }

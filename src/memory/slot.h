@@ -16,6 +16,11 @@
  * it again. State words stay for the memory's life; records are given back a chunk at a time when
  * all slots of the chunk are free.
  *
+ * A hold of a backend is a pin that stays until it is released. How many of a slot's pins are holds
+ * is counted in a table of its own, made when something is held: a release without a hold cannot
+ * take away the pin of a running call. Invariant: the holds of a slot are at most its pins, so that
+ * a free slot has none.
+ *
  * Each shard of a memory takes slots from a queue of its own and gives them back there, under its
  * lock; new ones come in blocks, so that threads in different shards do not write to one cache
  * line. A private slot can be linked to another one: how a shard is told of frees (inbox.h).
@@ -83,6 +88,7 @@ typedef struct qi_slots {
     uint32_t tag;
     qi_lock lock;      /* while the tables grow */
     qi_atomic_u32 top; /* slots from here on belong to no queue yet */
+    qi_table holds;    /* qi_atomic_u32; only chunks in which something was held are there */
 } qi_slots;
 
 #define QI_NO_SLOT (QI_SLOT_COUNT - 1) /* this one is never used */
@@ -268,7 +274,14 @@ QUIRE_MUST_USE quire_result qi_slot_pin(const qi_slots *slots, quire_allocation 
                                         int accept, uint32_t *slot);
 void qi_slot_unpin(const qi_slots *slots, uint32_t slot);
 
-/* The same by the handle, checked. Also WRONG_STATE: nobody pins it. */
+/*
+ * Holds a live allocation: a pin that the caller leaves there. Fails as pins do, with BUSY where it
+ * is held QI_MOST_HOLDS times, and with OUT_OF_HOST_MEMORY. Release takes one hold away; WRONG_STATE
+ * where there is none, whoever pins it.
+ */
+enum { QI_MOST_HOLDS = (1 << 17) - 1 };
+QUIRE_MUST_USE quire_result qi_slot_hold(qi_slots *slots, qi_host *host,
+                                         quire_allocation allocation);
 QUIRE_MUST_USE quire_result qi_slot_release(const qi_slots *slots, quire_allocation allocation);
 
 /* Counts maps of a pinned slot. OUT_OF_RANGE above 2^18 - 1, NOT_MAPPED below 0. */

@@ -1,6 +1,7 @@
 /*
  * slot.c - the state word of a slot in every interleaving: of frees, commits and aborts one wins,
- * none comes between a pin and its unpin, and a handle of old meets nobody else's allocation.
+ * none comes between a pin and its unpin, and a handle of old meets nobody else's allocation. Of
+ * releases as many succeed as there were holds, and none of them takes away a pin.
  */
 #include "src/memory/slot.h"
 
@@ -12,7 +13,7 @@ static qi_slots slots;
 static qi_slot_queue queue;
 static quire_allocation allocation;
 static uint64_t contents; /* of the page's bytes: read when pinned, written by who has freed */
-static uint32_t freed, busy, stale, committed, aborted, pinned;
+static uint32_t freed, busy, stale, committed, aborted, pinned, held, released, unheld;
 
 static void begin_in(qi_phase phase)
 {
@@ -23,7 +24,7 @@ static void begin_in(qi_phase phase)
     CHECK_OK(qi_slot_take(&slots, &queue, &host, &slot));
     allocation = qi_slot_hand_out(&slots, slot, phase);
     contents = 1;
-    freed = busy = stale = committed = aborted = pinned = 0;
+    freed = busy = stale = committed = aborted = pinned = held = released = unheld = 0;
 }
 
 static void begin_live(void)
@@ -34,6 +35,22 @@ static void begin_live(void)
 static void begin_reserved(void)
 {
     begin_in(QI_PHASE_RESERVED);
+}
+
+/* With one hold more than there are releases to come; the count's chunk is there. */
+static void begin_held(void)
+{
+    begin_live();
+    CHECK_OK(qi_slot_hold(&slots, &host, allocation));
+    held = 1;
+}
+
+/* With the count's chunk alone. */
+static void begin_released(void)
+{
+    begin_held();
+    CHECK_OK(qi_slot_release(&slots, allocation));
+    held = 0;
 }
 
 static void end(void)
@@ -99,6 +116,31 @@ static void map_and_unmap(void)
     qi_slot_unpin(&slots, slot);
 }
 
+/* Of an allocation that may be freed before. */
+static void release(void)
+{
+    quire_result result = qi_slot_release(&slots, allocation);
+    released += !result;
+    unheld += result == QUIRE_ERROR_WRONG_STATE;
+    stale += result == QUIRE_ERROR_STALE_HANDLE;
+}
+
+static void hold(void)
+{
+    quire_result result = qi_slot_hold(&slots, &host, allocation);
+    held += !result;
+    stale += result == QUIRE_ERROR_STALE_HANDLE;
+}
+
+/* Nobody else releases: a hold alone keeps it from being freed. */
+static void hold_and_release(void)
+{
+    if (qi_slot_hold(&slots, &host, allocation))
+        return;
+    MODEL_CHECK(model_read(&contents) == 1);
+    MODEL_CHECK(!qi_slot_release(&slots, allocation));
+}
+
 static void commit(void)
 {
     committed += !qi_slot_commit(&slots, allocation);
@@ -142,6 +184,33 @@ static void one_decided(void)
     MODEL_CHECK(freed <= committed);
 }
 
+/* Nothing was held. */
+static void none_released(void)
+{
+    MODEL_CHECK(!released && freed + busy == 1 && unheld + stale == 1);
+}
+
+/* The holds that nobody has released are all that keeps it from being freed. */
+static void released_as_often(void)
+{
+    uint32_t slot = 0, left = held - released;
+    MODEL_CHECK(released <= held && freed <= !left);
+    if (freed)
+        return;
+    MODEL_CHECK(!left ||
+                qi_slot_leave(&slots, allocation, QI_ACCEPT_LIVE, &slot) == QUIRE_ERROR_BUSY);
+    for (; left; left--)
+        MODEL_CHECK(!qi_slot_release(&slots, allocation));
+    MODEL_CHECK(qi_slot_release(&slots, allocation) == QUIRE_ERROR_WRONG_STATE);
+    MODEL_CHECK(leave(QI_ACCEPT_LIVE, &slot));
+}
+
+static void one_released(void)
+{
+    MODEL_CHECK(released == 1 && (unheld || freed));
+    released_as_often();
+}
+
 #define SCENARIO(what, start, a, b, c, after)                                                      \
     {                                                                                              \
         .name = (what), .begin = (start), .threads = {a, b, c}, .judge = (after), .end = end       \
@@ -160,6 +229,15 @@ static const model_scenario frees = SCENARIO("three frees", begin_live, free_it,
                             decisions = SCENARIO("a commit, an abort and a free", begin_reserved,
                                                  commit, abort_it, free_it, one_decided);
 
+static const model_scenario stray = SCENARIO("a release without a hold beside a pin and a free",
+                                             begin_released, look, release, free_it, none_released),
+                            twice = SCENARIO("two releases of one hold beside a free", begin_held,
+                                             release, release, free_it, one_released),
+                            holds = SCENARIO("a hold and its release beside a pin and a free",
+                                             begin_released, hold_and_release, look, free_it, NULL),
+                            taken = SCENARIO("a hold beside a release and a free", begin_released,
+                                             hold, release, free_it, released_as_often);
+
 static void one_wins(void)
 {
     model_holds(&frees);
@@ -174,6 +252,14 @@ static void no_free_comes_between(void)
     model_holds(&again);
 }
 
+static void a_release_takes_a_hold(void)
+{
+    model_holds(&stray);
+    model_holds(&twice);
+    model_holds(&holds);
+    model_holds(&taken);
+}
+
 static void broken_ones_are_found(void)
 {
     model_finds(&frees, MODEL_TORN_EXCHANGE, "race");
@@ -182,12 +268,14 @@ static void broken_ones_are_found(void)
     model_finds(&pins, MODEL_NO_RELEASE, "race");
     model_finds(&two_pins, MODEL_NO_ACQUIRE, "race");
     model_finds(&again, MODEL_TORN_EXCHANGE, "");
+    model_finds(&twice, MODEL_TORN_EXCHANGE, "");
 }
 
 int main(void)
 {
     model_case("of frees, and of a commit and an abort, one wins", one_wins);
     model_case("no free comes between a pin and its unpin", no_free_comes_between);
+    model_case("a release takes away a hold, and no pin", a_release_takes_a_hold);
     model_case("state words that are broken are found out", broken_ones_are_found);
     return plain_end();
 }
