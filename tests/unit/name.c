@@ -347,6 +347,30 @@ UNIT(name, a_buffers_new_name_counts_too)
     fixture_end(&b);
 }
 
+UNIT(name, a_rename_that_a_later_limit_refuses_gives_back_what_earlier_ones_took)
+{
+    fixture b;
+    char text[16];
+    make(&b);
+    quire_allocation one = allocate(&b, "other", 2048), two = allocate(&b, "ab/two", 1024);
+    for (int turn = 0; turn < 2; turn++) { /* whichever limit is asked first */
+        const char *small = turn ? "ab/" : "a", *large = turn ? "a" : "ab/";
+        limit(&b, small, 2048);
+        limit(&b, large, PAGE);
+        CHECK_FAILS(quire_allocation_set_name(b.memory, one, "ab/one"), OVER);
+        CHECK_HAS(quire_last_error(), turn ? "'ab/'" : "'a'");
+        expect(&b, "a", 1024, 1);
+        expect(&b, "ab/", 1024, 1);
+        CHECK_OK(quire_allocation_get_name(b.memory, one, text, sizeof text));
+        CHECK_STR(text, "other");
+    }
+    CHECK_OK(quire_free(b.memory, one));
+    CHECK_OK(quire_free(b.memory, two));
+    expect(&b, "a", 0, 0);
+    expect(&b, "ab/", 0, 0);
+    fixture_end(&b);
+}
+
 /* ---- the check ---------------------------------------------------------------------------- */
 
 UNIT(name, figures_that_are_not_the_sums_are_found)

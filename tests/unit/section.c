@@ -78,6 +78,48 @@ UNIT(section, a_higher_peak_within_is_the_memorys_too)
     fixture_end(&f);
 }
 
+UNIT(section, every_higher_peak_from_before_comes_back)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_allocation all[3];
+    for (int i = 0; i < 3; i++)
+        all[i] = ALLOCATE(&f, .size = PAGE - 1, .dedicated = i == 2);
+    for (int i = 0; i < 3; i++)
+        give(&f, all[i]);
+    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    const quire_memory_stats before = fixture_stats(&f);
+    push(&f);
+    give(&f, ALLOCATE(&f, .size = 100));
+    quire_memory_stats inner = pop(&f), after = fixture_stats(&f);
+    CHECK_EQ(inner.peak_requested_bytes, 100);
+    CHECK_EQ(inner.peak_reserved_bytes, PAGE);
+    CHECK_EQ(inner.peak_allocation_count, 1);
+    CHECK_EQ(inner.peak_page_count, 1);
+    CHECK_EQ(after.peak_live_bytes, before.peak_live_bytes);
+    CHECK_EQ(after.peak_requested_bytes, 3 * (PAGE - 1));
+    CHECK_EQ(after.peak_reserved_bytes, before.peak_reserved_bytes);
+    CHECK_EQ(after.peak_allocation_count, 3);
+    CHECK_EQ(after.peak_page_count, 3);
+    fixture_end(&f);
+}
+
+UNIT(section, a_push_without_host_memory_changes_nothing)
+{
+    fixture f;
+    quire_memory_stats stats;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    give(&f, ALLOCATE(&f, .size = 8 * KIB));
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(quire_memory_push_stats(f.memory), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 8 * KIB);
+    CHECK_FAILS(quire_memory_pop_stats(f.memory, &stats), QUIRE_ERROR_WRONG_STATE);
+    push(&f);
+    CHECK_EQ(pop(&f).peak_live_bytes, 0);
+    fixture_end(&f);
+}
+
 UNIT(section, sections_nest)
 {
     fixture f;
