@@ -62,7 +62,9 @@ quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_pa
         .live_bytes = page->tally->live_bytes,
         .free_bytes = page->native.size - page->tally->live_bytes,
         .allocation_count = page->tally->allocation_count,
-        .peak_live_bytes = page->tally->peak_live_bytes,
+        .peak_live_bytes = page->tally->peak_live_bytes > page->tally->live_bytes
+                               ? page->tally->peak_live_bytes
+                               : page->tally->live_bytes,
     };
     quire_space *space = page->shard->space;
     if (!page->dedicated && space->fit->most_regions == 1)

@@ -16,7 +16,9 @@ static double lost_share(uint64_t used, uint64_t whole)
 /* With its lock: adds what a shard counts. */
 static void add_shard(quire_memory_stats *out, const qi_shard *shard)
 {
-    const quire_memory_stats *stats = &shard->stats;
+    quire_memory_stats now = shard->stats;
+    const quire_memory_stats *stats = &now;
+    qi_shard_keep_peaks(&now);
     out->live_bytes += stats->live_bytes;
     out->requested_bytes += stats->requested_bytes;
     out->allocation_count += stats->allocation_count;

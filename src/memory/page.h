@@ -45,7 +45,7 @@ typedef struct qi_page qi_page;
 typedef struct qi_tally {
     qi_page *page;
     uint64_t live_bytes;
-    uint64_t peak_live_bytes;
+    uint64_t peak_live_bytes; /* until live_bytes last fell: see qi_shard_keep_peaks */
     uint32_t allocation_count;
     uint32_t skipped; /* bytes before the region, where the native base is below a granule */
 } qi_tally;
@@ -122,11 +122,11 @@ static inline void qi_tally_add(qi_tally *tally, uint64_t bytes)
     if (qi_unlikely(!tally->allocation_count++))
         qi_empties_remove(tally->page);
     tally->live_bytes += bytes;
-    qi_raise(&tally->peak_live_bytes, tally->live_bytes);
 }
 
 static inline void qi_tally_remove(qi_tally *tally, uint64_t bytes)
 {
+    qi_raise(&tally->peak_live_bytes, tally->live_bytes);
     tally->live_bytes -= bytes;
     if (qi_unlikely(!--tally->allocation_count))
         qi_empties_add(tally->page);

@@ -329,15 +329,16 @@ static quire_result find_by_name(placing *p, bool dedicated, uint32_t *slot)
 {
     quire_memory *memory = p->shard->memory;
     const char *name = p->wish->name;
-    if (!name)
+    const char *limited = name ? name : p->wish->name_later;
+    if (!limited)
         return find(p, dedicated, slot);
     if (QI_IS_CHECKED || memory->on_shortage.freed) /* a name's limit may give way meanwhile */
         keep_error(p);
-    quire_result result = qi_names_admit(&memory->names, name,
+    quire_result result = qi_names_admit(&memory->names, limited,
                                          qi_checked_size_without(memory, p->wish, p->load.size));
     if (!result)
         result = find(p, dedicated, slot);
-    if (result)
+    if (result || !name)
         return result;
     qi_slot *record = qi_memory_slot(memory, *slot);
     result = qi_names_replace(&memory->names, NULL, name, record);

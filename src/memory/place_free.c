@@ -82,15 +82,25 @@ void qi_place_give_back(quire_memory *memory, uint32_t slot)
         qi_lock_release(&shard->lock);
 }
 
+/* In the slot's shard, whoever's it is: nothing is left to its inbox. */
 void qi_place_undo(quire_memory *memory, uint32_t slot)
 {
-    qi_shard *shard = qi_shard_of_slot(memory, slot);
     qi_slot *record = qi_memory_slot(memory, slot);
+    qi_shard *shard = qi_shard_of(memory, record);
+    qi_tally *tally = record->tally;
     if (record->object)
         record->native = 0; /* its maker's to end */
-    qi_place_give_back(memory, slot);
+    if (record->object || record->extra)
+        end_rest(memory, record);
     qi_lock_acquire(&shard->lock);
+    const quire_memory_stats before = shard->stats;
+    uint64_t page_peak = tally->peak_live_bytes;
+    shard->emptied |= qi_put_back(shard, record, slot);
+    tally->peak_live_bytes = page_peak;
+    shard->stats.peak_live_bytes = before.peak_live_bytes;
+    shard->stats.peak_requested_bytes = before.peak_requested_bytes;
+    shard->stats.peak_allocation_count = before.peak_allocation_count;
     shard->stats.allocations--;
     shard->stats.frees--;
-    qi_lock_release(&shard->lock);
+    catch_up(shard);
 }

@@ -29,9 +29,6 @@ static inline void qi_put_count_in(qi_shard *shard, const qi_slot *slot)
     stats->requested_bytes += slot->requested;
     stats->allocation_count++;
     stats->allocations++;
-    qi_raise(&stats->peak_live_bytes, stats->live_bytes);
-    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
-    qi_raise(&stats->peak_allocation_count, stats->allocation_count);
     qi_tally_add(slot->tally, held);
 }
 
@@ -40,6 +37,7 @@ static inline void qi_put_count_out(qi_shard *shard, qi_slot *slot)
     quire_memory_stats *stats = &shard->stats;
     uint64_t held = slot->size + slot->left_padding + qi_checked_behind(slot);
     qi_checked_forget(shard->memory, slot);
+    qi_shard_keep_peaks(stats);
     stats->live_bytes -= held;
     stats->requested_bytes -= slot->requested;
     stats->allocation_count--;

@@ -16,6 +16,7 @@ static size_t size_of(uint32_t shard_count)
 /* What there is now becomes the peak; what it was is told. */
 static qi_peaks begin_peaks(quire_memory_stats *stats)
 {
+    qi_shard_keep_peaks(stats);
     const qi_peaks peaks = {.live_bytes = stats->peak_live_bytes,
                             .requested_bytes = stats->peak_requested_bytes,
                             .reserved_bytes = stats->peak_reserved_bytes,

@@ -74,6 +74,18 @@ static inline bool qi_shard_is_behind(qi_shard *shard)
  */
 qi_page *qi_shard_catch_up(qi_shard *shard, qi_page *leaving);
 
+/*
+ * With the shard's lock. Peaks are brought up to date before the figures fall and when they are
+ * read, not when the figures rise: what was placed and could not be completed is taken back without
+ * a trace in them.
+ */
+static inline void qi_shard_keep_peaks(quire_memory_stats *stats)
+{
+    qi_raise(&stats->peak_live_bytes, stats->live_bytes);
+    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
+    qi_raise(&stats->peak_allocation_count, stats->allocation_count);
+}
+
 /* The tally of the page behind a region of the space. */
 static inline qi_tally *qi_shard_tally(const qi_shard *shard, uint32_t region)
 {

@@ -17,10 +17,10 @@ static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_load *load)
     uint32_t slot = wait->slot;
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_lane_end_wait(shard, wait);
+    qi_shard_keep_peaks(stats);
     stats->requested_bytes += load->requested - record->requested;
     stats->allocations++;
     stats->frees++;
-    qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
     record->requested = load->requested;
     record->user_data = load->user_data;
     record->extra = load->extra;
@@ -103,16 +103,30 @@ static quire_result complete(quire_memory *memory, quire_allocation allocation, 
     return result;
 }
 
-/*
- * Gives back what was allocated and cannot be completed: a range that waited waits again, for which
- * its record is there.
- */
+/* A range that waited waits again, for which its record is there. Neither call is counted. */
+static void wait_again(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+{
+    qi_shard *shard = qi_shard_of_slot(memory, qi_handle_slot(allocation.id));
+    qi_ignore(quire_free_on(memory, allocation, stream));
+    qi_lock_acquire(&shard->lock);
+    shard->stats.allocations--;
+    shard->stats.frees--;
+    qi_lock_release(&shard->lock);
+}
+
+/* Gives back what was allocated and cannot be completed. Keeps the thread's last error. */
 static void take_back(quire_memory *memory, quire_allocation allocation, quire_stream *stream,
                       bool has_waited)
 {
+    uint32_t slot = 0;
     qi_error error = qi_error_save();
-    qi_ignore(has_waited ? quire_free_on(memory, allocation, stream)
-                         : quire_free(memory, allocation));
+    if (has_waited) {
+        wait_again(memory, allocation, stream);
+    } else if (!qi_slot_leave(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot)) {
+        qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
+        qi_checked_await_reader(memory, slot);
+        qi_place_undo(memory, slot);
+    }
     qi_error_restore(&error);
 }
 
@@ -140,6 +154,7 @@ static quire_result place_on(quire_memory *memory, const quire_allocation_option
     quire_result result = qi_wish_from(memory, options, &wish);
     wish.stream = stream;
     wish.has_waited = has_waited;
+    wish.name_later = wish.name;
     wish.name = NULL;
     return result ? result : qi_place(memory, &wish, QUIRE_SUCCESS, slot);
 }
@@ -163,6 +178,7 @@ quire_result quire_allocate_on(quire_memory *memory, const quire_allocation_opti
     if (result) {
         take_back(memory, *allocation, stream, has_waited);
         *allocation = (quire_allocation){0};
+        result = qi_refuse(memory, options->size, options->alignment, 0, result);
     }
     return result;
 }

@@ -14,6 +14,7 @@ typedef struct qi_wish {
     uint64_t held; /* to be placed, at least size: what the backend or the policy needs; 0: size */
     uint64_t alignment;
     const char *name;
+    const char *name_later; /* given once it is placed: its limits are asked before */
     uint64_t user_data;
     bool zero; /* filled with zeros before anybody can see it */
     bool dedicated;

@@ -1,0 +1,131 @@
+/*
+ * refused.c - the figures after a request that was placed and could not be completed: failures are
+ * counted, peaks and all other counts are as they were.
+ */
+#include "tests/support/fixture.h"
+
+enum { PAGE = 65536, DEVICE = 0 };
+
+static void make(fixture *f, uint32_t kind)
+{
+    fixture_prepare(f);
+    fake_offer_streams(&f->fake);
+    fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+                                            .granule = 4096,
+                                            .pages = {.page_size = PAGE, .most_pages = 1}});
+    ALLOCATE(f, .size = 1);
+}
+
+/* The same figures, and so many failures more. */
+static void check_same(fixture *f, const quire_memory_stats *before, uint64_t failures)
+{
+    quire_memory_stats after = fixture_stats(f);
+    CHECK_EQ(after.live_bytes, before->live_bytes);
+    CHECK_EQ(after.requested_bytes, before->requested_bytes);
+    CHECK_EQ(after.allocation_count, before->allocation_count);
+    CHECK_EQ(after.peak_live_bytes, before->peak_live_bytes);
+    CHECK_EQ(after.peak_requested_bytes, before->peak_requested_bytes);
+    CHECK_EQ(after.peak_allocation_count, before->peak_allocation_count);
+    CHECK_EQ(after.peak_reserved_bytes, before->peak_reserved_bytes);
+    CHECK_EQ(after.allocations, before->allocations);
+    CHECK_EQ(after.frees, before->frees);
+    CHECK_EQ(after.waiting_count, before->waiting_count);
+    CHECK_EQ(after.failures, before->failures + failures);
+    CHECK_OK(quire_memory_check(f->memory));
+}
+
+static uint64_t page_peak(fixture *f)
+{
+    quire_page_info info;
+    CHECK_OK(quire_page_get_info(f->memory, 0, &info));
+    return info.peak_live_bytes;
+}
+
+UNIT(refused, over_the_limit_of_a_name_that_padding_exceeds)
+{
+    fixture f;
+    quire_allocation none;
+    make(&f, DEVICE);
+    CHECK_OK(quire_memory_set_name_limit(f.memory, "x", 100));
+    const quire_memory_stats before = fixture_stats(&f);
+    uint64_t peak = page_peak(&f);
+    CHECK_FAILS(
+        quire_allocate(f.memory, &(quire_allocation_options){.size = 90, .name = "x"}, &none),
+        QUIRE_ERROR_OVER_BUDGET);
+    check_same(&f, &before, 1);
+    CHECK_EQ(page_peak(&f), peak);
+    fixture_end(&f);
+}
+
+UNIT(refused, over_the_limit_of_a_name_on_a_stream)
+{
+    fixture f;
+    quire_stream *stream = NULL;
+    quire_allocation made, none = {1};
+    make(&f, DEVICE);
+    CHECK_OK(quire_stream_create(f.device, NULL, &stream));
+    const quire_allocation_options named = {.size = 90, .name = "x"}, other = {.size = 90};
+    CHECK_OK(quire_memory_set_name_limit(f.memory, "x", 100));
+    quire_memory_stats before = fixture_stats(&f);
+    CHECK_FAILS(quire_allocate_on(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(none.id, 0);
+    check_same(&f, &before, 1);
+    /* what waits is neither taken nor given back, whether the limit says so before or after */
+    for (uint64_t limit = 1; limit <= 100; limit += 99) {
+        CHECK_OK(quire_memory_set_name_limit(f.memory, "x", limit));
+        CHECK_OK(quire_allocate_on(f.memory, &other, stream, &made));
+        CHECK(fake_stream_submit(quire_stream_native(stream)) > 1);
+        CHECK_OK(quire_free_on(f.memory, made, stream));
+        before = fixture_stats(&f);
+        CHECK_EQ(before.waiting_count, 1);
+        CHECK_FAILS(quire_allocate_on(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+        check_same(&f, &before, 1);
+        fake_stream_run(quire_stream_native(stream), 10);
+        CHECK_OK(quire_collect(f.memory, &(uint64_t){0}));
+        CHECK_EQ(fixture_stats(&f).waiting_count, 0);
+    }
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(refused, a_batch_that_cannot_be_had_whole)
+{
+    enum { COUNT = 100 };
+    fixture f;
+    quire_allocation all[COUNT];
+    make(&f, DEVICE);
+    const quire_memory_stats before = fixture_stats(&f);
+    CHECK_FAILS(
+        quire_allocate_batch(f.memory, &(quire_allocation_options){.size = 1000}, all, COUNT),
+        QUIRE_ERROR_TOO_MANY_PAGES);
+    check_same(&f, &before, 1);
+    fixture_end(&f);
+}
+
+UNIT(refused, zeros_that_cannot_be_written)
+{
+    fixture f;
+    quire_allocation none;
+    make(&f, DEVICE);
+    const quire_memory_stats before = fixture_stats(&f);
+    fake_fail(&f.fake, 1, false, QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_FAILS(
+        quire_allocate(f.memory, &(quire_allocation_options){.size = 100, .zero = true}, &none),
+        QUIRE_ERROR_BACKEND_FAILURE);
+    check_same(&f, &before, 1);
+    fixture_end(&f);
+}
+
+UNIT(refused, an_object_that_cannot_be_bound)
+{
+    fixture f;
+    quire_buffer none;
+    const quire_buffer_options options = {.size = 100, .usage = QUIRE_USAGE_STORAGE};
+    make(&f, DEVICE);
+    const quire_memory_stats before = fixture_stats(&f);
+    fake_fail(&f.fake, 2, false, QUIRE_ERROR_BACKEND_FAILURE); /* object, bind */
+    CHECK_FAILS(quire_buffer_create(f.memory, &options, &none), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_EQ(f.fake.failed_call, FAKE_OBJECT_BIND);
+    check_same(&f, &before, 0);
+    fixture_end(&f);
+}
