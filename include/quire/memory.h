@@ -82,13 +82,21 @@ typedef struct quire_page_policy {
      * long a page may have been empty. 0: no bound. They are held after each free that empties a
      * page, when a page is made and by a trim: a memory that does none of it keeps what it has.
      * With shards each has its share of the bytes.
+     *
+     * No call gives back all that has become empty: one that makes a page gives back as many bytes
+     * as its request needs and up to 32 pages more, one that frees up to 32 pages beyond a bound,
+     * and the next calls go on. All go before a request is refused, by quire_memory_trim, and at
+     * the memory's end.
      */
     uint64_t retained_empty_bytes;
     uint64_t retention_nanoseconds;
     uint64_t reserved[4]; /* must be zero */
 } quire_page_policy;
 
-/* What time it is, for retention: nanoseconds from any start, never falling. */
+/*
+ * What time it is, for retention: nanoseconds from any start. Where it falls, pages that became
+ * empty at a later time stay until it is reached again.
+ */
 typedef struct quire_clock {
     uint64_t (*now)(void *user); /* any thread, under a lock: must not call quire. NULL: the
                                     system's monotonic clock */

@@ -33,6 +33,8 @@ void qi_empties_add(qi_page *page)
     page->older = empties->newest;
     page->newer = NULL;
     *(page->older ? &page->older->newer : &empties->oldest) = page;
+    if (!page->older || page->native.size < empties->least)
+        empties->least = page->native.size;
     empties->newest = page;
     empties->bytes += page->native.size;
     if (page->shard->memory->policy.retention_nanoseconds)
@@ -107,15 +109,70 @@ static bool may_leave(const qi_page *page)
     return may;
 }
 
-qi_page *qi_empties_give(qi_shard *shard, uint64_t keep, qi_page *leaving)
+/* Bytes of pages beyond what quire_memory_reserve asked for. */
+static uint64_t spare_bytes(const qi_shard *shard)
 {
-    for (qi_page *page = shard->empties.oldest, *newer; page && shard->empties.bytes > keep;
-         page = newer) {
-        newer = page->newer;
-        if (may_leave(page))
-            leaving = qi_page_take(page, leaving);
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    uint64_t reserved = pages->stats.reserved_bytes, floor = pages->floor;
+    qi_lock_release(&pages->lock);
+    return reserved > floor ? reserved - floor : 0;
+}
+
+/* What one call takes out: so many bytes, and then so many pages. */
+typedef struct portion {
+    uint64_t needed;
+    uint32_t most;
+    uint32_t beyond; /* pages taken after the needed bytes */
+    uint64_t taken;  /* bytes */
+    uint64_t spare;  /* no page that is larger may leave, but for tied ones */
+    uint64_t least;  /* of the pages that had to stay */
+} portion;
+
+static portion begin(const qi_shard *shard, uint64_t needed, uint32_t most)
+{
+    return (portion){
+        .needed = needed, .most = most, .spare = spare_bytes(shard), .least = UINT64_MAX};
+}
+
+/* Whether every page has to stay, so that none need be looked at. */
+static bool must_all_stay(const qi_empties *empties, const portion *p)
+{
+    return !empties->tied && p->spare < empties->least;
+}
+
+static qi_page *take(portion *p, qi_page *page, qi_page *leaving)
+{
+    uint64_t size = page->native.size;
+    if ((size > p->spare && !page->tied) || !may_leave(page)) {
+        p->least = size < p->least ? size : p->least;
+        return leaving;
     }
+    p->beyond += p->taken >= p->needed;
+    p->taken += size;
+    return qi_page_take(page, leaving);
+}
+
+/* The oldest, until at most `keep` bytes are left. A look at all learns the smallest. */
+static qi_page *give(qi_shard *shard, uint64_t keep, portion *p, qi_page *leaving)
+{
+    qi_empties *empties = &shard->empties;
+    qi_page *page = must_all_stay(empties, p) ? NULL : empties->oldest;
+    if (!page)
+        return leaving;
+    for (qi_page *newer; page && empties->bytes > keep && p->beyond < p->most; page = newer) {
+        newer = page->newer;
+        leaving = take(p, page, leaving);
+    }
+    if (!page)
+        empties->least = p->least;
     return leaving;
+}
+
+qi_page *qi_empties_give(qi_shard *shard, uint64_t needed, uint32_t most, qi_page *leaving)
+{
+    portion p = begin(shard, needed, most);
+    return give(shard, 0, &p, leaving);
 }
 
 /* The newest first, for that is where they are found. */
@@ -129,38 +186,42 @@ static qi_page *give_tied(const qi_shard *shard, qi_page *leaving)
     return leaving;
 }
 
-static qi_page *give_old(qi_shard *shard, uint64_t longest, qi_page *leaving)
+/* A clock that has stepped back has them stay. */
+static qi_page *give_old(qi_shard *shard, uint64_t longest, portion *p, qi_page *leaving)
 {
     uint64_t time = now(shard->memory);
-    for (qi_page *page = shard->empties.oldest, *newer; page; page = newer) {
+    if (must_all_stay(&shard->empties, p))
+        return leaving;
+    for (qi_page *page = shard->empties.oldest, *newer; page && p->beyond < p->most; page = newer) {
         newer = page->newer;
-        if (time - page->emptied_at < longest)
+        if (time < page->emptied_at || time - page->emptied_at < longest)
             break;
-        if (may_leave(page))
-            leaving = qi_page_take(page, leaving);
+        leaving = take(p, page, leaving);
     }
     return leaving;
 }
 
-qi_page *qi_empties_apply(qi_shard *shard, qi_page *leaving)
+qi_page *qi_empties_apply(qi_shard *shard, uint32_t most, qi_page *leaving)
 {
     const quire_page_policy *policy = &shard->memory->policy;
     leaving = give_tied(shard, leaving);
+    portion p = begin(shard, 0, most);
     if (policy->retained_empty_bytes)
-        leaving = qi_empties_give(shard, policy->retained_empty_bytes / shard->memory->shard_count,
-                                  leaving);
+        leaving =
+            give(shard, policy->retained_empty_bytes / shard->memory->shard_count, &p, leaving);
     if (policy->retention_nanoseconds)
-        leaving = give_old(shard, policy->retention_nanoseconds, leaving);
+        leaving = give_old(shard, policy->retention_nanoseconds, &p, leaving);
+    shard->emptied = p.beyond >= most;
     return leaving;
 }
 
-qi_page *qi_empties_apply_all(quire_memory *memory, qi_page *leaving)
+qi_page *qi_empties_apply_all(quire_memory *memory, uint32_t most, qi_page *leaving)
 {
     for (uint32_t i = 0; i < memory->shard_count; i++) {
         qi_shard *shard = &memory->shards[i];
         qi_lock_acquire(&shard->lock);
         qi_shard_drain(shard);
-        leaving = qi_empties_apply(shard, leaving);
+        leaving = qi_empties_apply(shard, most, leaving);
         qi_lock_release(&shard->lock);
     }
     return leaving;

@@ -3,18 +3,25 @@
  *
  * They lie in the order in which they became empty. Dedicated ones are found again by size, from a
  * list for each power of two. What the policy says is applied when a page becomes empty, when one
- * has to be made and by a trim.
+ * has to be made and by a trim. A call that frees or allocates gives back few at a time, so that
+ * none pays for all that have become empty; the next ones go on.
  */
 #ifndef QUIRE_SRC_MEMORY_EMPTIES_H
 #define QUIRE_SRC_MEMORY_EMPTIES_H
 
 #include "src/memory/page.h"
 
-enum { QI_EMPTY_SIZES = 64 };
+enum {
+    QI_EMPTY_SIZES = 64,
+    QI_EMPTIES_AT_ONCE = 32 /* pages, beyond the bytes that the call itself needs */
+};
+
+#define QI_EMPTIES_ALL UINT32_MAX
 
 typedef struct qi_empties {
     qi_page *oldest, *newest;
     uint64_t bytes;
+    uint64_t least; /* no page is smaller */
     uint32_t tied; /* of them, tied to an object that is gone: nothing keeps these */
     qi_page *dedicated[QI_EMPTY_SIZES]; /* by the highest bit of their size */
 } qi_empties;
@@ -32,14 +39,16 @@ qi_page *qi_empties_find_shared(const qi_shard *shard, uint64_t size);
 
 /*
  * Take pages out and put them in front of the list, to be destroyed without the lock:
- *  - apply: those that the policy keeps no longer
- *  - give: the oldest, until at most `keep` bytes are left
- * Neither goes below what quire_memory_reserve asked for, tied pages apart.
+ *  - apply: those that the policy keeps no longer, at most `most` pages. Where more are left the
+ *    shard is behind: its next operation goes on
+ *  - give: the oldest, until `needed` bytes are taken and up to `most` pages more, or no page is
+ *    left
+ * Neither goes below what quire_memory_reserve asked for, tied pages apart, which all go at once.
  */
-qi_page *qi_empties_apply(qi_shard *shard, qi_page *leaving);
-qi_page *qi_empties_give(qi_shard *shard, uint64_t keep, qi_page *leaving);
+qi_page *qi_empties_apply(qi_shard *shard, uint32_t most, qi_page *leaving);
+qi_page *qi_empties_give(qi_shard *shard, uint64_t needed, uint32_t most, qi_page *leaving);
 
 /* Without a lock: apply in each shard, what lies in its inbox freed. */
-qi_page *qi_empties_apply_all(quire_memory *memory, qi_page *leaving);
+qi_page *qi_empties_apply_all(quire_memory *memory, uint32_t most, qi_page *leaving);
 
 #endif

@@ -130,8 +130,11 @@ static void set_size(qi_page *page, uint64_t size)
     qi_pages *pages = &page->shard->memory->pages;
     quire_memory_stats *stats = &pages->stats;
     uint64_t from = page->native.size;
-    if (!page->tally->allocation_count)
+    if (!page->tally->allocation_count) {
         page->shard->empties.bytes += size - from; /* or less: it wraps back */
+        if (size < page->shard->empties.least)
+            page->shard->empties.least = size;
+    }
     qi_lock_acquire(&pages->lock);
     page->native.size = size;
     stats->reserved_bytes += size - from;
@@ -145,7 +148,7 @@ static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, unsigned *
     qi_shard *shard = page->shard;
     quire_memory *memory = shard->memory;
     const uint64_t from = page->native.size;
-    qi_page *leaving = qi_empties_give(shard, 0, NULL);
+    qi_page *leaving = qi_empties_give(shard, to - from, QI_EMPTIES_AT_ONCE, NULL);
     *tried |= QI_TRIED_EMPTIES;
     qi_lock_release(&shard->lock);
     qi_pages_destroy(memory, leaving);

@@ -112,7 +112,7 @@ bool qi_pages_give_empties(quire_memory *memory)
     for (uint32_t i = 0; i < memory->shard_count; i++) {
         qi_lock_acquire(&memory->shards[i].lock);
         qi_shard_drain(&memory->shards[i]);
-        leaving = qi_empties_give(&memory->shards[i], 0, leaving);
+        leaving = qi_empties_give(&memory->shards[i], 0, QI_EMPTIES_ALL, leaving);
         leaving = qi_growth_cut(&memory->shards[i], 0, leaving);
         qi_lock_release(&memory->shards[i].lock);
     }
@@ -226,17 +226,21 @@ static quire_result make_numbered(qi_shard *shard, qi_page *page, const plan *p,
     return result;
 }
 
-/* With the shard's lock, given up meanwhile: its empty pages, and what no shard is to keep. */
-static void give_before_making(qi_shard *shard)
+/*
+ * With the shard's lock, given up meanwhile: of its empty pages as many bytes as are needed, with
+ * some more, and what no shard is to keep. All go where the backend refuses.
+ */
+static void give_before_making(qi_shard *shard, uint64_t needed)
 {
     quire_memory *memory = shard->memory;
     bool others = memory->shard_count > 1 && memory->policy.retention_nanoseconds;
-    qi_page *leaving = qi_growth_cut(shard, 0, qi_empties_give(shard, 0, NULL));
+    qi_page *leaving = qi_empties_give(shard, needed, QI_EMPTIES_AT_ONCE, NULL);
+    leaving = qi_growth_cut(shard, 0, leaving);
     if (!leaving && !others)
         return;
     qi_lock_release(&shard->lock);
     if (others)
-        leaving = qi_empties_apply_all(memory, leaving);
+        leaving = qi_empties_apply_all(memory, QI_EMPTIES_AT_ONCE, leaving);
     qi_pages_destroy(memory, leaving);
     qi_lock_acquire(&shard->lock);
 }
@@ -268,7 +272,7 @@ static quire_result make_planned(qi_shard *shard, const plan *p, qi_page **out, 
     quire_memory *memory = shard->memory;
     qi_page *page = NULL;
     *tried |= QI_TRIED_EMPTIES;
-    give_before_making(shard);
+    give_before_making(shard, p->needed);
     quire_result result = number_or_give(shard, p, &page);
     if (result)
         return result;

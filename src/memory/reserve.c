@@ -72,7 +72,7 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
     qi_shards_acquire(memory);
     qi_page *leaving = NULL;
     for (uint32_t i = 0; i < memory->shard_count; i++)
-        leaving = qi_empties_apply(&memory->shards[i], leaving);
+        leaving = qi_empties_apply(&memory->shards[i], QI_EMPTIES_ALL, leaving);
     leaving = take_highest(memory, target, leaving);
     leaving = cut_ends(memory, target, leaving);
     for (uint32_t i = 0; i < memory->shard_count; i++) {
@@ -191,7 +191,7 @@ quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes)
         restore_floor(memory, bytes, old);
         qi_pages_give_empties(memory);
     } else if (bytes < old) { /* what the policy keeps no longer */
-        qi_pages_destroy(memory, qi_empties_apply_all(memory, NULL));
+        qi_pages_destroy(memory, qi_empties_apply_all(memory, QI_EMPTIES_ALL, NULL));
     }
     return result;
 }

@@ -65,6 +65,5 @@ qi_page *qi_shard_catch_up(qi_shard *shard, qi_page *leaving)
     qi_shard_drain(shard);
     if (!shard->emptied)
         return leaving;
-    shard->emptied = false;
-    return qi_empties_apply(shard, leaving);
+    return qi_empties_apply(shard, QI_EMPTIES_AT_ONCE, leaving);
 }

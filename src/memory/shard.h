@@ -22,7 +22,7 @@ typedef struct qi_shard {
     qi_lock lock;
     uint32_t index;
     uint32_t shared;   /* live pages that are regions of the space */
-    bool emptied;      /* a page became empty since the policy was applied */
+    bool emptied;      /* a page became empty since the policy was applied, or it was cut short */
     uint32_t unlooked; /* placements and frees since somebody looked into the inbox */
     quire_memory *memory;
     quire_space *space; /* the shared pages are its regions; a range's user value is its slot */

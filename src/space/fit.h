@@ -54,6 +54,7 @@ struct quire_space {
     uint64_t most_looked_at; /* free ranges, by one bounded search */
     qi_region *regions;      /* by number */
     uint32_t region_capacity;
+    uint32_t region_hint; /* every lower number is in use */
     qi_line line;
     qi_pool pool; /* of the fit's nodes: one per live range at least, see region_nodes */
     qi_host host;

@@ -8,7 +8,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-enum { FIRST_CAPACITY = 8 };
+enum { FIRST_CAPACITY = 8, MUCH_FURTHER = 64 };
 
 void qi_line_init(qi_line *line, uint64_t limit)
 {
@@ -31,25 +31,56 @@ static uint64_t end_before(const qi_line *line, uint32_t index)
     return index ? line->stretches[index - 1].end : 0;
 }
 
+/* The lowest place in the gap from `gap` to `end`. */
+static bool has_place(uint64_t gap, uint64_t end, uint64_t size, uint64_t base, uint64_t alignment,
+                      uint64_t *start)
+{
+    uint64_t padding = (base - gap) & (alignment - 1);
+    *start = gap + padding;
+    return padding <= end - gap && size <= end - gap - padding;
+}
+
+static bool is_full_for(const qi_line *line, uint64_t base, uint64_t alignment)
+{
+    return line->full_base == base && line->full_alignment == alignment;
+}
+
+/* No gap below `index` has such a place. What is known of a smaller size stays while it serves. */
+static void learn_full(qi_line *line, uint32_t index, uint64_t size, uint64_t base,
+                       uint64_t alignment)
+{
+    bool replaces = !is_full_for(line, base, alignment) || size <= line->full_size ||
+                    index > line->full + MUCH_FURTHER;
+    if (!replaces)
+        return;
+    line->full = index;
+    line->full_size = size;
+    line->full_base = base;
+    line->full_alignment = alignment;
+}
+
 /*
  * The index of the lowest gap that holds the size, and the place in it; line->count when only the
- * end of the line is left. A look that finds nothing learns the exact largest gap on its way.
+ * end of the line is left. A look at all gaps that finds nothing learns the exact largest one.
  */
 static uint32_t find_gap(qi_line *line, uint64_t size, uint64_t base, uint64_t alignment,
                          uint64_t *start)
 {
     uint64_t largest = 0;
-    for (uint32_t i = 0; line->largest_gap >= size && i < line->count; i++) {
+    const bool skips = is_full_for(line, base, alignment) && size >= line->full_size;
+    const uint32_t begin = skips ? line->full : 0;
+    for (uint32_t i = begin; line->largest_gap >= size && i < line->count; i++) {
         uint64_t gap = end_before(line, i), end = line->stretches[i].start;
-        uint64_t padding = (base - gap) & (alignment - 1);
-        if (padding <= end - gap && size <= end - gap - padding) {
-            *start = gap + padding;
+        if (has_place(gap, end, size, base, alignment, start)) {
+            learn_full(line, i, size, base, alignment);
             return i;
         }
         if (end - gap > largest)
             largest = end - gap;
-        if (i + 1 == line->count)
-            line->largest_gap = largest;
+        if (i + 1 == line->count) {
+            learn_full(line, line->count, size, base, alignment);
+            line->largest_gap = begin ? line->largest_gap : largest;
+        }
     }
     uint64_t extent = qi_line_extent(line);
     *start = extent + ((base - extent) & (alignment - 1));
@@ -77,7 +108,7 @@ quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t size, uint64_t
     quire_result result = make_room(line, host);
     if (result)
         return result;
-    uint32_t index = find_gap(line, size, base, alignment, start);
+    uint32_t index = find_gap(line, size, base & (alignment - 1), alignment, start);
     if (!qi_range_fits(*start, size, line->limit))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
                             "a region of %u bytes does not fit on the line: %u of %u are taken; a "
@@ -110,6 +141,8 @@ void qi_line_remove(qi_line *line, uint64_t start)
 {
     uint32_t index = index_of(line, start);
     line->count--;
+    if (index < line->full)
+        line->full = index;
     memmove(line->stretches + index, line->stretches + index + 1,
             (line->count - index) * sizeof *line->stretches);
     if (index < line->count) {
@@ -132,6 +165,8 @@ quire_result qi_line_resize(qi_line *line, uint64_t start, uint64_t size)
                                       "on the line %u bytes from there",
                             size, next - start);
     line->stretches[index].end = start + size;
+    if (index + 1 < line->full)
+        line->full = index + 1;
     uint64_t gap = is_last ? 0 : next - start - size;
     if (gap > line->largest_gap)
         line->largest_gap = gap;
@@ -140,13 +175,16 @@ quire_result qi_line_resize(qi_line *line, uint64_t start, uint64_t size)
 
 bool qi_line_is_sound(const qi_line *line)
 {
-    if (line->count > line->capacity)
+    if (line->count > line->capacity || line->full > line->count)
         return false;
-    uint64_t end = 0;
+    uint64_t end = 0, place = 0;
     for (uint32_t i = 0; i < line->count; i++) {
         const qi_stretch *stretch = &line->stretches[i];
         if (stretch->start < end || stretch->start - end > line->largest_gap ||
             stretch->end <= stretch->start)
+            return false;
+        if (i < line->full && has_place(end, stretch->start, line->full_size, line->full_base,
+                                        line->full_alignment, &place))
             return false;
         end = stretch->end;
     }

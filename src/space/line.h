@@ -3,8 +3,8 @@
  *
  * Regions of different size come and go; a gap is used again, the lowest one that fits first, so
  * that low addresses stay dense. Kept as one array sorted by address: adding and removing happen
- * once per page, beside a backend call, and looking through ten thousand entries costs less than
- * that call. Not thread-safe.
+ * once per page, beside a backend call. Regions of one size that come one after the other do not
+ * look at what is full again. Not thread-safe.
  */
 #ifndef QUIRE_SRC_SPACE_LINE_H
 #define QUIRE_SRC_SPACE_LINE_H
@@ -20,6 +20,11 @@ typedef struct qi_line {
     uint32_t count, capacity;
     uint64_t limit;       /* bytes; nothing lies at or above */
     uint64_t largest_gap; /* no gap below the last stretch is larger */
+
+    /* no gap before one of the `full` lowest stretches has a place of `full_size` bytes that is
+       congruent to `full_base` modulo `full_alignment`: who looks for that begins behind them */
+    uint32_t full;
+    uint64_t full_size, full_base, full_alignment;
 } qi_line;
 
 void qi_line_init(qi_line *line, uint64_t limit);

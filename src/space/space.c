@@ -146,7 +146,7 @@ void quire_space_destroy(quire_space **space)
 /* The lowest region number not in use, with room for it made. */
 static quire_result next_region(quire_space *space, uint32_t *number)
 {
-    uint32_t i = 0;
+    uint32_t i = space->region_hint;
     if (space->region_count == space->region_capacity) {
         uint32_t old = space->region_capacity, capacity = old ? old * 2 : FIRST_REGIONS;
         qi_region *regions =
@@ -160,7 +160,7 @@ static quire_result next_region(quire_space *space, uint32_t *number)
     }
     while (space->regions[i].used)
         i++;
-    *number = i;
+    *number = space->region_hint = i;
     return QUIRE_SUCCESS;
 }
 
@@ -220,6 +220,8 @@ quire_result quire_space_remove_region(quire_space *space, uint32_t region)
     space->fit->remove_region(space, region);
     qi_line_remove(&space->line, space->regions[region].start);
     space->regions[region].used = false;
+    if (region < space->region_hint)
+        space->region_hint = region;
     space->region_count--;
     space->region_bytes -= space->regions[region].size;
     if (qi_pool_used(&space->pool) < space->pool.capacity / TRIM_FRACTION)

@@ -78,6 +78,9 @@ quire_result quire_space_check(const quire_space *space)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_check: space is null");
     if (space->pool.top > space->pool.capacity)
         return qi_space_damaged("more numbers are in use than there are records", space->pool.top);
+    for (uint32_t i = 0; i < space->region_hint; i++)
+        if (i >= space->region_capacity || !space->regions[i].used)
+            return qi_space_damaged("a free region has a number below the lowest free one", i);
     qi_space_settle(space);
     quire_result result = space->fit->check(space);
     if (!result)

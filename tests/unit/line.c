@@ -317,10 +317,8 @@ static uint64_t naive_place(const qi_line *line, uint64_t size, uint64_t base, u
     return line->limit;
 }
 
-static void place_one(bench *b, test_random *r)
+static void place_at(bench *b, uint64_t size, uint64_t base, uint64_t alignment)
 {
-    uint64_t size = random_size(r, 600), base = random_next(r);
-    uint64_t alignment = UINT64_C(1) << random_below(r, 7);
     uint64_t expected = naive_place(&b->line, size, base, alignment), start = 0;
     if (expected < b->line.limit) {
         CHECK_OK(qi_line_place(&b->line, &b->host, size, base, alignment, &start));
@@ -329,6 +327,20 @@ static void place_one(bench *b, test_random *r)
         CHECK_FAILS(qi_line_place(&b->line, &b->host, size, base, alignment, &start),
                     QUIRE_ERROR_OUT_OF_RANGE);
     }
+}
+
+static void place_one(bench *b, test_random *r)
+{
+    uint64_t size = random_size(r, 600), base = random_next(r);
+    place_at(b, size, base, UINT64_C(1) << random_below(r, 7));
+}
+
+/* As pages are: few sizes, most bases aligned, one alignment. */
+static void place_page(bench *b, test_random *r)
+{
+    static const uint64_t sizes[] = {16, 48, 60, 64, 200};
+    uint64_t base = random_below(r, 8) ? 0 : random_below(r, 4) * 16;
+    place_at(b, sizes[random_below(r, 5)], base, 64);
 }
 
 /* Within a gap behind it that a naive look tells. */
@@ -343,14 +355,14 @@ static void resize_one(bench *b, test_random *r)
 }
 
 /* Filled and emptied several times, so that gaps open and close and the line is full at times. */
-UNIT(line, random_regions_lie_where_a_naive_look_puts_them)
+static void churn(void (*place)(bench *, test_random *), uint64_t seed)
 {
     bench b = make_line(8000);
-    test_random r = {10};
+    test_random r = {seed};
     for (int i = 0; i < 20000; i++) {
         bool fills = i / 500 % 2 == 0;
         if (!b.line.count || random_below(&r, 100) < (fills ? 70 : 30))
-            place_one(&b, &r);
+            place(&b, &r);
         else if (random_below(&r, 3) == 0)
             resize_one(&b, &r);
         else
@@ -358,4 +370,14 @@ UNIT(line, random_regions_lie_where_a_naive_look_puts_them)
         expect_sound(&b.line);
     }
     end_line(&b);
+}
+
+UNIT(line, random_regions_lie_where_a_naive_look_puts_them)
+{
+    churn(place_one, 10);
+}
+
+UNIT(line, regions_of_few_sizes_lie_where_a_naive_look_puts_them)
+{
+    churn(place_page, 11);
 }

@@ -1,0 +1,209 @@
+/*
+ * many_pages.c - what thousands of pages cost: to make them ahead takes a time in proportion to
+ * their number, and no call gives all empty ones back at once, but where memory is wanted.
+ */
+#include "tests/support/fixture.h"
+
+#include <time.h>
+
+#include "src/memory/empties.h"
+
+enum { PAGE = 4096, FEW = 2500, TIMES = 4, AT_ONCE = QI_EMPTIES_AT_ONCE };
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static double thread_seconds(void)
+{
+    struct timespec t;
+    CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t));
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double reserve(uint64_t count)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    double begin = thread_seconds();
+    CHECK_OK(quire_memory_reserve(f.memory, count * PAGE));
+    ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    double seconds = thread_seconds() - begin;
+    CHECK_EQ(fixture_stats(&f).page_count, count + 1);
+    fixture_end(&f);
+    return seconds;
+}
+
+static double add_regions(uint32_t count)
+{
+    quire_space *space = NULL;
+    CHECK_OK(quire_space_create(&(quire_space_options){.granule = 256}, &space));
+    double begin = thread_seconds();
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t region = 0;
+        CHECK_OK(quire_space_add_region(space, PAGE, 0, &region));
+        CHECK_EQ(region, i);
+    }
+    double seconds = thread_seconds() - begin;
+    quire_space_destroy(&space);
+    return seconds;
+}
+
+/* Four times as many take less than eight times as long; sixteen times where each looks at all. */
+UNIT(many_pages, are_reserved_in_a_time_in_proportion)
+{
+    double few = reserve(FEW), many = reserve(FEW * TIMES);
+    for (int i = 0; i < 2; i++) {
+        few = least(few, reserve(FEW));
+        many = least(many, reserve(FEW * TIMES));
+    }
+    CHECK(many < 2 * TIMES * few);
+}
+
+UNIT(many_pages, are_regions_in_a_time_in_proportion)
+{
+    double few = add_regions(4 * FEW), many = add_regions(4 * FEW * TIMES);
+    for (int i = 0; i < 2; i++) {
+        few = least(few, add_regions(4 * FEW));
+        many = least(many, add_regions(4 * FEW * TIMES));
+    }
+    CHECK(many < 2 * TIMES * few);
+}
+
+/* ---- numbers of regions ----------------------------------------------------------------------- */
+
+UNIT(many_pages, a_region_gets_the_lowest_free_number)
+{
+    quire_space *space = NULL;
+    uint32_t region = 0;
+    CHECK_OK(quire_space_create(NULL, &space));
+    for (uint32_t i = 0; i < 20; i++)
+        CHECK_OK(quire_space_add_region(space, PAGE, 0, &region));
+    static const uint32_t gone[] = {17, 3, 9, 0};
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(quire_space_remove_region(space, gone[i]));
+        CHECK_OK(quire_space_check(space));
+    }
+    static const uint32_t taken[] = {0, 3, 9, 17, 20};
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(quire_space_add_region(space, PAGE, 0, &region));
+        CHECK_EQ(region, taken[i]);
+        CHECK_OK(quire_space_check(space));
+    }
+    quire_space_destroy(&space);
+}
+
+/* ---- empty ones ----------------------------------------------------------------------------- */
+
+static uint64_t test_time;
+
+static uint64_t read_time(void *user)
+{
+    (void)user;
+    return test_time;
+}
+
+/* A memory with so many empty dedicated pages. */
+static void make_empties(fixture *f, quire_page_policy pages, uint32_t count)
+{
+    static quire_allocation all[1000];
+    CHECK(count <= 1000);
+    test_time = 1000;
+    pages.page_size = PAGE;
+    fixture_make(f, &(quire_memory_options){.pages = pages, .clock = {read_time, NULL}});
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = ALLOCATE(f, .size = PAGE, .dedicated = true);
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_OK(quire_free(f->memory, all[i]));
+    CHECK_EQ(f->fake.pages, count);
+}
+
+UNIT(many_pages, a_request_gives_back_what_it_needs_and_few_more)
+{
+    fixture f;
+    uint64_t there = 1000;
+    make_empties(&f, (quire_page_policy){0}, 1000);
+    ALLOCATE(&f, .size = PAGE);
+    there -= AT_ONCE + 1; /* one for its page */
+    CHECK_EQ(f.fake.pages, there + 1);
+    ALLOCATE(&f, .size = 100 * PAGE);
+    there -= AT_ONCE + 100;
+    CHECK_EQ(f.fake.pages, there + 2);
+    CHECK_EQ(fixture_stats(&f).empty_bytes, there * PAGE);
+    CHECK_OK(quire_memory_check(f.memory));
+    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    CHECK_EQ(f.fake.pages, 2);
+    fixture_end(&f);
+}
+
+UNIT(many_pages, all_empty_ones_go_before_a_request_is_refused)
+{
+    fixture f;
+    make_empties(&f, (quire_page_policy){.most_pages = 1000}, 1000);
+    ALLOCATE(&f, .size = PAGE); /* with as many pages as there may be */
+    CHECK(f.fake.pages < 1000);
+    uint64_t left = f.fake.pages - 1;
+    f.fake.page_budget = f.fake.page_bytes; /* so that all but one page have to go */
+    ALLOCATE(&f, .size = left * PAGE);
+    CHECK_EQ(f.fake.pages, 2);
+    fixture_end(&f);
+}
+
+UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
+{
+    enum { LARGE = 10 * PAGE, COUNT = AT_ONCE + 1 };
+    fixture f;
+    quire_allocation large[COUNT], small[2];
+    fixture_make(&f,
+                 &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = COUNT + 2}});
+    for (int i = 0; i < COUNT; i++)
+        large[i] = ALLOCATE(&f, .size = LARGE, .dedicated = true);
+    for (int i = 0; i < 2; i++)
+        small[i] = ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    for (int i = 0; i < COUNT; i++)
+        CHECK_OK(quire_free(f.memory, large[i]));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(quire_free(f.memory, small[i]));
+    CHECK_OK(quire_memory_reserve(f.memory, COUNT * LARGE + PAGE)); /* all but a small one stay */
+    ALLOCATE(&f, .size = 2 * LARGE, .dedicated = true);
+    CHECK_EQ(f.fake.pages, COUNT + 2);
+    CHECK_EQ(fixture_stats(&f).reserved_bytes, COUNT * LARGE + PAGE + 2 * LARGE);
+    fixture_end(&f);
+}
+
+UNIT(many_pages, old_ones_go_few_at_a_time_call_by_call)
+{
+    fixture f;
+    make_empties(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3 * AT_ONCE);
+    quire_allocation mine = ALLOCATE(&f, .size = PAGE, .dedicated = true), small[2];
+    for (int i = 0; i < 2; i++)
+        small[i] = ALLOCATE(&f, .size = PAGE / 4);
+    uint64_t there = f.fake.pages;
+    CHECK_EQ(there, 3 * AT_ONCE - (AT_ONCE + 1) + 1); /* the shared page needed room */
+    test_time += 1000;
+    CHECK_OK(quire_free(f.memory, mine));
+    there -= AT_ONCE;
+    CHECK_EQ(f.fake.pages, there);
+    CHECK_OK(quire_free(f.memory, small[0])); /* goes on, though it empties no page */
+    CHECK_EQ(f.fake.pages, 2);
+    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    CHECK_EQ(f.fake.pages, 1);
+    fixture_end(&f);
+}
+
+UNIT(many_pages, a_clock_that_steps_back_gives_none_back)
+{
+    fixture f;
+    make_empties(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3);
+    quire_allocation mine = ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    test_time -= 5;
+    CHECK_OK(quire_free(f.memory, mine));
+    CHECK_EQ(f.fake.pages, 3);
+    test_time += 105 + 5;
+    ALLOCATE(&f, .size = PAGE);
+    CHECK_EQ(f.fake.pages, 1);
+    fixture_end(&f);
+}
