@@ -103,10 +103,20 @@ static bool has_passed(const qi_host_stream *stream, uint64_t value)
     return stream->done >= value;
 }
 
+/* With the mutex: what was not submitted may never pass, and two such waits could make a circle. */
+static quire_result check_value(const qi_host_stream *stream, uint64_t value)
+{
+    if (value <= stream->submitted)
+        return QUIRE_SUCCESS;
+    return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
+                              "point %llu of a stream on which only %llu were submitted",
+                              (unsigned long long)value, (unsigned long long)stream->submitted);
+}
+
 /*
  * Nobody will bring the stream's next job about: it is manual, and perhaps never run, or it waits
- * for such a one. Streams never wait for each other in a circle, for a point was submitted before
- * anybody can wait for it.
+ * for such a one. Streams never wait for each other in a circle, for nobody may wait for a point
+ * that was not submitted: see check_value.
  */
 static bool is_stuck(const qi_host_stream *stream)
 {
@@ -340,11 +350,13 @@ quire_result qi_host_stream_await(void *state, uint64_t number, uint64_t value,
     uint64_t deadline = nanoseconds > UINT64_MAX - now ? UINT64_MAX : now + nanoseconds;
     bool in_time = nanoseconds > 0;
     lock(device);
-    while (!is_lost(device) && !has_passed(stream, value) && in_time && !is_stuck(stream))
+    quire_result result = check_value(stream, value);
+    while (!result && !is_lost(device) && !has_passed(stream, value) && in_time &&
+           !is_stuck(stream))
         in_time = sleep_until(device, deadline);
     *passed = has_passed(stream, value);
     unlock(device);
-    return qi_host_check_lost(device);
+    return result ? result : qi_host_check_lost(device);
 }
 
 quire_result qi_host_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value)
@@ -354,11 +366,12 @@ quire_result qi_host_stream_order(void *state, uint64_t later, uint64_t earlier,
     if (later == earlier)
         return QUIRE_SUCCESS;
     lock(device);
+    quire_result result = check_value(awaited, value);
     bool passed = has_passed(awaited, value);
     unlock(device);
-    return passed ? QUIRE_SUCCESS
-                  : submit(device, stream_of(later),
-                           &(qi_host_job){.earlier = awaited, .until = value});
+    if (result || passed)
+        return result;
+    return submit(device, stream_of(later), &(qi_host_job){.earlier = awaited, .until = value});
 }
 
 /* ---- work --------------------------------------------------------------------------------- */

@@ -281,12 +281,20 @@ typedef struct quire_backend {
     quire_result (*stream_create)(void *state, const void *description, uint64_t *stream);
     /* Its points have passed, or nobody asks for them any more. Cannot fail. */
     void (*stream_destroy)(void *state, uint64_t stream);
-    /* A point behind all that was submitted so far: a value above 0 that never falls. UNSUPPORTED
-       where the stream's owner signals its values. */
+    /*
+     * A point behind all that was submitted so far: a value above 0 that never falls. UNSUPPORTED
+     * where the stream's owner signals its values. The core asks stream_await and stream_order for
+     * values up to the last one that stream_mark told, so that streams do not wait for each other
+     * in a circle; where the owner signals, for any value.
+     */
     quire_result (*stream_mark)(void *state, uint64_t stream, uint64_t *value);
     /* The highest value all of whose work is done. Does not wait. */
     quire_result (*stream_passed)(void *state, uint64_t stream, uint64_t *value);
-    /* Sleeps until the value has passed, so long at most (UINT64_MAX: as long as it takes). */
+    /*
+     * Sleeps until the value has passed, so long at most (UINT64_MAX: as long as it takes). Ends in
+     * time whatever the value, also one that never passes, and takes no processor meanwhile. A
+     * value that was never marked has not passed: *has_passed is false, or it is INVALID_ARGUMENT.
+     */
     quire_result (*stream_await)(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
                                  bool *has_passed);
 

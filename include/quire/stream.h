@@ -23,7 +23,12 @@ extern "C" {
 
 typedef struct quire_stream quire_stream;
 
-/* A place in a stream. {0} has passed. */
+/*
+ * A place in a stream. {0} has passed. On a stream that quire or its backend marks, a value is one
+ * up to the last mark: every call that takes a point refuses a later value with INVALID_ARGUMENT.
+ * On a stream whose owner signals its values, a point may name any value, also one that was not
+ * announced yet; whether it ever passes is up to the owner.
+ */
 typedef struct quire_point {
     quire_stream *stream;
     uint64_t value; /* higher is later; of a stream on a timeline semaphore its values */
@@ -89,20 +94,25 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_mark(quire_stream *stream, qu
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_announce(quire_stream *stream, uint64_t value);
 
-/* Later work of the stream comes after the point, which is of the same device; the host does not
-   wait. Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend cannot order), FOREIGN_HANDLE (another
-   device's point) and what the backend answers. {0} and what has passed cost nothing. */
+/*
+ * Later work of the stream comes after the point, which is of the same device; the host does not
+ * wait. {0} and what has passed cost nothing. Errors: INVALID_ARGUMENT (also a point that was never
+ * marked), UNSUPPORTED (the backend cannot order), FOREIGN_HANDLE (another device's point) and what
+ * the backend answers.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_wait(quire_stream *stream,
                                                         const quire_point *point);
 
-/* Whether a point has passed. Asks the backend. Errors: INVALID_ARGUMENT, DEVICE_LOST, ... */
+/* Whether a point has passed. Asks the backend. Errors: INVALID_ARGUMENT (also a point that was
+   never marked), DEVICE_LOST, ... */
 QUIRE_API QUIRE_MUST_USE quire_result quire_point_has_passed(const quire_point *point,
                                                              bool *has_passed);
 
 /*
- * Sleeps until a point has passed, `nanoseconds` at most (0: does not sleep, QUIRE_FOREVER).
- * Errors: INVALID_ARGUMENT, BUSY (it has not passed in that time; on a held stream at once), and
- * what the backend answers.
+ * Sleeps until a point has passed, `nanoseconds` at most (0: does not sleep, QUIRE_FOREVER: as long
+ * as it takes, which is for ever where a stream's owner never signals the value).
+ * Errors: INVALID_ARGUMENT (also a point that was never marked), BUSY (it has not passed in that
+ * time; on a held stream at once), and what the backend answers.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point,
                                                         uint64_t nanoseconds);
@@ -113,8 +123,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point
  * Frees an allocation with its object once the point has passed. Its handle is stale at once. Until
  * then the range counts as live, and in quire_memory_stats.waiting_bytes; it can be allocated on
  * the point's stream meanwhile, when it is a raw range. The point may be of another device. Errors
- * as quire_free (those of quire_record_use are waited for too); INVALID_ARGUMENT (point NULL),
- * OUT_OF_HOST_MEMORY.
+ * as quire_free (those of quire_record_use are waited for too); INVALID_ARGUMENT (point NULL, or
+ * never marked), OUT_OF_HOST_MEMORY, and what the backend answers to the stream's first mark.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_free_after(quire_memory *memory,
                                                        quire_allocation allocation,

@@ -242,6 +242,20 @@ static quire_result announced(const quire_stream *stream, uint64_t *value)
                         stream->name);
 }
 
+/* Has the backend set a mark, and learns who sets them. */
+static quire_result set_mark(quire_stream *stream, uint64_t *told)
+{
+    quire_device *device = stream->device;
+    qi_passage entered = qi_door_enter();
+    quire_result result = qi_door_leave(
+        device, NULL, entered, device->table.stream_mark(device->state, stream->native, told));
+    if (!result)
+        qi_atomic_store_release_u32(&stream->marking, QI_MARKED_BY_BACKEND);
+    else if (result == QUIRE_ERROR_UNSUPPORTED && marking_of(stream) == QI_MARKING_UNKNOWN)
+        qi_atomic_store_release_u32(&stream->marking, QI_ANNOUNCED);
+    return heed_loss(stream, result);
+}
+
 quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
 {
     *value = stream->held;
@@ -249,20 +263,15 @@ quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
         return QUIRE_SUCCESS;
     if (marking_of(stream) == QI_ANNOUNCED)
         return announced(stream, value);
-    quire_device *device = stream->device;
     uint64_t told = 0;
     qi_error before = qi_error_save();
-    qi_passage entered = qi_door_enter();
-    quire_result result = qi_door_leave(
-        device, NULL, entered, device->table.stream_mark(device->state, stream->native, &told));
-    if (result == QUIRE_ERROR_UNSUPPORTED && marking_of(stream) == QI_MARKING_UNKNOWN) {
+    quire_result result = set_mark(stream, &told);
+    if (result && marking_of(stream) == QI_ANNOUNCED) {
         qi_error_restore(&before);
-        qi_atomic_store_release_u32(&stream->marking, QI_ANNOUNCED);
         return announced(stream, value);
     }
     if (result)
-        return heed_loss(stream, result);
-    qi_atomic_store_release_u32(&stream->marking, QI_MARKED_BY_BACKEND);
+        return result;
     qi_atomic_raise_release_u64(&stream->marked, told);
     *value = told;
     return QUIRE_SUCCESS;
@@ -280,6 +289,33 @@ quire_result qi_stream_check_marks(quire_stream *stream)
         return result;
     qi_error_restore(&before); /* there is nothing left to mark */
     return QUIRE_SUCCESS;
+}
+
+/* Learns who marks a stream of which that is not known. The mark is nobody's point. */
+static quire_result learn_marking(quire_stream *stream)
+{
+    uint64_t unused = 0;
+    qi_error before = qi_error_save();
+    quire_result result = set_mark(stream, &unused);
+    if (result && marking_of(stream) != QI_ANNOUNCED && result != QUIRE_ERROR_DEVICE_LOST)
+        return result;
+    qi_error_restore(&before);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_stream_judge_point(quire_stream *stream, uint64_t value)
+{
+    uint64_t last = stream->held ? 1 : qi_atomic_load_acquire_u64(&stream->marked);
+    quire_result result = QUIRE_SUCCESS;
+    if (value <= last || marking_of(stream) == QI_ANNOUNCED || qi_stream_has_passed(stream, value))
+        return QUIRE_SUCCESS;
+    if (!stream->held && marking_of(stream) == QI_MARKING_UNKNOWN)
+        result = learn_marking(stream);
+    if (result || marking_of(stream) == QI_ANNOUNCED || qi_stream_has_passed(stream, value))
+        return result;
+    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                        "point %llu of stream '%s' was never marked: the last mark is %llu",
+                        (unsigned long long)value, stream->name, (unsigned long long)last);
 }
 
 quire_result qi_stream_ask(quire_stream *stream)
@@ -381,7 +417,10 @@ quire_result quire_stream_wait(quire_stream *stream, const quire_point *point)
 {
     if (!stream || !point)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_wait: stream or point is null");
-    return point->stream ? qi_stream_order(stream, point->stream, point->value) : QUIRE_SUCCESS;
+    quire_result result = qi_stream_check_point(point);
+    if (result || !point->stream)
+        return result;
+    return qi_stream_order(stream, point->stream, point->value);
 }
 
 quire_result quire_point_has_passed(const quire_point *point, bool *has_passed)
@@ -391,8 +430,8 @@ quire_result quire_point_has_passed(const quire_point *point, bool *has_passed)
     if (!point || !has_passed)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_point_has_passed: point or has_passed is null");
-    quire_result result = QUIRE_SUCCESS;
-    if (point->stream && !qi_stream_has_passed(point->stream, point->value))
+    quire_result result = qi_stream_check_point(point);
+    if (!result && point->stream && !qi_stream_has_passed(point->stream, point->value))
         result = qi_stream_ask(point->stream);
     *has_passed = !result && (!point->stream || qi_stream_has_passed(point->stream, point->value));
     return result;
@@ -402,6 +441,8 @@ quire_result quire_point_await(const quire_point *point, uint64_t nanoseconds)
 {
     if (!point)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_point_await: point is null");
-    return point->stream ? qi_stream_await(point->stream, point->value, nanoseconds)
-                         : QUIRE_SUCCESS;
+    quire_result result = qi_stream_check_point(point);
+    if (result || !point->stream)
+        return result;
+    return qi_stream_await(point->stream, point->value, nanoseconds);
 }

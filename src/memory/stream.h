@@ -53,6 +53,23 @@ QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value
    Of a lost device nothing is to be marked. */
 QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
 
+/* A value above the last mark: see qi_stream_check_point. */
+QUIRE_MUST_USE quire_result qi_stream_judge_point(quire_stream *stream, uint64_t value);
+
+/*
+ * Whether a caller may name a point. Where the backend marks the stream that is a value up to the
+ * last mark, so that a point lies behind work that was submitted, and no streams wait for each
+ * other in a circle. Where the stream's owner signals its values it is any value. May ask the
+ * backend once, who marks. Fails with INVALID_ARGUMENT, and as the backend's mark does.
+ */
+QUIRE_MUST_USE static inline quire_result qi_stream_check_point(const quire_point *point)
+{
+    quire_stream *stream = point->stream;
+    if (!stream || point->value <= qi_atomic_load_acquire_u64(&stream->marked))
+        return QUIRE_SUCCESS;
+    return qi_stream_judge_point(stream, point->value);
+}
+
 /* Asks the backend how far it is. Of a lost device everything has passed. */
 QUIRE_MUST_USE quire_result qi_stream_ask(quire_stream *stream);
 

@@ -148,6 +148,9 @@ quire_result quire_free_after(quire_memory *memory, quire_allocation allocation,
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_after: memory or point is null");
     if (!point->stream || qi_stream_has_passed(point->stream, point->value))
         return quire_free(memory, allocation);
+    quire_result result = qi_stream_check_point(point);
+    if (result)
+        return result;
     return win_and_free(memory, allocation, point->stream, point->value);
 }
 

@@ -67,6 +67,7 @@
     X(PASSED_NEVER, host, "nothing ever passes")                                                   \
     X(AWAIT_LIES, host, "nobody waits for a point")                                                \
     X(AWAIT_GIVES_UP, host, "waiting for ever ends at once")                                       \
+    X(AWAIT_AHEAD, host, "a wait tells that what nobody marked has passed")                        \
     X(ORDER_LOST, host, "streams are not ordered")                                                 \
     X(ORDER_REFUSED, host, "order is announced and refused")                                       \
     X(STREAM_COPY_LOST, host, "copies on a stream do nothing")                                     \

@@ -165,6 +165,24 @@ static void waiting_ends(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
+/* Values that no mark told: the wait for one ends in time, and it has not passed. */
+static void what_was_never_marked_does_not_pass(contract_world *w)
+{
+    uint64_t stream;
+    if (!open_stream(w, &stream))
+        return;
+    uint64_t last = mark(w, stream);
+    await(w, stream, last);
+    for (uint64_t limit = 0; limit <= 1000000; limit += 500000) {
+        bool has_passed = false;
+        quire_result result =
+            w->table->stream_await(w->state, stream, last + 1000, limit, &has_passed);
+        CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK(!has_passed);
+    }
+    end_stream(w, stream);
+}
+
 /* ---- bytes -------------------------------------------------------------------------------- */
 
 static void work_is_done_in_order(contract_world *w, uint32_t kind)
@@ -383,6 +401,9 @@ const contract_scenario contract_streams[] = {
      .applies = has_streams},
     {.name = "waiting ends when the point has passed, or in time",
      .of_kind = waiting_ends,
+     .applies = has_streams},
+    {.name = "what was never marked has not passed, and the wait for it ends in time",
+     .body = what_was_never_marked_does_not_pass,
      .applies = has_streams},
     {.name = "work on a stream is done in order, before its point passes",
      .of_kind = work_is_done_in_order,

@@ -54,6 +54,7 @@ static void begin(void)
     other.table = b.fake.table;
     CHECK_OK(fake_open(&other, NULL, &other_device));
     CHECK_OK(quire_stream_create(other_device, NULL, &foreign));
+    CHECK_OK(quire_stream_mark(foreign, &(quire_point){0}));
     refusal_begin(&b);
 }
 
@@ -95,6 +96,7 @@ static void asking(void)
 {
     quire_stream_info info;
     quire_point point, own = {stream, 1}, of_held = {held, 1}, far = {foreign, 1};
+    quire_point beyond = {stream, 1000}, beyond_held = {held, 2};
     bool has_passed;
     REFUSED_OUT(&b, INVALID, info, quire_stream_get_info(NULL, &info));
     REFUSED(&b, INVALID, quire_stream_get_info(stream, NULL));
@@ -109,6 +111,10 @@ static void asking(void)
     REFUSED(&b, INVALID, quire_stream_wait(stream, &of_held));
     REFUSED(&b, INVALID, quire_stream_wait(held, &own));
     REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_stream_wait(stream, &far));
+    REFUSED(&b, INVALID, quire_stream_wait(foreign, &beyond));
+    REFUSED_OUT(&b, INVALID, has_passed, quire_point_has_passed(&beyond, &has_passed));
+    REFUSED(&b, INVALID, quire_point_await(&beyond, QUIRE_FOREVER));
+    REFUSED(&b, INVALID, quire_point_await(&beyond_held, 0));
     REFUSED_OUT(&b, INVALID, has_passed, quire_point_has_passed(NULL, &has_passed));
     REFUSED(&b, INVALID, quire_point_has_passed(&own, NULL));
     REFUSED(&b, INVALID, quire_point_await(NULL, 0));
@@ -129,7 +135,7 @@ static const struct {
 
 static void frees(void)
 {
-    const quire_point point = {stream, UINT64_MAX - 1};
+    const quire_point point = {stream, 1}, beyond = {stream, 1000}, never = {foreign, 1000};
     const quire_allocation none = {0};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         REFUSED(&b, bad[i].code, quire_free_after(memory, *bad[i].allocation, &point));
@@ -144,6 +150,8 @@ static void frees(void)
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_on(memory, mapped, stream));
     REFUSED(&b, INVALID, quire_free_after(NULL, live, &point));
     REFUSED(&b, INVALID, quire_free_after(memory, live, NULL));
+    REFUSED(&b, INVALID, quire_free_after(memory, live, &beyond));
+    REFUSED(&b, INVALID, quire_free_after(memory, live, &never));
     REFUSED(&b, INVALID, quire_free_on(NULL, live, stream));
     REFUSED(&b, INVALID, quire_free_on(memory, live, NULL));
     REFUSED(&b, INVALID, quire_record_use(NULL, live, stream));

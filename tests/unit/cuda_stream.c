@@ -383,7 +383,7 @@ UNIT(cuda_stream, a_capture_is_not_disturbed)
     b.fc->advance(2);
     CHECK(has_passed(before) && has_passed(beside));
     await(before);
-    CHECK_FAILS(quire_point_await(&(quire_point){other, beside.value + 7}, 1000), BUSY);
+    CHECK_FAILS(quire_point_await(&(quire_point){other, beside.value + 7}, 1000), INVALID);
     end_capture(native_of(stream)); /* which is whole */
     await(mark(stream));
     CHECK_OK(quire_stream_destroy(&stream));

@@ -1,0 +1,189 @@
+/*
+ * stream_point.c - which points a caller may name: where quire marks a stream, those up to its last
+ * mark; where the stream's owner signals its values, later ones too.
+ */
+#include "quire/host.h"
+#include "src/base/clock.h"
+#include "tests/support/fixture.h"
+#include "tests/support/streams.h"
+
+enum { KIB = 1024 };
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define SECOND UINT64_C(1000000000)
+
+typedef struct bench {
+    fixture f;
+    quire_stream *a, *b;
+} bench;
+
+static void begin(bench *w)
+{
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    fixture_open(&w->f, &(quire_memory_options){0});
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "a"}, &w->a));
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "b"}, &w->b));
+}
+
+static void end(bench *w)
+{
+    streams_state()->await_passes = true;
+    quire_memory_destroy_all(&w->f.memory);
+    CHECK_OK(quire_stream_destroy(&w->a));
+    CHECK_OK(quire_stream_destroy(&w->b));
+    CHECK_OK(quire_device_destroy(&w->f.device));
+}
+
+static quire_point mark(quire_stream *stream)
+{
+    quire_point point;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return point;
+}
+
+static uint64_t marked(quire_stream *stream)
+{
+    quire_stream_info info;
+    CHECK_OK(quire_stream_get_info(stream, &info));
+    return info.marked;
+}
+
+/* Every call that takes a point refuses this one, asks no backend about it and changes nothing. */
+static void expect_refused(bench *w, quire_point point)
+{
+    bool has_passed = true;
+    quire_allocation live = ALLOCATE(&w->f, .size = KIB);
+    CHECK_FAILS(quire_free_after(w->f.memory, live, &point), INVALID);
+    CHECK_HAS(quire_last_error(), "was never marked");
+    CHECK_FAILS(quire_stream_wait(w->b, &point), INVALID);
+    CHECK_FAILS(quire_point_has_passed(&point, &has_passed), INVALID);
+    CHECK(!has_passed);
+    CHECK_FAILS(quire_point_await(&point, 0), INVALID);
+    CHECK_FAILS(quire_point_await(&point, QUIRE_FOREVER), INVALID);
+    CHECK_EQ(streams_state()->orders + streams_state()->awaited + streams_state()->asked, 0);
+    CHECK_EQ(fixture_info(&w->f, live).size, KIB); /* it lives */
+    CHECK_EQ(fixture_stats(&w->f).waiting_count, 0);
+    CHECK_OK(quire_free(w->f.memory, live));
+}
+
+UNIT(stream_point, beyond_the_last_mark_is_refused_by_every_call)
+{
+    bench w;
+    begin(&w);
+    mark(w.a);
+    quire_point last = mark(w.a), beyond = {w.a, last.value + 1};
+    expect_refused(&w, beyond);
+    expect_refused(&w, (quire_point){w.a, UINT64_MAX});
+    CHECK_EQ(marked(w.a), last.value); /* the refusals marked nothing */
+    CHECK_OK(quire_stream_wait(w.b, &last));
+    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &last));
+    CHECK_EQ(mark(w.a).value, beyond.value);
+    CHECK_OK(quire_stream_wait(w.b, &beyond)); /* a point by now */
+    end(&w);
+}
+
+/* The first question to a stream that was never marked is who marks it, which takes a mark. */
+UNIT(stream_point, of_a_stream_that_was_never_marked_is_refused)
+{
+    bench w;
+    begin(&w);
+    expect_refused(&w, (quire_point){w.a, 1});
+    end(&w);
+}
+
+UNIT(stream_point, that_cannot_be_judged_fails_as_the_backend_does)
+{
+    bench w;
+    begin(&w);
+    quire_point point = {w.a, 1};
+    quire_allocation live = ALLOCATE(&w.f, .size = KIB);
+    streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    CHECK_FAILS(quire_free_after(w.f.memory, live, &point), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_FAILS(quire_point_await(&point, 0), QUIRE_ERROR_BACKEND_FAILURE);
+    streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST; /* everything has passed */
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK_OK(quire_free_after(w.f.memory, live, &point));
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    end(&w);
+}
+
+UNIT(stream_point, of_an_owner_who_signals_may_be_later_than_any_announced)
+{
+    bench w;
+    begin(&w);
+    quire_point later = {w.a, 40};
+    bool has_passed = true;
+    streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
+    for (int announces = 0; announces < 2; announces++) {
+        CHECK_OK(quire_point_has_passed(&later, &has_passed));
+        CHECK(!has_passed);
+        CHECK_FAILS(quire_point_await(&later, 5), QUIRE_ERROR_BUSY);
+        CHECK_OK(quire_stream_wait(w.b, &later));
+        CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &later));
+        CHECK_OK(quire_stream_announce(w.a, 30));
+    }
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 2);
+    streams_pass_to(w.a, 40);
+    CHECK_OK(quire_point_await(&later, 0));
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    end(&w);
+}
+
+UNIT(stream_point, of_a_held_stream_is_the_one_that_it_has)
+{
+    bench w;
+    begin(&w);
+    quire_stream *held = NULL;
+    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.held = true}, &held));
+    quire_point point = mark(held);
+    expect_refused(&w, (quire_point){held, point.value + 1});
+    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    CHECK_OK(quire_stream_destroy(&held));
+    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    end(&w);
+}
+
+/* ---- the host backend ----------------------------------------------------------------------- */
+
+/* Two workers, each behind a point of the other that lies ahead, would wait for each other. */
+UNIT(stream_point, lets_no_two_streams_wait_for_each_other)
+{
+    quire_device *device = NULL;
+    quire_stream *a = NULL, *b = NULL;
+    const quire_host_options options = {.device = {.host_memory = unit_memory()}};
+    CHECK_OK(quire_host_open(&options, &device));
+    CHECK_OK(quire_stream_create(device, NULL, &a));
+    CHECK_OK(quire_stream_create(device, NULL, &b));
+    CHECK_FAILS(quire_stream_wait(a, &(quire_point){b, 1000}), INVALID);
+    CHECK_FAILS(quire_stream_wait(b, &(quire_point){a, 1000}), INVALID);
+    quire_point point = mark(a);
+    CHECK_OK(quire_point_await(&point, SECOND));
+    CHECK_OK(quire_stream_destroy(&a));
+    CHECK_OK(quire_stream_destroy(&b));
+    CHECK_OK(quire_device_destroy(&device));
+}
+
+/* What comes past the core, through the backend's table. */
+UNIT(stream_point, beyond_all_that_was_submitted_is_refused_by_the_host_backend_too)
+{
+    quire_device *device = NULL;
+    quire_stream *a = NULL, *b = NULL;
+    bool has_passed = true;
+    const quire_host_options options = {.device = {.host_memory = unit_memory()}};
+    CHECK_OK(quire_host_open(&options, &device));
+    CHECK_OK(quire_stream_create(device, NULL, &a));
+    CHECK_OK(quire_stream_create(device, NULL, &b));
+    const quire_backend *table = quire_device_backend(device);
+    void *state = quire_device_state(device);
+    CHECK_EQ(table->stream_order(state, quire_stream_native(a), quire_stream_native(b), 1000),
+             INVALID);
+    CHECK_EQ(table->stream_await(state, quire_stream_native(b), 1000, QUIRE_FOREVER, &has_passed),
+             INVALID);
+    CHECK(!has_passed);
+    CHECK_OK(quire_stream_destroy(&a));
+    CHECK_OK(quire_stream_destroy(&b));
+    CHECK_OK(quire_device_destroy(&device));
+}
