@@ -6,6 +6,72 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
+/* ---- the shard's table of lanes ----------------------------------------------------------- */
+
+static void link_into_bucket(const qi_shard *shard, qi_lane *lane)
+{
+    qi_lane **bucket = qi_lane_bucket(shard, lane->stream);
+    lane->next_of_bucket = *bucket;
+    *bucket = lane;
+}
+
+static void release_buckets(qi_shard *shard)
+{
+    if (shard->lane_buckets != shard->first_buckets)
+        qi_host_release(&shard->memory->host, shard->lane_buckets, (size_t)1 << shard->lane_bits,
+                        sizeof *shard->lane_buckets);
+}
+
+/* Twice as many buckets. Without host memory they stay, and more lanes share one. */
+static void grow_table(qi_shard *shard)
+{
+    uint32_t bits = shard->lane_bits + 1;
+    qi_lane **buckets = qi_host_allocate(&shard->memory->host, (size_t)1 << bits, sizeof *buckets);
+    if (!buckets)
+        return;
+    release_buckets(shard);
+    shard->lane_buckets = buckets;
+    shard->lane_bits = bits;
+    for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard)
+        link_into_bucket(shard, lane);
+}
+
+static void add_to_table(qi_shard *shard, qi_lane *lane)
+{
+    link_into_bucket(shard, lane);
+    if (++shard->lane_count > UINT32_C(1) << shard->lane_bits)
+        grow_table(shard);
+}
+
+static void remove_from_table(qi_shard *shard, const qi_lane *lane)
+{
+    qi_lane **link = qi_lane_bucket(shard, lane->stream);
+    while (*link != lane)
+        link = &(*link)->next_of_bucket;
+    *link = lane->next_of_bucket;
+    shard->lane_count--;
+    if (shard->recent_lane == lane)
+        shard->recent_stream = NULL;
+}
+
+qi_lane *qi_lane_search(qi_shard *shard, const quire_stream *stream)
+{
+    qi_lane *lane = *qi_lane_bucket(shard, stream);
+    while (lane && lane->stream != stream)
+        lane = lane->next_of_bucket;
+    if (lane) {
+        shard->recent_stream = stream;
+        shard->recent_lane = lane;
+    }
+    return lane;
+}
+
+void qi_lanes_init(qi_shard *shard)
+{
+    shard->lane_buckets = shard->first_buckets;
+    shard->lane_bits = QI_FIRST_LANE_BITS;
+}
+
 /* ---- the records of waits ----------------------------------------------------------------- */
 
 static qi_wait *take_spare(qi_shard *shard)
@@ -29,18 +95,11 @@ static qi_lane *make_lane(qi_shard *shard, quire_stream *stream)
     lane->stream = stream;
     lane->next_of_shard = shard->lanes;
     shard->lanes = lane;
+    add_to_table(shard, lane);
     qi_lock_acquire(&stream->lock);
     lane->next_of_stream = stream->lanes;
     stream->lanes = lane;
     qi_lock_release(&stream->lock);
-    return lane;
-}
-
-qi_lane *qi_lane_find(const qi_shard *shard, const quire_stream *stream)
-{
-    qi_lane *lane = shard->lanes;
-    while (lane && lane->stream != stream)
-        lane = lane->next_of_shard;
     return lane;
 }
 
@@ -67,18 +126,9 @@ qi_wait *qi_lane_end_wait(qi_shard *shard, qi_wait *wait)
 
 /* ---- bins --------------------------------------------------------------------------------- */
 
-/* The bin of ranges of a size: eight to each power of two, below 8 one each. */
-static uint32_t bin_of(uint64_t size)
+static void put_into_bin(qi_lane *lane, qi_wait *wait, uint64_t size)
 {
-    if (size < 8)
-        return (uint32_t)size;
-    uint32_t high = qi_highest_bit(size);
-    return (high - 2) * 8 + (uint32_t)(size >> (high - 3) & 7);
-}
-
-static void put_into_bin(qi_lane *lane, qi_wait *wait)
-{
-    uint32_t bin = bin_of(qi_memory_slot(lane->shard->memory, wait->slot)->size);
+    uint32_t bin = qi_lane_bin_of(size);
     wait->bin = bin + 1;
     wait->bin_previous = NULL;
     wait->bin_next = lane->bins[bin];
@@ -103,13 +153,12 @@ static void take_from_bin(qi_lane *lane, qi_wait *wait)
 
 /* ---- the order of the stream -------------------------------------------------------------- */
 
-/* Behind `after`; NULL: first. */
-static void link_after(qi_wait_list *list, qi_wait *wait, qi_wait *after)
+static void append(qi_wait_list *list, qi_wait *wait)
 {
-    wait->previous = after;
-    wait->next = after ? after->next : list->first;
-    *(after ? &after->next : &list->first) = wait;
-    *(wait->next ? &wait->next->previous : &list->last) = wait;
+    wait->previous = list->last;
+    wait->next = NULL;
+    *(list->last ? &list->last->next : &list->first) = wait;
+    list->last = wait;
 }
 
 static void unlink(qi_wait_list *list, const qi_wait *wait)
@@ -118,44 +167,50 @@ static void unlink(qi_wait_list *list, const qi_wait *wait)
     *(wait->next ? &wait->next->previous : &list->last) = wait->previous;
 }
 
-static uint64_t held_by(const qi_shard *shard, const qi_wait *wait)
-{
-    const qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
-    return record->size + record->left_padding + qi_checked_behind(record);
-}
-
 void qi_lane_put(qi_shard *shard, qi_wait *wait, bool is_raw)
 {
     qi_lane *lane = qi_lane_find(shard, wait->stream);
     qi_wait_list *list = wait->value ? &lane->marked : &lane->fresh;
-    qi_wait *after = list->last;
-    while (wait->value && after && after->value > wait->value)
-        after = after->previous;
-    link_after(list, wait, after);
+    const qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
     wait->bin = 0;
+    shard->stats.waiting_bytes += qi_lane_held_by(record);
     if (is_raw && !wait->then && !QI_IS_CHECKED)
-        put_into_bin(lane, wait);
-    shard->stats.waiting_bytes += held_by(shard, wait);
+        put_into_bin(lane, wait, record->size);
     qi_atomic_store_release_u64(&shard->waiting, ++shard->stats.waiting_count);
+    if (list->last && qi_unlikely(list->last->value > wait->value))
+        qi_wait_heap_put(&lane->heap, wait);
+    else
+        append(list, wait);
 }
 
 static qi_wait *take_out(qi_lane *lane, qi_wait *wait)
 {
     qi_shard *shard = lane->shard;
-    unlink(wait->value ? &lane->marked : &lane->fresh, wait);
     take_from_bin(lane, wait);
-    shard->stats.waiting_bytes -= held_by(shard, wait);
+    shard->stats.waiting_bytes -= qi_lane_held_by(qi_memory_slot(shard->memory, wait->slot));
     qi_atomic_store_release_u64(&shard->waiting, --shard->stats.waiting_count);
+    if (qi_unlikely(wait->order != 0))
+        return qi_wait_heap_take(&lane->heap, wait);
+    unlink(wait->value ? &lane->marked : &lane->fresh, wait);
     return wait;
 }
 
 qi_wait *qi_lane_take_passed(qi_lane *lane, uint64_t passed)
 {
-    qi_wait *wait = lane->marked.first;
+    qi_wait *wait = lane->marked.first, *late = lane->heap.first;
+    if (late && (!wait || late->value < wait->value))
+        wait = late;
     if (wait && wait->value <= passed)
         return take_out(lane, wait);
     wait = lane->fresh.first;
     return wait && passed == QI_ALL_PASSED ? take_out(lane, wait) : NULL;
+}
+
+uint64_t qi_lane_highest(const qi_lane *lane)
+{
+    uint64_t late = qi_wait_heap_highest(&lane->heap);
+    uint64_t last = lane->marked.last ? lane->marked.last->value : 0;
+    return late > last ? late : last;
 }
 
 qi_wait *qi_lane_take_fresh(qi_lane *lane)
@@ -206,11 +261,18 @@ static qi_wait *best_of_bin(const qi_lane *lane, uint32_t bin, const qi_fitting 
 
 qi_wait *qi_lane_take_fitting(qi_lane *lane, const qi_fitting *fitting)
 {
-    uint32_t bin = bin_of(fitting->size);
+    uint32_t bin = qi_lane_bin_of(fitting->size);
     qi_wait *best = best_of_bin(lane, bin, fitting);
     for (uint32_t above = 1; !best && above <= 2 && bin + above < QI_LANE_BINS; above++)
         best = best_of_bin(lane, bin + above, fitting); /* an eighth more lies two bins above */
     return best ? take_out(lane, best) : NULL;
+}
+
+qi_wait *qi_lane_take_fitting_on(qi_shard *shard, const quire_stream *stream,
+                                 const qi_fitting *fitting)
+{
+    qi_lane *lane = qi_lane_find(shard, stream);
+    return lane ? qi_lane_take_fitting(lane, fitting) : NULL;
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -233,6 +295,7 @@ void qi_lane_release(qi_lane *lane)
     while (*link != lane)
         link = &(*link)->next_of_shard;
     *link = lane->next_of_shard;
+    remove_from_table(shard, lane);
     remove_from_stream(lane);
     qi_host_release(&shard->memory->host, lane, 1, sizeof *lane);
 }
@@ -241,33 +304,6 @@ void qi_lanes_finish(qi_shard *shard)
 {
     while (shard->lanes)
         qi_lane_release(shard->lanes);
+    release_buckets(shard);
     qi_table_finish(&shard->waits, &shard->memory->host);
-}
-
-/* ---- check -------------------------------------------------------------------------------- */
-
-static bool list_agrees(const qi_lane *lane, const qi_wait_list *list, quire_memory_stats *seen)
-{
-    const quire_memory *memory = lane->shard->memory;
-    const qi_wait *previous = NULL;
-    for (const qi_wait *wait = list->first; wait; previous = wait, wait = wait->next) {
-        if (wait->stream != lane->stream || wait->previous != previous ||
-            !wait->value != (list == &lane->fresh) || (previous && previous->value > wait->value) ||
-            qi_slot_phase(&memory->slots, wait->slot) != QI_PHASE_PRIVATE ||
-            (wait->bin && wait->bin - 1 != bin_of(qi_memory_slot(memory, wait->slot)->size)))
-            return false;
-        seen->waiting_count++;
-        seen->waiting_bytes += held_by(lane->shard, wait);
-    }
-    return list->last == previous;
-}
-
-bool qi_lanes_agree(const qi_shard *shard)
-{
-    quire_memory_stats seen = {0};
-    for (const qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard)
-        if (!list_agrees(lane, &lane->marked, &seen) || !list_agrees(lane, &lane->fresh, &seen))
-            return false;
-    return seen.waiting_count == shard->stats.waiting_count &&
-           seen.waiting_bytes == shard->stats.waiting_bytes;
 }

@@ -3,10 +3,12 @@
  *
  * An allocation that waits keeps its slot, which is PRIVATE, its range and its place in the
  * figures. A *wait* names the point; the waits of one allocation are gone through one after the
- * other. A lane has those whose point is known, in the order of the stream, and behind them the
- * fresh ones, which were freed since the stream's last mark and get one mark together when somebody
- * asks. A raw range at its last wait also hangs in a bin by its size, for whoever allocates on the
- * same stream.
+ * other. A lane has those whose point is known, and behind them the fresh ones, which were freed
+ * since the stream's last mark and get one mark together when somebody asks. Those whose point is
+ * known lie in a list, in the order of the stream; the late ones, which are put while a later point
+ * is at the list's end, lie in a heap (wait_heap.h). A raw range at its last wait also hangs in a
+ * bin by its size, for whoever allocates on the same stream. The shard finds the lane of a stream
+ * by a table of buckets, which is made larger where host memory can be had.
  *
  * Everything is under the shard's lock. Invariant: the lanes' counts and bytes add up to the
  * waiting figures of the shard.
@@ -14,21 +16,25 @@
 #ifndef QUIRE_SRC_MEMORY_LANE_H
 #define QUIRE_SRC_MEMORY_LANE_H
 
+#include "src/base/bits.h"
 #include "src/memory/memory.h"
 #include "src/memory/stream.h"
+#include "src/memory/wait_heap.h"
 
 /* Eight to each power of two. */
 enum { QI_LANE_BINS = 496 };
 
-typedef struct qi_wait {
+struct qi_wait {
     quire_stream *stream;
-    struct qi_wait *then;            /* the next one of the same allocation */
-    struct qi_wait *next, *previous; /* in the lane; next also links the spare ones */
-    struct qi_wait *bin_next, *bin_previous;
+    qi_wait *then;            /* the next one of the same allocation */
+    qi_wait *next, *previous; /* in the lane; next also links the spare ones */
+    qi_wait *bin_next, *bin_previous;
     uint64_t value; /* 0: behind what was submitted when somebody asks */
     uint32_t slot;
-    uint32_t bin; /* 1 + its bin's number; 0: in none */
-} qi_wait;
+    uint32_t bin;   /* 1 + its bin's number; 0: in none */
+    qi_wait *above; /* of a late one: the one above it in the heap */
+    uint64_t order; /* of a late one: its place among equals; 0: it lies in a list */
+};
 
 typedef struct qi_wait_list {
     qi_wait *first, *last;
@@ -37,9 +43,11 @@ typedef struct qi_wait_list {
 typedef struct qi_lane {
     struct qi_lane *next_of_shard;
     struct qi_lane *next_of_stream; /* under the stream's lock */
+    struct qi_lane *next_of_bucket; /* of the shard's table */
     qi_shard *shard;
     quire_stream *stream;
     qi_wait_list marked, fresh;
+    qi_wait_heap heap;
     qi_wait *bins[QI_LANE_BINS]; /* the one put in last first */
 } qi_lane;
 
@@ -64,24 +72,62 @@ qi_wait *qi_lane_take_passed(qi_lane *lane, uint64_t passed);
 /* Takes all fresh ones out, to be marked and put again. */
 qi_wait *qi_lane_take_fresh(qi_lane *lane);
 
-/* Takes one out that fits; NULL: none. */
+/* Takes one out that fits; NULL: none. The second, of the shard's lane of a stream, if any. */
 qi_wait *qi_lane_take_fitting(qi_lane *lane, const qi_fitting *fitting);
+qi_wait *qi_lane_take_fitting_on(qi_shard *shard, const quire_stream *stream,
+                                 const qi_fitting *fitting);
+
+/* The same by the shard's table, and whom it finds is found at once the next time. */
+qi_lane *qi_lane_search(qi_shard *shard, const quire_stream *stream);
 
 /* The shard's lane of a stream, or NULL. */
-qi_lane *qi_lane_find(const qi_shard *shard, const quire_stream *stream);
+static inline qi_lane *qi_lane_find(qi_shard *shard, const quire_stream *stream)
+{
+    if (qi_unlikely(shard->recent_stream != stream))
+        return qi_lane_search(shard, stream);
+    return shard->recent_lane;
+}
 
 static inline bool qi_lane_is_empty(const qi_lane *lane)
 {
-    return !lane->marked.first && !lane->fresh.first;
+    return !lane->marked.first && !lane->fresh.first && !lane->heap.first;
+}
+
+/* The highest value that something waits for; 0 where none is known. Looks at all late ones. */
+uint64_t qi_lane_highest(const qi_lane *lane);
+
+/* The bin of ranges of a size: eight to each power of two, below 8 one each. */
+static inline uint32_t qi_lane_bin_of(uint64_t size)
+{
+    if (size < 8)
+        return (uint32_t)size;
+    uint32_t high = qi_highest_bit(size);
+    return (high - 2) * 8 + (uint32_t)(size >> (high - 3) & 7);
+}
+
+/* Bytes that a slot that waits holds. */
+static inline uint64_t qi_lane_held_by(const qi_slot *record)
+{
+    return record->size + record->left_padding + qi_checked_behind(record);
 }
 
 /* Takes an empty lane out of its shard and gives it back; it is no stream's any more. */
 void qi_lane_release(qi_lane *lane);
 
+/* The table of lanes, without any. */
+void qi_lanes_init(qi_shard *shard);
+
 /* All of them, and the records of waits; nothing waits any more. */
 void qi_lanes_finish(qi_shard *shard);
 
-/* Whether the lanes agree with themselves and the shard's figures. */
+/* lane_check.c: whether the lanes agree with themselves, the shard's table and its figures. */
 bool qi_lanes_agree(const qi_shard *shard);
+
+/* The bucket of a stream in the shard's table. */
+static inline qi_lane **qi_lane_bucket(const qi_shard *shard, const quire_stream *stream)
+{
+    uint64_t mixed = (uintptr_t)stream * UINT64_C(0x9e3779b97f4a7c15);
+    return &shard->lane_buckets[mixed >> (64 - shard->lane_bits)];
+}
 
 #endif

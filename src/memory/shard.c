@@ -18,6 +18,7 @@ quire_result qi_shard_init(qi_shard *shard, quire_memory *memory, uint32_t index
     qi_inbox_init(&shard->inbox);
     qi_table_init(&shard->by_region, sizeof(qi_tally));
     qi_table_init(&shard->waits, sizeof(qi_wait));
+    qi_lanes_init(shard);
     return quire_space_create(options, &shard->space);
 }
 

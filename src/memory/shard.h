@@ -18,6 +18,9 @@
 #include "src/memory/refusal.h"
 #include "src/memory/slot.h"
 
+/* Of a shard's first table of lanes, which takes no host memory. */
+enum { QI_FIRST_LANE_BITS = 3 };
+
 typedef struct qi_shard {
     qi_lock lock;
     uint32_t index;
@@ -32,10 +35,16 @@ typedef struct qi_shard {
     quire_memory_stats stats; /* what allocations count: live, requested, empty, failures */
     qi_refusal refusal;       /* the last one */
     struct qi_lane *lanes;    /* what waits for points of streams: see lane.h */
-    qi_table waits;           /* qi_wait, of which this many were ever used */
+    const struct quire_stream *recent_stream; /* whose lane was searched for last, or NULL */
+    struct qi_lane *recent_lane;              /* and the lane */
+    struct qi_lane **lane_buckets;            /* 2^lane_bits lists of lanes, by stream */
+    uint32_t lane_bits;
+    uint32_t lane_count;
+    qi_table waits; /* qi_wait, of which this many were ever used */
     uint32_t wait_count;
     struct qi_wait *spare_waits;
     qi_atomic_u64 waiting; /* allocations that wait; changed under the lock alone */
+    struct qi_lane *first_buckets[1 << QI_FIRST_LANE_BITS]; /* until there are more lanes */
 
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;

@@ -226,7 +226,7 @@ static quire_result look(qi_lane *lane, uint64_t nanoseconds)
     quire_stream *stream = lane->stream;
     if (qi_lane_is_empty(lane) || stream->held || qi_stream_has_passed(stream, QI_ALL_PASSED))
         return QUIRE_SUCCESS;
-    uint64_t last = lane->marked.last ? lane->marked.last->value : 0, value = 0;
+    uint64_t last = nanoseconds ? qi_lane_highest(lane) : 0, value = 0;
     qi_wait *fresh = qi_lane_take_fresh(lane);
     qi_stream_begin_look(stream);
     qi_lock_release(&shard->lock);

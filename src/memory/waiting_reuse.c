@@ -41,8 +41,7 @@ bool qi_waiting_reuse(qi_shard *shard, quire_stream *stream, const qi_load *load
                       uint32_t *slot)
 {
     const qi_fitting fitting = fitting_for(shard, load, dedicated);
-    qi_lane *lane = qi_lane_find(shard, stream);
-    qi_wait *wait = lane ? qi_lane_take_fitting(lane, &fitting) : NULL;
+    qi_wait *wait = qi_lane_take_fitting_on(shard, stream, &fitting);
     if (wait)
         *slot = renew(shard, wait, load);
     return wait != NULL;

@@ -20,6 +20,7 @@ enum {
     STREAMS = 8,
     MOST_MARKS = 1 << 14,
     MOST_LIVE = 200,
+    MOST_PARKED = 16,
     MOST_PAGES = 512,
     PAGE = 1 << 18,
     GRANULE = 256,
@@ -63,6 +64,12 @@ typedef struct model_allocation {
     bool recorded[STREAMS];
 } model_allocation;
 
+/* An allocation with which all work is done that will be, and the point behind it. */
+typedef struct model_parked {
+    quire_allocation handle;
+    quire_point point;
+} model_parked;
+
 static struct world {
     fake_backend fake;
     test_memory host_memory;
@@ -72,6 +79,8 @@ static struct world {
     uint64_t *touched[MOST_PAGES]; /* [granule][stream]: the last work */
     model_allocation live[MOST_LIVE];
     int count;
+    model_parked parked[MOST_PARKED];
+    int parked_count;
 } w;
 
 static test_random rng;
@@ -279,8 +288,20 @@ static void free_one(int index)
         CHECK_OK(quire_free_on(w.memory, a.handle, w.streams[on].stream));
     else {
         CHECK_OK(quire_stream_mark(w.streams[on].stream, &point));
-        CHECK_OK(quire_free_after(w.memory, a.handle, &point));
+        if (w.parked_count < MOST_PARKED && random_below(&rng, 2))
+            w.parked[w.parked_count++] = (model_parked){a.handle, point};
+        else
+            CHECK_OK(quire_free_after(w.memory, a.handle, &point));
     }
+}
+
+/* So that points come in any order. */
+static void free_parked(void)
+{
+    int index = (int)random_below(&rng, (uint64_t)w.parked_count);
+    model_parked parked = w.parked[index];
+    w.parked[index] = w.parked[--w.parked_count];
+    CHECK_OK(quire_free_after(w.memory, parked.handle, &parked.point));
 }
 
 static void use_one(void)
@@ -307,7 +328,8 @@ static void compare(void)
     quire_memory_stats stats;
     CHECK_OK(quire_memory_check(w.memory));
     CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-    CHECK_EQ(stats.allocation_count, (uint64_t)w.count + stats.waiting_count);
+    CHECK_EQ(stats.allocation_count,
+             (uint64_t)w.count + (uint64_t)w.parked_count + stats.waiting_count);
 }
 
 static void step(uint64_t number)
@@ -319,6 +341,8 @@ static void step(uint64_t number)
         advance(&w.streams[random_below(&rng, STREAMS)], 1 + random_below(&rng, 6));
     else if (what < 56)
         CHECK_OK(quire_collect(w.memory, NULL));
+    else if (what < 62 && w.parked_count)
+        free_parked();
     else if (w.count < MOST_LIVE && (!w.count || what < (number / 1000 % 2 ? 76u : 80u)))
         allocate();
     else if (w.count)
@@ -359,6 +383,8 @@ static void end_world(void)
     compare();
     while (w.count)
         free_one(w.count - 1);
+    while (w.parked_count)
+        free_parked();
     run_all();
     CHECK_OK(quire_collect(w.memory, NULL));
     run_all();
