@@ -207,9 +207,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_remove_region(quire_space *spa
  * success and changes nothing. Regions follow each other closely on the line, so that one grows for
  * sure only while none was added behind it. The segregated and the first fit have it.
  * Errors: INVALID_ARGUMENT (no such region, or it would reach beyond the last native address),
- * BUSY (a live range reaches beyond the new end), OUT_OF_RANGE (another region lies in the way on
- * the line, or the line ends), UNSUPPORTED (the buddy and the linear fit, whatever the size),
- * OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS (the space can number no further range).
+ * BUSY (a live range, or a slab that has one, reaches beyond the new end), OUT_OF_RANGE (another
+ * region lies in the way on the line, or the line ends), UNSUPPORTED (the buddy and the linear fit,
+ * whatever the size), OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS (the space can number no further
+ * range).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_resize_region(quire_space *space, uint32_t region,
                                                                 uint64_t size);

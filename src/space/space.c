@@ -254,6 +254,31 @@ static quire_result grow_region(quire_space *space, uint32_t number, uint64_t si
     return QUIRE_SUCCESS;
 }
 
+static bool note_live_end(void *user, const quire_space_item *item)
+{
+    uint64_t *end = user;
+    if (!item->is_free)
+        *end = item->offset + item->size;
+    return true;
+}
+
+/* A slab ends where its last slot does, live or free. */
+static quire_result refuse_to_shrink(const quire_space *space, uint32_t number, uint64_t size)
+{
+    uint64_t live_end = 0;
+    qi_space_walk_region(space, number, note_live_end, &live_end);
+    if (live_end > size)
+        return qi_fail_with(QUIRE_ERROR_BUSY,
+                            "region %u cannot shrink to %u bytes: live ranges reach beyond, the "
+                            "last one to %u",
+                            number, size, live_end);
+    return qi_fail_with(QUIRE_ERROR_BUSY,
+                        "region %u cannot shrink to %u bytes: no live range reaches beyond, but "
+                        "the slab of one does, to %u",
+                        number, size,
+                        space->regions[number].size - qi_space_free_at_end(space, number));
+}
+
 static quire_result shrink_region(quire_space *space, uint32_t number, uint64_t size)
 {
     qi_region *region = &space->regions[number];
@@ -261,10 +286,7 @@ static quire_result shrink_region(quire_space *space, uint32_t number, uint64_t 
     if (qi_space_free_at_end(space, number) < taken && space->fit->shed)
         space->fit->shed(space);
     if (qi_space_free_at_end(space, number) < taken)
-        return qi_fail_with(QUIRE_ERROR_BUSY,
-                            "region %u cannot shrink to %u bytes: live ranges reach beyond, the "
-                            "last one to %u",
-                            number, size, region->size - qi_space_free_at_end(space, number));
+        return refuse_to_shrink(space, number, size);
     qi_ignore(space->fit->resize_region(space, number, size));
     qi_ignore(qi_line_resize(&space->line, region->start, size));
     space->region_bytes -= taken;

@@ -2,6 +2,9 @@
  * space_resize.c - regions of a space grow and shrink at their end: what is added is free at once,
  * what lives stays where it is, and a refusal changes nothing.
  */
+#include <stdio.h>
+
+#include "src/base/bits.h"
 #include "tests/support/resize.h"
 
 /* ---- growing ------------------------------------------------------------------------------- */
@@ -142,6 +145,42 @@ UNIT(space_resize, an_empty_slab_at_the_end_keeps_no_region_from_shrinking)
         CHECK(qi_space_free_at_end(space, 0) < U); /* the slab is kept in reserve */
         resize(space, 0, 3 * U);
         CHECK_OK(quire_space_free(space, block));
+        end_space(space);
+    }
+}
+
+static uint64_t end_of(const quire_placement *at)
+{
+    return at->offset + at->size;
+}
+
+static void expect_named(quire_space *space, uint64_t size, const char *what, uint64_t end)
+{
+    char sentence[128];
+    snprintf(sentence, sizeof sentence, "%s to %llu", what, (unsigned long long)end);
+    CHECK_FAILS(quire_space_resize_region(space, 0, size), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), sentence);
+}
+
+/* A slab ends later than its live slots: what the sentence names lies where it says. */
+UNIT(space_resize, a_refusal_names_the_end_of_the_last_live_range_or_of_the_slab_in_the_way)
+{
+    const char *const live = "live ranges reach beyond, the last one";
+    const char *const slab = "no live range reaches beyond, but the slab of one does,";
+    for (int i = 0; i < SETUPS; i++) {
+        quire_space *space = make_space(setups[i], 4 * U);
+        quire_placement first = take(space, 300), other = take(space, 2 * U);
+        uint64_t least = end_of(&first) + qi_padding(end_of(&first), space->granule);
+        expect_named(space, U / 2, live, end_of(&other));
+        CHECK_OK(quire_space_free(space, other.range));
+        uint64_t reached = 4 * U - qi_space_free_at_end(space, 0);
+        CHECK(setups[i].slabs ? reached > least : reached == least);
+        if (setups[i].slabs) {
+            expect_named(space, least, slab, reached);
+            expect_named(space, reached - space->granule, slab, reached);
+            expect_named(space, least - space->granule, live, end_of(&first));
+        }
+        resize(space, 0, reached);
         end_space(space);
     }
 }
