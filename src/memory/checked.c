@@ -143,7 +143,7 @@ static bool put_zones(quire_memory *memory, uint32_t slot)
     qi_span front = {offset - watch->front, offset};
     qi_span behind = {offset + watch->tail, offset + watch->end};
     bool are_there = qi_pattern_put(memory, page, front, QI_ZONE) &&
-                     qi_pattern_put(memory, page, behind, QI_ZONE);
+                     qi_pattern_put_edges(memory, page, behind, QI_ZONE);
     qi_pattern_shut(page, front);
     qi_pattern_shut(page, behind);
     return are_there;

@@ -22,12 +22,12 @@ bool qi_harm_find(quire_memory *memory, uint32_t slot, qi_harm *harm)
                            !watch->is_held, difference))
         return true;
     harm->place = QI_HARM_BEHIND;
-    if (qi_pattern_differs(memory, page, (qi_span){tail, offset + watch->end}, QI_ZONE,
-                           !watch->is_held, difference))
+    if (qi_pattern_edges_differ(memory, page, (qi_span){tail, offset + watch->end}, QI_ZONE,
+                                !watch->is_held, difference))
         return true;
     harm->place = QI_HARM_AFTER_FREE;
-    return watch->is_held &&
-           qi_pattern_edges_differ(memory, page, (qi_span){offset, tail}, QI_FREED, difference);
+    return watch->is_held && qi_pattern_edges_differ(memory, page, (qi_span){offset, tail},
+                                                     QI_FREED, false, difference);
 }
 
 /* What the caller knows it by, or knew. */

@@ -182,10 +182,10 @@ bool qi_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span spa
 }
 
 bool qi_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,
-                             unsigned char byte, qi_difference *difference)
+                             unsigned char byte, bool beside_live, qi_difference *difference)
 {
     qi_span edges[2];
     split(span, edges);
-    return qi_pattern_differs(memory, page, edges[0], byte, false, difference) ||
-           qi_pattern_differs(memory, page, edges[1], byte, false, difference);
+    return qi_pattern_differs(memory, page, edges[0], byte, beside_live, difference) ||
+           qi_pattern_differs(memory, page, edges[1], byte, beside_live, difference);
 }

@@ -47,7 +47,7 @@ bool qi_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span,
 bool qi_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span span,
                           unsigned char byte);
 bool qi_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,
-                             unsigned char byte, qi_difference *difference);
+                             unsigned char byte, bool beside_live, qi_difference *difference);
 
 /* Bytes filled at each end, so that a large range costs no more than a bounded time and no RAM. */
 #define QI_PATTERN_EDGE (UINT64_C(128) << 10)
