@@ -1,0 +1,219 @@
+/*
+ * space_limits.c - spaces at the ends of what they can number and reach: ranges, regions, slabs,
+ * classes, and so many nodes that records are fetched ahead.
+ */
+#include <sys/mman.h>
+
+#include "src/space/segregated.h"
+#include "src/space/slabs.h"
+#include "tests/support/shape.h"
+#include "tests/support/unit.h"
+
+static quire_space *make_space(quire_space_options options)
+{
+    quire_space *space = NULL;
+    options.largest_alignment = 256;
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static void end_space(quire_space *space)
+{
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+}
+
+static quire_placement take(quire_space *space, uint64_t size)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
+    return at;
+}
+
+static uint64_t largest_free(const quire_space *space)
+{
+    quire_space_stats stats;
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    return stats.largest_free;
+}
+
+/* ---- classes ------------------------------------------------------------------------------- */
+
+/* With 16 buckets a class the lists of such sizes are marked in the last words there are. */
+UNIT(space_limits, the_largest_free_range_is_told_up_to_the_last_class)
+{
+    static const uint64_t sizes[] = {UINT64_C(1) << 26, UINT64_C(1) << 28, UINT64_C(1) << 30,
+                                     UINT64_C(1) << 31, UINT32_MAX};
+    for (int i = 0; i < 5; i++) {
+        quire_space *space = make_space((quire_space_options){.size = sizes[i], .granule = 1});
+        for (int j = 0; j < 1000; j++)
+            take(space, 1);
+        CHECK_EQ(qi_segregated_of(space)->row_shift, 4);
+        CHECK_EQ(largest_free(space), sizes[i] - 1000);
+        CHECK_EQ(take(space, sizes[i] - 1000).offset, 1000);
+        CHECK_EQ(largest_free(space), 0);
+        end_space(space);
+    }
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+/* Pretends that records for so many ranges are there and all are taken. */
+static qi_pool plant_full_pool(quire_space *space, uint32_t capacity)
+{
+    qi_pool kept = space->pool;
+    space->pool.capacity = capacity;
+    space->pool.spare = 0;
+    return kept;
+}
+
+/* A request whose host memory fails at once tells whether it came as far as asking for any. */
+static void expect_refusal(quire_space *space, uint32_t capacity, quire_result code)
+{
+    shape before = shape_of(space);
+    qi_pool kept = plant_full_pool(space, capacity);
+    quire_placement at;
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(quire_space_allocate(space, 5000, 1, 0, &at), code);
+    test_memory_fail(unit_memory_state(), 0, false);
+    if (code == QUIRE_ERROR_TOO_MANY_ALLOCATIONS)
+        CHECK_HAS(quire_last_error(), "as many as it can number");
+    CHECK_EQ(at.range.id, 0);
+    space->pool = kept;
+    shape after = shape_of(space);
+    shape_compare(&before, &after, true);
+    shape_end(&before);
+    shape_end(&after);
+}
+
+UNIT(space_limits, ranges_are_numbered_up_to_the_last_slot)
+{
+    static const quire_space_options fits[] = {{.fit = QUIRE_FIT_FIRST},
+                                               {.fit = QUIRE_FIT_BUDDY, .granule = 1}};
+    for (int i = 0; i < 2; i++) {
+        quire_space_options options = fits[i];
+        options.size = 1 << 20;
+        quire_space *space = make_space(options);
+        take(space, 100);
+        expect_refusal(space, QI_SLOT_COUNT - 1, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        expect_refusal(space, QI_SLOT_COUNT, QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
+        end_space(space);
+    }
+}
+
+/* The bits of free nodes are as many as its records before these are asked for. */
+UNIT(space_limits, ranges_of_the_segregated_fit_are_numbered_up_to_the_last_slot)
+{
+    quire_space *space = make_space((quire_space_options){.size = 1 << 20});
+    qi_segregated *s = qi_segregated_of(space);
+    take(space, 100);
+    uint32_t kept_capacity = s->free_capacity, kept_shift = s->row_shift;
+    s->free_capacity = QI_SLOT_COUNT; /* and the tables have their buckets already */
+    s->row_shift = 4;
+    qi_pool kept = plant_full_pool(space, QI_SLOT_COUNT);
+    CHECK_FAILS(qi_segregated_reserve(s, 1), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
+    CHECK_HAS(quire_last_error(), "the space has 67108864 ranges, as many as it can number");
+    space->pool = kept;
+    s->free_capacity = kept_capacity;
+    s->row_shift = kept_shift;
+    end_space(space);
+}
+
+/* With slabs the upper half of the slots is theirs. */
+UNIT(space_limits, with_slabs_ranges_are_numbered_up_to_the_first_slot_of_a_slab)
+{
+    quire_space *space = make_space((quire_space_options){.size = 1 << 20, .slabs = true});
+    take(space, 5000);
+    uint32_t last = 1024; /* the last capacity that can grow */
+    for (qi_pool pool = {.capacity = last}; qi_pool_next_capacity(&pool) <= QI_SLAB_SLOT;)
+        last = pool.capacity, pool.capacity = qi_pool_next_capacity(&pool);
+    expect_refusal(space, last, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    expect_refusal(space, QI_SLAB_SLOT, QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
+    expect_refusal(space, QI_SLAB_SLOT - 1, QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
+    end_space(space);
+}
+
+UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
+{
+    quire_space *space = make_space((quire_space_options){.size = 1 << 20, .slabs = true});
+    qi_segregated *s = qi_segregated_of(space);
+    take(space, 100);
+    qi_slabs kept = *s->slabs;
+    s->slabs->unused = 0;
+    s->slabs->top = s->slabs->capacity = QI_MOST_SLABS - 1;
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(qi_slabs_reserve_number(s), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_HAS(quire_last_error(), "no host memory for 524288 slabs");
+    test_memory_fail(unit_memory_state(), 0, false);
+    s->slabs->top = s->slabs->capacity = QI_MOST_SLABS;
+    CHECK_EQ(qi_slabs_reserve_number(s), QUIRE_ERROR_NO_SPACE);
+    s->slabs->top = QI_MOST_SLABS - 1; /* the last number is one */
+    CHECK_OK(qi_slabs_reserve_number(s));
+    *s->slabs = kept;
+    end_space(space);
+}
+
+/* ---- regions ------------------------------------------------------------------------------- */
+
+/* Records of as many regions as a node can name are address space, of which two pages are used. */
+UNIT(space_limits, regions_are_numbered_as_far_as_a_node_names_them)
+{
+    quire_space *space = make_space((quire_space_options){.size = 1 << 20});
+    size_t bytes = (QI_MOST_REGIONS + UINT64_C(1)) * sizeof(qi_region);
+    qi_region *many = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(many != MAP_FAILED);
+    qi_region *kept = space->regions, added = {.start = 1 << 20, .size = 4096, .used = true};
+    uint32_t last = QI_MOST_REGIONS - 1;
+    many[0] = kept[0];
+    many[last] = many[last + 1] = added;
+    space->regions = many;
+    uint32_t used = qi_pool_used(&space->pool);
+    CHECK_FAILS(space->fit->add_region(space, last + 1), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_HAS(quire_last_error(), "a space has at most 8388608 regions");
+    CHECK_EQ(qi_pool_used(&space->pool), used);
+    CHECK_OK(space->fit->add_region(space, last));
+    quire_placement at = take(space, 4096);
+    CHECK_EQ(at.region, last);
+    CHECK_OK(quire_space_free(space, at.range));
+    space->fit->remove_region(space, last);
+    space->regions = kept;
+    CHECK_EQ(munmap(many, bytes), 0);
+    end_space(space);
+}
+
+/* ---- many nodes ---------------------------------------------------------------------------- */
+
+enum { MANY = QI_MANY_NODES + 2000, SINGLE = 2000 };
+
+static void expect_live(const quire_space *space, uint64_t count, uint64_t bytes)
+{
+    quire_space_stats stats;
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    CHECK_EQ(stats.live_count, count);
+    CHECK_EQ(stats.live_bytes, bytes);
+}
+
+/* Fetching ahead changes nothing: every other range first, then those between, merge to one. */
+UNIT(space_limits, so_many_nodes_that_records_are_fetched_ahead)
+{
+    static quire_range ranges[2][MANY / 2];
+    for (int deferred = 0; deferred < 2; deferred++) {
+        quire_space *space = make_space((quire_space_options){
+            .size = MANY * 256, .granule = 256, .deferred_coalescing = deferred != 0});
+        for (uint64_t i = 0; i < MANY; i++)
+            ranges[i % 2][i / 2] = take(space, 256).range;
+        CHECK(space->pool.top >= QI_MANY_NODES);
+        CHECK_OK(quire_space_free_batch(space, ranges[0], MANY / 2));
+        expect_live(space, MANY / 2, MANY / 2 * 256);
+        CHECK_EQ(largest_free(space), 256);
+        for (uint64_t i = 0; i < SINGLE; i++)
+            CHECK_OK(quire_space_free(space, ranges[1][i]));
+        expect_live(space, MANY / 2 - SINGLE, (MANY / 2 - SINGLE) * 256);
+        CHECK_EQ(largest_free(space), (2 * SINGLE + 1) * 256);
+        CHECK_OK(quire_space_free_batch(space, ranges[1] + SINGLE, MANY / 2 - SINGLE));
+        CHECK_EQ(largest_free(space), MANY * 256);
+        end_space(space);
+    }
+}

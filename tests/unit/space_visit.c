@@ -1,0 +1,140 @@
+/*
+ * space_visit.c - a visitor that ends a walk ends it there: at every position of every fit, in
+ * slabs, at gaps, and at the edge between two regions.
+ */
+#include "src/space/fit.h"
+#include "tests/support/unit.h"
+
+enum { MOST = 400 };
+
+typedef struct visitor {
+    quire_space_item items[MOST];
+    uint64_t calls, last; /* the call that answers false; 0: none does */
+} visitor;
+
+static bool visit(void *user, const quire_space_item *item)
+{
+    visitor *v = user;
+    CHECK(v->calls < MOST);
+    v->items[v->calls++] = *item;
+    return v->calls != v->last;
+}
+
+static void walk(const quire_space *space, visitor *v, uint64_t last)
+{
+    *v = (visitor){.last = last};
+    CHECK_OK(quire_space_walk(space, visit, v));
+}
+
+/* The visitor is called up to the item that it ends the walk at, and not once more. */
+static void end_at_each_position(const quire_space *space, uint64_t least)
+{
+    static visitor whole, part;
+    walk(space, &whole, 0);
+    CHECK(whole.calls >= least);
+    for (uint64_t last = 1; last <= whole.calls; last++) {
+        walk(space, &part, last);
+        CHECK_EQ(part.calls, last);
+        CHECK(!memcmp(part.items, whole.items, last * sizeof *part.items));
+    }
+}
+
+/* One that ends the walk of a region tells the caller so, also at the last range of it. */
+static void end_at_each_position_of_a_region(const quire_space *space, uint32_t region)
+{
+    static visitor whole, part;
+    whole = (visitor){0};
+    CHECK(qi_space_walk_region(space, region, visit, &whole));
+    for (uint64_t last = 1; last <= whole.calls; last++) {
+        part = (visitor){.last = last};
+        CHECK(!qi_space_walk_region(space, region, visit, &part));
+        CHECK_EQ(part.calls, last);
+    }
+}
+
+static quire_space *make_space(quire_space_options options)
+{
+    quire_space *space = NULL;
+    options.host_memory = unit_memory();
+    options.size = 1 << 16;
+    options.largest_alignment = 256;
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+/* Ranges of several sizes, of which every third is freed again. */
+static void fill(quire_space *space, int count)
+{
+    for (int i = 0; i < count; i++) {
+        quire_placement at;
+        CHECK_OK(quire_space_allocate(space, 100 + 300 * (uint64_t)(i % 5), 1, (uint64_t)i, &at));
+        if (i % 3 == 1)
+            CHECK_OK(quire_space_free(space, at.range));
+    }
+}
+
+static void end_space(quire_space *space)
+{
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+}
+
+static void with_two_regions(quire_space_options options)
+{
+    quire_space *space = make_space(options);
+    uint32_t other = 0;
+    CHECK_OK(quire_space_add_region(space, 1 << 14, 0, &other));
+    fill(space, 60);
+    end_at_each_position(space, 20);
+    end_at_each_position_of_a_region(space, 0);
+    end_at_each_position_of_a_region(space, other);
+    end_space(space);
+}
+
+UNIT(space_visit, the_segregated_fit)
+{
+    with_two_regions((quire_space_options){.granule = 16});
+    with_two_regions((quire_space_options){.granule = 16, .deferred_coalescing = true});
+}
+
+UNIT(space_visit, slots_of_slabs_live_and_free)
+{
+    with_two_regions((quire_space_options){.granule = 16, .slabs = true});
+}
+
+UNIT(space_visit, the_first_fit)
+{
+    with_two_regions((quire_space_options){.fit = QUIRE_FIT_FIRST});
+}
+
+UNIT(space_visit, the_buddy_fit)
+{
+    with_two_regions((quire_space_options){.fit = QUIRE_FIT_BUDDY, .granule = 16});
+}
+
+static quire_placement take(quire_space *space, uint64_t size, bool upper)
+{
+    quire_placement at;
+    quire_range_options options = {.size = size, .upper = upper};
+    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    return at;
+}
+
+/* Live ranges and gaps in turn, below and above what is free between the two ends. */
+UNIT(space_visit, the_linear_fit)
+{
+    quire_space *space = make_space((quire_space_options){.fit = QUIRE_FIT_LINEAR});
+    end_at_each_position(space, 1);
+    quire_range lower[9], upper[9];
+    for (int i = 0; i < 9; i++) {
+        lower[i] = take(space, 100, false).range;
+        upper[i] = take(space, 100, true).range;
+    }
+    for (int i = 0; i < 9; i += 2) {
+        CHECK_OK(quire_space_free(space, lower[i]));
+        CHECK_OK(quire_space_free(space, upper[i]));
+    }
+    end_at_each_position(space, 16);
+    end_at_each_position_of_a_region(space, 0);
+    end_space(space);
+}
