@@ -299,6 +299,33 @@ UNIT(segregated_check, marks_of_words_and_of_lists_that_are_not_there)
     end_bench(&b);
 }
 
+/* A range that is as it should be, in a record that was never taken. */
+UNIT(segregated_check, a_number_at_the_top)
+{
+    bench b = make_bench();
+    uint32_t top = b.space->pool.top, after = b.nodes[b.A].after;
+    CHECK(top < b.space->pool.capacity);
+    qi_node kept = b.nodes[top];
+    b.nodes[top] = b.nodes[b.A];
+    b.nodes[b.own].after = b.nodes[after].before = top;
+    CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), "a range does not begin where its neighbour ends");
+    b.nodes[top] = kept;
+    b.nodes[b.own].after = b.nodes[after].before = b.A;
+    end_bench(&b);
+}
+
+/* Shifted by 64 some processors have 1 again, which this granule is. */
+UNIT(segregated_check, the_shift_of_granules_of_one_byte)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {.size = 100, .granule = 1, .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &space));
+    bench b = {.space = space, .s = qi_segregated_of(space)};
+    DAMAGE(&b, b.s->granule_shift, 64, "the tables are not of the size they should be");
+    end_bench(&b);
+}
+
 /* Sizes and shifts that would lead the check itself outside the tables. */
 UNIT(segregated_check, what_the_tables_are_read_with)
 {

@@ -57,6 +57,15 @@ UNIT(space_limits, the_largest_free_range_is_told_up_to_the_last_class)
     }
 }
 
+/* With one bucket a class it is as wide as the line. */
+UNIT(space_limits, the_widest_bucket)
+{
+    quire_space *space = make_space((quire_space_options){.size = UINT32_MAX, .granule = 1});
+    CHECK_EQ(qi_segregated_of(space)->bucket_shift, 32);
+    CHECK_EQ(take(space, 1000).offset, 0);
+    end_space(space);
+}
+
 /* ---- numbers ------------------------------------------------------------------------------- */
 
 /* Pretends that records for so many ranges are there and all are taken. */
