@@ -101,6 +101,35 @@ UNIT(buddy_check, the_layout_of_a_region)
     end_bench(&b);
 }
 
+/* Records of two regions are there; what lies behind them is nobody's. */
+UNIT(buddy_check, records_of_no_region)
+{
+    bench b = make_bench();
+    uint32_t capacity = b.b->capacity;
+    CHECK(capacity > 2);
+    DAMAGE(&b, b.b->capacity, 1, "the bitmaps of a region are not laid out for it");
+    b.b->capacity = 2;
+    b.regions[2].words = b.regions[1].words;
+    b.regions[2].orders = UINT64_MAX;
+    CHECK_OK(quire_space_check(b.space));
+    b.regions[2] = (qi_buddy_region){0};
+    b.b->capacity = capacity;
+    end_bench(&b);
+}
+
+/* Less than a granule away the bitmaps would be laid out alike. */
+UNIT(buddy_check, places_between_granules)
+{
+    bench b = {0};
+    const char *const sentence = "the bitmaps of a region are not laid out for it";
+    quire_space_options options = {.fit = QUIRE_FIT_BUDDY, .size = 8192, .granule = 16};
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &b.space));
+    DAMAGE(&b, b.space->regions[0].start, b.space->regions[0].start + 1, sentence);
+    DAMAGE(&b, b.space->regions[0].size, 8192 + 15, sentence);
+    end_bench(&b);
+}
+
 UNIT(buddy_check, the_list_of_live_ranges)
 {
     bench b = make_bench();
@@ -180,6 +209,22 @@ UNIT(buddy_check, bits_of_free_blocks)
     DAMAGE(&b, ones[8192 / 64], 1, "a summary of free blocks is wrong"); /* it has 3 levels */
     DAMAGE(&b, ones[8192 / 64 + 2], 1, "a summary of free blocks is wrong");
     DAMAGE(&b, bits_of(&b, 1, 0)[1], UINT64_C(1) << 36, "a summary of free blocks is wrong");
+    end_bench(&b);
+}
+
+/* The first granule alone is free, and a granule whose bit lies in the 65th word of its level. */
+UNIT(buddy_check, sound_bits_at_both_ends_of_a_level)
+{
+    bench b = make_bench();
+    CHECK_OK(quire_space_clear(b.space));
+    CHECK_OK(quire_space_remove_region(b.space, 1));
+    uint32_t lowest = take(b.space, 1, 1), last = 0;
+    quire_range first = {qi_handle(b.space->tag, b.nodes[lowest].generation, lowest)};
+    do
+        last = take(b.space, 1, 1);
+    while (b.b->nodes[last].place != 4096);
+    CHECK_OK(quire_space_check(b.space));
+    CHECK_OK(quire_space_free(b.space, first));
     end_bench(&b);
 }
 
