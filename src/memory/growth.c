@@ -100,6 +100,7 @@ static void end(qi_page *page, bool has_moved)
     qi_pages *pages = &page->shard->memory->pages;
     qi_lock_acquire(&pages->lock);
     page->resizing = false;
+    page->cut_from = 0;
     pages->changes += has_moved;
     qi_lock_wake_all(&pages->lock);
     qi_lock_release(&pages->lock);
@@ -237,12 +238,17 @@ qi_page *qi_growth_cut(qi_shard *shard, uint64_t keep, qi_page *leaving)
     return page;
 }
 
+bool qi_growth_is_cutting(const qi_shard *shard)
+{
+    const qi_page *page = qi_growth_page(shard);
+    return page && page->cut_from;
+}
+
 uint64_t qi_growth_end_cut(quire_memory *memory, qi_page *page)
 {
     uint64_t from = page->cut_from, bytes = from - page->native.size;
     qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, from,
                           page->native.size);
-    page->cut_from = 0;
     end(page, true);
     return bytes;
 }

@@ -41,6 +41,9 @@ QUIRE_MUST_USE quire_result qi_growth_add(qi_shard *shard, qi_growth *growth, un
  */
 qi_page *qi_growth_cut(qi_shard *shard, uint64_t keep, qi_page *leaving);
 
+/* With the shard's lock and that of the pages: a cut end is on its way back to the backend. */
+bool qi_growth_is_cutting(const qi_shard *shard);
+
 /* Without a lock: gives to the backend what was cut. Returns the bytes. */
 uint64_t qi_growth_end_cut(quire_memory *memory, qi_page *page);
 

@@ -195,10 +195,10 @@ typedef struct qi_patience {
 
 /*
  * After a page could not be had: waits while pages are on their way that can change this. They are
- * leaving, or go from shard to shard; or the memory has as many pages as it may and some of them
- * are being made; or some are that were begun before the refusal: what is begun later, and nothing
- * has changed since, may be refused for the same reason, and would be waited for in turn. True: it
- * waited, or there were changes, and the caller should look again.
+ * leaving, or go from shard to shard, or a cut end is leaving; or the memory has as many pages as
+ * it may and some of them are being made; or some are that were begun before the refusal: what is
+ * begun later, and nothing has changed since, may be refused for the same reason, and would be
+ * waited for in turn. True: it waited, or there were changes, and the caller should look again.
  */
 bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *patience);
 uint64_t qi_pages_changes(const qi_shard *shard);

@@ -365,8 +365,8 @@ bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *pa
     bool has_changed = pages->changes != patience->changes;
     if (!patience->turn || patience->as_of != patience->changes)
         *patience = (qi_patience){patience->changes, pages->turns, patience->changes};
-    bool waits = pages->leaving || pages->moving || (is_full && pages->being_made) ||
-                 is_making(pages, patience->turn);
+    bool waits = pages->leaving || pages->moving || qi_growth_is_cutting(shard) ||
+                 (is_full && pages->being_made) || is_making(pages, patience->turn);
     if (waits && !has_changed)
         qi_lock_wait(&pages->lock, &shard->lock);
     qi_lock_release(&pages->lock);
