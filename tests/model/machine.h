@@ -10,7 +10,7 @@
 #include "tests/model/model.h"
 
 enum {
-    MOST_PLACES = 40,   /* words of one execution */
+    MOST_PLACES = 64,   /* words of one execution */
     MOST_MESSAGES = 48, /* values given to one of them */
     MOST_STEPS = 1000,
     LOCAL_BYTES = 64
@@ -40,6 +40,7 @@ typedef struct thread {
     state state;
     uint32_t place; /* of the step it is about to make, or of its sleep */
     bool writes;
+    const uint32_t *needs; /* the lock that this step takes; or NULL */
     view known;
     char local[LOCAL_BYTES];
 } thread;

@@ -184,13 +184,29 @@ static void resume_all(state which)
         }
 }
 
+/* Those whose next step takes a lock that another thread holds. */
+static uint32_t blocked_threads(void)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < model.thread_count; i++)
+        mask |= (uint32_t)(model.threads[i].needs && *model.threads[i].needs) << i;
+    return mask;
+}
+
 /* The threads that can make a step. Naps end when nobody else can go on. */
 static uint32_t ready_threads(void)
 {
     resume_all(WOKEN);
     if (!threads_in(READY))
         resume_all(NAPPING);
-    return threads_in(READY);
+    return threads_in(READY) & ~blocked_threads();
+}
+
+/* What is left of an execution that is cut short, in any order. */
+static void run_out(void)
+{
+    for (uint32_t ready; (ready = ready_threads()) && !*model.violation;)
+        resume((uint32_t)__builtin_ctz(ready));
 }
 
 /* False: what is left was seen in an earlier execution. */
@@ -202,6 +218,8 @@ static bool run(void)
         uint32_t may = candidates(ready, previous, preempted);
         bool is_new = false;
         decision *d = may & ~asleep ? next_decision(&is_new) : NULL;
+        if (!d && model.scenario->runs_out)
+            run_out();
         if (!d)
             return false;
         if (is_new)
@@ -216,6 +234,8 @@ static bool run(void)
     }
     if (threads_in(ASLEEP) && !*model.violation)
         model_violated("nobody wakes a thread that sleeps");
+    if (threads_in(READY) && !*model.violation)
+        model_violated("threads wait for each other's locks");
     return true;
 }
 

@@ -40,6 +40,13 @@ bool model_exchange_if(void *at, size_t size, uint64_t *seen, uint64_t value, in
 uint64_t model_read(const uint64_t *at);
 void model_write(uint64_t *at, uint64_t value);
 
+/*
+ * A lock as one word, 0 while it is free: to take it is one step, which no thread makes while
+ * another holds it. To give it back is no step of its own.
+ */
+void model_acquire(uint32_t *lock);
+void model_release(uint32_t *lock);
+
 /* Ends the execution as one that breaks a promise. In a thread it does not return. */
 void model_violated(const char *sentence);
 #define MODEL_CHECK(condition) ((condition) ? (void)0 : model_violated("not true: " #condition))
@@ -62,6 +69,8 @@ typedef struct model_scenario {
     void (*end)(void);                         /* after each one; or NULL */
     uint32_t preemptions; /* 0: any number; else most changes away from a thread that could go on */
     bool is_strong;       /* loads read the newest value only */
+    bool runs_out;        /* `end` needs threads that came to their end, also in executions that are
+                             cut short because what is left was seen; not after a violation */
     int looks;            /* QI_LOCK_LOOKS */
     void *local;          /* what each thread has of its own; or NULL */
     size_t local_size;

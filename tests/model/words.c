@@ -167,6 +167,24 @@ bool model_exchange_if(void *at, size_t size, uint64_t *seen, uint64_t value, in
     return true;
 }
 
+/* ---- locks as one word ---------------------------------------------------------------------- */
+
+void model_acquire(uint32_t *lock)
+{
+    thread *t = &model.threads[model.self];
+    if (model.is_running) {
+        t->needs = lock;
+        step(lock, sizeof *lock, true);
+        t->needs = NULL;
+    }
+    *lock = 1;
+}
+
+void model_release(uint32_t *lock)
+{
+    *lock = 0;
+}
+
 /* ---- data that is not atomic ---------------------------------------------------------------- */
 
 /* The reads of a word by each thread are counted in places of their own, at these addresses. */
@@ -238,7 +256,10 @@ static bool is_asleep(const thread *t)
 
 static void wake(qi_atomic_u32 *word, bool all)
 {
-    uint32_t sleeping[MODEL_MOST_THREADS], count = 0, index = step(word, sizeof *word, true);
+    uint32_t sleeping[MODEL_MOST_THREADS], count = 0;
+    if (!model.is_running)
+        return;
+    uint32_t index = step(word, sizeof *word, true);
     for (uint32_t i = 0; i < model.thread_count; i++)
         if (is_asleep(&model.threads[i]) && model.threads[i].place == index)
             sleeping[count++] = i;

@@ -56,11 +56,24 @@ static inline void qi_atomic_sub_release_u64(qi_atomic_u64 *target, uint64_t val
     model_add(target, sizeof *target, UINT64_C(0) - value, MODEL_RELEASE);
 }
 
+static inline uint64_t qi_atomic_drop_u64(qi_atomic_u64 *target)
+{
+    return model_add(target, sizeof *target, UINT64_MAX, MODEL_ACQUIRE | MODEL_RELEASE);
+}
+
 static inline void qi_atomic_raise_u64(qi_atomic_u64 *target, uint64_t value)
 {
     uint64_t seen = qi_atomic_load_u64(target);
     while (seen < value &&
            !model_exchange_if(target, sizeof *target, &seen, value, MODEL_RELAXED)) {
+    }
+}
+
+static inline void qi_atomic_raise_release_u64(qi_atomic_u64 *target, uint64_t value)
+{
+    uint64_t seen = qi_atomic_load_u64(target);
+    while (seen < value &&
+           !model_exchange_if(target, sizeof *target, &seen, value, MODEL_RELEASE)) {
     }
 }
 

@@ -1,0 +1,25 @@
+/*
+ * lock.h - takes the place of src/base/lock.h in the checker of pages: to take a lock is one step,
+ * which a thread makes only while the lock is free. tests/model/lock.c tries what is inside that
+ * step. Waiting and waking (src/base/lock.c) are the library's own.
+ */
+#ifndef QUIRE_TESTS_MODEL_PAGES_SRC_BASE_LOCK_H
+#define QUIRE_TESTS_MODEL_PAGES_SRC_BASE_LOCK_H
+
+#define qi_lock_acquire qi_lock_acquire_in_parts
+#define qi_lock_release qi_lock_release_in_parts
+#include "../../../../../src/base/lock.h"
+#undef qi_lock_acquire
+#undef qi_lock_release
+
+static inline void qi_lock_acquire(qi_lock *lock)
+{
+    model_acquire(&lock->state);
+}
+
+static inline void qi_lock_release(qi_lock *lock)
+{
+    model_release(&lock->state);
+}
+
+#endif
