@@ -1,0 +1,77 @@
+/*
+ * resource_without.c - what a backend or an image has not got: objects, texels that are known, rows.
+ */
+#include "tests/support/fixture.h"
+
+static const uint64_t needed = 512; /* bytes: what the fake takes for a description */
+
+UNIT(resource_without, an_object_of_a_backend_without_objects)
+{
+    for (int sort = QUIRE_OBJECT_BUFFER; sort <= QUIRE_OBJECT_IMAGE; sort++) {
+        fixture f;
+        fixture_prepare(&f);
+        f.fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
+        f.fake.table.object_create = NULL;
+        f.fake.table.object_bind = NULL;
+        f.fake.table.object_destroy = NULL;
+        fixture_open(&f, &(quire_memory_options){.name = "frames"});
+        quire_allocation none = {1};
+        const quire_object_options options = {.object = (quire_object)sort, .description = &needed};
+        CHECK_FAILS(quire_object_create(f.memory, &options, &none), QUIRE_ERROR_UNSUPPORTED);
+        CHECK_HAS(quire_last_error(), "has no objects");
+        CHECK_EQ(none.id, 0);
+        CHECK_EQ(fixture_stats(&f).allocation_count, 0);
+        CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 0);
+        fixture_end(&f);
+    }
+}
+
+static void expect_no_rows(fixture *f, quire_image image, const char *says)
+{
+    quire_image_rows rows = {.size = 1};
+    unsigned char bytes[64];
+    CHECK_FAILS(quire_image_get_rows(f->memory, image, NULL, &rows), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), says);
+    CHECK_EQ(rows.size, 0);
+    CHECK_FAILS(quire_image_write(f->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_image_read(f->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
+}
+
+UNIT(resource_without, rows_of_an_image_that_only_its_backend_knows)
+{
+    fixture f;
+    quire_image image;
+    fixture_make(&f, &(quire_memory_options){.name = "frames"});
+    const quire_object_options options = {.object = QUIRE_OBJECT_IMAGE, .description = &needed};
+    CHECK_OK(quire_object_create(f.memory, &options, &image.allocation));
+    expect_no_rows(&f, image, "not made by quire_image_create");
+    CHECK_OK(quire_free(f.memory, image.allocation));
+    fixture_end(&f);
+}
+
+static quire_result (*make_object)(void *state, const quire_object_request *request,
+                                   uint64_t *native, quire_requirements *requirements);
+
+/* In its own order: without rows to be told. */
+static quire_result make_without_rows(void *state, const quire_object_request *request,
+                                      uint64_t *native, quire_requirements *requirements)
+{
+    quire_result result = make_object(state, request, native, requirements);
+    requirements->row_pitch = requirements->slice_pitch = 0;
+    return result;
+}
+
+UNIT(resource_without, rows_of_an_image_in_the_backends_own_order)
+{
+    fixture f;
+    quire_image image;
+    fixture_prepare(&f);
+    make_object = f.fake.table.object_create;
+    f.fake.table.object_create = make_without_rows;
+    fixture_open(&f, &(quire_memory_options){.name = "frames"});
+    CHECK_OK(quire_image_create(
+        f.memory, &(quire_image_options){.width = 4, .tiling = QUIRE_TILING_OPTIMAL}, &image));
+    expect_no_rows(&f, image, "in the backend's own order");
+    CHECK_OK(quire_free(f.memory, image.allocation));
+    fixture_end(&f);
+}
