@@ -53,6 +53,32 @@ UNIT(stats_damage, an_empty_page_that_lost_its_region)
     fixture_end(&f);
 }
 
+UNIT(stats_damage, a_page_in_use_that_lost_its_region)
+{
+    fixture f;
+    make(&f);
+    qi_page *page = qi_page_at(&f.memory->pages, 0);
+    DAMAGE(&f, page->tally, &page->own, "an allocation names a page that is not there (0)");
+    fixture_end(&f);
+}
+
+/* All sums are right: only the range knows whose it is. */
+UNIT(stats_damage, two_allocations_with_one_range)
+{
+    fixture f;
+    make(&f);
+    uint32_t first = slot_of(ALLOCATE(&f, .size = 256)),
+             second = slot_of(ALLOCATE(&f, .size = 256));
+    qi_slot *record = qi_memory_slot(f.memory, first);
+    const qi_slot kept = *record, *other = qi_memory_slot(f.memory, second);
+    record->offset = other->offset;
+    record->range = other->range;
+    expect_damaged(f.memory, "an allocation and its range disagree");
+    *record = kept;
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+}
+
 UNIT(stats_damage, an_empty_page_in_another_phase)
 {
     fixture f;
