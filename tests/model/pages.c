@@ -118,7 +118,7 @@ static struct {
     quire_allocation allocation;
 } got[MODEL_MOST_THREADS];
 static uint32_t actors, ended;
-static uint32_t most_preemptions; /* 0: what is tried in little time */
+static uint32_t more; /* preemptions of two threads, beside the 2 that are always tried */
 
 static void begin_with(const quire_memory_options *options, uint64_t room)
 {
@@ -244,8 +244,7 @@ static const model_scenario three_small = {.name = "three requests that fit in o
                                            .threads = {need_third, need_little, need_third},
                                            .judge = one_page_serves_all,
                                            .end = end};
-static const model_scenario large_ones = {.preemptions = 2,
-                                          .name = "two requests that need a page each",
+static const model_scenario large_ones = {.name = "two requests that need a page each",
                                           .begin = begin_plain,
                                           .threads = {need_much, need_much},
                                           .judge = each_has_its_own,
@@ -283,8 +282,7 @@ static void begin_shards(void)
     begin_with(&(quire_memory_options){.shards = 2, .pages = {.page_size = MIB}}, 16 * MIB);
 }
 
-static const model_scenario apart = {.preemptions = 2,
-                                     .name = "two requests in two shards",
+static const model_scenario apart = {.name = "two requests in two shards",
                                      .begin = begin_shards,
                                      .threads = {need_little, need_little},
                                      .judge = each_has_its_own,
@@ -365,8 +363,7 @@ static void all_are_refused(void)
     MODEL_CHECK(backend.asked <= ended * ended);
 }
 
-static const model_scenario hopeless = {.preemptions = 2,
-                                        .name = "two that cannot have a page",
+static const model_scenario hopeless = {.name = "two that cannot have a page",
                                         .begin = begin_no_room,
                                         .threads = {need_whole, need_whole},
                                         .judge = all_are_refused,
@@ -384,8 +381,7 @@ static const model_scenario hopeless_dedicated = {.name = "two that cannot have 
                                                        .threads = {need_half, need_half},          \
                                                        .judge = one_page_serves_all,               \
                                                        .end = end};                                \
-    static const model_scenario identifier##_refused = {.preemptions = 2,                          \
-                                                        .name = "two for the only page, by " by,   \
+    static const model_scenario identifier##_refused = {.name = "two for the only page, by " by,   \
                                                         .begin = begins,                           \
                                                         .threads = {need_much, need_much},         \
                                                         .judge = one_is_refused,                   \
@@ -515,11 +511,11 @@ static void begin_growing_refused(void)
 /* The page has a free end, which takes all the room that the live range leaves. */
 static void begin_with_end(void)
 {
-    quire_allocation more;
+    quire_allocation second;
     const quire_allocation_options options = {.size = MIB};
     begin_contiguous(2 * MIB);
-    CHECK_OK(quire_allocate(memory, &options, &more));
-    CHECK_OK(quire_free(memory, more));
+    CHECK_OK(quire_allocate(memory, &options, &second));
+    CHECK_OK(quire_free(memory, second));
 }
 
 static const model_scenario cut_room = {.name = "a trim cuts the end whose room one needs",
@@ -575,10 +571,7 @@ static model_scenario with_numbers(const model_scenario *scenario)
     with.is_strong = with.runs_out = true;
     for (actors = 0; actors < MODEL_MOST_THREADS && with.threads[actors];)
         actors++;
-    if (!with.preemptions)
-        with.preemptions = actors == 2 ? 3 : 2;
-    if (most_preemptions)
-        with.preemptions = most_preemptions;
+    with.preemptions = 2 + (actors == 2 ? more : 0);
     return with;
 }
 
@@ -681,7 +674,7 @@ static void broken_ones_are_found(void)
 
 int main(int argc, char **argv)
 {
-    most_preemptions = (uint32_t)plain_option(argc, argv, "--preemptions", 0);
+    more = (uint32_t)plain_option(argc, argv, "--more", 0);
     model_case("threads join a page that is being made", joined);
     model_case("a page that cannot be made keeps nobody waiting", released);
     model_case("the only page serves all that it can", one_for_all);
