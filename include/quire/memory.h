@@ -228,7 +228,12 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
 
-/* The same, freeing whatever still lives first, mapped or reserved ones too. Never fails. */
+/*
+ * The same, freeing whatever still lives first, mapped or reserved ones too. Never fails. Sleeps
+ * until what waits for points of streams has passed, as long as points pass: where none did for a
+ * minute, the rest is freed all the same and a warning names the stream. Work that takes longer
+ * between two points is for the caller to await before.
+ */
 QUIRE_API void quire_memory_destroy_all(quire_memory **memory);
 
 /* Describes a memory. Errors: INVALID_ARGUMENT. */

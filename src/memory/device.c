@@ -12,6 +12,9 @@
 #include "src/memory/memory.h"
 #include "src/memory/stream.h"
 
+/* Longer than submitted work takes between two points; who has longer work awaits its point. */
+static const uint64_t PATIENCE_NANOSECONDS = UINT64_C(60000000000);
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 /* Each feature bit with the functions that it announces. */
@@ -226,6 +229,7 @@ static quire_result fill_in(quire_device *device, const quire_backend *table, vo
     if (!result)
         result = describe(device);
     qi_lock_init(&device->lock, "device", QI_RANK_DEVICE);
+    device->patience = PATIENCE_NANOSECONDS;
     return result;
 }
 

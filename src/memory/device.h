@@ -39,6 +39,9 @@ struct quire_device {
     quire_stream *streams; /* linked by their next_of_device */
     /* of these, and of held ones that are gone while uses of allocations name them */
     qi_atomic_u64 stream_records;
+    /* nanoseconds that a memory that ends waits for streams of which no point passes meanwhile;
+       tests shorten it */
+    uint64_t patience;
 };
 
 static inline bool qi_device_offers(const quire_device *device, quire_backend_features feature)

@@ -3,6 +3,7 @@
  */
 #include "src/memory/waiting.h"
 
+#include "src/base/clock.h"
 #include "src/base/result.h"
 #include "src/memory/event.h"
 #include "src/memory/extra.h"
@@ -160,48 +161,6 @@ quire_result quire_free_on(quire_memory *memory, quire_allocation allocation, qu
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_on: memory or stream is null");
     quire_result result = qi_stream_check_marks(stream);
     return result ? result : win_and_free(memory, allocation, stream, 0);
-}
-
-/* ---- recorded uses ------------------------------------------------------------------------ */
-
-/* With the lock: a pinned slot's use of a stream, unless it is there already. */
-static bool add_use(qi_shard *shard, uint32_t slot, quire_stream *stream)
-{
-    qi_slot *record = qi_memory_slot(shard->memory, slot);
-    if (!record->extra)
-        record->extra = qi_extra_make_empty(shard->memory);
-    if (!record->extra)
-        return false;
-    for (const qi_wait *use = record->extra->uses; use; use = use->then)
-        if (use->stream == stream)
-            return true;
-    qi_wait *use = qi_lane_take_wait(shard, stream);
-    if (!use)
-        return false;
-    use->then = record->extra->uses;
-    record->extra->uses = use;
-    return true;
-}
-
-quire_result quire_record_use(quire_memory *memory, quire_allocation allocation,
-                              quire_stream *stream)
-{
-    if (!memory || !stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_use: memory or stream is null");
-    uint32_t slot = 0;
-    quire_result result = qi_stream_check_marks(stream);
-    if (!result)
-        result = qi_slot_pin(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
-    if (result)
-        return result;
-    qi_shard *shard = qi_shard_of_slot(memory, slot);
-    qi_lock_acquire(&shard->lock);
-    bool is_added = add_use(shard, slot, stream);
-    qi_lock_release(&shard->lock);
-    qi_slot_unpin(&memory->slots, slot);
-    return is_added ? QUIRE_SUCCESS
-                    : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                              "no host memory for the use of an allocation by a stream");
 }
 
 /* ---- what has passed ---------------------------------------------------------------------- */
@@ -385,22 +344,62 @@ static void free_used(quire_memory *memory)
     }
 }
 
+/* Whether nothing of a lane is left that is not known to have passed. */
+static bool is_done(const qi_lane *lane)
+{
+    uint64_t passed = passed_of(lane);
+    return passed == QI_ALL_PASSED || (!lane->fresh.first && passed >= qi_lane_highest(lane));
+}
+
+/*
+ * With the lock, given up meanwhile: waits until all of a lane has passed, beyond the deadline as
+ * long as points of its stream pass. False: it is of no use.
+ */
+static bool await_lane(qi_lane *lane, uint64_t *deadline)
+{
+    while (!is_done(lane)) {
+        uint64_t before = passed_of(lane), now = qi_clock();
+        qi_ignore(look(lane, now < *deadline ? *deadline - now : 0)); /* is_done tells */
+        if (!is_done(lane) && passed_of(lane) == before)
+            return false;
+        *deadline = qi_clock() + lane->stream->device->patience;
+    }
+    return true;
+}
+
+/* With the lock, given up meanwhile. */
+static void tell_unpassed(const qi_lane *lane)
+{
+    qi_shard *shard = lane->shard;
+    qi_lock_release(&shard->lock);
+    qi_log(
+        &shard->memory->device->log, QUIRE_LOG_WARNING,
+        "memory '%s' ends: what waits for stream '%s' is freed though its points have not passed",
+        shard->memory->name, lane->stream->name);
+    qi_lock_acquire(&shard->lock);
+}
+
+static void finish_shard(qi_shard *shard, uint64_t *deadline)
+{
+    uint32_t first = QI_NO_SLOT;
+    uint64_t bytes = 0;
+    qi_lock_acquire(&shard->lock);
+    for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {
+        if (!lane->stream->held && !await_lane(lane, deadline))
+            tell_unpassed(lane);
+        first = take_passed(lane, QI_ALL_PASSED, first, &bytes);
+    }
+    qi_lock_release(&shard->lock);
+    give_back(shard->memory, first);
+}
+
 void qi_waiting_finish(quire_memory *memory)
 {
     qi_error error = qi_error_save();
-    uint64_t bytes = 0;
+    uint64_t deadline = qi_clock() + memory->device->patience;
     free_used(memory);
     while (qi_waiting_count(memory))
-        for (uint32_t i = 0; i < memory->shard_count; i++) {
-            qi_shard *shard = &memory->shards[i];
-            uint32_t first = QI_NO_SLOT;
-            qi_lock_acquire(&shard->lock);
-            for (qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard) {
-                qi_ignore(look(lane, QUIRE_FOREVER)); /* who does not answer has nothing running */
-                first = take_passed(lane, QI_ALL_PASSED, first, &bytes);
-            }
-            qi_lock_release(&shard->lock);
-            give_back(memory, first);
-        }
+        for (uint32_t i = 0; i < memory->shard_count; i++)
+            finish_shard(&memory->shards[i], &deadline);
     qi_error_restore(&error);
 }

@@ -47,8 +47,11 @@ bool qi_waiting_reuse(qi_shard *shard, quire_stream *stream, const qi_load *load
 bool qi_waiting_take_over(qi_shard *shard, quire_stream *stream, const qi_load *load,
                           bool dedicated, uint32_t *slot);
 
-/* Sleeps until everything has passed and gives it back, of live allocations with recorded uses too:
-   for a memory that ends. What a held stream keeps is given back all the same. */
+/*
+ * Sleeps until everything has passed and gives it back, of live allocations with recorded uses too:
+ * for a memory that ends. What a held stream keeps is given back all the same, and, with a line in
+ * the log, what waits for a stream of which no point passed for the device's patience.
+ */
 void qi_waiting_finish(quire_memory *memory);
 
 #endif
