@@ -20,16 +20,21 @@ static quire_stream *make(bench *w, bool held)
     return stream;
 }
 
-static void begin_with(bench *w, quire_fit fit)
+static void open_bench(bench *w, quire_fit fit)
 {
-    fixture_prepare(&w->f);
-    streams_offer(&w->f.fake.table);
     fixture_open(&w->f, &(quire_memory_options){
                             .fit = fit,
                             .pages = {.page_size = PAGE, .dedicated_threshold = PAGE},
                         });
     w->a = make(w, false);
     w->b = make(w, false);
+}
+
+static void begin_with(bench *w, quire_fit fit)
+{
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    open_bench(w, fit);
 }
 
 static void begin(bench *w)
@@ -135,6 +140,30 @@ UNIT(reuse, holds_to_the_alignment)
     CHECK_EQ(fixture_info(&w.f, aligned).offset % (4 * KIB), 0);
     fixture_info(&w.f, pad);
     end(&w);
+}
+
+/* Pages begin 256 bytes behind such a multiple: their offsets tell nothing of larger alignments. */
+UNIT(reuse, holds_to_an_alignment_above_that_of_the_page)
+{
+    enum { STEP = 256, ALIGNMENT = 4 * KIB };
+    static const uint64_t sizes[] = {KIB, 2 * PAGE}; /* in a shared page, in one of its own */
+    for (int i = 0; i < 2; i++) {
+        bench w;
+        fixture_prepare(&w.f);
+        streams_offer(&w.f.fake.table);
+        w.f.fake.address_step = STEP;
+        w.f.fake.info.limits.page_alignment = STEP;
+        open_bench(&w, QUIRE_FIT_SEGREGATED);
+        quire_allocation low = ON(&w, w.a, .size = sizes[i]);
+        uint64_t place = place_of(&w, low);
+        CHECK(!(fixture_info(&w.f, low).offset % ALIGNMENT) &&
+              fixture_info(&w.f, low).address % ALIGNMENT);
+        CHECK_OK(quire_free_on(w.f.memory, low, w.a));
+        quire_allocation high = ON(&w, w.a, .size = sizes[i], .alignment = ALIGNMENT);
+        CHECK_EQ(fixture_info(&w.f, high).address % ALIGNMENT, 0);
+        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])), place); /* what is low still waits */
+        end(&w);
+    }
 }
 
 UNIT(reuse, of_a_page_of_its_own)
@@ -279,6 +308,9 @@ UNIT(reuse, of_another_devices_stream_waits)
     ON(&w, w.a, .size = PAGE - 256);
     CHECK_EQ(w.f.fake.pages, 2);
     CHECK_EQ(streams_state()->orders, 0);
+    quire_stream_info info; /* nobody tried: the stream would have been marked for that */
+    CHECK_OK(quire_stream_get_info(w.a, &info));
+    CHECK_EQ(info.marked, 0);
     streams_pass(far);
     CHECK_OK(quire_collect(w.f.memory, NULL));
     CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
