@@ -15,6 +15,9 @@ enum { FILL_WORD = 4 };
 /* Times that a failed wait is tried: see qi_vulkan_wait. */
 enum { MOST_WAITS = 8 };
 
+/* That the end of a stream waits for what runs on it, in nanoseconds. */
+static const uint64_t LONGEST_END = UINT64_C(1000000000);
+
 /* ---- making ------------------------------------------------------------------------------- */
 
 static quire_result check_timeline(const qi_vulkan *vulkan)
@@ -108,16 +111,28 @@ static VkResult wait_for(const qi_vulkan *vulkan, const qi_vulkan_stream *stream
     return vulkan->f.WaitSemaphores(vulkan->device, &info, nanoseconds);
 }
 
-/* What runs on a stream of quire's own is waited for; with the device lost nothing runs. */
+void qi_vulkan_stream_finish(qi_vulkan *vulkan, qi_vulkan_stream *stream)
+{
+    qi_vulkan_stream_clear(vulkan, stream);
+    qi_vulkan_stream_drop(vulkan, stream);
+}
+
+/*
+ * What runs on a stream of quire's own is waited for, a second at most: it may stand behind a value
+ * that the caller never signals, and then goes later. With the device lost nothing runs.
+ */
 void qi_vulkan_stream_destroy(void *state, uint64_t number)
 {
     qi_vulkan *vulkan = state;
     qi_vulkan_stream *stream = qi_vulkan_stream_of(number);
     VkResult code = stream->is_own && stream->marked ? VK_ERROR_UNKNOWN : VK_SUCCESS;
-    for (int i = 0; i < MOST_WAITS && code && code != VK_ERROR_DEVICE_LOST; i++)
-        code = wait_for(vulkan, stream, stream->marked, UINT64_MAX);
-    qi_vulkan_stream_clear(vulkan, stream);
-    qi_vulkan_stream_drop(vulkan, stream);
+    for (int i = 0; i < MOST_WAITS && code && code != VK_TIMEOUT && code != VK_ERROR_DEVICE_LOST;
+         i++)
+        code = wait_for(vulkan, stream, stream->marked, LONGEST_END);
+    if (code == VK_TIMEOUT)
+        qi_vulkan_late_end(vulkan, stream);
+    else
+        qi_vulkan_stream_finish(vulkan, stream);
 }
 
 /* ---- points ------------------------------------------------------------------------------- */

@@ -35,7 +35,8 @@ typedef struct qi_vulkan_submission {
 struct qi_vulkan_stream {
     VkSemaphore semaphore;
     bool is_own;
-    quire_vulkan_queue queue; /* of one of quire's own */
+    qi_vulkan_stream *next_late; /* of those that have ended and on which something still runs */
+    quire_vulkan_queue queue;    /* of one of quire's own */
     /* the owner's, and one of each submission that waits for the semaphore */
     qi_atomic_u64 references;
     pthread_mutex_t mutex;              /* of the following; the queue's lock is taken under it */
@@ -51,6 +52,12 @@ static inline qi_vulkan_stream *qi_vulkan_stream_of(uint64_t stream)
 
 /* Gives up a reference; with the last one the record goes, and the semaphore if it is quire's. */
 void qi_vulkan_stream_drop(qi_vulkan *vulkan, qi_vulkan_stream *stream);
+
+/* Ends a stream of which nothing runs any more. */
+void qi_vulkan_stream_finish(qi_vulkan *vulkan, qi_vulkan_stream *stream);
+
+/* late.c: the same, once nothing runs any more. */
+void qi_vulkan_late_end(qi_vulkan *vulkan, qi_vulkan_stream *stream);
 
 /* How far the stream is. Does not wait. */
 QUIRE_MUST_USE quire_result qi_vulkan_stream_counter(const qi_vulkan *vulkan,

@@ -42,6 +42,7 @@ typedef struct qi_vulkan_page qi_vulkan_page;
 typedef struct qi_vulkan_late {
     pthread_mutex_t mutex; /* under it Vulkan is waited for; no lock of quire is held around it */
     quire_vulkan_sparse *sparse;
+    struct qi_vulkan_stream *streams;
     struct qi_vulkan_late_object *objects;
     qi_vulkan_page *pages;
 } qi_vulkan_late;

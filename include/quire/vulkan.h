@@ -372,9 +372,10 @@ typedef struct quire_vulkan_stream_options {
 
 /*
  * Makes a stream; quire_stream_create makes one of quire's own on the device's queue.
- * quire_stream_destroy waits for what was submitted to one of quire's own. Errors: INVALID_ARGUMENT
- * (also a semaphore together with a queue), UNSUPPORTED (timelineSemaphore is not enabled, or no
- * queue), OUT_OF_HOST_MEMORY, and what Vulkan answers.
+ * quire_stream_destroy waits for what was submitted to one of quire's own, a second at most: its
+ * semaphore then stays until that is done, or the device ends. Errors: INVALID_ARGUMENT (also a
+ * semaphore together with a queue), UNSUPPORTED (timelineSemaphore is not enabled, or no queue),
+ * OUT_OF_HOST_MEMORY, and what Vulkan answers.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_stream_wrap(
     quire_device *device, const quire_vulkan_stream_options *options, quire_stream **stream);

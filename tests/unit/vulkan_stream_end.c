@@ -1,0 +1,125 @@
+/*
+ * vulkan_stream_end.c - ends behind a value that the caller has not signalled: they take a second
+ * at most, and nothing goes that the device still uses.
+ */
+#include "src/base/clock.h"
+#include "src/memory/device.h"
+#include "tests/support/unit.h"
+#include "tests/support/vulkan_bench.h"
+
+#define KIB UINT64_C(1024)
+#define SECOND UINT64_C(1000000000)
+
+static vulkan_bench b;
+static quire_device *device;
+static quire_memory *memory;
+static quire_vulkan_handles handles;
+
+static PFN_vkVoidFunction function(const char *name)
+{
+    PFN_vkVoidFunction found = handles.get_instance_proc_addr(handles.instance, name);
+    CHECK(found);
+    return found;
+}
+
+#define CALL(name) ((PFN_##name)function(#name))
+
+static void begin(void)
+{
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    device = b.device;
+    memory = vulkan_bench_memory(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB}});
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+}
+
+static VkSemaphore make_semaphore(void)
+{
+    const VkSemaphoreTypeCreateInfo type = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+    };
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                        .pNext = &type};
+    VkSemaphore made;
+    CHECK_EQ(CALL(vkCreateSemaphore)(handles.device, &info, NULL, &made), 0);
+    return made;
+}
+
+static void signal(VkSemaphore semaphore, uint64_t value)
+{
+    const VkSemaphoreSignalInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = semaphore, .value = value};
+    CHECK_EQ(CALL(vkSignalSemaphore)(handles.device, &info), 0);
+}
+
+static quire_stream *wrap(VkSemaphore semaphore)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_vulkan_stream_wrap(
+        device, &(quire_vulkan_stream_options){.semaphore = semaphore}, &stream));
+    return stream;
+}
+
+/* A stream of quire's own whose work waits for value 3 of the caller's. */
+static quire_stream *make_stuck(quire_stream *theirs)
+{
+    quire_stream *stream = NULL;
+    quire_point point;
+    CHECK_OK(quire_stream_create(device, NULL, &stream));
+    CHECK_OK(quire_stream_wait(stream, &(quire_point){theirs, 3}));
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return stream;
+}
+
+/* Who gives a page back looks what may go with it. */
+static void give_a_page_back(void)
+{
+    quire_allocation made;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = KIB}, &made));
+    CHECK_OK(quire_free(memory, made));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+}
+
+/* Its semaphore and that of the caller's stay until the value is signalled. */
+UNIT(vulkan_stream_end, of_a_stream_that_cannot_go_on_does_not_sleep_for_ever)
+{
+    begin();
+    VkSemaphore semaphore = make_semaphore();
+    quire_stream *theirs = wrap(semaphore), *stuck = make_stuck(theirs);
+    uint64_t before = qi_clock();
+    CHECK_OK(quire_stream_destroy(&stuck));
+    CHECK(qi_clock() - before >= SECOND);
+    CHECK_OK(quire_stream_destroy(&theirs));
+    give_a_page_back();
+    CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 2); /* quire's, in use, and the caller's */
+    signal(semaphore, 3);
+    CALL(vkDeviceWaitIdle)(handles.device);
+    give_a_page_back();
+    CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 1);
+    CALL(vkDestroySemaphore)(handles.device, semaphore, NULL);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_stream_end, of_a_memory_does_not_sleep_for_ever_either)
+{
+    begin();
+    VkSemaphore semaphore = make_semaphore();
+    quire_stream *theirs = wrap(semaphore), *stuck = make_stuck(theirs);
+    quire_allocation made[2];
+    quire_memory *ending = NULL;
+    CHECK_OK(quire_memory_create(device, NULL, &ending));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(quire_allocate(ending, &(quire_allocation_options){.size = KIB}, &made[i]));
+    CHECK_OK(quire_free_after(ending, made[0], &(quire_point){theirs, 5}));
+    CHECK_OK(quire_free_on(ending, made[1], stuck));
+    device->patience = SECOND / 20;
+    quire_memory_destroy_all(&ending);
+    CHECK(!ending);
+    CHECK_OK(quire_stream_destroy(&stuck)); /* it goes with the device */
+    CHECK_OK(quire_stream_destroy(&theirs));
+    signal(semaphore, 3);
+    CALL(vkDeviceWaitIdle)(handles.device);
+    CALL(vkDestroySemaphore)(handles.device, semaphore, NULL);
+    vulkan_bench_end(&b);
+}
