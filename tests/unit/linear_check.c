@@ -115,6 +115,10 @@ UNIT(linear_check, what_is_live)
     DAMAGE(&b, b.r[b.D].epoch, b.l->epoch + 1, dead);
     DAMAGE(&b, b.r[b.D].generation, 0, dead);
     DAMAGE(&b, b.r[b.D].generation, QI_LAST_GENERATION + 1, dead);
+    uint32_t kept_generation = b.r[b.D].generation;
+    b.r[b.D].generation = QI_LAST_GENERATION; /* which a live range may have */
+    CHECK_OK(quire_space_check(b.space));
+    b.r[b.D].generation = kept_generation;
     DAMAGE(&b, b.l->epoch, 0, "an epoch is used in which freed ranges are live");
     give(&b, b.F);
     DAMAGE(&b, b.r[b.F].epoch, b.l->epoch, "the chain of unused numbers is broken");
@@ -185,7 +189,13 @@ UNIT(linear_check, figures)
     DAMAGE(&b, b.space->region_bytes, 4095, "the sums of live and free are not the regions");
     DAMAGE(&b, b.space->pool.spare, 1, "not every number in use names a range");
     DAMAGE(&b, b.l->records, NULL, "the records are not where they should be");
+    DAMAGE(&b, b.l->records, b.r + 1, "the records are not where they should be");
+    CHECK_EQ(b.space->pool.capacity, 32);
     DAMAGE(&b, b.l->window, QI_SLOT_COUNT - 31, "numbers would name slots beyond the last");
+    uint32_t kept_window = b.l->window;
+    b.l->window = QI_SLOT_COUNT - 32; /* up to the last */
+    CHECK_OK(quire_space_check(b.space));
+    b.l->window = kept_window;
     end_bench(&b);
 }
 
