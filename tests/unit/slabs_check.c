@@ -226,6 +226,20 @@ UNIT(slabs_check, the_chain_of_unused_numbers)
     end_bench(&b);
 }
 
+/* An abandoned number with a node that is as a slab's should be, in a record never taken. */
+UNIT(slabs_check, a_node_at_the_top)
+{
+    bench b = make_bench();
+    qi_node *node = &b.nodes[b.space->pool.top], before = *node;
+    CHECK(b.space->pool.top < b.space->pool.capacity);
+    *node = (qi_node){.generation = 1, .next = F, .offset = b.items[F].offset};
+    node->owner = b.items[F].region | QI_SLAB_MARK;
+    node->size = (uint32_t)b.items[F].slots * b.items[F].stride;
+    EXPECT_FOUND(&b, b.items[F].node, b.space->pool.top, "a slab is not that of its node");
+    *node = before;
+    end_bench(&b);
+}
+
 /* The nodes of the slabs are looked at first, and name slabs below top. */
 UNIT(slabs_check, more_slabs_than_records)
 {
