@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import resource
 import selectors
 import shutil
@@ -74,9 +75,14 @@ class Test:
         self.targets = targets
         self.seconds = 1.0  # on the unchanged sources
         self.is_limited = True
+        self.sources = set()  # names of files; none: not known
         self._command = described["cmd"]
         self._folder = described.get("workdir") or folder
         self._environment = {**os.environ, **described.get("env", {})}
+
+    def has_any(self, objects):
+        """Whether one of these object files may be linked into it."""
+        return not self.sources or any(name.endswith(f"_{source}.o") for name in objects for source in self.sources)
 
     def run(self, seconds):
         """What failed first, or None. Stops at the first failure and at the end of the time."""
@@ -146,6 +152,7 @@ class Build:
         problem = self.make_tests(self.tests) or self.make_libraries()
         if problem:
             raise Failed(problem)
+        self._note_sources()
 
     def _introspect(self, what):
         done = subprocess.run(["meson", "introspect", what, str(self._folder)], capture_output=True,
@@ -174,9 +181,13 @@ class Build:
         return self._make({target for test in tests for target in test.targets})
 
     def object_code(self):
-        """A digest of what the compiler made of the library."""
-        digest = hashlib.sha256()
-        for library in LIBRARIES:
-            for path in sorted((self._folder / f"{library}.p").rglob("*.o")):
-                digest.update(path.name.encode() + path.read_bytes())
-        return digest.hexdigest()
+        """{object file: digest} of what the compiler made of the library."""
+        return {path.name: hashlib.sha256(path.read_bytes()).digest()
+                for library in LIBRARIES for path in (self._folder / f"{library}.p").rglob("*.o")}
+
+    def _note_sources(self):
+        """Tells each test what sources are linked into it, by the symbols that name files."""
+        for test in self.tests:
+            paths = [str(self._folder / target) for target in test.targets]
+            done = subprocess.run(["nm", "-a", *paths], capture_output=True, text=True)
+            test.sources = set(re.findall(r"^[0-9a-f]+ a (\S+\.c)$", done.stdout, re.M))

@@ -108,7 +108,7 @@ class Tester:
         problems = []
         for test in self._build.tests:
             failure = self._time(test)
-            if failure: # it may reserve more than the limit
+            if failure:  # it may reserve more than the limit
                 test.is_limited = False
                 failure = self._time(test)
             if failure:
@@ -122,9 +122,9 @@ class Tester:
         test.seconds = time.monotonic() - begin
         return failure
 
-    def _first_failure(self, file):
+    def _first_failure(self, file, changed):
         """The test that fails and how, None, or "" where the tests cannot be built."""
-        tests = self._order.tests_for(file)
+        tests = [test for test in self._order.tests_for(file) if test.has_any(changed)]
         for i in range(0, len(tests), TOGETHER):
             if self._build.make_tests(tests[i:i + TOGETHER]):
                 return ""
@@ -142,9 +142,11 @@ class Tester:
         try:
             if self._build.make_libraries():
                 return "does not compile"
-            if self._build.object_code() == self._code:
+            code = self._build.object_code()
+            changed = [name for name in code if code[name] != self._code.get(name)]
+            if not changed:
                 return "same code"
-            failed = self._first_failure(point.file)
+            failed = self._first_failure(point.file, changed)
         finally:
             path.write_text(text)
         if failed == "":
