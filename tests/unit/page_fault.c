@@ -373,3 +373,16 @@ UNIT(page_fault, what_fails_on_the_way_to_a_success_is_not_the_threads_last_erro
     CHECK_STR(quire_last_error(), sentence);
     fixture_end(&b);
 }
+
+UNIT(page_fault, the_number_of_a_page_that_cannot_be_made_is_the_next_ones)
+{
+    fixture b;
+    make(&b, QUIRE_DEVICE_LOCAL);
+    allocate(&b, PAGE);
+    fake_fail(&b.fake, 1, true, QUIRE_ERROR_NOT_PERMITTED);
+    expect_nothing_left(&b, &(quire_allocation_options){.size = PAGE}, QUIRE_ERROR_NOT_PERMITTED);
+    expect_nothing_left(&b, &(quire_allocation_options){.size = PAGE}, QUIRE_ERROR_NOT_PERMITTED);
+    fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
+    CHECK_EQ(fixture_info(&b, allocate(&b, PAGE)).page, 1);
+    fixture_end(&b);
+}
