@@ -349,3 +349,19 @@ UNIT(dump, null_arguments_and_no_host_memory_are_refused)
                 QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     fixture_end(&b);
 }
+
+UNIT(dump, every_fit_has_its_name)
+{
+    static const char *const names[] = {[QUIRE_FIT_SEGREGATED] = "segregated",
+                                        [QUIRE_FIT_FIRST] = "first",
+                                        [QUIRE_FIT_BUDDY] = "buddy",
+                                        [QUIRE_FIT_LINEAR] = "linear"};
+    for (uint32_t fit = 0; fit < sizeof names / sizeof *names; fit++) {
+        fixture b;
+        fixture_make(&b, &(quire_memory_options){.fit = (quire_fit)fit});
+        json_t *root = dump(b.memory);
+        CHECK_STR(text(root, "fit"), names[fit]);
+        json_decref(root);
+        fixture_end(&b);
+    }
+}

@@ -58,6 +58,31 @@ UNIT(growth_bounds, it_grows_where_alignment_makes_what_fits_too_large)
     fixture_end(&f);
 }
 
+/* Sizes and alignments whose end 64 bits do not count. */
+UNIT(growth_bounds, it_does_not_grow_for_what_cannot_be_counted)
+{
+    fixture f;
+    prepare(&f);
+    fixture_open(&f, &contiguous);
+    ALLOCATE(&f, .size = 40 * KIB);
+    const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MOST + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        qi_shard *shard = f.memory->shards;
+        qi_growth growth = QI_GROWTH_DONE;
+        unsigned tried = 0;
+        qi_lock_acquire(&shard->lock);
+        quire_result result = qi_growth_make(shard, sizes[i], 1, &growth, &tried);
+        qi_lock_release(&shard->lock);
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+        CHECK_HAS(quire_last_error(), "and addresses for 1 MiB");
+        CHECK_EQ(growth, QI_GROWTH_NONE);
+    }
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
+    CHECK_EQ(fixture_stats(&f).reserved_bytes, PAGE);
+    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_GROWTH_DONE), 2 * PAGE); /* its end is free to move */
+    fixture_end(&f);
+}
+
 UNIT(growth_bounds, the_page_reaches_no_further_than_the_devices_pages)
 {
     fixture f;

@@ -253,3 +253,24 @@ UNIT(walk_owner, null_arguments_are_refused)
     CHECK_FAILS(quire_device_find_owner(b.device, 1, &memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     end(&b);
 }
+
+UNIT(walk_owner, nobody_owns_an_address_in_an_empty_page)
+{
+    fixture b;
+    make(&b, 0, (quire_memory_options){.name = "empty"});
+    for (int dedicated = 0; dedicated < 2; dedicated++) {
+        quire_owner owner;
+        quire_allocation_info info;
+        quire_allocation a =
+            allocate(b.memory, &(quire_allocation_options){.size = 100, .dedicated = dedicated});
+        CHECK_OK(quire_allocation_get_info(b.memory, a, &info));
+        CHECK_OK(quire_memory_find_owner(b.memory, info.address, &owner));
+        CHECK_EQ(owner.allocation.id, a.id);
+        CHECK_OK(quire_free(b.memory, a));
+        CHECK_OK(quire_memory_find_owner(b.memory, info.address, &owner));
+        CHECK(owner.is_free);
+        CHECK_EQ(owner.allocation.id, 0);
+        CHECK_EQ(owner.page, info.page);
+    }
+    end(&b);
+}

@@ -1,0 +1,52 @@
+/*
+ * resource_bounds.c - objects whose backend asks for sizes at the end of 64 bits, and buffers whose
+ * maker and backend name different sizes.
+ */
+#include "tests/support/fixture.h"
+
+static const uint64_t needed = 512; /* bytes: what the fake takes for a description */
+
+static void make(fixture *f)
+{
+    fixture_prepare(f);
+    f->fake.info.limits.buffer_image_granularity = 1024;
+    fixture_open(f, &(quire_memory_options){.name = "frames"});
+}
+
+/* Rounded up to whole granules, the first two are beyond what 64 bits count. */
+UNIT(resource_bounds, an_image_whose_bytes_cannot_be_counted)
+{
+    static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 1022, UINT64_MAX - 1023};
+    fixture f;
+    make(&f);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        quire_image none = {{1}};
+        f.fake.object_needs.size = sizes[i];
+        CHECK_FAILS(quire_image_create(f.memory, &(quire_image_options){.width = 4}, &none),
+                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+        CHECK_EQ(none.allocation.id, 0);
+        CHECK_EQ(f.fake.objects, 0);
+        CHECK_EQ(f.fake.pages, 0);
+        CHECK_OK(quire_memory_check(f.memory));
+    }
+    fixture_end(&f);
+}
+
+UNIT(resource_bounds, a_buffer_of_a_description_has_the_size_that_its_maker_names)
+{
+    fixture f;
+    make(&f);
+    static const uint64_t named[] = {0, 300}, expected[] = {512, 300};
+    for (int i = 0; i < 2; i++) {
+        quire_object_options options = {.object = QUIRE_OBJECT_BUFFER, .description = &needed};
+        quire_buffer buffer;
+        quire_buffer_info info;
+        options.info.buffer.size = named[i];
+        CHECK_OK(quire_object_create(f.memory, &options, &buffer.allocation));
+        CHECK_OK(quire_buffer_get_info(f.memory, buffer, &info));
+        CHECK_EQ(info.size, expected[i]);
+        CHECK_OK(quire_memory_check(f.memory));
+        CHECK_OK(quire_free(f.memory, buffer.allocation));
+    }
+    fixture_end(&f);
+}
