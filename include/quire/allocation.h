@@ -47,7 +47,8 @@ typedef struct quire_allocation_info {
     uint64_t left_padding; /* bytes in front of offset that belong to the allocation */
     uint64_t size;         /* bytes held from offset on */
     uint64_t requested;    /* bytes asked for */
-    uint64_t address;      /* native address; 0 where the backend has none */
+    uint64_t address; /* native address; 0 where the backend tells none with its pages, as Vulkan's
+                         does, where quire_vulkan_page_buffer tells it */
     uint64_t user_data;
     uint32_t map_count;
     quire_object object;

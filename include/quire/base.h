@@ -7,7 +7,8 @@
  *  - Option structs are read only during the call; {0} is a good default; `reserved` must be zero.
  *  - Outputs are written fully on success and zeroed on failure, and on failure nothing changed
  *    (the bytes of a copy that failed half way excepted, and CORRUPTED from a free: see there).
- *  - `_destroy` takes a pointer to the handle, sets it to NULL and accepts a pointer to NULL.
+ *  - `_destroy` takes a pointer to the handle and accepts a pointer to NULL. It sets the handle to
+ *    NULL where it succeeds; where it fails, as with BUSY, the handle stays valid and unchanged.
  *  - Functions are not async-signal-safe.
  */
 #ifndef QUIRE_BASE_H

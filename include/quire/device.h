@@ -162,8 +162,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_page_limit(quire_device *
                                                                   uint64_t pages);
 
 /*
- * Ends a device. BUSY while memories live on it: they are named in the error and in the log, and
- * nothing changes.
+ * Ends a device. BUSY while memories live on it: they are named in the error and in the log,
+ * nothing changes, and *device stays valid.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_destroy(quire_device **device);
 

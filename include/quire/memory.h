@@ -224,13 +224,13 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
 /*
  * Gives all pages back and ends the memory. BUSY while allocations live, or objects of the backend
  * that belong to it: the first ones are named in the error, all of them in the log at warning
- * level, and nothing changes.
+ * level, nothing changes, and *memory stays valid.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
 
 /*
- * The same, freeing whatever still lives first, mapped or reserved ones too. Never fails. Sleeps
- * until what waits for points of streams has passed, as long as points pass: where none did for a
+ * The same, freeing whatever still lives first, mapped or reserved ones too. Never fails; *memory
+ * becomes NULL. Sleeps until what waits for points of streams has passed, as long as points pass: where none did for a
  * minute, the rest is freed all the same and a warning names the stream. Work that takes longer
  * between two points is for the caller to await before.
  */

@@ -69,7 +69,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_create(quire_device *device,
 /*
  * Ends a stream; one that was wrapped stays its owner's. What waits for its points is freed; those
  * that have not passed are waited for, a second at most, and then it is BUSY, as while live
- * allocations were used on it (quire_record_use): the error has their number. On a held stream
+ * allocations were used on it (quire_record_use): the error has their number, and *stream stays
+ * valid. On a held stream
  * everything passes at once, and live allocations that were used on it are live without it; its
  * device stays until they are freed. It is a call on every memory something of which ever waited
  * for the stream, and the stream's points must not be used any more.

@@ -59,7 +59,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_image_create(
 /*
  * Destroys the object and frees its parts; nothing is unbound before. *sparse becomes NULL, which
  * is accepted, too. Errors: INVALID_ARGUMENT, BUSY (a part is mapped), and of an earlier change
- * that cannot be waited for; then nothing changed.
+ * that cannot be waited for; then nothing changed, and *sparse stays valid.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse);
 

@@ -111,7 +111,11 @@ static void put_sentence_together(void)
     const uint64_t *number = last_error.numbers;
     size_t length = 0;
     for (const char *p = last_error.pattern; *p && length + 1 < QI_ERROR_TEXT; p++) {
-        if (*p == '%' && p[1]) {
+        if (*p == '%' && p[1] == 's') { /* never the first of a pattern */
+            p++;
+            last_error.text[length] = 's';
+            length += number[-1] != 1;
+        } else if (*p == '%' && p[1]) {
             p++;
             length +=
                 append_number(last_error.text + length, QI_ERROR_TEXT - length, *p, *number++);

@@ -39,7 +39,8 @@ quire_result qi_fail(quire_result code, const char *sentence);
 
 /*
  * Fails with one to four numbers. In the pattern, a string literal, %u stands for the next number
- * in decimal, %x in hexadecimal and %b as a size in words ("64 MiB").
+ * in decimal, %x in hexadecimal and %b as a size in words ("64 MiB"); %s is the plural's "s" unless
+ * the number before it was 1.
  */
 #define qi_fail_with(code, pattern, ...)                                                           \
     qi_fail_numbers((code), (pattern), (const uint64_t[QI_ERROR_NUMBERS]){__VA_ARGS__})
@@ -68,6 +69,12 @@ static inline quire_result qi_check_zero(const uint64_t *words, size_t count, co
 static inline void qi_ignore(quire_result result)
 {
     (void)result;
+}
+
+/* The end of a noun that is counted: "" for 1, else "s". */
+static inline const char *qi_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
 }
 
 /* A size in words: "64 MiB", "1.5 GiB", "100 B". Use as qi_bytes(n).text within one expression. */

@@ -116,10 +116,11 @@ static void write_head(drawing *d, const layout *l, const quire_memory_info *inf
                     height);
     qi_write_format(w, "<text class=\"t\" x=\"%d\" y=\"24\">", LEFT);
     qi_write_escaped(w, info->name);
-    qi_write_format(w, ": %s live in %" PRIu64 " allocations, ", qi_bytes(stats->live_bytes).text,
-                    stats->allocation_count);
-    qi_write_format(w, "%s reserved in %" PRIu64 " pages</text>\n",
-                    qi_bytes(stats->reserved_bytes).text, stats->page_count);
+    qi_write_format(w, ": %s live in %" PRIu64 " allocation%s, ", qi_bytes(stats->live_bytes).text,
+                    stats->allocation_count, qi_plural(stats->allocation_count));
+    qi_write_format(w, "%s reserved in %" PRIu64 " page%s</text>\n",
+                    qi_bytes(stats->reserved_bytes).text, stats->page_count,
+                    qi_plural(stats->page_count));
     qi_write_format(w, "<text x=\"%d\" y=\"48\">0</text><text class=\"p\" x=\"%d\" y=\"48\">", LEFT,
                     LEFT + WIDTH);
     qi_write_format(w, "%s</text>\n", qi_bytes(l->largest_page).text);

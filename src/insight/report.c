@@ -122,9 +122,9 @@ static void write_head(report *r)
     qi_write_format(&r->writer, "': kind %" PRIu32 " (%s) of device '", memory->kind,
                     qi_flags(memory->flags).text);
     write_text(r, memory->device->info.name);
-    qi_write_format(&r->writer, "'\n  live:  %s in %" PRIu64 " allocations, %s of it asked for\n",
+    qi_write_format(&r->writer, "'\n  live:  %s in %" PRIu64 " allocation%s, %s of it asked for\n",
                     qi_bytes(stats->live_bytes).text, stats->allocation_count,
-                    qi_bytes(stats->requested_bytes).text);
+                    qi_plural(stats->allocation_count), qi_bytes(stats->requested_bytes).text);
     qi_write_format(&r->writer,
                     "  pages: %" PRIu64 " of %s, %s free in them, %s of it in empty ones\n",
                     stats->page_count, qi_bytes(stats->reserved_bytes).text,

@@ -80,7 +80,7 @@ static quire_result take_page(quire_device *device)
     if (qi_account_take(&device->pages, 1, most, &count))
         return QUIRE_SUCCESS;
     return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,
-                        "the device has %u pages, as many as it may: %u", count, most);
+                        "the device has %u page%s, as many as it may: %u", count, most);
 }
 
 static void give_page(const qi_taking *taking)

@@ -350,7 +350,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
     uint64_t waiting = qi_waiting_count(ending);
     if (waiting)
         return qi_fail_text(QUIRE_ERROR_BUSY,
-                            "memory '%s': %llu freed allocations wait for points of streams",
+                            "memory '%s' has freed allocations that wait for points of streams: %llu",
                             ending->name, (unsigned long long)waiting);
     uint32_t left = count_left(ending);
     if (left) {

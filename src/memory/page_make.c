@@ -18,8 +18,8 @@ static quire_result take_number(quire_memory *memory, qi_page **out)
     uint32_t most = memory->policy.most_pages;
     if (most && pages->in_use >= most)
         return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
-                            "memory '%s' has %u pages, as many as its policy allows", memory->name,
-                            pages->in_use);
+                            "memory '%s' has %u page%s, as many as its policy allows", memory->name,
+                            pages->in_use, qi_plural(pages->in_use));
     uint32_t number = pages->free_hint;
     while (number < pages->top && qi_page_at(pages, number)->phase != QI_PAGE_NONE)
         number++;

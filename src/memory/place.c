@@ -448,7 +448,8 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result fa
         result = place(memory, &p, dedicated, slot);
     if (result) {
         qi_extra_release(memory, p.load.extra);
-        return qi_refuse(memory, wish->size, p.load.alignment, p.tried, result);
+        return qi_refuse(memory, wish->name ? wish->name : wish->name_later, wish->size,
+                         p.load.alignment, p.tried, result);
     }
     if (!wish->tied) /* its object is not bound yet */
         qi_checked_placed(memory, *slot, wish->zero);

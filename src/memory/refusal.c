@@ -8,6 +8,9 @@
 #include "src/memory/event.h"
 #include "src/memory/memory.h"
 
+/* Bytes of a name, so that a long one leaves room for the rest. */
+enum { LONGEST_SHOWN = 128 };
+
 void qi_refusal_count(quire_memory *memory)
 {
     qi_shard *shard = qi_shard_mine(memory);
@@ -48,10 +51,11 @@ static void remember(quire_memory *memory, uint64_t size, uint64_t alignment, qu
     qi_lock_release(&shard->lock);
 }
 
-quire_result qi_refuse(quire_memory *memory, uint64_t size, uint64_t alignment, unsigned tried,
-                       quire_result result)
+quire_result qi_refuse(quire_memory *memory, const char *name, uint64_t size, uint64_t alignment,
+                       unsigned tried, quire_result result)
 {
     char why[QI_ERROR_TEXT / 2], words[160];
+    const char *quote = name ? "'" : "";
     snprintf(why, sizeof why, "%s", quire_last_error());
     int64_t native = quire_last_native_code();
     qi_refusal_count(memory);
@@ -59,12 +63,13 @@ quire_result qi_refuse(quire_memory *memory, uint64_t size, uint64_t alignment, 
     qi_ignore(quire_memory_get_stats(memory, &stats));
     result = quire_backend_fail(
         result, native,
-        "memory '%s' (kind %u, %s): %s at alignment %llu asked; pages: %llu, largest free range %s "
-        "of %s free; %s%s",
-        memory->name, memory->kind, qi_flags(memory->flags).text, qi_bytes(size).text,
-        (unsigned long long)alignment, (unsigned long long)stats.page_count,
-        qi_bytes(stats.largest_free).text, qi_bytes(stats.free_bytes).text, why,
-        tried_text(tried, words, sizeof words));
+        "cannot allocate %s%.*s%s%s%s at alignment %llu%s: %s; memory '%s' (kind %u, %s): %llu "
+        "page%s, largest free range %s of %s free%s",
+        quote, LONGEST_SHOWN, name ? name : "", quote, name ? " (" : "", qi_bytes(size).text,
+        (unsigned long long)alignment, name ? ")" : "", why, memory->name, memory->kind,
+        qi_flags(memory->flags).text, (unsigned long long)stats.page_count,
+        qi_plural(stats.page_count), qi_bytes(stats.largest_free).text,
+        qi_bytes(stats.free_bytes).text, tried_text(tried, words, sizeof words));
     remember(memory, size, alignment, result);
     qi_event_refusal(memory, size, result);
     return result;

@@ -34,10 +34,11 @@ typedef struct qi_refusal {
 
 /*
  * Without a lock: counts the refusal, which is the thread's last error, remembers it, and makes the
- * error say what was asked, what is there and what was tried.
+ * error say what was asked, under which name (NULL: none), why it is refused, what is there and
+ * what was tried.
  */
-quire_result qi_refuse(quire_memory *memory, uint64_t size, uint64_t alignment, unsigned tried,
-                       quire_result result);
+quire_result qi_refuse(quire_memory *memory, const char *name, uint64_t size, uint64_t alignment,
+                       unsigned tried, quire_result result);
 
 /* Without a lock: counts one whose sentence is said already. */
 void qi_refusal_count(quire_memory *memory);

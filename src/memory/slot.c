@@ -219,8 +219,9 @@ quire_result qi_slot_pin(const qi_slots *slots, quire_allocation allocation, int
         if (result)
             return result;
         if (pins_of(word) == COUNT_MASK)
-            return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is in use by %u calls or objects",
-                                allocation.id, COUNT_MASK);
+            return qi_fail_with(QUIRE_ERROR_BUSY,
+                                "allocation %x is in use by %u call%s or object%s", allocation.id,
+                                COUNT_MASK);
     } while (!qi_atomic_exchange_if_u64(state, &word, word + 1));
     *slot = qi_handle_slot(allocation.id);
     return QUIRE_SUCCESS;
@@ -356,9 +357,9 @@ quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation)
 static quire_result refuse_busy(uint64_t word, quire_allocation allocation)
 {
     if (maps_of(word))
-        return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is still mapped %u times",
+        return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is still mapped %u time%s",
                             allocation.id, maps_of(word));
-    return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is in use by %u calls or objects",
+    return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is in use by %u call%s or object%s",
                         allocation.id, pins_of(word));
 }
 

@@ -176,8 +176,8 @@ quire_result quire_stream_destroy(quire_stream **stream)
     collect_last(ending);
     if (!ending->held && waits_of(ending))
         return qi_fail_text(QUIRE_ERROR_BUSY,
-                            "%llu allocations wait for stream '%s', or were used on it",
-                            (unsigned long long)waits_of(ending), ending->name);
+                            "allocations that wait for stream '%s', or were used on it: %llu",
+                            ending->name, (unsigned long long)waits_of(ending));
     *stream = NULL;
     await_lookers(ending); /* nothing waits, so that none comes any more */
     qi_waiting_forget_stream(ending);

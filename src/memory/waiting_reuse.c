@@ -177,7 +177,8 @@ quire_result quire_allocate_on(quire_memory *memory, const quire_allocation_opti
     if (result) {
         take_back(memory, *allocation, stream, has_waited);
         *allocation = (quire_allocation){0};
-        result = qi_refuse(memory, options->size, options->alignment, 0, result);
+        result = qi_refuse(memory, options->name, options->size,
+                           options->alignment + !options->alignment, 0, result);
     }
     return result;
 }

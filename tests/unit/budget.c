@@ -111,7 +111,8 @@ UNIT(budget, a_refusal_tells_its_numbers)
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, PAGE + 256));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1000);
-    CHECK_HAS(quire_last_error(), "memory 'weights' (kind 0, DEVICE_LOCAL): 1000 B");
+    CHECK_HAS(quire_last_error(), "cannot allocate 1000 B at alignment 1: ");
+    CHECK_HAS(quire_last_error(), "; memory 'weights' (kind 0, DEVICE_LOCAL): 1 page, ");
     CHECK_HAS(quire_last_error(), "a page of 1 KiB: heap 0 has 64 KiB of pages and may have 64.25");
     CHECK_EQ(quire_last_native_code(), 0);
     ALLOCATE(&b, .size = 256);

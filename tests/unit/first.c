@@ -158,7 +158,7 @@ UNIT(first, a_refusal_does_not_count_padding_as_free)
     take(space, 100, 256);
     CHECK_FAILS(quire_space_allocate(space, 700, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_STR(quire_last_error(),
-              "no free range for 700 B at a multiple of 1; 644 B are free in 1 regions");
+              "no free range for 700 B at a multiple of 1; 644 B are free in 1 region");
     end_space(space);
 }
 

@@ -116,7 +116,7 @@ UNIT(memory_end, what_is_held_is_freed_with_the_rest)
     CHECK_OK(quire_allocation_hold(b.memory, other));
     CHECK_OK(quire_allocation_release(b.memory, one));
     CHECK_FAILS(quire_free(b.memory, one), QUIRE_ERROR_BUSY);
-    CHECK_HAS(quire_last_error(), "in use by 1 calls or objects");
+    CHECK_HAS(quire_last_error(), "in use by 1 call or object");
     CHECK_OK(quire_allocation_release(b.memory, one));
     CHECK_OK(quire_free(b.memory, one));
     CHECK_FAILS(quire_allocation_hold(b.memory, one), QUIRE_ERROR_STALE_HANDLE);

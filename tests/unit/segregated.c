@@ -200,7 +200,7 @@ UNIT(segregated, nothing_is_found_where_alignment_leaves_too_little)
     quire_placement at;
     CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 300, 256, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_STR(quire_last_error(),
-              "no free range for 300 B at a multiple of 256; 554 B are free in 1 regions");
+              "no free range for 300 B at a multiple of 256; 554 B are free in 1 region");
     expect_at(&b, 299, 256, 512);
     end_bench(&b);
 }

@@ -225,7 +225,7 @@ UNIT(slabs, where_there_is_no_room_slabs_are_smaller_and_then_none)
     expect_sound(space);
     CHECK_FAILS(quire_space_allocate_exhaustive(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_STR(quire_last_error(),
-              "no free range for 1 B at a multiple of 1; 0 B are free in 1 regions");
+              "no free range for 1 B at a multiple of 1; 0 B are free in 1 region");
     end_slab_space(space);
 }
 

@@ -1,0 +1,121 @@
+/*
+ * messages.c - what refusals say: the conclusion first, with the name of what was asked for, then
+ * the reason and the numbers; nouns that are counted agree with their numbers.
+ */
+#include "tests/support/fixture.h"
+
+#include <stdio.h>
+
+#include "quire/host.h"
+#include "src/base/result.h"
+
+enum { PAGE = 65536 };
+
+static void make(fixture *f)
+{
+    fixture_make(f, &(quire_memory_options){.name = "weights",
+                                            .pages = {.page_size = PAGE, .most_pages = 1}});
+}
+
+/* ---- refusals ------------------------------------------------------------------------------- */
+
+UNIT(messages, a_refusal_begins_with_its_conclusion_and_the_name)
+{
+    static const char rest[] = "memory 'weights' has 1 page, as many as its policy allows; memory "
+                               "'weights' (kind 0, DEVICE_LOCAL): 1 page, largest free range 63.75 "
+                               "KiB of 63.75 KiB free; tried: empty pages given back, a full pass";
+    fixture f;
+    quire_allocation none;
+    quire_buffer buffer;
+    char text[1024];
+    make(&f);
+    ALLOCATE(&f, .size = 256);
+    quire_allocation_options options = {.size = PAGE, .alignment = 512, .name = "encoder/w"};
+    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    snprintf(text, sizeof text, "cannot allocate 'encoder/w' (64 KiB at alignment 512): %s", rest);
+    CHECK_STR(quire_last_error(), text);
+    options.name = NULL;
+    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    snprintf(text, sizeof text, "cannot allocate 64 KiB at alignment 512: %s", rest);
+    CHECK_STR(quire_last_error(), text);
+    const quire_buffer_options needs = {
+        .size = PAGE, .usage = QUIRE_USAGE_STORAGE, .name = "index"};
+    CHECK_FAILS(quire_buffer_create(f.memory, &needs, &buffer), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "cannot allocate 'index' (64 KiB at alignment ");
+    fixture_end(&f);
+}
+
+UNIT(messages, a_long_name_leaves_room_for_the_reason)
+{
+    fixture f;
+    quire_allocation none;
+    char name[QUIRE_LONGEST_NAME + 1];
+    make(&f);
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    ALLOCATE(&f, .size = PAGE);
+    CHECK_FAILS(
+        quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE, .name = name}, &none),
+        QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "nnn' (64 KiB at alignment 1): ");
+    CHECK_HAS(quire_last_error(), "a full pass");
+    fixture_end(&f);
+}
+
+UNIT(messages, a_refusal_on_a_stream_names_it_too)
+{
+    fixture f;
+    quire_stream *stream = NULL;
+    quire_allocation none;
+    fixture_prepare(&f);
+    fake_offer_streams(&f.fake);
+    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
+    CHECK_OK(quire_stream_create(f.device, NULL, &stream));
+    const quire_allocation_options options = {.size = 300, .name = "late"};
+    ALLOCATE(&f, .size = 256);
+    CHECK_OK(quire_memory_set_name_limit(f.memory, "late", 100)); /* before it is placed */
+    CHECK_FAILS(quire_allocate_on(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_HAS(quire_last_error(), "cannot allocate 'late' (300 B at alignment 1): names that");
+    CHECK_OK(quire_memory_set_name_limit(f.memory, "late", 300)); /* by its padding */
+    CHECK_FAILS(quire_allocate_on(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_HAS(quire_last_error(), "cannot allocate 'late' (300 B at alignment 1): names that");
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+UNIT(messages, nouns_agree_with_their_numbers)
+{
+    fixture f;
+    void *pointer = NULL;
+    fixture_make(&f, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    quire_allocation one = ALLOCATE(&f, .size = 256);
+    for (int i = 1; i <= 2; i++) {
+        CHECK_OK(quire_map(f.memory, one, &pointer));
+        CHECK_FAILS(quire_free(f.memory, one), QUIRE_ERROR_BUSY);
+        const char *end = strstr(quire_last_error(), "mapped ");
+        CHECK_STR(end, i == 1 ? "mapped 1 time" : "mapped 2 times");
+    }
+    CHECK_STR(qi_plural(0), "s");
+    CHECK_STR(qi_plural(1), "");
+    fixture_end(&f);
+}
+
+UNIT(messages, addresses_that_cannot_be_had_are_told_with_their_size)
+{
+    quire_device *device = NULL;
+    quire_memory *memory = NULL;
+    quire_allocation none;
+    CHECK_OK(quire_host_open(NULL, &device));
+    const quire_memory_options options = {.contiguous = true,
+                                          .reservation = UINT64_C(1) << 50,
+                                          .granule = UINT64_C(1) << 20,
+                                          .pages = {.page_size = UINT64_C(1) << 20}};
+    CHECK_OK(quire_memory_create(device, &options, &memory));
+    CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &none),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "an address range of 1 PiB: ");
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_OK(quire_device_destroy(&device));
+}
