@@ -35,8 +35,9 @@ typedef struct quire_memory_stats {
     uint64_t allocation_count;
     uint64_t page_count;
 
-    /* each peak since creation, or the last quire_memory_push_stats, on its own; but for those of
-       pages the sum of the shards' peaks, which may be above what there was at any one time */
+    /* each peak since creation, or the last quire_memory_push_stats, on its own. Those of pages are
+       exact. The others are upper bounds where peaks_are_bounds says so, as it does where several
+       shards had allocations: sums of the shards' peaks, of bytes at most the peak of the pages */
     uint64_t peak_live_bytes;
     uint64_t peak_requested_bytes;
     uint64_t peak_reserved_bytes;
@@ -57,7 +58,9 @@ typedef struct quire_memory_stats {
     quire_fragmentation fragmentation;
     uint64_t waiting_bytes; /* of live_bytes: freed, until a point has passed (quire/stream.h) */
     uint64_t waiting_count; /* of allocation_count: likewise */
-    uint64_t reserved[2];
+    bool peaks_are_bounds;  /* peaks of live and requested bytes and of allocations; with them
+                               fragmentation.reserved is a lower bound. false: all are exact */
+    uint64_t reserved[1];
 } quire_memory_stats;
 
 typedef struct quire_device_stats {

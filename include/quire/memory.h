@@ -158,7 +158,9 @@ typedef struct quire_memory_options {
     /*
      * Parts with a lock and pages of their own, most 64: threads that allocate at the same time go
      * to different ones. About as many as such threads; 0 or 1: one, with which identical requests
-     * give identical placements. The linear fit has one only (UNSUPPORTED).
+     * give identical placements. The linear fit has one only (UNSUPPORTED). Each shard in which
+     * something is allocated has a page at least: with pages of 32 MiB, 16 of them reserve 512 MiB,
+     * however little is in them. Where that is too much, pages.page_size should be smaller.
      */
     uint32_t shards;
     uint64_t granule;           /* see quire_space_options; 0: the fit's default */

@@ -73,6 +73,7 @@ static void write_stats(qi_json *json, const quire_memory_stats *stats)
     qi_json_object(json, "stats");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         qi_json_number(json, numbers[i].key, numbers[i].value);
+    qi_json_bool(json, "peaks_are_bounds", stats->peaks_are_bounds);
     qi_json_object(json, "fragmentation");
     qi_json_real(json, "reserved", stats->fragmentation.reserved);
     qi_json_real(json, "free", stats->fragmentation.free);

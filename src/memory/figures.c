@@ -45,6 +45,23 @@ static void add_space(quire_space_stats *spaces, const qi_shard *shard)
     qi_raise(&spaces->largest_free, space.largest_free);
 }
 
+/*
+ * The shards' peaks need not have been at one time. What was live lay in pages: their peak, which is
+ * exact, bounds it, too.
+ */
+static void bound_peaks(const quire_memory *memory, quire_memory_stats *out)
+{
+    uint32_t shards = 0; /* that had allocations */
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        shards += memory->shards[i].stats.peak_allocation_count ||
+                  memory->shards[i].stats.allocation_count;
+    out->peaks_are_bounds = shards > 1;
+    if (out->peak_live_bytes > out->peak_reserved_bytes)
+        out->peak_live_bytes = out->peak_reserved_bytes;
+    if (out->peak_requested_bytes > out->peak_live_bytes)
+        out->peak_requested_bytes = out->peak_live_bytes;
+}
+
 /* With the lock of the pages: adds what they count. */
 static void add_pages(quire_memory_stats *out, const quire_memory_stats *stats)
 {
@@ -62,6 +79,8 @@ quire_memory_stats qi_figures_kept(const quire_memory *memory)
     for (uint32_t i = 0; i < memory->shard_count; i++)
         add_shard(&out, &memory->shards[i]);
     add_pages(&out, &memory->pages.stats);
+    if (memory->shard_count > 1)
+        bound_peaks(memory, &out);
     return out;
 }
 

@@ -184,6 +184,7 @@ UNIT(dump, every_figure_is_the_one_asked_for_directly)
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         CHECK_EQ(number(stats, figures[i].key), figures[i].value);
+    CHECK(json_is_false(json_object_get(stats, "peaks_are_bounds")));
     const json_t *fragmentation = json_object_get(stats, "fragmentation");
     CHECK_EQ(number(fragmentation, "internal"), s.fragmentation.internal);
     CHECK_EQ(number(fragmentation, "split"), s.fragmentation.split);

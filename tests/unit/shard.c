@@ -500,6 +500,31 @@ UNIT(shard, what_a_look_at_the_whole_memory_emptied_goes_with_the_next_call)
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
+UNIT(shard, peaks_are_exact_until_a_second_shard_has_allocations_and_bounds_then)
+{
+    bench b;
+    make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
+    free_by(&b, 1, placed_of(&b, 1, PAGE));
+    CHECK(!stats_of(&b).peaks_are_bounds);
+    CHECK_EQ(stats_of(&b).peak_live_bytes, PAGE);
+    for (uint32_t by = 0; by < 3; by++) /* in one page, which goes from shard to shard */
+        free_by(&b, by, placed_of(&b, by, PAGE));
+    quire_memory_stats stats = stats_of(&b);
+    CHECK(stats.peaks_are_bounds);
+    CHECK_EQ(stats.peak_reserved_bytes, PAGE);
+    CHECK_EQ(stats.peak_live_bytes, PAGE); /* not three of them */
+    CHECK_EQ(stats.peak_requested_bytes, PAGE);
+    CHECK_EQ(stats.peak_allocation_count, 3);
+    CHECK(stats.fragmentation.reserved >= 0);
+    CHECK_OK(quire_memory_push_stats(b.f.memory));
+    placed_of(&b, 2, 1000);
+    CHECK_OK(quire_memory_pop_stats(b.f.memory, &stats));
+    CHECK(!stats.peaks_are_bounds); /* of the section: one shard had all of them */
+    CHECK_EQ(stats.peak_requested_bytes, 1000);
+    CHECK(stats_of(&b).peaks_are_bounds);
+    end(&b);
+}
+
 UNIT(shard, figures_are_sums_over_all_and_so_are_peaks_of_allocations)
 {
     bench b;
@@ -512,6 +537,7 @@ UNIT(shard, figures_are_sums_over_all_and_so_are_peaks_of_allocations)
     CHECK_EQ(stats.peak_live_bytes, 3 * 1024); /* one at a time: each shard has its own peak */
     CHECK_EQ(stats.peak_requested_bytes, 3 * 1024);
     CHECK_EQ(stats.peak_allocation_count, 3);
+    CHECK(stats.peaks_are_bounds);
     CHECK_EQ(stats.peak_page_count, 1); /* pages are the memory's */
     CHECK_EQ(stats.peak_reserved_bytes, PAGE);
     for (uint32_t by = 0; by < 3; by++)

@@ -118,7 +118,7 @@ UNIT(shortage, the_sentence_tells_what_was_tried)
     ALLOCATE(&f, .size = 40 * KIB);
     expect_refused(&f, (quire_allocation_options){.size = 40 * KIB},
                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                   "the fake is full; tried: empty pages given back, a smaller page, a full pass");
+                   "; tried: empty pages given back, a smaller page, a full pass");
     expect_refused(&f, (quire_allocation_options){.size = 40 * KIB, .dedicated = true},
                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "tried: empty pages given back");
     CHECK(!strstr(quire_last_error(), "smaller"));
