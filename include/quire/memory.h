@@ -232,9 +232,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory
 
 /*
  * The same, freeing whatever still lives first, mapped or reserved ones too. Never fails; *memory
- * becomes NULL. Sleeps until what waits for points of streams has passed, as long as points pass: where none did for a
- * minute, the rest is freed all the same and a warning names the stream. Work that takes longer
- * between two points is for the caller to await before.
+ * becomes NULL. Sleeps until the points of streams that freed allocations wait for have passed.
+ * Where no point passes for a minute, it frees the rest all the same and logs a warning that names
+ * the stream. The caller awaits work that takes longer than that between two points beforehand.
  */
 QUIRE_API void quire_memory_destroy_all(quire_memory **memory);
 
