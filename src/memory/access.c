@@ -115,18 +115,18 @@ typedef quire_result (*sync_function)(quire_device *, qi_calls *, const qi_devic
                                       uint64_t);
 
 /*
- * A part of a page, rounded outwards to the atom. On a kind that is not coherent, offsets and sizes
- * of allocations are multiples of it, so that the rounded range stays inside the allocation.
+ * A part of a page, rounded outwards to the atom, up to the page's end. On a kind that is not
+ * coherent, offsets and sizes of allocations are multiples of it, so that the rounded range stays
+ * inside the allocation; but for those that are alone in a page of exactly their size.
  */
 static quire_page_range round_out(const quire_memory *memory, const qi_device_page *page,
                                   uint64_t begin, uint64_t size)
 {
     uint64_t end = begin + size, start = qi_align_down(begin, memory->atom);
-    return (quire_page_range){
-        .page = &page->native,
-        .offset = start,
-        .size = end + qi_padding(end, memory->atom) - start,
-    };
+    end += qi_padding(end, memory->atom);
+    if (end > page->native.size)
+        end = page->native.size;
+    return (quire_page_range){.page = &page->native, .offset = start, .size = end - start};
 }
 
 quire_page_range qi_access_atoms(const quire_memory *memory, uint32_t slot, uint64_t offset,
