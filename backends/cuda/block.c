@@ -14,6 +14,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"
+#include "src/base/memfd.h"
 #include "src/base/result.h"
 
 /* ---- device and managed memory ------------------------------------------------------------ */
@@ -159,14 +160,9 @@ static quire_result make_shared(qi_cuda *cuda, const quire_page_request *request
             "the driver registers no host memory: page-locked pages cannot be "
             "exported");
     strncat(name, request->label ? request->label : "", sizeof name - strlen(name) - 1);
-    int descriptor = memfd_create(name, MFD_CLOEXEC);
+    int descriptor = qi_memfd_make(name, page->padded, 0);
     if (descriptor < 0)
         return fail_errno("memfd", page->padded);
-    if (ftruncate(descriptor, (off_t)page->padded)) {
-        quire_result result = fail_errno("memfd", page->padded);
-        close(descriptor);
-        return result;
-    }
     return qi_cuda_shared_map(cuda, request->alignment, descriptor, page);
 }
 

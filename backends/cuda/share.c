@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"
+#include "src/base/memfd.h"
 #include "src/base/result.h"
 
 /* ---- exporting ---------------------------------------------------------------------------- */
@@ -137,19 +137,20 @@ quire_result quire_cuda_export_dma_buf(quire_memory *memory, quire_allocation al
 
 /* ---- importing ---------------------------------------------------------------------------- */
 
-/* A memfd of the exporter's; sealed or short files would end the process when they are touched. */
+/* A memfd of the exporter's. One that is short, or whose owner can make it so, would end the
+   process when it is touched. */
 static quire_result adopt_shared(qi_cuda *cuda, const quire_page_request *request, int from,
                                  qi_cuda_page *page)
 {
-    struct stat file;
     int descriptor = -1;
     if (!cuda->offers.host_register)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "the driver registers no host memory");
-    if (fstat(from, &file) || !S_ISREG(file.st_mode) || (uint64_t)file.st_size < page->padded)
+    if (!qi_memfd_has(from, page->padded))
         return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
-                                  "descriptor %d is no memory of %s", from,
-                                  qi_bytes(page->padded).text);
+                                  "descriptor %d is no memory of %s that is sealed against "
+                                  "becoming less",
+                                  from, qi_bytes(page->padded).text);
     quire_result result = copy_descriptor(from, &descriptor);
     return result ? result : qi_cuda_shared_map(cuda, request->alignment, descriptor, page);
 }
@@ -327,7 +328,7 @@ quire_result quire_cuda_retain_handle(quire_device *device, uint64_t address, ui
                        "quire_cuda_retain_handle: handle is null or the address 0");
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     if (!cuda->offers.virtual_memory || !cuda->f.MemRetainAllocationHandle)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the driver retains no handles");
     quire_result result = qi_cuda_enter(cuda);
@@ -351,7 +352,7 @@ quire_result quire_cuda_release_handle(quire_device *device, uint64_t handle)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_release_handle: the handle is 0");
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     if (!cuda->offers.virtual_memory)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the driver has no virtual memory management");
     quire_result result = qi_cuda_enter(cuda);

@@ -15,6 +15,7 @@
 
 #include "backends/host/host.h"
 #include "src/base/bits.h"
+#include "src/base/memfd.h"
 #include "src/base/result.h"
 
 /* log2 of the huge page's size where the kernel's ABI wants it, for mmap and memfd_create alike. */
@@ -132,8 +133,7 @@ static char *map_where_free(uint64_t size, uint64_t alignment, int flags, int de
 /* Of memfd_create, for pages of this device. */
 static unsigned descriptor_flags(quire_host_huge_pages huge_pages)
 {
-    return huge_pages == QUIRE_HOST_HUGE_RESERVED ? MFD_CLOEXEC | MFD_HUGETLB | HUGE_2_MIB
-                                                  : MFD_CLOEXEC;
+    return huge_pages == QUIRE_HOST_HUGE_RESERVED ? MFD_HUGETLB | HUGE_2_MIB : 0;
 }
 
 static int make_descriptor(const qi_host_device *device, const char *label, uint64_t size)
@@ -141,16 +141,7 @@ static int make_descriptor(const qi_host_device *device, const char *label, uint
     char name[64] = "quire";
     if (label && *label)
         strncat(name, label, sizeof name - sizeof "quire");
-    int descriptor = memfd_create(name, descriptor_flags(device->huge_pages));
-    if (descriptor < 0)
-        return -1;
-    if (ftruncate(descriptor, (off_t)size)) {
-        int code = errno;
-        close(descriptor);
-        errno = code;
-        return -1;
-    }
-    return descriptor;
+    return qi_memfd_make(name, size, descriptor_flags(device->huge_pages));
 }
 
 static quire_result map_page(const qi_host_device *device, const quire_page_request *request,
@@ -215,7 +206,7 @@ quire_result qi_host_check_system(quire_host_backing backing, quire_host_huge_pa
 {
     bool reserved = huge_pages == QUIRE_HOST_HUGE_RESERVED;
     if (backing == QUIRE_HOST_MEMFD) {
-        int descriptor = memfd_create("quire", descriptor_flags(huge_pages));
+        int descriptor = qi_memfd_make("quire", 0, descriptor_flags(huge_pages));
         if (descriptor < 0)
             return refuse_without(reserved ? "memfd of huge pages of 2 MiB" : "memfd");
         close(descriptor);

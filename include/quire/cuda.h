@@ -296,7 +296,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_dma_buf(quire_memory *me
 
 typedef enum quire_cuda_import_type {
     QUIRE_CUDA_IMPORT_FD = 1, /* from quire_cuda_export_fd, or the driver; of a memory of the same
-                                 page kind */
+                                 page kind; a memfd must be sealed (F_SEAL_SHRINK) */
     QUIRE_CUDA_IMPORT_FABRIC,
     QUIRE_CUDA_IMPORT_HANDLE,  /* a CUmemGenericAllocationHandle of this process */
     QUIRE_CUDA_IMPORT_POINTER, /* a CUdeviceptr of memory that is there, and stays the caller's */

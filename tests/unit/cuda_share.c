@@ -2,7 +2,9 @@
  * cuda_share.c - pages of the CUDA backend for other processes and drivers, and what others made as
  * pages: descriptors, fabric handles, handles, pointers; and what is refused there.
  */
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -282,6 +284,26 @@ UNIT(cuda_share, a_retained_handle_makes_an_alias)
     CHECK_FAILS(quire_cuda_retain_handle(b.device, range_of(pinned, p).address, &other),
                 UNSUPPORTED);
     CHECK_EQ(other, 0);
+    cuda_bench_end(&b);
+}
+
+/* What its owner can cut off would end the process that touches it. */
+UNIT(cuda_share, a_memfd_that_can_shrink_is_not_imported)
+{
+    cuda_bench b;
+    quire_allocation none, made;
+    cuda_bench_begin(&b, NULL);
+    CHECK(cuda_bench_open(&b, NULL));
+    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    int file = memfd_create("test", MFD_ALLOW_SEALING);
+    CHECK(file >= 0 && !ftruncate(file, (off_t)(2 * MIB)));
+    const quire_cuda_import import = {
+        .type = QUIRE_CUDA_IMPORT_FD, .descriptor = file, .size = 2 * MIB};
+    CHECK_FAILS(quire_cuda_import_range(pinned, &import, &none), INVALID);
+    CHECK_HAS(quire_last_error(), "sealed");
+    CHECK(!fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK));
+    CHECK_OK(quire_cuda_import_range(pinned, &import, &made));
+    close(file);
     cuda_bench_end(&b);
 }
 

@@ -90,6 +90,23 @@ UNIT(host_backing, another_mapping_of_the_descriptor_sees_the_same_bytes)
     }
 }
 
+/* Whoever touched what is cut off would end with SIGBUS: also the owner. */
+UNIT(host_backing, who_has_the_descriptor_cannot_change_the_size)
+{
+    bench b;
+    uint64_t offset = 0;
+    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+         (quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}});
+    quire_allocation allocation = allocate(&b, 5000);
+    int descriptor = descriptor_of(&b, allocation, &offset), other = dup(descriptor);
+    CHECK_EQ(fcntl(other, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    CHECK(ftruncate(other, 0) < 0 && errno == EPERM);
+    CHECK(ftruncate(other, (off_t)PAGE * 2) < 0 && errno == EPERM);
+    CHECK_OK(quire_write(b.memory, allocation, 0, "there", 6));
+    close(other);
+    end(&b);
+}
+
 UNIT(host_backing, the_descriptor_goes_with_its_page_and_a_duplicate_stays)
 {
     bench b;
