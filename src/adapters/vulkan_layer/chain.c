@@ -3,6 +3,7 @@
  * coming and going, and which functions are the layer's own.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/base/result.h"
@@ -164,6 +165,7 @@ static layer_device *new_device(VkDevice handle, PFN_vkGetDeviceProcAddr get,
     device->key = layer_key(handle);
     device->get = get;
     device->settings = *settings;
+    device->process = getpid();
     pthread_mutex_init(&device->mutex, NULL);
     pthread_mutex_init(&device->trace.mutex, NULL);
     load(device, instance);

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include <vulkan/vk_layer.h>
 
@@ -91,7 +92,10 @@ typedef struct layer_counts {
 } layer_counts;
 
 typedef struct layer_trace {
-    FILE *file; /* NULL: none is written */
+    bool is_open;    /* false: none is written */
+    bool has_failed; /* a row could not be written, and none is any more */
+    int file;        /* closed where a program is executed */
+    pid_t process;   /* that opened it; no other one writes to it */
     uint64_t start_ns;
     uint64_t count;
     pthread_mutex_t mutex;
@@ -113,6 +117,7 @@ typedef struct layer_device {
     void *key;
     VkDevice handle;
     uint32_t number; /* in the process, from 1 */
+    pid_t process;   /* that made it */
     PFN_vkGetDeviceProcAddr get;
     layer_functions next;
     layer_settings settings;

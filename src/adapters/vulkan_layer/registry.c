@@ -2,6 +2,8 @@
  * registry.c - instances and devices by dispatch key: the only state that is not an instance's or a
  * device's, and the report of devices that their program never destroys.
  */
+#include <unistd.h>
+
 #include "src/adapters/vulkan_layer/layer.h"
 
 static struct {
@@ -86,6 +88,8 @@ __attribute__((destructor)) static void report_the_rest(void)
     if (pthread_rwlock_tryrdlock(&registry.lock))
         return;
     for (layer_device *device = registry.devices; device; device = device->after) {
+        if (device->process != getpid()) /* this is a forked child: they are its parent's */
+            continue;
         layer_report(device);
         layer_trace_close(device);
     }

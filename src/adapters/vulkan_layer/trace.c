@@ -2,16 +2,73 @@
  * trace.c - the ranges that a program allocates and frees, as a trace that quire replays
  * (docs/formats.md).
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/base/clock.h"
+
+enum { LONGEST_ROW = 128, SUFFIX = 40 };
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int open_path(const char *path)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0)
+        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written\n", path);
+    return file;
+}
+
+/*
+ * Another process may be writing to it, a parent or one with the same environment: it holds the
+ * lock, which the system gives back when the process ends. This one's file has its number behind
+ * the name.
+ */
+static int open_own(char *path, size_t room)
+{
+    int file = open_path(path);
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+        size_t length = strlen(path);
+        close(file);
+        snprintf(path + length, room - length, ".%ld", (long)getpid());
+        file = open_path(path);
+    }
+    return file;
+}
+
+/* What another process forked has its parent's file, and leaves it alone. */
+static bool is_writing(const layer_trace *trace)
+{
+    return trace->is_open && trace->process == getpid();
+}
+
+/* Each row at once, so that nothing is lost with a process that is killed, and nothing waits in a
+   buffer that a fork would copy. With the mutex. */
+static void write_row(layer_trace *trace, const char *format, ...)
+{
+    char row[LONGEST_ROW];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(row, sizeof row, format, args);
+    va_end(args);
+    for (int done = 0; done < length && !trace->has_failed;) {
+        ssize_t written = write(trace->file, row + done, (size_t)(length - done));
+        done += written > 0 ? (int)written : 0;
+        trace->has_failed = written < 0 && errno != EINTR;
+    }
+}
 
 /* Rows are numbered and timed in the order they are written, which the mutex makes. */
 void layer_trace_open(layer_device *device)
 {
     layer_trace *trace = &device->trace;
-    char path[LAYER_LONGEST_PATH + 16];
+    char path[LAYER_LONGEST_PATH + SUFFIX];
     const char *name = device->settings.trace_file;
     if (!*name || !device->quire)
         return;
@@ -19,12 +76,13 @@ void layer_trace_open(layer_device *device)
         snprintf(path, sizeof path, "%s", name);
     else
         snprintf(path, sizeof path, "%s.%" PRIu32, name, device->number);
-    trace->file = fopen(path, "w");
-    if (!trace->file) {
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written\n", path);
+    trace->file = open_own(path, sizeof path);
+    if (trace->file < 0)
         return;
-    }
-    fputs("op,id,size,alignment,time_ns,stream,label\n", trace->file);
+    trace->is_open = true;
+    trace->process = getpid();
+    trace->has_failed = ftruncate(trace->file, 0) && errno != EINVAL; /* a pipe has no size */
+    write_row(trace, "op,id,size,alignment,time_ns,stream,label\n");
 }
 
 /* Since the first row. With the mutex. */
@@ -40,11 +98,16 @@ void layer_trace_close(layer_device *device)
 {
     layer_trace *trace = &device->trace;
     pthread_mutex_lock(&trace->mutex);
-    if (trace->file && fclose(trace->file))
+    bool is_written = !is_writing(trace) || !trace->has_failed;
+    if (trace->is_open && close(trace->file))
+        is_written = false;
+    if (!is_written)
         fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the trace could not be written\n");
-    trace->file = NULL;
+    trace->is_open = false;
     pthread_mutex_unlock(&trace->mutex);
 }
+
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 void layer_trace_allocated(layer_device *device, layer_memory *memory, uint64_t alignment)
 {
@@ -53,10 +116,10 @@ void layer_trace_allocated(layer_device *device, layer_memory *memory, uint64_t 
         return;
     pthread_mutex_lock(&trace->mutex);
     memory->number = ++trace->count;
-    if (trace->file)
-        fprintf(trace->file,
-                "alloc,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",0,type-%" PRIu32 "\n",
-                memory->number, memory->size, alignment, elapsed(trace), memory->store->kind);
+    if (is_writing(trace))
+        write_row(trace,
+                  "alloc,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",0,type-%" PRIu32 "\n",
+                  memory->number, memory->size, alignment, elapsed(trace), memory->store->kind);
     pthread_mutex_unlock(&trace->mutex);
 }
 
@@ -66,7 +129,7 @@ void layer_trace_freed(layer_device *device, const layer_memory *memory)
     if (!*device->settings.trace_file)
         return;
     pthread_mutex_lock(&trace->mutex);
-    if (trace->file)
-        fprintf(trace->file, "free,%" PRIu64 ",,,%" PRIu64 ",0,\n", memory->number, elapsed(trace));
+    if (is_writing(trace))
+        write_row(trace, "free,%" PRIu64 ",,,%" PRIu64 ",0,\n", memory->number, elapsed(trace));
     pthread_mutex_unlock(&trace->mutex);
 }

@@ -1,0 +1,117 @@
+/*
+ * vulkan_layer_trace.c - whose file the layer's trace is: rows that stay when the process is
+ * killed, forks, programs that are executed, and other processes with the same path.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/child.h"
+#include "tests/support/layer_fixture.h"
+#include "tests/support/unit.h"
+
+static const char *read_all(const char *path)
+{
+    static char text[16384];
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL);
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = 0;
+    return text;
+}
+
+static int count(const char *text, const char *part)
+{
+    int found = 0;
+    for (text = strstr(text, part); text; text = strstr(text + 1, part))
+        found++;
+    return found;
+}
+
+static void open_traced(fv_fixture *f, char *path)
+{
+    int file = mkstemp(path);
+    CHECK(file >= 0);
+    close(file);
+    setenv("QUIRE_LAYER_TRACE", path, 1);
+    lf_open_named(f, "amd-bar");
+}
+
+UNIT(vulkan_layer_trace, rows_are_in_the_file_before_the_device_ends)
+{
+    fv_fixture f;
+    char path[] = "/tmp/quire-layer-XXXXXX";
+    open_traced(&f, path);
+    VkDeviceMemory a = lf_allocate(&f, 1000, 0, NULL);
+    CHECK_EQ(count(read_all(path), "alloc,"), 1);
+    lf_release(&f, a);
+    CHECK_EQ(count(read_all(path), "free,"), 1);
+    fv_fixture_close(&f);
+    remove(path);
+}
+
+UNIT(vulkan_layer_trace, a_forked_child_writes_nothing)
+{
+    fv_fixture f;
+    char path[] = "/tmp/quire-layer-XXXXXX";
+    open_traced(&f, path);
+    VkDeviceMemory a = lf_allocate(&f, 1000, 0, NULL);
+    pid_t made = fork();
+    CHECK(made >= 0);
+    if (!made) {
+        lf_release(&f, a);
+        fflush(NULL); /* as its exit would do */
+        child_end(true);
+    }
+    CHECK(child_was_well(made));
+    lf_release(&f, a);
+    fv_fixture_close(&f);
+    const char *text = read_all(path);
+    CHECK_EQ(count(text, "op,"), 1);
+    CHECK_EQ(count(text, "alloc,"), 1);
+    CHECK_EQ(count(text, "free,"), 1);
+    remove(path);
+}
+
+UNIT(vulkan_layer_trace, a_program_that_is_executed_does_not_get_the_file)
+{
+    fv_fixture f;
+    struct stat wanted, found;
+    int seen = 0;
+    char path[] = "/tmp/quire-layer-XXXXXX";
+    open_traced(&f, path);
+    CHECK(!stat(path, &wanted));
+    for (int i = 0; i < 1024; i++)
+        if (!fstat(i, &found) && found.st_ino == wanted.st_ino && found.st_dev == wanted.st_dev) {
+            CHECK(fcntl(i, F_GETFD) & FD_CLOEXEC);
+            seen++;
+        }
+    CHECK_EQ(seen, 1);
+    fv_fixture_close(&f);
+    remove(path);
+}
+
+UNIT(vulkan_layer_trace, a_file_of_another_process_is_left_alone)
+{
+    fv_fixture f;
+    char path[] = "/tmp/quire-layer-XXXXXX", own[64];
+    int other = mkstemp(path);
+    CHECK(other >= 0);
+    CHECK(write(other, "theirs", 6) == 6);
+    CHECK(!flock(other, LOCK_EX));
+    setenv("QUIRE_LAYER_TRACE", path, 1);
+    lf_open_named(&f, "amd-bar");
+    lf_release(&f, lf_allocate(&f, 1000, 0, NULL));
+    fv_fixture_close(&f);
+    CHECK_STR(read_all(path), "theirs");
+    snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
+    CHECK_EQ(count(read_all(own), "op,"), 1);
+    close(other);
+    remove(path);
+    remove(own);
+}
