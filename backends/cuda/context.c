@@ -4,13 +4,11 @@
  * Contexts stand in a stack of each thread: what was current before a call is so again after it,
  * also where it was none.
  */
-#include <unistd.h>
-
 #include "backends/cuda/cuda.h"
 
 bool qi_cuda_has_forked(const qi_cuda *cuda)
 {
-    return getpid() != cuda->process;
+    return cuda->has_forked;
 }
 
 quire_result qi_cuda_check_process(const qi_cuda *cuda)
@@ -19,10 +17,31 @@ quire_result qi_cuda_check_process(const qi_cuda *cuda)
         return QUIRE_SUCCESS;
     return quire_backend_fail(
         QUIRE_ERROR_NOT_PERMITTED, 0,
-        "the device was opened before a fork: CUDA does not work in the child "
-        "(process %ld, opened in %ld)",
-        (long)getpid(), (long)cuda->process);
+        "the device was opened before a fork: CUDA does not work in the child");
 }
+
+/* ---- forks -------------------------------------------------------------------------------- */
+
+void qi_cuda_fork_prepare(void *state)
+{
+    qi_cuda *cuda = state;
+    pthread_mutex_lock(&cuda->mutex);
+}
+
+void qi_cuda_fork_done(void *state)
+{
+    qi_cuda *cuda = state;
+    pthread_mutex_unlock(&cuda->mutex);
+}
+
+void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+{
+    qi_cuda *cuda = state;
+    (void)heap_bytes;
+    cuda->has_forked = true;
+}
+
+/* ---- the context -------------------------------------------------------------------------- */
 
 quire_result qi_cuda_enter(const qi_cuda *cuda)
 {

@@ -107,7 +107,7 @@ typedef struct qi_cuda {
     quire_log log;
     void *library;
     qi_cuda_functions f;
-    pid_t process; /* in another one, forked from it, nothing can be called */
+    bool has_forked; /* this is the copy of a child: nothing can be called */
     qi_cu_device device;
     qi_cu_context context;
     bool is_primary; /* retained here */
@@ -157,6 +157,11 @@ bool qi_cuda_has_forked(const qi_cuda *cuda);
 
 /* NOT_PERMITTED in a process that was forked from the one that opened the device. */
 QUIRE_MUST_USE quire_result qi_cuda_check_process(const qi_cuda *cuda);
+
+/* Entries of the backend table, as quire/backend.h says. */
+void qi_cuda_fork_prepare(void *state);
+void qi_cuda_fork_done(void *state);
+void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
 
 /*
  * Makes the context current for the calling thread; on success `leave` ends it and gives the

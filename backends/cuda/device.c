@@ -102,7 +102,7 @@ static void cuda_destroy(void *state)
      QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_STREAMS |    \
      QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |          \
      QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS |                     \
-     QUIRE_BACKEND_GROWTH)
+     QUIRE_BACKEND_GROWTH | QUIRE_BACKEND_FORK)
 
 #define CUDA_FUNCTIONS                                                                             \
     .size = sizeof(quire_backend), .name = "cuda", .describe = cuda_describe,                      \
@@ -115,7 +115,9 @@ static void cuda_destroy(void *state)
     .stream_passed = qi_cuda_stream_passed, .stream_await = qi_cuda_stream_await,                  \
     .stream_order = qi_cuda_stream_order, .stream_copy = qi_cuda_stream_copy,                      \
     .stream_fill = qi_cuda_stream_fill, .copy_pages = qi_cuda_copy_pages,                          \
-    .copy_peer = qi_cuda_copy_peer, .page_resize = qi_cuda_page_resize
+    .copy_peer = qi_cuda_copy_peer, .page_resize = qi_cuda_page_resize,                            \
+    .fork_prepare = qi_cuda_fork_prepare, .fork_done = qi_cuda_fork_done,                          \
+    .fork_child = qi_cuda_fork_child
 
 static const quire_backend CUDA_BACKEND = {.features = CUDA_FEATURES, CUDA_FUNCTIONS};
 
@@ -153,8 +155,10 @@ quire_result qi_cuda_make_device(qi_cuda *cuda, const quire_cuda_settings *setti
 qi_cuda *qi_cuda_of(const quire_device *device)
 {
     const quire_backend *table = quire_device_backend(device);
-    if (table && (table == &CUDA_BACKEND || table == &CUDA_BACKEND_WITH_ARRAYS))
-        return quire_device_state(device);
+    if (table && (table == &CUDA_BACKEND || table == &CUDA_BACKEND_WITH_ARRAYS)) {
+        qi_cuda *cuda = quire_device_state(device);
+        return qi_cuda_check_process(cuda) ? NULL : cuda;
+    }
     qi_ignore(
         qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the device is null, or not of the CUDA backend"));
     return NULL;

@@ -13,7 +13,7 @@ quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
     *info = (quire_cuda_info){.context = NULL};
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     const qi_cuda_offers *o = &cuda->offers;
     pthread_mutex_lock(&cuda->mutex);
     uint64_t kept = cuda->kept_bytes;
@@ -50,7 +50,7 @@ quire_result quire_cuda_get_kind_info(quire_device *device, uint32_t kind,
     *info = (quire_cuda_kind_info){.node = 0};
     const qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     if (kind >= cuda->kind_count)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
                             "there is no memory kind %u: the device has %u", kind,
@@ -75,7 +75,7 @@ quire_result quire_cuda_find_kind(quire_device *device, quire_cuda_page_kind pag
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_find_kind: kind is null");
     const qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     if ((uint32_t)page_kind >= QUIRE_CUDA_PAGE_KINDS || node < -1)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "there is no page kind %d, or no node %d",
                             (int)page_kind, node);
@@ -92,7 +92,7 @@ quire_result quire_cuda_release_kept(quire_device *device)
 {
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;

@@ -99,7 +99,7 @@ quire_result quire_cuda_multicast_create(quire_device *device,
                        "quire_cuda_multicast_create: options or multicast is null");
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     quire_result result = check_options(options);
     if (!result && !cuda->offers.multicast)
         result = qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no multicast", cuda->name);

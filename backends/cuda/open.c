@@ -144,7 +144,6 @@ static quire_result make_state(const quire_cuda_settings *settings, qi_cuda **ou
     if (!cuda)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a CUDA device");
     cuda->host = host;
-    cuda->process = getpid();
     if (pthread_mutex_init(&cuda->mutex, NULL)) {
         qi_host_release(&host, cuda, 1, sizeof *cuda);
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no mutex for a CUDA device");

@@ -72,6 +72,7 @@ static quire_result host_describe(void *state, quire_device_info *info)
     info->limits.growing_kinds =
         qi_host_can_grow(device) ? (UINT64_C(1) << profile->kind_count) - 1 : 0;
     info->exportable = device->backing == QUIRE_HOST_MEMFD;
+    info->survives_fork = device->backing == QUIRE_HOST_ANONYMOUS; /* memfds are the parent's too */
     return QUIRE_SUCCESS;
 }
 
@@ -109,7 +110,7 @@ static quire_result host_heap_budget(void *state, uint32_t heap, quire_heap_budg
     return QUIRE_SUCCESS;
 }
 
-/* ---- the table ---------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------ */
 
 static void host_destroy(void *state)
 {
@@ -119,6 +120,30 @@ static void host_destroy(void *state)
     qi_host_release(&host, device, 1, sizeof *device);
 }
 
+/* ---- forks -------------------------------------------------------------------------------- */
+
+static void host_fork_prepare(void *state)
+{
+    qi_host_device *device = state;
+    pthread_mutex_lock(&device->streams.mutex);
+}
+
+static void host_fork_done(void *state)
+{
+    qi_host_device *device = state;
+    pthread_mutex_unlock(&device->streams.mutex);
+}
+
+static void host_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+{
+    qi_host_device *device = state;
+    for (int i = 0; i < QUIRE_MOST_HEAPS; i++)
+        qi_atomic_store_release_u64(&device->heap_used[i], heap_bytes[i]);
+    qi_host_streams_forked(&device->streams);
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
 static const quire_backend HOST_BACKEND = {
     .size = sizeof(quire_backend),
     .name = "host",
@@ -126,7 +151,8 @@ static const quire_backend HOST_BACKEND = {
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
                 QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
                 QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_FILL | QUIRE_BACKEND_COPY_PAGES |
-                QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS | QUIRE_BACKEND_GROWTH,
+                QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS | QUIRE_BACKEND_GROWTH |
+                QUIRE_BACKEND_FORK,
     .describe = host_describe,
     .page_create = qi_host_page_create,
     .page_destroy = qi_host_page_destroy,
@@ -151,6 +177,9 @@ static const quire_backend HOST_BACKEND = {
     .page_resize = qi_host_page_resize,
     .copy_pages = qi_host_copy_pages,
     .copy_peer = qi_host_copy_pages,
+    .fork_prepare = host_fork_prepare,
+    .fork_done = host_fork_done,
+    .fork_child = host_fork_child,
 };
 
 qi_host_device *qi_host_of(const quire_device *device)

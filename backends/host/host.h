@@ -22,6 +22,7 @@ typedef struct qi_host_streams {
     pthread_cond_t
         progress;          /* a job is done, a worker begins to wait, a stream ends, all is lost */
     qi_atomic_u32 is_lost; /* quire_host_lose: nothing is done any more */
+    uint32_t forks;        /* before this process: streams made before the last one are over */
 } qi_host_streams;
 
 typedef struct qi_host_device {

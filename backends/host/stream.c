@@ -41,18 +41,23 @@ static void await_progress(qi_host_device *device)
 
 /* ---- a device's streams ------------------------------------------------------------------- */
 
-quire_result qi_host_streams_init(qi_host_streams *streams)
+static bool make_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes))
+        return false;
+    bool is_made = !pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) &&
+                   !pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return is_made;
+}
+
+quire_result qi_host_streams_init(qi_host_streams *streams)
+{
     qi_atomic_init_u32(&streams->is_lost, 0);
     if (pthread_mutex_init(&streams->mutex, NULL))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no mutex for the streams of a host device");
-    bool has_attributes = !pthread_condattr_init(&attributes);
-    bool is_made = has_attributes && !pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) &&
-                   !pthread_cond_init(&streams->progress, &attributes);
-    if (has_attributes)
-        pthread_condattr_destroy(&attributes);
-    if (is_made)
+    if (make_condition(&streams->progress))
         return QUIRE_SUCCESS;
     pthread_mutex_destroy(&streams->mutex);
     return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no condition for the streams of a host device");
@@ -62,6 +67,25 @@ void qi_host_streams_finish(qi_host_streams *streams)
 {
     pthread_cond_destroy(&streams->progress);
     pthread_mutex_destroy(&streams->mutex);
+}
+
+/* A condition at which threads slept that are gone is not to be destroyed, which waits for them. */
+void qi_host_streams_forked(qi_host_streams *streams)
+{
+    streams->forks++;
+    make_condition(&streams->progress); /* it was made before: this takes nothing */
+}
+
+/* Made before a fork: without its worker, and with a condition that must stay as it is. */
+static bool is_over(const qi_host_device *device, const qi_host_stream *stream)
+{
+    return stream->forks != device->streams.forks;
+}
+
+static quire_result refuse_over(void)
+{
+    return quire_backend_fail(QUIRE_ERROR_NOT_PERMITTED, 0,
+                              "the stream was made before a fork: nothing runs on it in the child");
 }
 
 static bool is_lost(const qi_host_device *device)
@@ -94,7 +118,8 @@ static void drop_reference(qi_host_device *device, qi_host_stream *stream)
 {
     if (--stream->references)
         return;
-    pthread_cond_destroy(&stream->work);
+    if (!is_over(device, stream))
+        pthread_cond_destroy(&stream->work);
     qi_host_release(&device->host, stream, 1, sizeof *stream);
 }
 
@@ -161,6 +186,8 @@ static void do_first(qi_host_device *device, qi_host_stream *stream)
 
 static quire_result submit(qi_host_device *device, qi_host_stream *stream, const qi_host_job *job)
 {
+    if (is_over(device, stream))
+        return refuse_over();
     qi_host_job *made = qi_host_allocate(&device->host, 1, sizeof *made);
     if (!made)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
@@ -263,6 +290,7 @@ quire_result qi_host_stream_make(void *state, const void *description, uint64_t 
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0, "no host memory for a stream");
     stream->is_manual = asked && asked->manual;
     stream->references = 1;
+    stream->forks = device->streams.forks;
     stream->submitted = stream->done = 1;
     if (pthread_cond_init(&stream->work, NULL))
         result = quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0, "no condition for a stream");
@@ -279,11 +307,29 @@ quire_result qi_host_stream_make(void *state, const void *description, uint64_t 
     return QUIRE_SUCCESS;
 }
 
+/* Nothing of it is done any more. */
+static void end_over(qi_host_device *device, qi_host_stream *stream)
+{
+    lock(device);
+    for (qi_host_job *job = stream->first, *next; job; job = next) {
+        next = job->next;
+        if (job->earlier)
+            drop_reference(device, job->earlier);
+        qi_host_release(&device->host, job, 1, sizeof *job);
+    }
+    drop_reference(device, stream);
+    unlock(device);
+}
+
 /* Does what is queued still; what is stuck is not waited for. */
 void qi_host_stream_end(void *state, uint64_t number)
 {
     qi_host_device *device = state;
     qi_host_stream *stream = stream_of(number);
+    if (is_over(device, stream)) {
+        end_over(device, stream);
+        return;
+    }
     lock(device);
     stream->has_ended = true;
     pthread_cond_signal(&stream->work);

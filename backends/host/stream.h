@@ -25,6 +25,7 @@ typedef struct qi_host_stream {
     bool is_running;     /* somebody does the first job, or waits for what it waits for */
     bool is_waiting;     /* its worker sleeps until the first job's point has passed */
     uint32_t references; /* the owner's, and one of each job that waits for a point of it */
+    uint32_t forks;      /* of the device when it was made */
     qi_host_job *first, *last;
     uint64_t submitted; /* the number of the last job; it begins with 1, which has passed */
     uint64_t done;      /* of the last one that is done: done <= submitted */
@@ -34,6 +35,10 @@ typedef struct qi_host_stream {
 
 QUIRE_MUST_USE quire_result qi_host_streams_init(qi_host_streams *streams);
 void qi_host_streams_finish(qi_host_streams *streams);
+
+/* In the child of a fork: nobody sleeps there, and streams there are have no
+   worker: what is left of them are records. */
+void qi_host_streams_forked(qi_host_streams *streams);
 
 /* Entries of the backend table, as quire/backend.h says. */
 quire_result qi_host_stream_make(void *state, const void *description, uint64_t *stream);

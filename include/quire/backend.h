@@ -9,7 +9,8 @@
  *
  * Rules for every function of the table, unless it says otherwise:
  *  - It may be called by several threads at once, never under a lock of quire.
- *  - It must not call quire on the device it belongs to, except quire_backend_fail.
+ *  - It must not call quire on the device it belongs to, except quire_backend_fail, and must not
+ *    fork.
  *  - Arguments are valid: kinds exist, ranges lie inside their page as it is, sizes are above 0.
  *  - On failure it ends with quire_backend_fail, has changed nothing and left no output to release.
  *    INVALID_ARGUMENT, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, TOO_MANY_PAGES, UNSUPPORTED,
@@ -99,6 +100,13 @@ typedef uint64_t quire_backend_features;
  * UNSUPPORTED. Wanted when there are such kinds.
  */
 #define QUIRE_BACKEND_GROWTH (UINT64_C(1) << 17)
+
+/*
+ * fork_prepare, fork_done, fork_child. Without it no lock of the backend is taken around a fork. A
+ * device that does not survive a fork (info.survives_fork) then loses the backend's own records in
+ * the child: nothing of the table is called there any more. See docs/backends.md, "Fork".
+ */
+#define QUIRE_BACKEND_FORK (UINT64_C(1) << 18)
 
 /* Two words of the backend's own that all pages of a memory are made with; {0}: none. */
 typedef struct quire_page_extra {
@@ -195,7 +203,9 @@ typedef struct quire_backend {
     /* ---- required ---- */
 
     /*
-     * Fills in name, heaps, kinds and limits; called once, at creation. A device without kinds,
+     * Fills in name, heaps, kinds and limits, and whether the device survives a fork: all of its
+     * pages are then private memory of the process, and a child can use and destroy its copy of
+     * them (default: it does not). Called once, at creation. A device without kinds,
      * with a heap index out of range or a limit that is no power of two where one is due, is
      * refused.
      */
@@ -325,6 +335,29 @@ typedef struct quire_backend {
      */
     quire_result (*page_resize)(void *state, const quire_native_page *page, uint64_t from,
                                 uint64_t to);
+
+    /*
+     * ---- QUIRE_BACKEND_FORK: called by the thread that forks, from handlers of pthread_atfork,
+     * without a lock of quire. None can fail, and none may wait for a device ----
+     */
+
+    /* Before: takes the locks of the backend that guard its own records, so that these are whole in
+       the child. */
+    void (*fork_prepare)(void *state);
+    /* After, in the parent and in the child: gives them back. */
+    void (*fork_done)(void *state);
+    /*
+     * In the child, last. Only the thread that forked is there: a call that another one was in
+     * never returns. Where the device survives, `heap_bytes` tells for each heap the bytes of the
+     * pages that are left. A page that was being made is not among them and is never given back.
+     * For each page that another thread was resizing page_resize was called before this: `from` is
+     * the most that the page may have, whatever it has, and `to` the smaller of the two sizes.
+     * Streams that are there are destroyed, and nothing else is asked of them. Where the device
+     * does not survive, unmap, page_destroy, object_destroy, stream_destroy, destroy and the ends
+     * of attachments alone are called from now on: they release records of the host and must not
+     * call the driver.
+     */
+    void (*fork_child)(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
 } quire_backend;
 
 /* ---- what the core offers to backends ------------------------------------------------------- */

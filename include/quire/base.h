@@ -125,7 +125,8 @@ typedef struct quire_log {
  *  - allocate: `size` > 0 bytes aligned to `alignment` (a power of two up to 64), or NULL, which
  *    becomes QUIRE_ERROR_OUT_OF_HOST_MEMORY.
  *  - release: gives back what allocate returned, with the same size and alignment; never NULL.
- * Both must be thread-safe and must not call quire; allocate may be called under a lock of quire.
+ * Both must be thread-safe and must not call quire; both may be called under a lock of quire, so
+ * that they must not fork either: the fork would wait for that lock for ever.
  * Freeing, unmapping and destroying never call allocate.
  */
 typedef struct quire_host_memory {

@@ -77,6 +77,9 @@ typedef struct quire_device_info {
     quire_kind kinds[QUIRE_MOST_KINDS];
     quire_limits limits;
     bool exportable; /* pages can be handed to another API or process */
+    /* the child of a fork can go on with the device: docs/threading.md, "Fork". Else every call on
+       it is NOT_PERMITTED there, but those that destroy */
+    bool survives_fork;
     uint64_t reserved[4];
 } quire_device_info;
 

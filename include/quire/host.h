@@ -87,7 +87,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_host_pointer(quire_memory *memory,
 
 /*
  * The memfd of the page an allocation lies in, and its offset there. Its size is sealed: nobody can
- * change it. The descriptor stays quire's: duplicate it to keep it. On failure it is -1. Errors as above; UNSUPPORTED for anonymous backing.
+ * change it. The descriptor stays quire's: duplicate it to keep it. On failure it is -1. Errors as
+ * above; UNSUPPORTED for anonymous backing.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_host_descriptor(quire_memory *memory,
                                                             quire_allocation allocation,

@@ -98,8 +98,8 @@ typedef struct quire_page_policy {
  * empty at a later time stay until it is reached again.
  */
 typedef struct quire_clock {
-    uint64_t (*now)(void *user); /* any thread, under a lock: must not call quire. NULL: the
-                                    system's monotonic clock */
+    uint64_t (*now)(void *user); /* any thread, under a lock: must not call quire and must not fork.
+                                    NULL: the system's monotonic clock */
     void *user;
 } quire_clock;
 

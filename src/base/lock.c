@@ -90,6 +90,18 @@ void qi_lock_acquire_held(qi_lock *lock)
         qi_sleep_a_while(&lock->is_awaited, 1);
 }
 
+void qi_lock_freeze(qi_lock *lock)
+{
+    if (!take(lock))
+        qi_lock_acquire_held(lock);
+}
+
+void qi_lock_thaw(qi_lock *lock)
+{
+    qi_atomic_store_release_u32(&lock->state, QI_LOCK_FREE);
+    qi_lock_release_awaited(lock);
+}
+
 void qi_lock_release_awaited(qi_lock *lock)
 {
     if (qi_atomic_swap_acquire_u32(&lock->is_awaited, 0))

@@ -51,6 +51,13 @@ void qi_lock_init(qi_lock *lock, const char *name, qi_lock_rank rank);
 void qi_lock_wait(qi_lock *lock, qi_lock *other);
 void qi_lock_wake_all(qi_lock *lock);
 
+/*
+ * For the handlers of a fork alone, which take every lock there is, several of one rank: without
+ * the check of ranks. Thawing also serves in the child, where nobody else is left to hold the lock.
+ */
+void qi_lock_freeze(qi_lock *lock);
+void qi_lock_thaw(qi_lock *lock);
+
 /* Debug builds stop the program when the calling thread holds any lock of the library. */
 void qi_lock_assert_none(void);
 

@@ -68,6 +68,23 @@ uint32_t qi_thread_number(void)
     return own ? own - 1 : take();
 }
 
+const void *qi_thread_self(void)
+{
+    return &own;
+}
+
+void qi_thread_forked(void)
+{
+    for (uint32_t i = 0; i < WORDS; i++) {
+        bool is_mine = own && (own - 1) / 64 == i;
+        qi_atomic_u64 *word = &in_use[i];
+        uint64_t bits = qi_atomic_load_u64(word),
+                 kept = is_mine ? UINT64_C(1) << (own - 1) % 64 : 0;
+        while (!qi_atomic_exchange_if_u64(word, &bits, bits & kept)) {
+        }
+    }
+}
+
 /* A library that is unloaded must not leave its destructor behind. */
 __attribute__((destructor)) static void delete_key(void)
 {

@@ -13,4 +13,10 @@ enum { QI_MOST_THREADS = 1024 };
 
 uint32_t qi_thread_number(void);
 
+/* The calling thread: a value that no other live thread has, and the same in a child it forks. */
+const void *qi_thread_self(void);
+
+/* In the child of a fork: the numbers of the threads that are gone are free again. */
+void qi_thread_forked(void);
+
 #endif

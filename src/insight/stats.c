@@ -15,6 +15,8 @@ quire_result quire_device_get_stats(quire_device *device, quire_device_stats *ou
     if (!device || !out)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_device_get_stats: device or stats is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     for (uint32_t i = 0; i < QUIRE_MOST_HEAPS; i++)
         out->heap_reserved_bytes[i] = qi_account_used(&device->heaps[i].account);
     out->reserved_bytes = qi_atomic_load_u64(&device->reserved_bytes);
@@ -50,6 +52,8 @@ quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_pa
         *info = (quire_page_info){0};
     if (!memory || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_page_get_info: memory or info is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     const qi_page *page = qi_page_acquire(memory, number);
     if (!page)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the memory has no page %u", number);
@@ -223,6 +227,8 @@ quire_result quire_memory_check(quire_memory *memory)
 {
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_check: memory is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     qi_shards_acquire(memory);
     qi_lock_acquire(&memory->pages.lock);
     quire_result result = check_locked(memory);

@@ -174,6 +174,8 @@ quire_result quire_memory_walk(quire_memory *memory,
 {
     if (!memory || !visit)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_walk: memory or visit is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     picture p = {.memory = memory};
     quire_result result = qi_host_init(&p.host, &memory->device->host.callbacks);
     uint32_t top = page_limit(memory);
@@ -286,6 +288,8 @@ quire_result quire_memory_find_owner(quire_memory *memory, uint64_t address, qui
     if (!memory || !owner)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_find_owner: memory or owner is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     return find_owner(memory, address, owner) ? QUIRE_SUCCESS : refuse_address(address);
 }
 
@@ -299,6 +303,8 @@ quire_result quire_device_find_owner(quire_device *device, uint64_t address, qui
     if (!device || !owner)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_device_find_owner: device or owner is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     qi_lock_acquire(&device->lock);
     quire_memory *at = device->memories;
     while (at && !find_owner(at, address, owner))

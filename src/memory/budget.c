@@ -191,6 +191,8 @@ quire_result quire_device_set_heap_limit(quire_device *device, uint32_t heap, ui
 {
     if (!device)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_set_heap_limit: device is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     quire_result result = check_heap(device, heap);
     if (!result)
         qi_account_set_limit(&device->heaps[heap].account, bytes);
@@ -201,6 +203,8 @@ quire_result quire_device_set_page_limit(quire_device *device, uint64_t pages)
 {
     if (!device)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_set_page_limit: device is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     qi_account_set_limit(&device->pages, pages);
     return QUIRE_SUCCESS;
 }
@@ -212,6 +216,8 @@ quire_result quire_device_get_budget(quire_device *device, uint32_t heap, quire_
     if (!device || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_device_get_budget: device or info is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     outlook seen;
     quire_result result = check_heap(device, heap);
     if (!result)

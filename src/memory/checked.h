@@ -131,6 +131,9 @@ bool qi_checked_make_room(struct qi_shard *shard);
 bool qi_checked_begin_shortage(quire_memory *memory);
 void qi_checked_end_shortage(quire_memory *memory);
 
+/* In the child of a fork: what other threads were at is nobody's any more. */
+void qi_checked_forked(quire_memory *memory);
+
 /* With the locks of all shards: takes what is in quarantine out of figures. */
 void qi_checked_correct(quire_memory *memory, quire_memory_stats *stats);
 
@@ -276,6 +279,11 @@ static inline bool qi_checked_begin_shortage(quire_memory *memory)
 }
 
 static inline void qi_checked_end_shortage(quire_memory *memory)
+{
+    (void)memory;
+}
+
+static inline void qi_checked_forked(quire_memory *memory)
 {
     (void)memory;
 }

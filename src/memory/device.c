@@ -9,6 +9,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/fork.h"
 #include "src/memory/memory.h"
 #include "src/memory/stream.h"
 
@@ -53,7 +54,7 @@ static quire_result check_table(const quire_backend *t)
     if (!t->describe || !t->page_create || !t->page_destroy)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_GROWTH << 1) - 1;
+    const quire_backend_features known = (QUIRE_BACKEND_FORK << 1) - 1;
     if (t->features & ~known)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' announces features this version does not know", t->name);
@@ -87,6 +88,9 @@ static quire_result check_table(const quire_backend *t)
         {QUIRE_BACKEND_FLUSH_MANY, "flush_many, invalidate_many",
          t->flush_many && t->invalidate_many, t->flush_many || t->invalidate_many},
         {QUIRE_BACKEND_GROWTH, "page_resize", t->page_resize, t->page_resize},
+        {QUIRE_BACKEND_FORK, "fork_prepare, fork_done, fork_child",
+         t->fork_prepare && t->fork_done && t->fork_child,
+         t->fork_prepare || t->fork_done || t->fork_child},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         quire_result result =
@@ -258,6 +262,8 @@ quire_result quire_device_create(const quire_backend *table, void *state,
     device->host = host;
     device->log = resolved.log;
     result = fill_in(device, table, state);
+    if (!result)
+        result = qi_fork_add(device);
     if (result) {
         qi_host_release(&host, device, 1, sizeof *device);
         return result;
@@ -297,7 +303,8 @@ quire_result quire_device_destroy(quire_device **device)
     if (!count && ending->streams)
         return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' still has streams: '%s' is one",
                             ending->info.name, ending->streams->name);
-    if (!count && qi_atomic_load_acquire_u64(&ending->stream_records))
+    bool is_named = qi_atomic_load_acquire_u64(&ending->stream_records) != 0;
+    if (!count && is_named && !ending->is_copy)
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "device '%s': allocations of another device were used on a held stream "
                             "of it that is gone, and are live",
@@ -309,9 +316,12 @@ quire_result quire_device_destroy(quire_device **device)
                             ending->info.name, count, names);
     }
     *device = NULL;
+    qi_fork_remove(ending);
     if (ending->table.destroy)
         ending->table.destroy(ending->state);
     qi_log(&ending->log, QUIRE_LOG_INFO, "device '%s' closed", ending->info.name);
+    if (is_named) /* in the child of a fork: who released the last of them may be gone */
+        return QUIRE_SUCCESS;
     qi_host host = ending->host;
     qi_host_release(&host, ending, 1, sizeof *ending);
     return QUIRE_SUCCESS;
@@ -346,6 +356,8 @@ quire_result quire_device_get_info(const quire_device *device, quire_device_info
     if (!device || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_device_get_info: device or info is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     *info = device->info;
     return QUIRE_SUCCESS;
 }

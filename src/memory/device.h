@@ -42,6 +42,10 @@ struct quire_device {
     /* nanoseconds that a memory that ends waits for streams of which no point passes meanwhile;
        tests shorten it */
     uint64_t patience;
+    /* see fork.h; under the lock there, or set in the child of a fork before anything runs in it */
+    quire_device *next_of_process, *previous_of_process;
+    bool is_copy; /* made before the fork of this process */
+    bool is_cut;  /* likewise, and it does not survive: nothing but its end is left */
 };
 
 static inline bool qi_device_offers(const quire_device *device, quire_backend_features feature)
@@ -159,6 +163,9 @@ QUIRE_MUST_USE quire_result qi_device_object_bind(quire_device *device, qi_calls
                                                   const qi_device_page *page, uint64_t offset);
 void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
                               uint64_t native);
+
+/* cut.c: NOT_PERMITTED, of a device that is cut. */
+quire_result qi_cut_refuse(void);
 
 /* What a backend answered, turned into BACKEND_FAILURE where it may not be, with a sentence. */
 quire_result qi_backend_answer(const char *backend, quire_result result, uint64_t errors_before);

@@ -36,6 +36,8 @@ quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
                                   QUIRE_EVENT_PAGE_RESIZED;
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_hook: memory is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     if (hook && hook->kinds & ~all)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there are no events %x",
                             hook->kinds & ~all);

@@ -117,6 +117,8 @@ quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *ou
     if (!memory || !out)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_get_stats: memory or stats is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     qi_shards_acquire(memory);
     *out = qi_figures(memory);
     qi_shards_release(memory);

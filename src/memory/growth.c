@@ -80,6 +80,8 @@ static bool begin(qi_page *page)
     qi_lock_acquire(&pages->lock);
     bool is_free = !page->resizing;
     page->resizing = true;
+    if (is_free)
+        page->owner = qi_thread_self();
     qi_lock_release(&pages->lock);
     return is_free;
 }

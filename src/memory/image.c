@@ -108,6 +108,8 @@ quire_result quire_image_get_requirements(quire_device *device, const quire_imag
     if (!device || !options || !requirements)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_image_get_requirements: device, options or requirements is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     quire_image_options resolved = resolve_image(options);
     uint64_t minimum = 0;
     quire_result result = check_image(&resolved, &minimum);

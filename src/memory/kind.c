@@ -94,6 +94,8 @@ quire_result quire_device_choose_kind(const quire_device *device, const quire_ki
     if (!device || !request || !kind)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_device_choose_kind: device, request or kind is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     quire_result result = check_request(request);
     if (result)
         return result;
@@ -154,6 +156,8 @@ quire_result quire_device_choose_kind_for(const quire_device *device, const quir
     if (!device || !intent || !kind)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_device_choose_kind_for: device, intent or kind is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     quire_kind_request request;
     quire_result result = qi_kind_request_for(device, intent, &request);
     return result ? result : quire_device_choose_kind(device, &request, kind);

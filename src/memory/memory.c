@@ -11,6 +11,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/fork.h"
 #include "src/memory/page_size.h"
 #include "src/memory/place.h"
 #include "src/memory/policy.h"
@@ -206,7 +207,8 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
     *memory = *resolved;
     memory->host = host;
     memory->name = qi_host_copy_text(&memory->host, options->name ? options->name : "memory");
-    qi_slots_init(&memory->slots, qi_tag_take());
+    memory->tag = qi_tag_take();
+    qi_slots_init(&memory->slots, memory->tag);
     qi_pages_init(&memory->pages);
     qi_checked_init(memory);
     result = memory->name
@@ -214,7 +216,7 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
                  : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a memory's name");
     if (result) {
         finish_shards(memory);
-        qi_tag_give(memory->slots.tag);
+        qi_tag_give(memory->tag);
         qi_host_release_text(&memory->host, memory->name);
         host = memory->host;
         qi_host_release(&host, memory, 1, sizeof *memory);
@@ -233,6 +235,8 @@ quire_result quire_memory_create_with(quire_device *device, const quire_memory_o
     if (!device || !memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_create: device or memory is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     quire_memory_options asked = options ? *options : (quire_memory_options){0};
     quire_memory resolved = {.extra = extra};
     quire_result result = resolve(device, &asked, &resolved);
@@ -269,7 +273,7 @@ static void finish(quire_memory *memory)
     qi_device_remove_memory(memory->device, memory);
     qi_log(&memory->device->log, QUIRE_LOG_INFO, "memory '%s' ended", memory->name);
     finish_shards(memory);
-    qi_tag_give(memory->slots.tag);
+    qi_tag_give(memory->tag);
     qi_slots_finish(&memory->slots, &memory->host);
     qi_pages_finish(&memory->pages, &memory->host);
     qi_names_finish(&memory->names, &memory->host);
@@ -343,6 +347,10 @@ quire_result quire_memory_destroy(quire_memory **memory)
     quire_memory *ending = *memory;
     if (!ending)
         return QUIRE_SUCCESS;
+    if (ending->device->is_cut) { /* nothing of it can be freed in another way */
+        quire_memory_destroy_all(memory);
+        return QUIRE_SUCCESS;
+    }
     let_leave(ending);
     qi_error error = qi_error_save();
     qi_ignore(qi_waiting_collect(ending, &(uint64_t){0})); /* what is not known still waits */
@@ -353,6 +361,10 @@ quire_result quire_memory_destroy(quire_memory **memory)
                             "memory '%s' has freed allocations that wait for points of streams: %llu",
                             ending->name, (unsigned long long)waiting);
     uint32_t left = count_left(ending);
+    if (left && ending->has_orphans) {
+        qi_fork_free_orphans(ending);
+        left = count_left(ending);
+    }
     if (left) {
         char names[768];
         list_allocations(ending, names, sizeof names);
@@ -365,6 +377,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
         return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
                             ending->name, ending->device->info.backend, names);
     }
+    ending->ender = qi_thread_self();
     *memory = NULL;
     finish(ending);
     return QUIRE_SUCCESS;
@@ -375,11 +388,13 @@ void quire_memory_destroy_all(quire_memory **memory)
     if (!memory || !*memory)
         return;
     quire_memory *ending = *memory;
+    ending->ender = qi_thread_self();
     *memory = NULL;
     while (ending->attachments)
         ending->attachments->end(ending->attachments);
     qi_waiting_finish(ending);
     count_left(ending); /* what is on its way is freed already */
+    qi_fork_free_orphans(ending);
     for (uint32_t i = 0; i < qi_slots_top(&ending->slots); i++)
         if (qi_slot_force_leave(&ending->slots, i))
             qi_ignore(qi_place_release(ending, i)); /* harm is told */
@@ -395,6 +410,8 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
     if (!memory || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_get_info: memory or info is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     qi_shard *shard = qi_shard_mine(memory);
     qi_lock_acquire(&shard->lock);
     qi_lock_acquire(&memory->pages.lock);

@@ -54,6 +54,9 @@ struct quire_memory {
     qi_section *sections;          /* innermost first; under the locks of all shards */
     quire_attachment *attachments; /* the backend's; under the device's lock */
     qi_atomic_u64 refusals;        /* so far: their numbers */
+    const void *ender; /* the thread that ends it, once nothing can keep it from that; see fork.h */
+    uint32_t tag;      /* of its slots, which have another one where the device is cut */
+    bool has_orphans;  /* slots and ranges may be left that threads before a fork had in hand */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif

@@ -191,7 +191,7 @@ static quire_result check_prefix(const quire_memory *memory, const char *prefix,
     if (strlen(prefix) > QUIRE_LONGEST_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a prefix of %u bytes: %u are allowed",
                             strlen(prefix), QUIRE_LONGEST_NAME);
-    return QUIRE_SUCCESS;
+    return memory->device->is_cut ? qi_cut_refuse() : QUIRE_SUCCESS;
 }
 
 quire_result quire_memory_set_name_limit(quire_memory *memory, const char *prefix, uint64_t bytes)

@@ -77,6 +77,7 @@ static qi_page *take_out(qi_page *page, qi_page *list)
     pages->leaving++;
     count_moving(pages, page, false);
     page->phase = QI_PAGE_LEAVING;
+    page->owner = qi_thread_self();
     qi_lock_release(&pages->lock);
     page->next = list;
     return page;
@@ -120,6 +121,7 @@ static void set_phase(qi_page *page, qi_shard *shard, qi_page_phase phase)
     count_moving(pages, page, phase == QI_PAGE_MOVING);
     page->shard = shard;
     page->phase = phase;
+    page->owner = qi_thread_self();
     qi_lock_release(&pages->lock);
 }
 
@@ -173,11 +175,12 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
 {
     uint64_t bytes = 0, count = 0;
     list = end_cuts(memory, list, &bytes);
-    for (const qi_page *page = list; page; page = page->next) {
+    for (qi_page *page = list; page; page = page->next) {
         bytes += page->native.size;
         count++;
         qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, page->number, page->native.size);
         qi_checked_page_leaving(page);
+        page->ending = true;
         qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &page->native);
     }
     if (!count)

@@ -60,7 +60,11 @@ struct qi_page {
     bool dedicated;
     bool tied;     /* to its object: see qi_tie */
     bool resizing; /* its end is being moved: see growth.h; under the lock of qi_pages */
+    bool ending;   /* while it leaves: its thread has begun to give it back to the backend */
     qi_page_phase phase;
+    /* qi_thread_self of the thread that makes, moves or gives it back, or moves its end: what no
+       other thread can go on with in the child of a fork */
+    const void *owner;
 
     qi_device_page native; /* set before LIVE, constant until the page is gone but for its size */
     uint64_t cut_from;     /* its size before its end was cut off, until that is given back; or 0 */

@@ -30,7 +30,8 @@ static quire_result take_number(quire_memory *memory, qi_page **out)
     pages->top += number == pages->top;
     pages->in_use++;
     *out = qi_page_at(pages, number);
-    **out = (qi_page){.number = number, .phase = QI_PAGE_MAKING, .own.page = *out};
+    **out = (qi_page){
+        .number = number, .phase = QI_PAGE_MAKING, .own.page = *out, .owner = qi_thread_self()};
     (*out)->tally = &(*out)->own;
     return QUIRE_SUCCESS;
 }

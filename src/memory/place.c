@@ -437,6 +437,8 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result fa
                       uint32_t *slot)
 {
     placing p;
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     bool dedicated = qi_wish_wants_dedicated(memory, wish);
     quire_result result = prepare(memory, wish, &p);
     if (!result)

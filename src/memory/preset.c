@@ -71,6 +71,8 @@ quire_result quire_page_policy_preset(quire_preset preset, const quire_device *d
     if (!device || !policy)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_page_policy_preset: device or policy is null");
+    if (device->is_cut)
+        return qi_cut_refuse();
     if (preset != QUIRE_PRESET_VMA && preset != QUIRE_PRESET_RMM && preset != QUIRE_PRESET_PYTORCH)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no preset %u",
                             (uint64_t)preset);

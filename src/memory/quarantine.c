@@ -137,6 +137,15 @@ bool qi_checked_make_room(qi_shard *shard)
     return true;
 }
 
+void qi_checked_forked(quire_memory *memory)
+{
+    qi_checked *checked = &memory->checked;
+    if (checked->leaving > given_back)
+        checked->leaving = given_back;
+    checked->shortages = 0;
+    checked->reading = 0;
+}
+
 bool qi_checked_begin_shortage(quire_memory *memory)
 {
     if (!qi_checked_is_on(memory))
@@ -151,7 +160,7 @@ bool qi_checked_begin_shortage(quire_memory *memory)
 void qi_checked_end_shortage(quire_memory *memory)
 {
     qi_lock_acquire(&memory->checked.lock);
-    memory->checked.shortages--;
+    memory->checked.shortages -= memory->checked.shortages != 0; /* 0: it began before a fork */
     qi_lock_release(&memory->checked.lock);
 }
 

@@ -66,6 +66,8 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
         *released = 0;
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_trim: memory is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     qi_slot_queue *queues[QI_MOST_SHARDS];
     qi_checked_drain(memory);
     set_floor(memory, 0);
@@ -92,6 +94,8 @@ quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
 {
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_limit: memory is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     qi_account_set_limit(&memory->account, bytes);
     qi_checked_drain(memory);
     qi_shards_acquire(memory);
@@ -181,6 +185,8 @@ quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes)
 {
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_reserve: memory is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     quire_result result = check_reserve(memory, bytes);
     if (result)
         return result;

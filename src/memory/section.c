@@ -43,6 +43,8 @@ quire_result quire_memory_push_stats(quire_memory *memory)
 {
     if (!memory)
         return qi_refuse_null_memory();
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     qi_section *section = qi_host_allocate(&memory->host, 1, size_of(memory->shard_count));
     if (!section)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a section's figures");
@@ -100,6 +102,8 @@ quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *st
     if (!memory || !stats)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_pop_stats: memory or stats is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     qi_section *section = take_off(memory, stats);
     if (!section)
         return qi_fail_text(QUIRE_ERROR_WRONG_STATE,

@@ -174,6 +174,10 @@ static qi_atomic_u64 *look_up(const qi_slots *slots, quire_allocation allocation
         qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the allocation is {0}, none");
         return NULL;
     }
+    if (slots->tag == QI_TAG_CUT) {
+        qi_fail(QUIRE_ERROR_NOT_PERMITTED, QI_CUT_SENTENCE);
+        return NULL;
+    }
     if (qi_handle_tag(allocation.id) != slots->tag) {
         qi_fail_with(QUIRE_ERROR_FOREIGN_HANDLE, "allocation %x belongs to another memory",
                      allocation.id);
@@ -302,6 +306,20 @@ quire_result qi_slot_release(const qi_slots *slots, quire_allocation allocation)
         result = qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is not held", allocation.id);
     qi_slot_unpin(slots, slot);
     return result;
+}
+
+void qi_slots_drop_pins(const qi_slots *slots)
+{
+    for (uint32_t slot = 0, top = qi_slots_top(slots); slot < top; slot++) {
+        qi_atomic_u64 *state = qi_slot_state(slots, slot);
+        uint64_t word = qi_atomic_load_u64(state), holds = 0;
+        if (phase_of(word) != QI_PHASE_LIVE && phase_of(word) != QI_PHASE_RESERVED)
+            continue;
+        if (qi_table_has(&slots->holds, slot))
+            holds = qi_atomic_load_u32(holds_of(slots, slot));
+        if (pins_of(word) != holds) /* a store makes the system copy its page */
+            qi_atomic_store_release_u64(state, (word & ~COUNT_MASK) | holds);
+    }
 }
 
 /* ---- maps and phases ---------------------------------------------------------------------- */

@@ -91,6 +91,12 @@ typedef struct qi_slots {
     qi_table holds;    /* qi_atomic_u32; only chunks in which something was held are there */
 } qi_slots;
 
+/* The tag where the device is cut (fork.h): more than QI_TAG_BITS, no handle has it. */
+#define QI_TAG_CUT UINT32_MAX
+#define QI_CUT_SENTENCE                                                                            \
+    "the device was opened before a fork and does not survive it: in the child it can only be "    \
+    "destroyed"
+
 #define QI_NO_SLOT (QI_SLOT_COUNT - 1) /* this one is never used */
 
 /* The free slots of a shard: first those of the queue, then the rest of a block never used. */
@@ -288,6 +294,9 @@ QUIRE_MUST_USE quire_result qi_slot_release(const qi_slots *slots, quire_allocat
 QUIRE_MUST_USE quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot);
 QUIRE_MUST_USE quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot);
 uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot);
+
+/* For the child of a fork, in which no call is running: pins that are not holds go. */
+void qi_slots_drop_pins(const qi_slots *slots);
 
 qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot);
 

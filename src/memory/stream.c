@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/base/result.h"
+#include "src/base/thread.h"
 #include "src/memory/door.h"
 #include "src/memory/waiting.h"
 
@@ -66,6 +67,8 @@ static quire_stream *make_record(quire_device *device, const char *name, bool he
 static quire_result make(quire_device *device, const void *description, const char *name, bool held,
                          quire_stream **out)
 {
+    if (device->is_cut)
+        return qi_cut_refuse();
     if (!held && !qi_device_offers(device, QUIRE_BACKEND_STREAMS))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no streams",
                             device->info.backend);
@@ -174,10 +177,11 @@ quire_result quire_stream_destroy(quire_stream **stream)
     if (ending->held)
         qi_atomic_raise_release_u64(&ending->passed, QI_ALL_PASSED);
     collect_last(ending);
-    if (!ending->held && waits_of(ending))
+    if (!ending->held && !ending->is_over && waits_of(ending))
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "allocations that wait for stream '%s', or were used on it: %llu",
                             ending->name, (unsigned long long)waits_of(ending));
+    ending->ender = qi_thread_self();
     *stream = NULL;
     await_lookers(ending); /* nothing waits, so that none comes any more */
     qi_waiting_forget_stream(ending);
@@ -198,6 +202,8 @@ quire_result quire_stream_get_info(quire_stream *stream, quire_stream_info *info
     if (!stream || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_stream_get_info: stream or info is null");
+    if (stream->device->is_cut)
+        return qi_cut_refuse();
     *info = (quire_stream_info){
         .name = stream->name,
         .device = stream->device,
@@ -385,6 +391,8 @@ quire_result quire_stream_mark(quire_stream *stream, quire_point *point)
         *point = (quire_point){0};
     if (!stream || !point)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_mark: stream or point is null");
+    if (stream->is_over)
+        return qi_stream_refuse_over(stream);
     uint64_t value = 0;
     quire_result result = qi_stream_mark(stream, &value);
     if (!result)
@@ -397,6 +405,8 @@ quire_result quire_stream_announce(quire_stream *stream, uint64_t value)
     if (!stream || !value)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_stream_announce: stream is null or value is 0");
+    if (stream->is_over)
+        return qi_stream_refuse_over(stream);
     if (marking_of(stream) != QI_ANNOUNCED) { /* or not known yet */
         uint64_t marked = 0;
         qi_error before = qi_error_save();
@@ -417,6 +427,8 @@ quire_result quire_stream_wait(quire_stream *stream, const quire_point *point)
 {
     if (!stream || !point)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_wait: stream or point is null");
+    if (stream->is_over)
+        return qi_stream_refuse_over(stream);
     quire_result result = qi_stream_check_point(point);
     if (result || !point->stream)
         return result;
@@ -430,6 +442,8 @@ quire_result quire_point_has_passed(const quire_point *point, bool *has_passed)
     if (!point || !has_passed)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_point_has_passed: point or has_passed is null");
+    if (point->stream && point->stream->device->is_cut)
+        return qi_cut_refuse();
     quire_result result = qi_stream_check_point(point);
     if (!result && point->stream && !qi_stream_has_passed(point->stream, point->value))
         result = qi_stream_ask(point->stream);
@@ -441,6 +455,8 @@ quire_result quire_point_await(const quire_point *point, uint64_t nanoseconds)
 {
     if (!point)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_point_await: point is null");
+    if (point->stream && point->stream->device->is_cut)
+        return qi_cut_refuse();
     quire_result result = qi_stream_check_point(point);
     if (result || !point->stream)
         return result;

@@ -29,8 +29,10 @@ struct quire_stream {
     /* waits that name it, of allocations that were freed and of live ones that were used on it; and
        one more until it is destroyed: with the last the record goes */
     qi_atomic_u64 waits;
-    qi_lock lock;          /* of the following */
-    uint32_t lookers;      /* threads that call the backend about it for a lane */
+    qi_lock lock;      /* of the following */
+    uint32_t lookers;  /* threads that call the backend about it for a lane */
+    const void *ender; /* the thread that destroys it: see fork.h; under the device's lock */
+    bool is_over; /* made before the fork of this process: nothing runs on it, all has passed */
     struct qi_lane *lanes; /* what waits, by shard */
 };
 
@@ -87,6 +89,9 @@ QUIRE_MUST_USE quire_result qi_stream_order(quire_stream *later, quire_stream *e
  */
 void qi_stream_begin_look(quire_stream *stream);
 void qi_stream_end_look(quire_stream *stream);
+
+/* cut.c: NOT_PERMITTED, of a stream that is over. */
+quire_result qi_stream_refuse_over(const quire_stream *stream);
 
 /* One wait more that names it, and one less: with the last one the record goes. */
 void qi_stream_add_wait(quire_stream *stream);

@@ -7,6 +7,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/memory/fork.h"
 
 /* Bytes between two calls of a progress callback that does not say. */
 static const uint64_t DEFAULT_STEP = UINT64_C(16) << 20;
@@ -198,7 +199,9 @@ static bool tell(const quire_progress *progress, uint64_t done, uint64_t total)
         return true;
     qi_lock_assert_none();
     qi_error before = qi_error_save();
+    qi_fork_keep_pins(true);
     bool goes_on = progress->goes_on(progress->user, done, total);
+    qi_fork_keep_pins(false);
     qi_error_restore(&before);
     return goes_on || done == total;
 }
@@ -251,6 +254,8 @@ quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_cop
     if (!to && !from)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_copy_get_path: both memories are null, which is host memory");
+    if ((to && to->device->is_cut) || (from && from->device->is_cut))
+        return qi_cut_refuse();
     qi_way way = has_bytes(to) && has_bytes(from) ? qi_way_first(to, from) : QI_WAY_NONE;
     *path = qi_way_path(way, to, from);
     return QUIRE_SUCCESS;

@@ -13,10 +13,10 @@
 
 static quire_result check_stream(const quire_stream *stream)
 {
-    if (stream->held)
+    if (stream->held && !stream->is_over)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "stream '%s' is held: no device works on it", stream->name);
-    return QUIRE_SUCCESS;
+    return stream->is_over ? qi_stream_refuse_over(stream) : QUIRE_SUCCESS;
 }
 
 static quire_result refuse_device(const quire_stream *stream)

@@ -269,6 +269,8 @@ quire_result quire_collect(quire_memory *memory, uint64_t *released)
         *released = 0;
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_collect: memory is null");
+    if (memory->device->is_cut)
+        return qi_cut_refuse();
     uint64_t bytes = 0;
     quire_result result = qi_waiting_collect(memory, &bytes);
     if (released)

@@ -6,6 +6,7 @@
 #define QUIRE_TESTS_SUPPORT_FAKE_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "quire/backend.h"
 
@@ -42,6 +43,7 @@ typedef struct fake_backend {
     quire_backend table;    /* may be changed before fake_open */
     quire_device_info info; /* what describe tells; may be changed before fake_open */
     pthread_mutex_t lock;
+    pid_t process; /* that called fake_init */
 
     /* what is alive, and what happened */
     uint64_t pages, page_bytes, objects, maps;

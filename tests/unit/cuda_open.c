@@ -383,8 +383,8 @@ static int in_child(cuda_bench *b, quire_allocation held)
         return 2;
     if (quire_cuda_release_kept(b->device) != QUIRE_ERROR_NOT_PERMITTED)
         return 3;
-    if (quire_free(memory, held) || quire_memory_destroy(&b->memories[0]) ||
-        quire_device_destroy(&b->device))
+    if (quire_free(memory, held) != QUIRE_ERROR_NOT_PERMITTED ||
+        quire_memory_destroy(&b->memories[0]) || quire_device_destroy(&b->device))
         return 4;
     return b->host_memory.blocks ? 5 : 0;
 }

@@ -1,0 +1,739 @@
+/*
+ * fork.c - forks in whatever state other threads are: the child goes on with host memories and ends
+ * them, nothing hangs, and devices that do not survive can be ended.
+ *
+ *     fork [--steps FORKS]
+ *
+ * Each child has a watchdog (an alarm) and ends with a signal of its own where all went well.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "quire/host.h"
+#include "quire/quire.h"
+#include "src/base/atomic.h"
+#include "tests/support/child.h"
+#include "tests/support/fake.h"
+#include "tests/support/plain.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define HAS_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER 1
+#endif
+#endif
+#ifndef HAS_THREAD_SANITIZER
+#define HAS_THREAD_SANITIZER 0
+#endif
+
+#define KIB UINT64_C(1024)
+#define MIB (UINT64_C(1) << 20)
+#define DENIED QUIRE_ERROR_NOT_PERMITTED
+
+enum { PATIENCE_S = 20, SLOW_MS = 150, CHURNERS = 4 };
+
+static uint64_t forks;
+
+/* ---- children ----------------------------------------------------------------------------- */
+
+/* Forks; the child runs the body with a watchdog. */
+static void in_child(void (*body)(void *user), void *user)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        alarm(PATIENCE_S);
+        body(user);
+        child_end(true);
+    }
+    CHECK(child_was_well(child));
+}
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+/* A thread that is at a known place when the fork comes. */
+typedef struct gate {
+    qi_atomic_u32 is_there, may_go;
+} gate;
+
+static void gate_wait(gate *g)
+{
+    qi_atomic_store_release_u32(&g->is_there, 1);
+    while (!qi_atomic_load_acquire_u32(&g->may_go))
+        wait_ms(1);
+}
+
+static void gate_await(gate *g)
+{
+    while (!qi_atomic_load_acquire_u32(&g->is_there))
+        wait_ms(1);
+}
+
+static void gate_open(gate *g)
+{
+    qi_atomic_store_release_u32(&g->may_go, 1);
+}
+
+/* ---- a memory to fork with ---------------------------------------------------------------- */
+
+typedef struct scene {
+    fake_backend fake;
+    quire_device *device;
+    quire_memory *memory;
+    quire_allocation held;
+    quire_stream *stream;
+    gate gate;
+    qi_atomic_u32 is_over;
+    bool has_forked; /* in the child of a callback */
+    void (*end)(void *user);
+} scene;
+
+static void open_host(scene *s, const quire_host_options *options,
+                      const quire_memory_options *memory)
+{
+    memset(s, 0, sizeof *s);
+    CHECK_OK(quire_host_open(options, &s->device));
+    CHECK_OK(quire_memory_create(s->device, memory, &s->memory));
+}
+
+static void open_fake(scene *s, bool survives, const quire_memory_options *memory)
+{
+    memset(s, 0, sizeof *s);
+    fake_init(&s->fake);
+    fake_offer_growth(&s->fake);
+    s->fake.info.survives_fork = survives;
+    CHECK_OK(fake_open(&s->fake, NULL, &s->device));
+    CHECK_OK(quire_memory_create(s->device, memory, &s->memory));
+}
+
+static void close_all(scene *s)
+{
+    quire_memory_destroy_all(&s->memory);
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static quire_allocation allocate(quire_memory *memory, uint64_t size)
+{
+    quire_allocation made;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &made));
+    return made;
+}
+
+static bool visit(void *user, const quire_item *item)
+{
+    (void)item;
+    ++*(uint64_t *)user;
+    return true;
+}
+
+/* Uses a memory in every way and ends it. */
+static void use_and_end(void *user)
+{
+    scene *s = user;
+    char bytes[64] = {1}, back[64];
+    uint64_t items = 0;
+    quire_allocation some[20];
+    for (int i = 0; i < 20; i++)
+        some[i] = allocate(s->memory, 4 * KIB << i % 8);
+    CHECK_OK(quire_write(s->memory, some[3], 0, bytes, sizeof bytes));
+    CHECK_OK(quire_read(s->memory, some[3], 0, back, sizeof back));
+    CHECK(!memcmp(bytes, back, sizeof back));
+    CHECK_OK(quire_memory_check(s->memory));
+    CHECK_OK(quire_memory_walk(s->memory, visit, &items));
+    CHECK(items >= 20);
+    for (int i = 0; i < 20; i++)
+        CHECK_OK(quire_free(s->memory, some[i]));
+    if (s->held.id)
+        CHECK_OK(quire_free(s->memory, s->held));
+    CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
+    CHECK_OK(quire_memory_check(s->memory));
+    if (s->stream)
+        CHECK_OK(quire_stream_destroy(&s->stream));
+    quire_memory_destroy_all(&s->memory);
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+/* ---- threads that allocate ---------------------------------------------------------------- */
+
+static void *churn(void *user)
+{
+    scene *s = user;
+    quire_allocation held[8] = {{0}};
+    for (uint32_t i = 0; !qi_atomic_load_acquire_u32(&s->is_over); i++) {
+        quire_allocation *a = &held[i * 7 % 8];
+        const quire_allocation_options options = {.size = (UINT64_C(64) << i % 13) + i % 5,
+                                                  .name = i % 3 ? NULL : "churned"};
+        if (a->id)
+            CHECK_OK(i % 4 || !s->stream ? quire_free(s->memory, *a)
+                                         : quire_free_on(s->memory, *a, s->stream));
+        CHECK_OK(quire_allocate(s->memory, &options, a));
+        if (i % 64 == 0)
+            CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
+        if (i % 16 == 0)
+            CHECK_OK(quire_write(s->memory, *a, 0, "four", 4));
+    }
+    return NULL;
+}
+
+static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count)
+{
+    scene s;
+    pthread_t threads[CHURNERS];
+    open_host(&s, NULL,
+              &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                      .shards = shards,
+                                      .contiguous = contiguous,
+                                      .pages = {.page_size = 256 * KIB}});
+    CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
+    s.held = allocate(s.memory, 100);
+    for (int i = 0; i < CHURNERS; i++)
+        CHECK(!pthread_create(&threads[i], NULL, churn, &s));
+    for (uint64_t i = 0; i < count; i++)
+        in_child(use_and_end, &s);
+    qi_atomic_store_release_u32(&s.is_over, 1);
+    for (int i = 0; i < CHURNERS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_OK(quire_memory_check(s.memory));
+    CHECK_OK(quire_free(s.memory, s.held));
+    quire_memory_destroy_all(&s.memory);
+    CHECK_OK(quire_stream_destroy(&s.stream));
+    CHECK_OK(quire_device_destroy(&s.device));
+}
+
+static void threads_in_one_shard(void)
+{
+    fork_beside_threads(1, false, forks);
+}
+
+static void threads_in_shards(void)
+{
+    fork_beside_threads(3, false, forks / 2);
+}
+
+static void threads_in_a_growing_page(void)
+{
+    fork_beside_threads(1, true, forks / 2);
+}
+
+/* ---- pages on their way ------------------------------------------------------------------- */
+
+static void *allocate_slowly(void *user)
+{
+    scene *s = user;
+    allocate(s->memory, 100);
+    return NULL;
+}
+
+static void *trim_slowly(void *user)
+{
+    scene *s = user;
+    CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
+    return NULL;
+}
+
+/* The only page that the memory may have can be had; the one on its way counts nowhere. */
+static void have_the_only_page(void *user)
+{
+    scene *s = user;
+    quire_memory_stats stats;
+    quire_device_stats device;
+    s->fake.slow_ms = 0;
+    quire_allocation a = allocate(s->memory, 100);
+    CHECK_OK(quire_memory_get_stats(s->memory, &stats));
+    CHECK_EQ(stats.page_count, 1);
+    CHECK_EQ(stats.reserved_bytes, MIB);
+    CHECK_OK(quire_device_get_stats(s->device, &device));
+    CHECK_EQ(device.reserved_bytes, MIB);
+    CHECK_OK(quire_memory_check(s->memory));
+    CHECK_OK(quire_free(s->memory, a));
+    CHECK_OK(quire_memory_destroy(&s->memory));
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static const quire_memory_options ONE_PAGE = {
+    .kind_mask = 2, .limit = MIB, .pages = {.page_size = MIB, .most_pages = 1}};
+
+/* Forks while threads do the call, which is slow in the backend. */
+static void fork_amid(scene *s, int count, void *(*call)(void *), void (*body)(void *user))
+{
+    pthread_t threads[CHURNERS];
+    s->fake.slow_ms = SLOW_MS;
+    for (int i = 0; i < count; i++)
+        CHECK(!pthread_create(&threads[i], NULL, call, s));
+    wait_ms(SLOW_MS / 3);
+    in_child(body, s);
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    s->fake.slow_ms = 0;
+}
+
+static void a_page_being_made(void)
+{
+    scene s;
+    open_fake(&s, true, &ONE_PAGE);
+    CHECK_OK(quire_device_set_page_limit(s.device, 1));
+    CHECK_OK(quire_device_set_heap_limit(s.device, 1, MIB));
+    fork_amid(&s, 3, allocate_slowly, have_the_only_page); /* two wait for the third's page */
+    CHECK_OK(quire_memory_check(s.memory));
+    close_all(&s);
+}
+
+static void a_page_being_given_back(void)
+{
+    scene s;
+    open_fake(&s, true, &ONE_PAGE);
+    CHECK_OK(quire_free(s.memory, allocate(s.memory, 100)));
+    fork_amid(&s, 1, trim_slowly, have_the_only_page);
+    close_all(&s);
+}
+
+/* The backend has the first of two pages in hand, and the thread the second. */
+static void have_one_page_less(void *user)
+{
+    scene *s = user;
+    CHECK_EQ(s->fake.pages, 1);
+    s->fake.slow_ms = 0;
+    allocate(s->memory, 100);
+    CHECK_OK(quire_memory_check(s->memory));
+    quire_memory_destroy_all(&s->memory);
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static void pages_being_given_back(void)
+{
+    scene s;
+    open_fake(&s, true, &(quire_memory_options){.kind_mask = 2, .pages = {.page_size = MIB}});
+    quire_allocation first = allocate(s.memory, 700 * KIB), second = allocate(s.memory, 700 * KIB);
+    CHECK_OK(quire_free(s.memory, first));
+    CHECK_OK(quire_free(s.memory, second));
+    CHECK_EQ(s.fake.pages, 2);
+    fork_amid(&s, 1, trim_slowly, have_one_page_less);
+    close_all(&s);
+}
+
+static const quire_memory_options GROWING = {
+    .kind_mask = 2, .contiguous = true, .reservation = 64 * MIB, .pages = {.page_size = MIB}};
+
+static void *grow_slowly(void *user)
+{
+    scene *s = user;
+    allocate(s->memory, 3 * MIB);
+    return NULL;
+}
+
+/* The end of the page can be moved again, from where it was. */
+static void grow_again(void *user)
+{
+    scene *s = user;
+    quire_memory_stats stats;
+    s->fake.slow_ms = 0;
+    CHECK_OK(quire_memory_get_stats(s->memory, &stats));
+    CHECK_EQ(stats.reserved_bytes, MIB);
+    quire_allocation a = allocate(s->memory, 5 * MIB);
+    CHECK_OK(quire_memory_check(s->memory));
+    CHECK_OK(quire_free(s->memory, a));
+    CHECK_OK(quire_free(s->memory, s->held));
+    CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
+    CHECK_OK(quire_memory_destroy(&s->memory));
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static void a_page_that_grows(void)
+{
+    scene s;
+    open_fake(&s, true, &GROWING);
+    s.held = allocate(s.memory, 100);
+    fork_amid(&s, 2, grow_slowly, grow_again);
+    close_all(&s);
+}
+
+/* ---- calls under way ---------------------------------------------------------------------- */
+
+static void stand_in_hook(void *user, quire_memory *memory, const quire_event *event)
+{
+    scene *s = user;
+    (void)memory;
+    (void)event;
+    gate_wait(&s->gate);
+}
+
+static bool stand_in_progress(void *user, uint64_t done, uint64_t total)
+{
+    scene *s = user;
+    (void)done;
+    (void)total;
+    gate_wait(&s->gate);
+    return true;
+}
+
+static void *copy_with_progress(void *user)
+{
+    scene *s = user;
+    char bytes[100] = {0};
+    const quire_copy_options copy = {.to = {.memory = s->memory, .allocation = s->held},
+                                     .host_from = bytes,
+                                     .size = sizeof bytes,
+                                     .progress = {.goes_on = stand_in_progress, .user = s}};
+    CHECK_OK(quire_copy(&copy));
+    return NULL;
+}
+
+static void *allocate_and_free(void *user)
+{
+    scene *s = user;
+    CHECK_OK(quire_free(s->memory, allocate(s->memory, 1000)));
+    return NULL;
+}
+
+static void *end_memory(void *user)
+{
+    scene *s = user;
+    quire_memory_destroy_all(&s->memory);
+    return NULL;
+}
+
+/* Forks while another thread stands in a callback of the call. */
+static void fork_behind(scene *s, void *(*call)(void *), void (*body)(void *user))
+{
+    pthread_t thread;
+    CHECK(!pthread_create(&thread, NULL, call, s));
+    gate_await(&s->gate);
+    in_child(body, s);
+    gate_open(&s->gate);
+    pthread_join(thread, NULL);
+}
+
+static const quire_memory_options VISIBLE = {.flags = QUIRE_HOST_VISIBLE,
+                                             .pages = {.page_size = MIB}};
+
+/* All that this process has a handle of is freed: nothing keeps the memory. */
+static void free_and_destroy(void *user)
+{
+    scene *s = user;
+    CHECK_OK(quire_memory_set_hook(s->memory, NULL));
+    quire_allocation a = allocate(s->memory, 100);
+    CHECK_OK(quire_free(s->memory, a));
+    if (s->held.id)
+        CHECK_OK(quire_free(s->memory, s->held));
+    CHECK_OK(quire_memory_check(s->memory));
+    CHECK_OK(quire_memory_destroy(&s->memory));
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static void an_allocation_in_a_copy(void)
+{
+    scene s;
+    open_host(&s, NULL, &VISIBLE);
+    s.held = allocate(s.memory, 100);
+    fork_behind(&s, copy_with_progress, free_and_destroy);
+    CHECK_OK(quire_free(s.memory, s.held));
+    close_all(&s);
+}
+
+static void a_slot_in_hand(quire_event_kinds kind)
+{
+    scene s;
+    open_host(&s, NULL, &VISIBLE);
+    CHECK_OK(quire_memory_set_hook(s.memory, &(quire_hook){stand_in_hook, &s, kind}));
+    fork_behind(&s, allocate_and_free, free_and_destroy);
+    close_all(&s);
+}
+
+static void an_allocation_being_made(void)
+{
+    a_slot_in_hand(QUIRE_EVENT_ALLOCATED);
+}
+
+static void an_allocation_being_freed(void)
+{
+    a_slot_in_hand(QUIRE_EVENT_FREED);
+}
+
+static void destroy_device(void *user)
+{
+    scene *s = user;
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static void a_memory_that_ends(void)
+{
+    scene s;
+    open_host(&s, NULL, &VISIBLE);
+    allocate(s.memory, 100);
+    CHECK_OK(
+        quire_memory_set_hook(s.memory, &(quire_hook){stand_in_hook, &s, QUIRE_EVENT_PAGE_GONE}));
+    fork_behind(&s, end_memory, destroy_device);
+    CHECK_OK(quire_device_destroy(&s.device));
+}
+
+/* ---- forks within callbacks --------------------------------------------------------------- */
+
+static void fork_once(scene *s)
+{
+    if (s->has_forked || !s->end)
+        return;
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        alarm(PATIENCE_S);
+        s->has_forked = true; /* the call goes on, in the child too */
+        return;
+    }
+    CHECK(child_was_well(child));
+}
+
+static void fork_in_hook(void *user, quire_memory *memory, const quire_event *event)
+{
+    (void)memory;
+    (void)event;
+    fork_once(user);
+}
+
+static void fork_in_sink(void *user, quire_log_level level, const char *line)
+{
+    (void)level;
+    (void)line;
+    fork_once(user);
+}
+
+static bool fork_in_progress(void *user, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    fork_once(user);
+    return true;
+}
+
+static bool fork_in_shortage(void *user, quire_memory *memory, const quire_shortage *shortage)
+{
+    (void)memory;
+    (void)shortage;
+    fork_once(user);
+    return false;
+}
+
+static void end_if_child(scene *s)
+{
+    if (s->has_forked) {
+        s->end(s);
+        child_end(true);
+    }
+}
+
+/* Everything that calls somebody, one call after the other; a child ends after its call. */
+static void call_everything(scene *s)
+{
+    char bytes[300] = {0};
+    quire_allocation a, b, many[20];
+    s->held = allocate(s->memory, 200);
+    end_if_child(s);
+    a = allocate(s->memory, 300);
+    end_if_child(s);
+    const quire_copy_options copy = {.to = {.memory = s->memory, .allocation = a},
+                                     .host_from = bytes,
+                                     .size = sizeof bytes,
+                                     .progress = {.goes_on = fork_in_progress, .user = s}};
+    CHECK_OK(quire_copy(&copy));
+    s->held = s->has_forked ? a : s->held;
+    end_if_child(s);
+    CHECK_OK(quire_free(s->memory, a));
+    end_if_child(s);
+    CHECK_OK(quire_allocate_batch(s->memory, &(quire_allocation_options){.size = 10}, many, 20));
+    end_if_child(s);
+    CHECK_OK(quire_free_batch(s->memory, many, 20));
+    end_if_child(s);
+    CHECK_OK(quire_free(s->memory, s->held));
+    s->held = (quire_allocation){0};
+    end_if_child(s);
+    CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
+    end_if_child(s);
+    CHECK(quire_allocate(s->memory, &(quire_allocation_options){.size = 100 * MIB}, &b));
+    end_if_child(s);
+}
+
+static void end_after_callback(void *user)
+{
+    scene *s = user;
+    s->end = NULL; /* no forks from here on */
+    CHECK_OK(quire_memory_check(s->memory));
+    if (s->held.id)
+        CHECK_OK(quire_free(s->memory, s->held));
+    allocate(s->memory, 100);
+    quire_memory_destroy_all(&s->memory);
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static void forks_in_callbacks(void)
+{
+    scene s;
+    memset(&s, 0, sizeof s);
+    const quire_host_options options = {
+        .device.log = {.level = QUIRE_LOG_DEBUG, .write = fork_in_sink, .user = &s}};
+    CHECK_OK(quire_host_open(&options, &s.device));
+    CHECK_OK(quire_memory_create(s.device,
+                                 &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                                         .limit = 8 * MIB,
+                                                         .on_shortage = {fork_in_shortage, &s},
+                                                         .pages = {.page_size = MIB}},
+                                 &s.memory));
+    CHECK_OK(quire_memory_set_hook(s.memory, &(quire_hook){fork_in_hook, &s, 0}));
+    s.end = end_after_callback;
+    call_everything(&s);
+    s.end = NULL;
+    close_all(&s);
+}
+
+/* ---- streams ------------------------------------------------------------------------------ */
+
+static void stand(void *user)
+{
+    gate_wait(user);
+}
+
+/* The stream is over: nothing waits for it, and nothing runs on it. */
+static void streams_in_child(void *user)
+{
+    scene *s = user;
+    quire_point point;
+    quire_stream *own = NULL;
+    quire_memory_stats stats;
+    CHECK_OK(quire_collect(s->memory, NULL));
+    CHECK_OK(quire_memory_get_stats(s->memory, &stats));
+    CHECK_EQ(stats.waiting_count, 0);
+    CHECK_FAILS(quire_stream_mark(s->stream, &point), DENIED);
+    CHECK_FAILS(quire_fill_on(s->stream, s->memory, s->held, 0, 0, 1, NULL), DENIED);
+    CHECK_FAILS(quire_host_stream_submit(s->stream, stand, &s->gate), DENIED);
+    CHECK_OK(quire_stream_destroy(&s->stream));
+    CHECK_OK(quire_stream_create(s->device, NULL, &own));
+    CHECK_OK(quire_fill_on(own, s->memory, s->held, 0, 0, 7, &point));
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK_OK(quire_stream_destroy(&own));
+    free_and_destroy(s);
+}
+
+static void streams_with_work(void)
+{
+    scene s;
+    open_host(&s, NULL, &VISIBLE);
+    s.held = allocate(s.memory, 100);
+    CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
+    CHECK_OK(quire_host_stream_submit(s.stream, stand, &s.gate));
+    CHECK_OK(quire_fill_on(s.stream, s.memory, s.held, 0, 0, 3, NULL));
+    CHECK_OK(quire_free_on(s.memory, allocate(s.memory, 100), s.stream));
+    gate_await(&s.gate);
+    in_child(streams_in_child, &s);
+    gate_open(&s.gate);
+    CHECK_OK(quire_stream_destroy(&s.stream));
+    close_all(&s);
+}
+
+/* ---- devices that do not survive ---------------------------------------------------------- */
+
+/* Nothing is served but the end. */
+static void only_ends(void *user)
+{
+    scene *s = user;
+    quire_allocation a;
+    quire_allocation_info place;
+    quire_memory_info info;
+    quire_memory_stats stats;
+    quire_memory *other;
+    quire_stream *stream;
+    uint64_t items = 0;
+    void *pointer;
+    char byte = 0;
+    CHECK_FAILS(quire_allocate(s->memory, &(quire_allocation_options){.size = 8}, &a), DENIED);
+    CHECK_FAILS(quire_allocate_batch(s->memory, &(quire_allocation_options){.size = 8}, &a, 1),
+                DENIED);
+    CHECK_FAILS(quire_free(s->memory, s->held), DENIED);
+    CHECK_FAILS(quire_free_batch(s->memory, &s->held, 1), DENIED);
+    CHECK_FAILS(quire_map(s->memory, s->held, &pointer), DENIED);
+    CHECK_FAILS(quire_write(s->memory, s->held, 0, &byte, 1), DENIED);
+    CHECK_FAILS(quire_read(s->memory, s->held, 0, &byte, 1), DENIED);
+    CHECK_FAILS(quire_allocation_get_info(s->memory, s->held, &place), DENIED);
+    CHECK_FAILS(quire_memory_get_info(s->memory, &info), DENIED);
+    CHECK_FAILS(quire_memory_get_stats(s->memory, &stats), DENIED);
+    CHECK_FAILS(quire_memory_walk(s->memory, visit, &items), DENIED);
+    CHECK_FAILS(quire_memory_check(s->memory), DENIED);
+    CHECK_FAILS(quire_memory_trim(s->memory, 0, NULL), DENIED);
+    CHECK_FAILS(quire_memory_create(s->device, NULL, &other), DENIED);
+    CHECK_FAILS(quire_stream_create(s->device, &(quire_stream_options){.held = true}, &stream),
+                DENIED);
+    CHECK_HAS(quire_last_error(), "fork");
+    CHECK_FAILS(quire_device_destroy(&s->device), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_memory_destroy(&s->memory));
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static void ends_without_the_backend(void *user)
+{
+    scene *s = user;
+    only_ends(s);
+    CHECK_EQ(s->fake.pages, 1);
+    CHECK(!s->fake.ended);
+}
+
+static void shared_pages(void)
+{
+    scene s;
+    quire_device_info info;
+    open_host(&s, &(quire_host_options){.backing = QUIRE_HOST_MEMFD}, &VISIBLE);
+    s.held = allocate(s.memory, 100);
+    CHECK_OK(quire_device_get_info(s.device, &info));
+    CHECK(!info.survives_fork);
+    in_child(only_ends, &s);
+    CHECK_OK(quire_write(s.memory, s.held, 0, "four", 4));
+    close_all(&s);
+}
+
+static void a_backend_that_says_nothing(void)
+{
+    scene s;
+    open_fake(&s, false, &ONE_PAGE);
+    s.held = allocate(s.memory, 100);
+    in_child(ends_without_the_backend, &s);
+    CHECK_OK(quire_free(s.memory, s.held));
+    close_all(&s);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*body)(void);
+    } beside[] = {
+        {"four threads that allocate", threads_in_one_shard},
+        {"four threads in three shards", threads_in_shards},
+        {"four threads in a page that grows", threads_in_a_growing_page},
+        {"a page that another thread makes", a_page_being_made},
+        {"a page that another thread gives back", a_page_being_given_back},
+        {"two pages that another thread gives back", pages_being_given_back},
+        {"a page that another thread makes larger", a_page_that_grows},
+        {"an allocation that another thread copies to", an_allocation_in_a_copy},
+        {"an allocation that another thread makes", an_allocation_being_made},
+        {"an allocation that another thread frees", an_allocation_being_freed},
+        {"a memory that another thread ends", a_memory_that_ends},
+        {"a stream whose worker is at work", streams_with_work},
+    };
+    forks = plain_option(argc, argv, "steps", 30);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (HAS_THREAD_SANITIZER)
+            plain_skip(beside[i].name,
+                       "the thread sanitizer does not support forks beside threads");
+        else
+            plain_case(beside[i].name, beside[i].body);
+    plain_case("forks in callbacks", forks_in_callbacks);
+    plain_case("pages that are shared with the parent", shared_pages);
+    plain_case("a backend that does not say that it survives", a_backend_that_says_nothing);
+    return plain_end();
+}
