@@ -178,7 +178,7 @@ quire_result qi_plugin_image_requirements(void *state, const quire_image_options
 static void end_stream(qi_plugin *plugin)
 {
     qi_plugin_turn turn;
-    if (!plugin->own_stream)
+    if (!plugin->own_stream || plugin->library->has_forked)
         return;
     quire_result result = qi_plugin_enter(plugin, &turn);
     plugin->f->destroy_stream(&plugin->unit->device, plugin->own_stream);
@@ -195,4 +195,25 @@ void qi_plugin_end(void *state)
     qi_plugin_unit_give(plugin->library, plugin->unit);
     qi_plugin_library_give(plugin->library);
     qi_host_release(&host, plugin, 1, sizeof *plugin);
+}
+
+/* ---- forks ---------------------------------------------------------------------------------- */
+
+/* What quire keeps of a device does not change; the list of plugins has handlers of its own. */
+void qi_plugin_fork_prepare(void *state)
+{
+    (void)state;
+}
+
+void qi_plugin_fork_done(void *state)
+{
+    (void)state;
+}
+
+/* Whatever a plugin has of threads and drivers is its parent's. */
+void qi_plugin_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+{
+    qi_plugin *plugin = state;
+    (void)heap_bytes;
+    plugin->library->has_forked = true;
 }

@@ -16,6 +16,24 @@ enum { MOST_DEVICES = 4096, OLDEST_VERSION = 101 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static qi_plugin_library *libraries;
 
+/* ---- forks ---------------------------------------------------------------------------------- */
+
+static void take_mutex(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+static void give_mutex(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+/* So that the child finds the list whole and the mutex free. */
+static void register_handlers(void)
+{
+    (void)pthread_atfork(take_mutex, give_mutex, give_mutex); /* without memory a fork is a risk */
+}
+
 /* ---- what the plugin gave ------------------------------------------------------------------- */
 
 /*
@@ -156,7 +174,7 @@ void qi_plugin_unit_give(qi_plugin_library *library, qi_plugin_unit *unit)
         return;
     const qi_pd_interface *f = qi_plugin_functions(library);
     pthread_mutex_lock(&mutex);
-    if (!--unit->users && f->deinit_device)
+    if (!--unit->users && f->deinit_device && !library->has_forked)
         f->deinit_device(&unit->device); /* an answer would change nothing */
     pthread_mutex_unlock(&mutex);
 }
@@ -217,6 +235,12 @@ static quire_result find_or_start(const char *path, void *handle, qi_plugin_libr
     qi_plugin_library *library = libraries;
     while (library && library->handle != handle)
         library = library->next;
+    if (library && library->has_forked) {
+        dlclose(handle);
+        return qi_fail_text(QUIRE_ERROR_NOT_PERMITTED,
+                            "plugin '%s' was initialised before a fork: it does not survive it",
+                            library->params.params.device_type);
+    }
     if (library) {
         library->users++;
         dlclose(handle); /* counted once too often */
@@ -242,6 +266,8 @@ static quire_result find_or_start(const char *path, void *handle, qi_plugin_libr
 
 quire_result qi_plugin_library_take(const char *path, qi_plugin_library **library)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_handlers);
     void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (!handle) {
         const char *reason = dlerror();
@@ -264,9 +290,11 @@ void qi_plugin_library_give(qi_plugin_library *library)
         while (*link != library)
             link = &(*link)->next;
         *link = library->next;
-        if (qi_plugin_functions(library)->finalize)
-            qi_plugin_functions(library)->finalize();
-        dlclose(library->handle);
+        if (!library->has_forked) { /* else it stays loaded, as the parent has it */
+            if (qi_plugin_functions(library)->finalize)
+                qi_plugin_functions(library)->finalize();
+            dlclose(library->handle);
+        }
         end_record(library);
     }
     pthread_mutex_unlock(&mutex);

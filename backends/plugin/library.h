@@ -24,9 +24,10 @@ typedef struct qi_plugin_unit {
 typedef struct qi_plugin_library {
     struct qi_plugin_library *next;
     qi_host host;
-    void *handle;   /* dlopen's */
-    uint32_t users; /* quire devices, and whoever else took it */
-    char *path;     /* as it was first opened, for sentences */
+    void *handle;    /* dlopen's */
+    uint32_t users;  /* quire devices, and whoever else took it */
+    bool has_forked; /* this is the copy of a child: nothing of it is called */
+    char *path;      /* as it was first opened, for sentences */
     char *device_type;
     char *sub_device_type;
     qi_plugin_unit *units;

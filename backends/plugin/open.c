@@ -138,6 +138,11 @@ static quire_result find_plugin(const quire_device *device, const void *output,
                                 const qi_plugin **plugin)
 {
     *plugin = qi_plugin_of(device);
+    if (*plugin && (*plugin)->library->has_forked)
+        return qi_fail(
+            QUIRE_ERROR_NOT_PERMITTED,
+            "the plugin was initialised before a fork: in the child its devices can only "
+            "be destroyed");
     if (*plugin && output)
         return QUIRE_SUCCESS;
     return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,

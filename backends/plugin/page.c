@@ -75,6 +75,8 @@ void qi_plugin_page_destroy(void *state, const quire_native_page *page)
 {
     qi_plugin *plugin = state;
     qi_plugin_turn turn;
+    if (plugin->library->has_forked)
+        return;
     pair f = functions_of(plugin, (qi_plugin_role)page->data);
     quire_result result = qi_plugin_enter(plugin, &turn);
     f.deallocate(&plugin->unit->device, (void *)(uintptr_t)page->handle, page->size);

@@ -70,6 +70,11 @@ quire_result qi_plugin_image_requirements(void *state, const quire_image_options
                                           quire_requirements *requirements);
 void qi_plugin_end(void *state);
 
+/* Entries of the table, as quire/backend.h says. */
+void qi_plugin_fork_prepare(void *state);
+void qi_plugin_fork_done(void *state);
+void qi_plugin_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
+
 /* ---- page.c --------------------------------------------------------------------------------- */
 
 quire_result qi_plugin_page_create(void *state, const quire_page_request *request,

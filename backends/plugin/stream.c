@@ -192,10 +192,9 @@ quire_result qi_plugin_stream_create(void *state, const void *description, uint6
     return QUIRE_SUCCESS;
 }
 
-void qi_plugin_stream_destroy(void *state, uint64_t stream)
+/* What the plugin has of it. */
+static void end_handles(qi_plugin *plugin, qi_plugin_stream *s)
 {
-    qi_plugin *plugin = state;
-    qi_plugin_stream *s = qi_plugin_stream_of(stream);
     qi_pd_device *device = &plugin->unit->device;
     qi_plugin_turn turn;
     quire_result result = qi_plugin_enter(plugin, &turn);
@@ -207,6 +206,14 @@ void qi_plugin_stream_destroy(void *state, uint64_t stream)
         plugin->f->destroy_stream(device, s->handle);
     if (!result)
         qi_plugin_leave(plugin, &turn);
+}
+
+void qi_plugin_stream_destroy(void *state, uint64_t stream)
+{
+    qi_plugin *plugin = state;
+    qi_plugin_stream *s = qi_plugin_stream_of(stream);
+    if (!plugin->library->has_forked)
+        end_handles(plugin, s);
     pthread_mutex_destroy(&s->mutex);
     qi_host_release(&plugin->host, s->points, s->room, sizeof *s->points);
     qi_host_release(&plugin->host, s, 1, sizeof *s);

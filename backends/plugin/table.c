@@ -54,12 +54,15 @@ void qi_plugin_fill_table(const qi_pd_interface *f, quire_backend *table)
     *table = (quire_backend){
         .size = sizeof *table,
         .name = "plugin",
-        .features = QUIRE_BACKEND_IMAGES,
+        .features = QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_FORK,
         .image_requirements = qi_plugin_image_requirements,
         .describe = qi_plugin_describe,
         .page_create = qi_plugin_page_create,
         .page_destroy = qi_plugin_page_destroy,
         .destroy = qi_plugin_end,
+        .fork_prepare = qi_plugin_fork_prepare,
+        .fork_done = qi_plugin_fork_done,
+        .fork_child = qi_plugin_fork_child,
     };
     if ((f->host_memory_allocate && f->host_memory_deallocate) ||
         (f->unified_memory_allocate && f->unified_memory_deallocate)) {

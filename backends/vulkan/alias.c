@@ -220,6 +220,9 @@ quire_result quire_vulkan_alias_get_info(quire_vulkan_alias *alias, quire_vulkan
     if (!alias || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_alias_get_info: alias or info is null");
+    quire_result result = qi_vulkan_check_process(alias->vulkan);
+    if (result)
+        return result;
     bool is_buffer = alias->object == QUIRE_OBJECT_BUFFER;
     *info = (quire_vulkan_alias_info){
         .memory = alias->memory,

@@ -121,7 +121,7 @@ quire_result quire_vulkan_memory_create(quire_device *device, const quire_memory
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_memory_create: memory is null");
     if (!qi_vulkan_of(device))
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     quire_result result = check(&asked);
     return result ? result
                   : quire_memory_create_with(device, options,

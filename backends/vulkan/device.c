@@ -105,7 +105,7 @@ static const quire_backend VULKAN_BACKEND = {
                 QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_COPY_PAGES |
                 QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES | QUIRE_BACKEND_STREAMS |
                 QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |
-                QUIRE_BACKEND_FLUSH_MANY,
+                QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK,
     .describe = vulkan_describe,
     .page_create = qi_vulkan_page_create,
     .page_destroy = qi_vulkan_page_destroy,
@@ -133,6 +133,9 @@ static const quire_backend VULKAN_BACKEND = {
     .stream_order = qi_vulkan_stream_order,
     .stream_copy = qi_vulkan_stream_copy,
     .stream_fill = qi_vulkan_stream_fill,
+    .fork_prepare = qi_vulkan_fork_prepare,
+    .fork_done = qi_vulkan_fork_done,
+    .fork_child = qi_vulkan_fork_child,
 };
 
 /* ---- making ------------------------------------------------------------------------------- */
@@ -297,8 +300,10 @@ quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_d
 
 qi_vulkan *qi_vulkan_of(quire_device *device)
 {
-    if (device && quire_device_backend(device) == &VULKAN_BACKEND)
-        return quire_device_state(device);
+    if (device && quire_device_backend(device) == &VULKAN_BACKEND) {
+        qi_vulkan *vulkan = quire_device_state(device);
+        return qi_vulkan_check_process(vulkan) ? NULL : vulkan;
+    }
     qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the device is null, or not of the Vulkan backend");
     return NULL;
 }
@@ -333,7 +338,7 @@ quire_result quire_vulkan_get_handles(quire_device *device, quire_vulkan_handles
     *handles = (quire_vulkan_handles){0};
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     *handles = (quire_vulkan_handles){
         .instance = vulkan->instance,
         .physical_device = vulkan->physical_device,

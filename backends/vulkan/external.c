@@ -143,7 +143,7 @@ quire_result quire_vulkan_import_kinds(quire_device *device, const quire_vulkan_
                        "quire_vulkan_import_kinds: import or kind_mask is null");
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     uint32_t mask = 0;
     quire_result result = find_kinds(vulkan, import, &mask);
     if (!result)

@@ -311,7 +311,7 @@ quire_result quire_vulkan_buffer_requirements(quire_device *device, const VkBuff
     *requirements = (quire_requirements){0};
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     quire_result result = check_buffer_info(info);
     if (!result)
         result = qi_vulkan_check_sparse(vulkan, &(qi_vulkan_description){.buffer = info});
@@ -326,7 +326,7 @@ quire_result quire_vulkan_image_requirements(quire_device *device, const VkImage
                        "quire_vulkan_image_requirements: info or requirements is null");
     *requirements = (quire_requirements){0};
     const qi_vulkan *vulkan = qi_vulkan_of(device);
-    return vulkan ? image_needs(vulkan, info, requirements) : QUIRE_ERROR_INVALID_ARGUMENT;
+    return vulkan ? image_needs(vulkan, info, requirements) : quire_last_result();
 }
 
 /* ---- from the caller's own description ---------------------------------------------------- */

@@ -349,6 +349,9 @@ quire_result quire_vulkan_sparse_get_info(quire_vulkan_sparse *sparse,
     if (!sparse || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_sparse_get_info: sparse or info is null");
+    quire_result result = qi_vulkan_check_process(sparse->vulkan);
+    if (result)
+        return result;
     bool is_buffer = sparse->object == QUIRE_OBJECT_BUFFER;
     pthread_mutex_lock(&sparse->mutex);
     *info = (quire_vulkan_sparse_info){

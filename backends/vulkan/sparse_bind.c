@@ -149,6 +149,9 @@ static quire_result check(const quire_vulkan_sparse *sparse, const char *call)
 {
     if (!sparse)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the sparse object is null", call);
+    quire_result result = qi_vulkan_check_process(sparse->vulkan);
+    if (result)
+        return result;
     return sparse->is_partial
                ? QUIRE_SUCCESS
                : qi_fail_text(QUIRE_ERROR_UNSUPPORTED,

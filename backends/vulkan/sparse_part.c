@@ -57,6 +57,9 @@ quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t 
     if (!sparse || !part)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_sparse_get_part: sparse or part is null");
+    quire_result result = qi_vulkan_check_process(sparse->vulkan);
+    if (result)
+        return result;
     if (offset >= sparse->size)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "offset %u of a sparse object of %u bytes",
                             offset, sparse->size);

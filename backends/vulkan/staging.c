@@ -242,7 +242,7 @@ quire_result qi_vulkan_staging_leave(qi_vulkan *vulkan, quire_result result)
 bool qi_vulkan_staging_settle(qi_vulkan *vulkan)
 {
     qi_vulkan_staging *s = vulkan->staging;
-    if (!qi_atomic_load_acquire_u32(&s->is_left))
+    if (!qi_atomic_load_acquire_u32(&s->is_left) || vulkan->has_forked)
         return true;
     qi_error before = qi_error_save();
     pthread_mutex_lock(&s->mutex);

@@ -29,7 +29,7 @@ quire_result quire_vulkan_stream_wrap(quire_device *device,
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_stream_wrap: options or stream is null");
     if (!qi_vulkan_of(device))
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     quire_result result = check(options);
     if (result)
         return result;
@@ -52,7 +52,7 @@ quire_result quire_vulkan_stream_get(quire_stream *stream, VkSemaphore *semaphor
     if (result)
         return result;
     if (!qi_vulkan_of(info.device))
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     if (info.held)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: it has no semaphore");
     *semaphore = qi_vulkan_stream_of(quire_stream_native(stream))->semaphore;

@@ -112,7 +112,7 @@ quire_result quire_vulkan_view_destroy(quire_device *device, quire_vulkan_view *
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_view_destroy: view is null");
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     if (view->sampler)
         vulkan->f.DestroySampler(vulkan->device, view->sampler, vulkan->callbacks);
     if (view->view)

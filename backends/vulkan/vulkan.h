@@ -66,6 +66,7 @@ typedef struct qi_vulkan {
     quire_vulkan_queue queue;
     qi_vulkan_staging *staging;
     qi_vulkan_late late;
+    bool has_forked; /* this is the copy of a child: no driver is called (fork.c) */
 
     /* what quire_vulkan_open made; NULL where wrapped */
     VkInstance own_instance;
@@ -132,8 +133,18 @@ QUIRE_MUST_USE quire_result qi_vulkan_check_settings(const quire_vulkan_settings
 /* Ends what open made; the state itself too. */
 void qi_vulkan_end(qi_vulkan *vulkan);
 
-/* The state of a device or memory of this backend, or NULL with INVALID_ARGUMENT. */
+/* The state of a device or memory of this backend, or NULL with INVALID_ARGUMENT, or with
+   NOT_PERMITTED in the child of a fork. */
 qi_vulkan *qi_vulkan_of(quire_device *device);
+
+/* ---- fork.c: entries of the table, as quire/backend.h says ---------------------------------- */
+
+void qi_vulkan_fork_prepare(void *state);
+void qi_vulkan_fork_done(void *state);
+void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
+
+/* NOT_PERMITTED in the child of a fork. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_process(const qi_vulkan *vulkan);
 
 /* The native side of an allocation in a memory of this backend. */
 QUIRE_MUST_USE quire_result qi_vulkan_native(quire_memory *memory, quire_allocation allocation,

@@ -37,7 +37,8 @@ typedef struct quire_vulkan_queue {
     uint32_t family;
     /*
      * Called around each use of the queue, which lasts as long as one submission; a thread that
-     * holds it waits for nothing. Must not call quire. Both NULL: nobody else uses the queue.
+     * holds it waits for nothing. Must not call quire and must not fork: locks of the backend are
+     * held. Both NULL: nobody else uses the queue.
      */
     void (*lock)(void *user);
     void (*unlock)(void *user);
