@@ -374,4 +374,6 @@ void qi_fork_free_orphans(quire_memory *memory)
     for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++)
         if (qi_slot_phase(&memory->slots, i) == QI_PHASE_PRIVATE)
             qi_place_give_back(memory, i);
+    qi_shards_acquire(memory); /* none is left in an inbox, where it looks like another's */
+    qi_shards_release(memory);
 }
