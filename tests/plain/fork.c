@@ -109,6 +109,8 @@ static void open_fake(scene *s, bool survives, const quire_memory_options *memor
     fake_init(&s->fake);
     fake_offer_growth(&s->fake);
     s->fake.info.survives_fork = survives;
+    if (survives)
+        fake_offer_fork(&s->fake);
     CHECK_OK(fake_open(&s->fake, NULL, &s->device));
     CHECK_OK(quire_memory_create(s->device, memory, &s->memory));
 }
@@ -244,6 +246,7 @@ static void have_the_only_page(void *user)
     scene *s = user;
     quire_memory_stats stats;
     quire_device_stats device;
+    CHECK_EQ(s->fake.forks, 1);
     s->fake.slow_ms = 0;
     quire_allocation a = allocate(s->memory, 100);
     CHECK_OK(quire_memory_get_stats(s->memory, &stats));

@@ -384,6 +384,33 @@ static quire_result fake_page_resize(void *state, const quire_native_page *nativ
                 : quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, -7, "the fake is full");
 }
 
+static void fake_fork_prepare(void *state)
+{
+    fake_backend *fake = state;
+    pthread_mutex_lock(&fake->lock);
+}
+
+static void fake_fork_done(void *state)
+{
+    fake_backend *fake = state;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static void fake_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+{
+    fake_backend *fake = state;
+    (void)heap_bytes;
+    fake->forks++;
+}
+
+void fake_offer_fork(fake_backend *fake)
+{
+    fake->table.features |= QUIRE_BACKEND_FORK;
+    fake->table.fork_prepare = fake_fork_prepare;
+    fake->table.fork_done = fake_fork_done;
+    fake->table.fork_child = fake_fork_child;
+}
+
 void fake_offer_growth(fake_backend *fake)
 {
     fake->table.features |= QUIRE_BACKEND_GROWTH;

@@ -52,6 +52,7 @@ typedef struct fake_backend {
     uint64_t calls[FAKE_CALLS]; /* by kind */
     uint64_t fallible_calls;    /* all of them in order */
     bool ended;                 /* destroy was called */
+    uint32_t forks;             /* between fake_init and this process */
     uint64_t last_sync_offset, last_sync_size;
     uint64_t synced_ranges, synced_bytes; /* of flush and invalidate, singly and in lists */
     quire_page_request last_page;
@@ -99,6 +100,9 @@ void fake_offer_flush_many(fake_backend *fake);
 
 /* The group QUIRE_BACKEND_GROWTH, likewise, for all kinds. page_budget and slow_ms hold. */
 void fake_offer_growth(fake_backend *fake);
+
+/* The group QUIRE_BACKEND_FORK, likewise. Whether it survives is in `info`. */
+void fake_offer_fork(fake_backend *fake);
 
 /* Bytes of a page that may be used now. */
 uint64_t fake_usable(const quire_native_page *page);

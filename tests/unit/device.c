@@ -47,6 +47,10 @@ static const group GROUPS[] = {
     {QUIRE_BACKEND_STREAM_COPY, "stream_copy", {AT(stream_copy)}, 1},
     {QUIRE_BACKEND_STREAM_FILL, "stream_fill", {AT(stream_fill)}, 1},
     {QUIRE_BACKEND_GROWTH, "page_resize", {AT(page_resize)}, 1},
+    {QUIRE_BACKEND_FORK,
+     "fork_prepare, fork_done, fork_child",
+     {AT(fork_prepare), AT(fork_done), AT(fork_child)},
+     3},
 };
 enum { GROUP_COUNT = sizeof GROUPS / sizeof *GROUPS };
 
@@ -64,6 +68,7 @@ static void init_device_only(fake_backend *fake)
     fake_offer_fill(fake);
     fake_offer_copies(fake);
     fake_offer_streams(fake);
+    fake_offer_fork(fake);
     fake->info.kind_count = 1;
     fake_offer_growth(fake);
 }
@@ -132,7 +137,7 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
 
 UNIT(device, unknown_feature_bits_are_refused)
 {
-    for (int bit = 18; bit < 64; bit++) {
+    for (int bit = 19; bit < 64; bit++) {
         fake_backend fake;
         fake_init(&fake);
         fake.table.features |= UINT64_C(1) << bit;
