@@ -200,7 +200,8 @@ static quire_backend table_for(const quire_backend *base)
     return (quire_backend){
         .size = sizeof(quire_backend),
         .name = base->name,
-        .features = base->features & ~QUIRE_BACKEND_FLUSH_MANY, /* lists are taken one by one */
+        /* lists are taken one by one; of forks the inner device hears by itself */
+        .features = base->features & ~(QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK),
         .describe = wrap_describe,
         .page_create = page_create,
         .page_destroy = page_destroy,
