@@ -33,7 +33,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define DENIED QUIRE_ERROR_NOT_PERMITTED
 
-enum { PATIENCE_S = 20, SLOW_MS = 150, CHURNERS = 4 };
+enum { PATIENCE_S = 60, SLOW_MS = 150, CHURNERS = 4 };
 
 static uint64_t forks;
 
