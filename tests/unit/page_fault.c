@@ -89,7 +89,7 @@ UNIT(page_fault, a_page_becomes_no_smaller_than_its_request)
     CHECK_EQ(quire_last_native_code(), -7);
     CHECK_HAS(quire_last_error(), "the fake is full");
     CHECK_HAS(quire_last_error(),
-              "memory 'memory' (kind 0, DEVICE_LOCAL): 4.88 KiB at alignment 1");
+              "cannot allocate 4.88 KiB at alignment 1: the fake is full; memory 'memory' (kind 0");
     CHECK(b.fake.last_page.size >= 5120);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 5); /* 64, 32, 16, 8 and 5 KiB */
     fixture_end(&b);
@@ -125,7 +125,7 @@ UNIT(page_fault, what_fits_a_page_is_found_after_the_refusal)
     fake_fail(&b.fake, 1, true, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     expect_nothing_left(&b, &(quire_allocation_options){.size = 2048},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_HAS(quire_last_error(), "pages: 1, largest free range 1 KiB of 1 KiB free");
+    CHECK_HAS(quire_last_error(), ": 1 page, largest free range 1 KiB of 1 KiB free");
     allocate(&b, 1024);
     CHECK_OK(quire_free(b.memory, most));
     allocate(&b, 2048);
