@@ -89,8 +89,8 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL write_message(
     const char *text = data->pMessage ? data->pMessage : "(no message)";
     const char *id = data->pMessageIdName ? data->pMessageIdName : "";
     /* the texts of newer validation layers do not contain it */
-    bool has_id = !*id || strstr(text, id);
-    qi_log(user, level, "vulkan: %s%s%s", has_id ? "" : id, has_id ? "" : ": ", text);
+    const char *missing = strstr(text, id) ? "" : id;
+    qi_log_message(user, level, "vulkan", missing, text);
     return VK_FALSE;
 }
 

@@ -9,8 +9,9 @@
  *
  * Rules for every function of the table, unless it says otherwise:
  *  - It may be called by several threads at once, never under a lock of quire.
- *  - It must not call quire on the device it belongs to, except quire_backend_fail, and must not
- *    fork.
+ *  - It must not call quire on the device it belongs to, except quire_backend_fail, nor a log sink
+ *    or another callback that may: a page is under way. A request made from there all the same
+ *    waits for no page, and may be refused for that. It must not fork.
  *  - Arguments are valid: kinds exist, ranges lie inside their page as it is, sizes are above 0.
  *  - On failure it ends with quire_backend_fail, has changed nothing and left no output to release.
  *    INVALID_ARGUMENT, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, TOO_MANY_PAGES, UNSUPPORTED,

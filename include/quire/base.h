@@ -107,9 +107,19 @@ typedef enum quire_log_level {
 } quire_log_level;
 
 /*
- * A log sink. `write` gets one line without line end, valid during the call. It is called by the
- * thread that caused the line, never under a lock of quire, possibly by several threads at once. It
- * may call quire. NULL: nothing is logged.
+ * A log sink. `write` gets one line without line end, valid during the call. The thread that caused
+ * the line calls it, never under a lock of quire, possibly several threads at once. NULL: nothing
+ * is logged.
+ *
+ * The sink may call quire, on the memory that the line is about, too. When it is called, that
+ * thread is not making, growing or giving back any page, so that the sink's calls wait for nothing
+ * of the call that they are made from, and nothing they change makes that call begin again. But:
+ *  - what the sink does writes lines of its own and so calls the sink again. A sink that allocates
+ *    at a line must not do so at the lines of that allocation, or it never ends;
+ *  - a memory that is being destroyed answers WRONG_STATE to requests that need a page, and to all
+ *    once its pages are gone; a device that is being destroyed must not be used. Neither must be
+ *    used after the last line about it;
+ *  - for a line that begins with "vulkan: " the sink must not call quire (quire/vulkan.h).
  */
 typedef struct quire_log {
     void (*write)(void *user, quire_log_level level, const char *line);

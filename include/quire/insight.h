@@ -111,7 +111,7 @@ typedef uint32_t quire_event_kinds;
 #define QUIRE_EVENT_FREED UINT32_C(0x02)     /* aborted ones too */
 #define QUIRE_EVENT_REFUSED UINT32_C(0x04)   /* a request for want of memory, pages or handles */
 #define QUIRE_EVENT_PAGE_MADE UINT32_C(0x08)
-#define QUIRE_EVENT_PAGE_GONE UINT32_C(0x10)
+#define QUIRE_EVENT_PAGE_GONE UINT32_C(0x10) /* given back; its number is used again afterwards */
 #define QUIRE_EVENT_PAGE_RESIZED UINT32_C(0x20) /* of a contiguous memory, to this size */
 
 typedef struct quire_event {
@@ -126,9 +126,15 @@ typedef struct quire_event {
 } quire_event;
 
 /*
- * Called by the thread that caused the event, without a lock, before an allocation is handed out
- * and before what is freed can be used again; it may call quire. Events of different threads may
- * come at the same time and in another order than their effects.
+ * Called by the thread that caused the event, without a lock. Of an allocation it hears before the
+ * allocation is handed out, of a free before the range can be used again. Of pages it hears once
+ * this thread is not making, resizing or giving back any: a page made is in use, one that is gone
+ * counts no longer. Of several ends of a page that one call moves it hears
+ * the last. The end of a page is told before the next page with its number. Events of different
+ * threads may come at the same time and otherwise in another order than their effects.
+ *
+ * It may call quire, with the conditions of a log sink (quire/base.h): what it does causes events,
+ * too, and a memory that is being destroyed refuses.
  */
 typedef struct quire_hook {
     void (*event)(void *user, quire_memory *memory, const quire_event *event);

@@ -231,10 +231,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
 
 /*
- * The same, freeing whatever still lives first, mapped or reserved ones too. Never fails; *memory
- * becomes NULL. Sleeps until the points of streams that freed allocations wait for have passed.
- * Where no point passes for a minute, it frees the rest all the same and logs a warning that names
- * the stream. The caller awaits work that takes longer than that between two points beforehand.
+ * The same, freeing whatever still lives first, mapped or reserved ones too, and what hooks and log
+ * sinks allocate meanwhile. Never fails; *memory becomes NULL. Sleeps until the points of streams
+ * that freed allocations wait for have passed. Where no point passes for a minute, it frees the
+ * rest all the same and logs a warning that names the stream. The caller awaits work that takes
+ * longer than that between two points beforehand.
  */
 QUIRE_API void quire_memory_destroy_all(quire_memory **memory);
 

@@ -78,7 +78,10 @@ typedef struct quire_vulkan_options {
 /*
  * Opens a device of quire's own: instance, device and one queue for computing, ended with it.
  * Layers come from the environment (VK_INSTANCE_LAYERS); what they and the driver have to say goes
- * to the device's log, where there is one. All features of Vulkan 1.0 are enabled that the device
+ * to the device's log, where there is one, as lines that begin with "vulkan: ". These are written
+ * from inside the Vulkan call that they are about, also one of the program's own, so that a
+ * debugger shows it. Vulkan permits no calls of Vulkan from there, and a page may be half made: the
+ * sink must not call quire for such a line. All features of Vulkan 1.0 are enabled that the device
  * has, robustBufferAccess apart, and what this backend uses. NULL options mean {0}. Errors:
  * INVALID_ARGUMENT, UNSUPPORTED (no loader, no driver, no such device, or none of Vulkan 1.1),
  * OUT_OF_HOST_MEMORY, and what Vulkan answers.

@@ -7,21 +7,43 @@
 #include <stdio.h>
 
 #include "src/base/result.h"
+#include "src/base/transit.h"
 
 enum { LINE_SIZE = 1024 };
 
-void qi_log(const quire_log *log, quire_log_level level, const char *format, ...)
+static bool is_written(const quire_log *log, quire_log_level level)
 {
     quire_log_level most = log->level == QUIRE_LOG_NONE ? QUIRE_LOG_WARNING : log->level;
-    if (!log->write || level > most)
+    return log->write && level <= most;
+}
+
+static void write_line(const quire_log *log, quire_log_level level, char line[LINE_SIZE])
+{
+    qi_make_printable(line);
+    qi_error saved = qi_error_save();
+    log->write(log->user, level, line);
+    qi_error_restore(&saved);
+}
+
+void qi_log(const quire_log *log, quire_log_level level, const char *format, ...)
+{
+    qi_transit_assert_none();
+    if (!is_written(log, level))
         return;
     char line[LINE_SIZE];
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    qi_make_printable(line);
-    qi_error saved = qi_error_save();
-    log->write(log->user, level, line);
-    qi_error_restore(&saved);
+    write_line(log, level, line);
+}
+
+void qi_log_message(const quire_log *log, quire_log_level level, const char *source, const char *id,
+                    const char *message)
+{
+    if (!is_written(log, level))
+        return;
+    char line[LINE_SIZE];
+    snprintf(line, sizeof line, "%s: %s%s%s", source, id, *id ? ": " : "", message);
+    write_line(log, level, line);
 }

@@ -146,7 +146,7 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
     uint32_t in_use = 0;
     for (uint32_t i = 0; i < pages->top; i++) {
         const qi_page *page = qi_page_at(pages, i);
-        in_use += page->phase != QI_PAGE_NONE;
+        in_use += page->phase != QI_PAGE_NONE && page->phase != QI_PAGE_GONE;
         if (page->phase != QI_PAGE_LIVE && page->phase != QI_PAGE_MOVING)
             continue;
         seen->page_count++;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/result.h"
+#include "src/base/transit.h"
 #include "src/memory/memory.h"
 #include "src/space/fit.h"
 
@@ -150,6 +151,7 @@ static quire_result picture_page(picture *p, uint32_t number, bool *live)
 static bool hand_out(const picture *p, bool (*visit)(void *, const quire_item *), void *user)
 {
     const char *name = p->names;
+    qi_transit_assert_none();
     for (uint64_t i = 0; i < p->item_count; i++) {
         quire_item item = p->items[i];
         item.name = name;

@@ -3,12 +3,12 @@
  */
 #include "src/memory/event.h"
 
-#include "src/base/lock.h"
 #include "src/base/result.h"
+#include "src/base/transit.h"
 
 void qi_event_tell(quire_memory *memory, const quire_event *event)
 {
-    qi_lock_assert_none();
+    qi_transit_assert_none();
     qi_error error = qi_error_save();
     memory->hook.event(memory->hook.user, memory, event);
     qi_error_restore(&error);

@@ -146,14 +146,19 @@ static bool is_gone(const void *thread)
     return thread && thread != qi_thread_self();
 }
 
+static void give_number(qi_pages *pages, qi_page *page)
+{
+    page->phase = QI_PAGE_NONE;
+    if (page->number < pages->free_hint)
+        pages->free_hint = page->number;
+}
+
 /* A page that only the backend may have known, or may have forgotten. */
 static void forget_page(qi_pages *pages, qi_page *page)
 {
     pages->leaving -= page->phase == QI_PAGE_LEAVING;
-    page->phase = QI_PAGE_NONE;
     pages->in_use--;
-    if (page->number < pages->free_hint)
-        pages->free_hint = page->number;
+    give_number(pages, page);
 }
 
 static void forget_being_made(qi_pages *pages, qi_page *page)
@@ -194,6 +199,9 @@ static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
     case QI_PAGE_LIVE:
         if (page->resizing)
             break;
+        return list;
+    case QI_PAGE_GONE: /* counted no longer: nobody is left to tell of it */
+        give_number(pages, page);
         return list;
     case QI_PAGE_NONE:
     default:

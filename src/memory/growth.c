@@ -5,6 +5,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/base/transit.h"
 #include "src/memory/page_size.h"
 #include "src/memory/policy.h"
 #include "src/memory/refusal.h"
@@ -83,6 +84,8 @@ static bool begin(qi_page *page)
     if (is_free)
         page->owner = qi_thread_self();
     qi_lock_release(&pages->lock);
+    if (is_free)
+        qi_transit_begin();
     return is_free;
 }
 
@@ -106,11 +109,12 @@ static void end(qi_page *page, bool has_moved)
     pages->changes += has_moved;
     qi_lock_wake_all(&pages->lock);
     qi_lock_release(&pages->lock);
+    qi_transit_end();
 }
 
 /* Without a lock: asks the backend, for less and less while the request still fits. */
 static quire_result ask(quire_memory *memory, const qi_page *page, uint64_t needed, uint64_t *to,
-                        unsigned *tried)
+                        qi_progress *progress)
 {
     const uint64_t from = page->native.size, unit = qi_page_unit(memory);
     for (;;) {
@@ -118,12 +122,12 @@ static quire_result ask(quire_memory *memory, const qi_page *page, uint64_t need
         do
             result = qi_device_page_grow(memory->device, &memory->calls, &memory->account,
                                          memory->name, &page->native, *to);
-        while (qi_is_want_of_memory(result) && qi_pages_give_empties(memory));
+        while (qi_is_want_of_memory(result) && qi_pages_give_empties(memory, &progress->news));
         if (!qi_is_want_of_memory(result) || *to == needed)
             return result;
         uint64_t half = from + qi_align_down((*to - from) / 2, unit);
         *to = half > needed ? half : needed;
-        *tried |= QI_TRIED_SMALLER;
+        progress->tried |= QI_TRIED_SMALLER;
     }
 }
 
@@ -146,16 +150,16 @@ static void set_size(qi_page *page, uint64_t size)
 }
 
 /* With the shard's lock, given up meanwhile, for a page that is resizing. */
-static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, unsigned *tried)
+static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, qi_progress *progress)
 {
     qi_shard *shard = page->shard;
     quire_memory *memory = shard->memory;
     const uint64_t from = page->native.size;
     qi_page *leaving = qi_empties_give(shard, to - from, QI_EMPTIES_AT_ONCE, NULL);
-    *tried |= QI_TRIED_EMPTIES;
+    progress->tried |= QI_TRIED_EMPTIES;
     qi_lock_release(&shard->lock);
-    qi_pages_destroy(memory, leaving);
-    quire_result result = ask(memory, page, needed, &to, tried);
+    qi_pages_give_back(memory, leaving, &progress->news);
+    quire_result result = ask(memory, page, needed, &to, progress);
     qi_lock_acquire(&shard->lock);
     if (result)
         return result;
@@ -173,7 +177,7 @@ static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, unsigned *
 }
 
 quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment, qi_growth *growth,
-                            unsigned *tried)
+                            qi_progress *progress)
 {
     qi_pages *pages = &shard->memory->pages;
     qi_page *page = qi_growth_page(shard);
@@ -182,6 +186,9 @@ quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment, 
     if (!page)
         return QUIRE_SUCCESS;
     if (!begin(page)) {
+        if (qi_transit_is_on())
+            return qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                           "a call from inside a backend's function does not wait for the page");
         await(shard, page);
         *growth = QI_GROWTH_AWAITED;
         return QUIRE_SUCCESS;
@@ -191,18 +198,20 @@ quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment, 
         qi_lock_acquire(&pages->lock);
         uint64_t wanted = wanted_size(page, needed);
         qi_lock_release(&pages->lock);
-        result = grow(page, needed, wanted, tried);
+        result = grow(page, needed, wanted, progress);
         *growth = result ? QI_GROWTH_NONE : QI_GROWTH_DONE;
+        if (!result)
+            progress->news.made = (qi_page_change){page->native.size, page->number, true};
     }
     end(page, *growth == QI_GROWTH_DONE);
     return result;
 }
 
-quire_result qi_growth_add(qi_shard *shard, qi_growth *growth, unsigned *tried)
+quire_result qi_growth_add(qi_shard *shard, qi_growth *growth, qi_progress *progress)
 {
     const qi_page *page = qi_growth_page(shard);
     uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;
-    return qi_growth_make(shard, free + 1, 1, growth, tried);
+    return qi_growth_make(shard, free + 1, 1, growth, progress);
 }
 
 /* ---- shrinking ---------------------------------------------------------------------------- */

@@ -27,17 +27,19 @@ typedef enum qi_growth {
  * With the shard's lock, given up meanwhile: makes the page larger by what the policy says, or as
  * little as the request needs at its end where that cannot be had. Empty dedicated pages are given
  * back first. The caller looks again for room: others may have taken what came. Fails as making a
- * page does, and with OUT_OF_DEVICE_MEMORY where the addresses end.
+ * page does, and with OUT_OF_DEVICE_MEMORY where the addresses end, or where another call moves the
+ * end and this thread has a page under way. The caller tells the news.
  */
 QUIRE_MUST_USE quire_result qi_growth_make(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                           qi_growth *growth, unsigned *tried);
+                                           qi_growth *growth, qi_progress *progress);
 
 /* The same without a request: so much more as the policy says. */
-QUIRE_MUST_USE quire_result qi_growth_add(qi_shard *shard, qi_growth *growth, unsigned *tried);
+QUIRE_MUST_USE quire_result qi_growth_add(qi_shard *shard, qi_growth *growth,
+                                          qi_progress *progress);
 
 /*
  * With the shard's lock: takes from the end of the page what is free there beyond `keep` bytes, and
- * puts the page in front of the list, to be given to qi_pages_destroy without the lock.
+ * puts the page in front of the list, to be given to qi_pages_give_back without the lock.
  */
 qi_page *qi_growth_cut(qi_shard *shard, uint64_t keep, qi_page *leaving);
 

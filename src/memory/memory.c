@@ -265,11 +265,29 @@ quire_result qi_refuse_null_memory(void)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
+/*
+ * Nobody finds room in the memory any more, nor an empty page: what the hook or the sink asks for
+ * while it ends is refused.
+ */
+static void shut(quire_memory *memory)
+{
+    memory->is_ending = true;
+    memory->slots.is_shut = true;
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        qi_shard *shard = &memory->shards[i];
+        qi_slot_queue_init(&shard->queue);
+        shard->empties = (qi_empties){.oldest = NULL};
+        shard->shared = 0;
+    }
+}
+
 /* Ends a memory without allocations. Nobody else uses it, so that no lock is needed. */
 static void finish(quire_memory *memory)
 {
     qi_checked_drain(memory);
-    qi_pages_destroy(memory, qi_pages_take_all(memory));
+    qi_page *leaving = qi_pages_take_all(memory);
+    shut(memory);
+    qi_pages_destroy(memory, leaving);
     qi_device_remove_memory(memory->device, memory);
     qi_log(&memory->device->log, QUIRE_LOG_INFO, "memory '%s' ended", memory->name);
     finish_shards(memory);
@@ -315,12 +333,21 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
     }
 }
 
-/* The same of what the backend has attached. Nobody else uses the memory. */
+static const quire_attachment *attachment_at(const quire_memory *memory, uint32_t index)
+{
+    const quire_attachment *a = memory->attachments;
+    while (a && index--)
+        a = a->next;
+    return a;
+}
+
+/* The same of what the backend has attached. The sink may end one meanwhile. */
 static void list_attachments(quire_memory *memory, char *text, size_t room)
 {
+    const quire_attachment *a;
     size_t length = 0;
     text[0] = '\0';
-    for (const quire_attachment *a = memory->attachments; a; a = a->next) {
+    for (uint32_t i = 0; (a = attachment_at(memory, i)) != NULL; i++) {
         const char *name = a->name ? a->name : "(unnamed)";
         if (length + 1 < room) {
             int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
@@ -360,6 +387,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "memory '%s' has freed allocations that wait for points of streams: %llu",
                             ending->name, (unsigned long long)waiting);
+    ending->is_ending = true;
     uint32_t left = count_left(ending);
     if (left && ending->has_orphans) {
         qi_fork_free_orphans(ending);
@@ -367,12 +395,14 @@ quire_result quire_memory_destroy(quire_memory **memory)
     }
     if (left) {
         char names[768];
+        ending->is_ending = false;
         list_allocations(ending, names, sizeof names);
         return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
                             ending->name, left, names);
     }
     if (ending->attachments) {
         char names[768];
+        ending->is_ending = false;
         list_attachments(ending, names, sizeof names);
         return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
                             ending->name, ending->device->info.backend, names);
@@ -383,6 +413,18 @@ quire_result quire_memory_destroy(quire_memory **memory)
     return QUIRE_SUCCESS;
 }
 
+/* False: there was nothing left, not even of what a hook or a sink has allocated meanwhile. */
+static bool free_live(quire_memory *memory)
+{
+    bool was_any = false;
+    for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++)
+        if (qi_slot_force_leave(&memory->slots, i)) {
+            was_any = true;
+            qi_ignore(qi_place_release(memory, i)); /* harm is told */
+        }
+    return was_any;
+}
+
 void quire_memory_destroy_all(quire_memory **memory)
 {
     if (!memory || !*memory)
@@ -390,14 +432,14 @@ void quire_memory_destroy_all(quire_memory **memory)
     quire_memory *ending = *memory;
     ending->ender = qi_thread_self();
     *memory = NULL;
+    ending->is_ending = true;
     while (ending->attachments)
         ending->attachments->end(ending->attachments);
     qi_waiting_finish(ending);
-    count_left(ending); /* what is on its way is freed already */
-    qi_fork_free_orphans(ending);
-    for (uint32_t i = 0; i < qi_slots_top(&ending->slots); i++)
-        if (qi_slot_force_leave(&ending->slots, i))
-            qi_ignore(qi_place_release(ending, i)); /* harm is told */
+    do {
+        count_left(ending); /* what is on its way is freed already */
+        qi_fork_free_orphans(ending);
+    } while (free_live(ending));
     finish(ending);
 }
 

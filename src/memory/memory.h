@@ -35,6 +35,7 @@ struct quire_memory {
     quire_clock clock;
     quire_on_shortage on_shortage;
     quire_hook hook;      /* kinds 0: none */
+    bool is_ending;       /* it is being destroyed, and makes no page for a hook or a log sink */
     uint64_t reservation; /* bytes that its only shared page may grow to; 0: it is not contiguous */
     uint64_t largest_alignment;
     uint64_t granule;

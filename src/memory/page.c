@@ -5,6 +5,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/base/transit.h"
 #include "src/memory/event.h"
 #include "src/memory/growth.h"
 #include "src/memory/memory.h"
@@ -42,16 +43,6 @@ qi_page *qi_page_acquire(quire_memory *memory, uint32_t number)
     }
 }
 
-void qi_page_tell(quire_memory *memory, const qi_page_change *change, const char *more)
-{
-    if (!change->size)
-        return;
-    qi_event_page(memory, change->grown ? QUIRE_EVENT_PAGE_RESIZED : QUIRE_EVENT_PAGE_MADE,
-                  change->number, change->size);
-    qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u %s, %s%s", memory->name,
-           change->number, change->grown ? "grown" : "made", qi_bytes(change->size).text, more);
-}
-
 /* ---- leaving ------------------------------------------------------------------------------ */
 
 /* With the lock of the pages, before the phase changes. */
@@ -79,6 +70,7 @@ static qi_page *take_out(qi_page *page, qi_page *list)
     page->phase = QI_PAGE_LEAVING;
     page->owner = qi_thread_self();
     qi_lock_release(&pages->lock);
+    qi_transit_begin();
     page->next = list;
     return page;
 }
@@ -129,10 +121,12 @@ void qi_page_leave_shard(qi_page *page)
 {
     leave_space(page);
     set_phase(page, page->shard, QI_PAGE_MOVING);
+    qi_transit_begin();
 }
 
 bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving)
 {
+    qi_transit_end();
     if (qi_page_add_region(shard, page)) {
         *leaving = take_out(page, *leaving);
         return false;
@@ -144,18 +138,17 @@ bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving)
 
 /* ---- gone ---------------------------------------------------------------------------------- */
 
-static void give_number(qi_pages *pages, qi_page *page)
+/* With the lock of the pages: it counts no longer, but its number waits until it is told of. */
+static void count_gone(qi_pages *pages, qi_page *page)
 {
-    page->phase = QI_PAGE_NONE;
+    page->phase = QI_PAGE_GONE;
     pages->changes++;
     pages->in_use--;
     pages->leaving--;
-    if (page->number < pages->free_hint)
-        pages->free_hint = page->number;
 }
 
 /* A page of which only the end goes is not one of the list any more. */
-static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes)
+static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes, qi_news *news)
 {
     qi_page **link = &list;
     while (*link) {
@@ -165,35 +158,98 @@ static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes)
             continue;
         }
         *link = page->next;
-        qi_event_page(memory, QUIRE_EVENT_PAGE_RESIZED, page->number, page->native.size);
+        news->cut = (qi_page_change){page->native.size, page->number, true};
         *bytes += qi_growth_end_cut(memory, page);
     }
     return list;
 }
 
-uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
+uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_news *news)
 {
-    uint64_t bytes = 0, count = 0;
-    list = end_cuts(memory, list, &bytes);
+    uint64_t bytes = 0;
+    list = end_cuts(memory, list, &bytes, news);
+    if (!list)
+        return bytes;
     for (qi_page *page = list; page; page = page->next) {
         bytes += page->native.size;
-        count++;
-        qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, page->number, page->native.size);
         qi_checked_page_leaving(page);
         page->ending = true;
         qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &page->native);
     }
-    if (!count)
-        return bytes;
+    qi_page *last = NULL;
     qi_lock_acquire(&memory->pages.lock);
-    for (qi_page *page = list, *next; page; page = next) {
-        next = page->next;
-        give_number(&memory->pages, page);
+    for (qi_page *page = list; page; page = page->next) {
+        count_gone(&memory->pages, page);
+        qi_transit_end();
+        last = page;
     }
+    last->next = news->gone;
     qi_lock_wake_all(&memory->pages.lock);
     qi_lock_release(&memory->pages.lock);
-    /* after all is done: a sink that allocates must not wait for pages of its own thread */
+    news->gone = list;
+    return bytes;
+}
+
+uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
+{
+    qi_news news = {.gone = NULL};
+    uint64_t bytes = qi_pages_give_back(memory, list, &news);
+    qi_news_tell(memory, &news, "");
+    return bytes;
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static void give_numbers(qi_pages *pages, qi_page *gone)
+{
+    qi_lock_acquire(&pages->lock);
+    for (qi_page *page = gone, *next; page; page = next) {
+        next = page->next;
+        page->phase = QI_PAGE_NONE;
+        if (page->number < pages->free_hint)
+            pages->free_hint = page->number;
+    }
+    qi_lock_release(&pages->lock);
+}
+
+void qi_page_undo(quire_memory *memory, qi_page *page)
+{
+    qi_news untold = {.gone = NULL};
+    qi_pages_give_back(memory, page, &untold);
+    give_numbers(&memory->pages, untold.gone);
+}
+
+static void tell_gone(quire_memory *memory, qi_page *gone, const qi_page_change *renewed)
+{
+    uint64_t bytes = renewed->size, count = bytes != 0;
+    if (count)
+        qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, renewed->number, renewed->size);
+    for (const qi_page *page = gone; page; page = page->next) {
+        bytes += page->native.size;
+        count++;
+        qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, page->number, page->native.size);
+    }
+    give_numbers(&memory->pages, gone);
     qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': pages given back: %llu, %s",
            memory->name, (unsigned long long)count, qi_bytes(bytes).text);
-    return bytes;
+}
+
+static void tell_made(quire_memory *memory, const qi_page_change *made, const char *more)
+{
+    qi_event_page(memory, made->grown ? QUIRE_EVENT_PAGE_RESIZED : QUIRE_EVENT_PAGE_MADE,
+                  made->number, made->size);
+    qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u %s, %s%s", memory->name,
+           made->number, made->grown ? "grown" : "made", qi_bytes(made->size).text, more);
+}
+
+void qi_news_tell(quire_memory *memory, qi_news *news, const char *more)
+{
+    const qi_news told = *news;
+    *news = (qi_news){.gone = NULL};
+    if (told.cut.size)
+        qi_event_page(memory, QUIRE_EVENT_PAGE_RESIZED, told.cut.number, told.cut.size);
+    if (told.gone || told.renewed.size)
+        tell_gone(memory, told.gone, &told.renewed);
+    if (told.made.size)
+        tell_made(memory, &told.made, more);
 }

@@ -23,7 +23,8 @@ typedef enum qi_page_phase {
     QI_PAGE_MAKING,
     QI_PAGE_LIVE,
     QI_PAGE_MOVING, /* between two shards */
-    QI_PAGE_LEAVING
+    QI_PAGE_LEAVING,
+    QI_PAGE_GONE /* given back; the number is free once the hook has been told */
 } qi_page_phase;
 
 /*
@@ -84,7 +85,7 @@ typedef struct qi_pages {
     qi_table records;
     uint32_t top;       /* numbers below were used at least once */
     uint32_t free_hint; /* no number below is free */
-    uint32_t in_use;    /* numbers not free */
+    uint32_t in_use;    /* numbers not free, but for those of pages that are gone */
     uint32_t leaving;   /* numbers in phase LEAVING */
     uint32_t moving;    /* numbers in phase MOVING */
     uint64_t changes;   /* pages that came to a shard or were given back, ever */
@@ -108,8 +109,19 @@ typedef struct qi_page_change {
     bool grown;
 } qi_page_change;
 
-/* Without a lock: tells it to the hook and the log, with something to add. */
-void qi_page_tell(quire_memory *memory, const qi_page_change *change, const char *more);
+/*
+ * What a call did to pages, until the hook and the log are told: after all of it is done, when the
+ * call holds no lock and has no page under way (transit.h). {0}: nothing.
+ */
+typedef struct qi_news {
+    qi_page *gone;          /* given back: in phase GONE, nobody else's */
+    qi_page_change renewed; /* likewise, but the page that this call makes has its number */
+    qi_page_change cut;     /* the last time that the end of a page went */
+    qi_page_change made;    /* the last page made, or made larger */
+} qi_news;
+
+/* Tells it, with something to add to the line of a page made, and forgets it. */
+void qi_news_tell(quire_memory *memory, qi_news *news, const char *more);
 
 void qi_pages_init(qi_pages *pages);
 void qi_pages_finish(qi_pages *pages, qi_host *host);
@@ -137,7 +149,7 @@ static inline void qi_tally_remove(qi_tally *tally, uint64_t bytes)
 }
 
 /*
- * With the shard's lock: take pages out of the memory, to be given to qi_pages_destroy without it.
+ * With the shard's lock: take pages out of the memory, to be given back without it.
  *  - take: one page without allocations, put in front of a list
  *  - take_all: every page of a memory that ends; the spaces are left as they are, so that no host
  *    memory is needed
@@ -145,8 +157,18 @@ static inline void qi_tally_remove(qi_tally *tally, uint64_t bytes)
 qi_page *qi_page_take(qi_page *page, qi_page *list);
 qi_page *qi_pages_take_all(quire_memory *memory);
 
-/* Without a lock: gives the pages back to the backend, then their numbers. Returns the bytes. */
+/*
+ * Without a lock: gives the pages back to the backend, and adds them to the news. Returns the
+ * bytes. Their numbers come free when that is told, so that a hook hears of the end of a page
+ * before it hears of the next one with its number.
+ */
+uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_news *news);
+
+/* The same, told at once. */
 uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list);
+
+/* The same of a page whose making was not told, nor is its end. */
+void qi_page_undo(quire_memory *memory, qi_page *page);
 
 /* With the shard's lock: a shared page becomes a region of its space. OUT_OF_HOST_MEMORY. */
 QUIRE_MUST_USE quire_result qi_page_add_region(qi_shard *shard, qi_page *page);
@@ -160,33 +182,40 @@ bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving);
 
 /* ---- page_make.c ---------------------------------------------------------------------------- */
 
+/* What a call that needs a page has done so far. */
+typedef struct qi_progress {
+    unsigned tried; /* qi_tried */
+    qi_news news;
+} qi_progress;
+
 /*
  * Makes a page for `size` bytes at `alignment` and publishes it. The shard's lock is held on entry
  * and on return, whatever the result, and given up between: the caller places in the page before
  * anybody else can. The shard's empty pages are given back first; those of all shards where no
  * page can be had otherwise. A shared page that is refused for want of memory, or over a budget, is
- * asked for again at half the size, and at last at the size of the request. `tried` gets these as
- * qi_tried. Fails with TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
- * OUT_OF_RANGE and what the backend answers. The page is told to the log by its maker, once the
- * lock is given up for good: a sink that allocates must not wait for a page of its own thread.
+ * asked for again at half the size, and at last at the size of the request. Fails with
+ * TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE, WRONG_STATE
+ * (the memory ends) and what the backend answers. Whatever the result, the caller tells the news
+ * once it has given the lock up for good.
  */
 QUIRE_MUST_USE quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                         bool dedicated, qi_page **page, unsigned *tried);
+                                         bool dedicated, qi_page **page, qi_progress *progress);
 
 /* The same for a dedicated page of exactly `size` bytes that is tied to an object. */
 QUIRE_MUST_USE quire_result qi_page_make_tied(qi_shard *shard, uint64_t size, const qi_tie *tie,
-                                              qi_page **page, unsigned *tried);
+                                              qi_page **page, qi_progress *progress);
 
 /* The request was placed in the page made for it: growth goes on from its size. */
 void qi_page_keep(const qi_page *page);
 
 /* Without a lock: gives back the empty pages of every shard, inboxes seen to. False: none. */
-bool qi_pages_give_empties(quire_memory *memory);
+bool qi_pages_give_empties(quire_memory *memory, qi_news *news);
 
 /*
  * With the shard's lock, given up meanwhile: waits for a page being made in it in which `size`
  * bytes will be left. `joined`, NULL at first, is where the caller's share was taken, which happens
- * once. False: there is none; true: it waited, and the caller should look again.
+ * once. False: there is none, or this thread has a page under way; true: it waited, and the caller
+ * should look again.
  */
 bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined);
 
@@ -203,6 +232,7 @@ typedef struct qi_patience {
  * it may and some of them are being made; or some are that were begun before the refusal: what is
  * begun later, and nothing has changed since, may be refused for the same reason, and would be
  * waited for in turn. True: it waited, or there were changes, and the caller should look again.
+ * False also where this thread has a page under way.
  */
 bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *patience);
 uint64_t qi_pages_changes(const qi_shard *shard);

@@ -4,6 +4,7 @@
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/base/transit.h"
 #include "src/memory/growth.h"
 #include "src/memory/page_size.h"
 #include "src/memory/policy.h"
@@ -12,7 +13,39 @@
 
 /* ---- numbering ---------------------------------------------------------------------------- */
 
-static quire_result take_number(quire_memory *memory, qi_page **out)
+/* The lowest number below one of pages that this call has given back; NULL: there is none. */
+static qi_page **find_gone(qi_news *news, uint32_t below)
+{
+    qi_page **found = NULL;
+    for (qi_page **link = &news->gone; *link && !news->renewed.size; link = &(*link)->next)
+        if ((*link)->number < below) {
+            below = (*link)->number;
+            found = link;
+        }
+    return found;
+}
+
+/*
+ * With the lock of the pages: the lowest free number. That of a page that this call has given back
+ * is free for it, for its news are told in order.
+ */
+static uint32_t find_number(qi_pages *pages, qi_news *news)
+{
+    uint32_t number = pages->free_hint;
+    while (number < pages->top && qi_page_at(pages, number)->phase != QI_PAGE_NONE)
+        number++;
+    qi_page **gone = find_gone(news, number);
+    if (!gone) {
+        pages->free_hint = number + (number < pages->top);
+        return number;
+    }
+    number = (*gone)->number;
+    news->renewed = (qi_page_change){.size = (*gone)->native.size, .number = number};
+    *gone = (*gone)->next;
+    return number;
+}
+
+static quire_result take_number(quire_memory *memory, qi_news *news, qi_page **out)
 {
     qi_pages *pages = &memory->pages;
     uint32_t most = memory->policy.most_pages;
@@ -20,13 +53,10 @@ static quire_result take_number(quire_memory *memory, qi_page **out)
         return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
                             "memory '%s' has %u page%s, as many as its policy allows", memory->name,
                             pages->in_use, qi_plural(pages->in_use));
-    uint32_t number = pages->free_hint;
-    while (number < pages->top && qi_page_at(pages, number)->phase != QI_PAGE_NONE)
-        number++;
+    uint32_t number = find_number(pages, news);
     if (!qi_table_ensure(&pages->records, &memory->host, number))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for page record %u",
                             number);
-    pages->free_hint = number + 1;
     pages->top += number == pages->top;
     pages->in_use++;
     *out = qi_page_at(pages, number);
@@ -60,10 +90,13 @@ typedef struct plan {
 } plan;
 
 /* With both locks: a numbered record for a page to make, and what others may wait for in it. */
-static quire_result begin(qi_shard *shard, const plan *p, qi_page **out)
+static quire_result begin(qi_shard *shard, const plan *p, qi_news *news, qi_page **out)
 {
     quire_memory *memory = shard->memory;
     uint64_t place = qi_space_line_most(shard->space);
+    if (memory->is_ending)
+        return qi_fail_text(QUIRE_ERROR_WRONG_STATE, "memory '%s' is being destroyed",
+                            memory->name);
     if (!p->dedicated && has_all_shared(shard))
         return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
                             "memory '%s' has %u shared page, as many as its fit works in",
@@ -73,7 +106,7 @@ static quire_result begin(qi_shard *shard, const plan *p, qi_page **out)
                             "a page of %b has no place: the pages of a memory with granule %u "
                             "reach no further; %b are left",
                             p->needed, memory->granule, place);
-    quire_result result = take_number(memory, out);
+    quire_result result = take_number(memory, news, out);
     if (result)
         return result;
     qi_page *page = *out;
@@ -86,28 +119,43 @@ static quire_result begin(qi_shard *shard, const plan *p, qi_page **out)
     page->turn = ++memory->pages.turns;
     page->next = memory->pages.being_made;
     memory->pages.being_made = page;
+    qi_transit_begin();
     return QUIRE_SUCCESS;
 }
 
+/* With the lock of the pages: the number of a page that was not made is what it was before. */
+static void give_number(qi_pages *pages, qi_page *page, qi_news *news)
+{
+    pages->in_use--;
+    if (news->renewed.size && news->renewed.number == page->number) {
+        page->phase = QI_PAGE_GONE;
+        page->native.size = news->renewed.size;
+        page->next = news->gone;
+        news->gone = page;
+        news->renewed.size = 0;
+        return;
+    }
+    page->phase = QI_PAGE_NONE;
+    if (page->number < pages->free_hint)
+        pages->free_hint = page->number;
+}
+
 /* With the lock of the pages: the making is over, one way or the other. */
-static void end(qi_pages *pages, qi_page *page, quire_result result)
+static void end(qi_pages *pages, qi_page *page, quire_result result, qi_news *news)
 {
     qi_page **link = &pages->being_made;
     while (*link != page)
         link = &(*link)->next;
     *link = page->next;
-    if (result) {
-        page->phase = QI_PAGE_NONE;
-        pages->in_use--;
-        if (page->number < pages->free_hint)
-            pages->free_hint = page->number;
-    }
+    if (result)
+        give_number(pages, page, news);
     qi_lock_wake_all(&pages->lock);
+    qi_transit_end();
 }
 
 /* ---- making ------------------------------------------------------------------------------- */
 
-bool qi_pages_give_empties(quire_memory *memory)
+bool qi_pages_give_empties(quire_memory *memory, qi_news *news)
 {
     qi_page *leaving = NULL;
     for (uint32_t i = 0; i < memory->shard_count; i++) {
@@ -117,11 +165,11 @@ bool qi_pages_give_empties(quire_memory *memory)
         leaving = qi_growth_cut(&memory->shards[i], 0, leaving);
         qi_lock_release(&memory->shards[i].lock);
     }
-    return qi_pages_destroy(memory, leaving) != 0;
+    return qi_pages_give_back(memory, leaving, news) != 0;
 }
 
 static quire_result ask(quire_memory *memory, const quire_page_request *request,
-                        qi_device_page *native)
+                        qi_device_page *native, qi_news *news)
 {
     quire_result result;
     bool is_want;
@@ -129,13 +177,13 @@ static quire_result ask(quire_memory *memory, const quire_page_request *request,
         result = qi_device_page_create(memory->device, &memory->calls, &memory->account, request,
                                        native);
         is_want = qi_is_want_of_memory(result) || result == QUIRE_ERROR_TOO_MANY_PAGES;
-    } while (is_want && qi_pages_give_empties(memory));
+    } while (is_want && qi_pages_give_empties(memory, news));
     return result;
 }
 
 /* Without a lock: asks the backend, for less and less while the request still fits. */
 static quire_result create(quire_memory *memory, const qi_page *page, const plan *p,
-                           qi_device_page *native, unsigned *tried)
+                           qi_device_page *native, qi_progress *progress)
 {
     const qi_tie tie = p->tie ? *p->tie : (qi_tie){.native = 0};
     quire_page_request request = {
@@ -153,12 +201,12 @@ static quire_result create(quire_memory *memory, const qi_page *page, const plan
         .most = qi_growth_most(page->shard, page->wanted, page->dedicated),
     };
     for (;;) {
-        quire_result result = ask(memory, &request, native);
+        quire_result result = ask(memory, &request, native, &progress->news);
         if (!qi_is_want_of_memory(result) || request.size == p->needed)
             return result;
         uint64_t half = qi_align_down(request.size / 2, qi_page_unit(memory));
         request.size = half > p->needed ? half : p->needed;
-        *tried |= QI_TRIED_SMALLER;
+        progress->tried |= QI_TRIED_SMALLER;
     }
 }
 
@@ -210,11 +258,12 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
 }
 
 /* Without a lock on entry, with the shard's on return: makes a numbered page and publishes it. */
-static quire_result make_numbered(qi_shard *shard, qi_page *page, const plan *p, unsigned *tried)
+static quire_result make_numbered(qi_shard *shard, qi_page *page, const plan *p,
+                                  qi_progress *progress)
 {
     quire_memory *memory = shard->memory;
     qi_device_page native = {0};
-    quire_result result = create(memory, page, p, &native, tried);
+    quire_result result = create(memory, page, p, &native, progress);
     qi_lock_acquire(&shard->lock);
     if (result)
         return result;
@@ -231,7 +280,7 @@ static quire_result make_numbered(qi_shard *shard, qi_page *page, const plan *p,
  * With the shard's lock, given up meanwhile: of its empty pages as many bytes as are needed, with
  * some more, and what no shard is to keep. All go where the backend refuses.
  */
-static void give_before_making(qi_shard *shard, uint64_t needed)
+static void give_before_making(qi_shard *shard, uint64_t needed, qi_news *news)
 {
     quire_memory *memory = shard->memory;
     bool others = memory->shard_count > 1 && memory->policy.retention_nanoseconds;
@@ -242,64 +291,65 @@ static void give_before_making(qi_shard *shard, uint64_t needed)
     qi_lock_release(&shard->lock);
     if (others)
         leaving = qi_empties_apply_all(memory, QI_EMPTIES_AT_ONCE, leaving);
-    qi_pages_destroy(memory, leaving);
+    qi_pages_give_back(memory, leaving, news);
     qi_lock_acquire(&shard->lock);
 }
 
 /* With the shard's lock: `begin` under the lock of the pages. */
-static quire_result number(qi_shard *shard, const plan *p, qi_page **page)
+static quire_result number(qi_shard *shard, const plan *p, qi_page **page, qi_news *news)
 {
     qi_pages *pages = &shard->memory->pages;
     qi_lock_acquire(&pages->lock);
-    quire_result result = begin(shard, p, page);
+    quire_result result = begin(shard, p, news, page);
     qi_lock_release(&pages->lock);
     return result;
 }
 
 /* The same, given up where the memory has as many pages as it may, and empty ones in some shard. */
-static quire_result number_or_give(qi_shard *shard, const plan *p, qi_page **page)
+static quire_result number_or_give(qi_shard *shard, const plan *p, qi_page **page, qi_news *news)
 {
-    quire_result result = number(shard, p, page);
+    quire_result result = number(shard, p, page, news);
     if (result != QUIRE_ERROR_TOO_MANY_PAGES || shard->memory->shard_count == 1)
         return result;
     qi_lock_release(&shard->lock);
-    bool any = qi_pages_give_empties(shard->memory);
+    bool any = qi_pages_give_empties(shard->memory, news);
     qi_lock_acquire(&shard->lock);
-    return any ? number(shard, p, page) : result;
+    return any ? number(shard, p, page, news) : result;
 }
 
-static quire_result make_planned(qi_shard *shard, const plan *p, qi_page **out, unsigned *tried)
+static quire_result make_planned(qi_shard *shard, const plan *p, qi_page **out,
+                                 qi_progress *progress)
 {
     quire_memory *memory = shard->memory;
     qi_page *page = NULL;
-    *tried |= QI_TRIED_EMPTIES;
-    give_before_making(shard, p->needed);
-    quire_result result = number_or_give(shard, p, &page);
+    progress->tried |= QI_TRIED_EMPTIES;
+    give_before_making(shard, p->needed, &progress->news);
+    quire_result result = number_or_give(shard, p, &page, &progress->news);
     if (result)
         return result;
     qi_lock_release(&shard->lock);
-    result = make_numbered(shard, page, p, tried);
+    result = make_numbered(shard, page, p, progress);
     qi_lock_acquire(&memory->pages.lock);
-    end(&memory->pages, page, result);
+    end(&memory->pages, page, result, &progress->news);
     qi_lock_release(&memory->pages.lock);
     *out = page;
     return result;
 }
 
 quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
-                          qi_page **page, unsigned *tried)
+                          qi_page **page, qi_progress *progress)
 {
     plan p = {.size = size, .dedicated = dedicated};
     quire_result result = qi_page_needed_size(shard, size, alignment, dedicated, &p.needed);
-    return result ? result : make_planned(shard, &p, page, tried);
+    return result ? result : make_planned(shard, &p, page, progress);
 }
 
 quire_result qi_page_make_tied(qi_shard *shard, uint64_t size, const qi_tie *tie, qi_page **page,
-                               unsigned *tried)
+                               qi_progress *progress)
 {
     const plan p = {.size = size, .needed = size, .dedicated = true, .tie = tie};
     quire_result result = qi_page_check_total(shard->memory, size, size);
-    return result ? result : make_planned(shard, &p, page, tried);
+    return result ? result : make_planned(shard, &p, page, progress);
 }
 
 void qi_page_keep(const qi_page *page)
@@ -317,6 +367,8 @@ void qi_page_keep(const qi_page *page)
 bool qi_page_join(qi_shard *shard, uint64_t size, const qi_page **joined)
 {
     qi_pages *pages = &shard->memory->pages;
+    if (qi_transit_is_on())
+        return false;
     qi_lock_acquire(&pages->lock);
     qi_page *page = pages->being_made;
     while (page && page != *joined)
@@ -357,6 +409,8 @@ static bool is_making(const qi_pages *pages, uint64_t turn)
 bool qi_page_await_change(qi_shard *shard, quire_result refusal, qi_patience *patience)
 {
     if (refusal != QUIRE_ERROR_TOO_MANY_PAGES && !qi_is_want_of_memory(refusal))
+        return false;
+    if (qi_transit_is_on())
         return false;
     qi_pages *pages = &shard->memory->pages;
     uint32_t most = shard->memory->policy.most_pages;

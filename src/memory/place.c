@@ -10,6 +10,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/base/transit.h"
 #include "src/memory/access.h"
 #include "src/memory/event.h"
 #include "src/memory/extra.h"
@@ -28,9 +29,9 @@ typedef struct placing {
     qi_load load;
     qi_shard *shard; /* the one whose lock is held */
     qi_page *leaving;
-    qi_page_change made; /* on the way, for the log */
-    unsigned tried;
-    qi_error *before; /* the thread's last error when it began, kept once something failed */
+    qi_progress progress;
+    bool is_over_name; /* placed, and over the limit of a name: to be given back */
+    qi_error *before;  /* the thread's last error when it began, kept once something failed */
     bool has_before;
     qi_patience patience;
 } placing;
@@ -82,7 +83,7 @@ static void give_back(placing *p)
         return;
     p->leaving = NULL;
     qi_lock_release(&p->shard->lock);
-    qi_pages_destroy(p->shard->memory, leaving);
+    qi_pages_give_back(p->shard->memory, leaving, &p->progress.news);
     qi_lock_acquire(&p->shard->lock);
 }
 
@@ -100,9 +101,7 @@ static quire_result place_in_grown_page(placing *p, uint32_t *slot)
     quire_result result = QUIRE_ERROR_NO_SPACE;
     const qi_page *page = qi_growth_page(p->shard);
     while (result == QUIRE_ERROR_NO_SPACE && page && growth != QI_GROWTH_NONE) {
-        result = qi_growth_make(p->shard, p->load.size, p->load.alignment, &growth, &p->tried);
-        if (growth == QI_GROWTH_DONE)
-            p->made = (qi_page_change){page->native.size, page->number, true};
+        result = qi_growth_make(p->shard, p->load.size, p->load.alignment, &growth, &p->progress);
         if (!result)
             result = place_in_made(p, slot);
         page = qi_growth_page(p->shard);
@@ -119,19 +118,19 @@ static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot
     quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_in_grown_page(p, slot);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
-    result = p->wish->tied ? qi_page_make_tied(p->shard, p->load.size, &tie, &page, &p->tried)
+    result = p->wish->tied ? qi_page_make_tied(p->shard, p->load.size, &tie, &page, &p->progress)
                            : qi_page_make(p->shard, p->load.size, p->load.alignment, dedicated,
-                                          &page, &p->tried);
+                                          &page, &p->progress);
     if (result)
         return result;
-    p->made = (qi_page_change){.size = page->native.size, .number = page->number};
     result = dedicated ? place_dedicated(p, page, slot) : place_in_made(p, slot);
     if (result) {
         qi_page *leaving = qi_page_take(page, NULL);
         qi_lock_release(&p->shard->lock);
-        qi_pages_destroy(p->shard->memory, leaving);
+        qi_page_undo(p->shard->memory, leaving);
         qi_lock_acquire(&p->shard->lock);
     } else {
+        p->progress.news.made = (qi_page_change){.size = page->native.size, .number = page->number};
         qi_page_keep(page);
     }
     return result;
@@ -176,7 +175,7 @@ static quire_result place_anywhere(placing *p, uint32_t *slot)
             go_to(p, &memory->shards[(first + i) % memory->shard_count]);
         result = place_shared(p, QI_EXHAUSTIVE, slot);
     }
-    p->tried |= QI_TRIED_PASS | (memory->shard_count > 1 ? QI_TRIED_SHARDS : 0);
+    p->progress.tried |= QI_TRIED_PASS | (memory->shard_count > 1 ? QI_TRIED_SHARDS : 0);
     return result;
 }
 
@@ -344,26 +343,29 @@ static quire_result find_by_name(placing *p, bool dedicated, uint32_t *slot)
     result = qi_names_replace(&memory->names, NULL, name, record);
     if (result) {
         record->extra = NULL; /* it has no name where it is not counted */
-        qi_lock_release(&p->shard->lock);
-        qi_place_undo(memory, *slot);
-        qi_lock_acquire(&p->shard->lock);
+        p->is_over_name = true;
     }
     return result;
 }
 
-/* Without a lock: one attempt, from the calling thread's shard. */
+/*
+ * Without a lock: one attempt, from the calling thread's shard. The hook and the log are told when
+ * it is over: what they do cannot make it begin again, and no page is under way.
+ */
 static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
 {
     p->shard = qi_shard_mine(memory);
     p->leaving = NULL;
-    p->made = (qi_page_change){0};
+    p->is_over_name = false;
     qi_lock_acquire(&p->shard->lock);
     p->leaving = qi_shard_catch_up(p->shard, NULL);
     quire_result result = find_by_name(p, dedicated, slot);
     qi_lock_release(&p->shard->lock);
-    if (p->leaving) /* before the log: a sink that allocates must not wait for them */
-        qi_pages_destroy(memory, p->leaving);
-    qi_page_tell(memory, &p->made, dedicated ? ", dedicated" : "");
+    if (p->leaving)
+        qi_pages_give_back(memory, p->leaving, &p->progress.news);
+    qi_news_tell(memory, &p->progress.news, dedicated ? ", dedicated" : "");
+    if (p->is_over_name)
+        qi_place_undo(memory, *slot);
     return result;
 }
 
@@ -389,7 +391,8 @@ static bool caller_helps(quire_memory *memory, placing *p, quire_result reason, 
     const quire_shortage shortage = {
         .size = p->load.size, .alignment = p->load.alignment, .reason = reason, .times = times};
     qi_error error = qi_error_save();
-    p->tried |= QI_TRIED_CALLER;
+    p->progress.tried |= QI_TRIED_CALLER;
+    qi_transit_assert_none();
     bool helps = on_shortage->freed(on_shortage->user, memory, &shortage);
     qi_error_restore(&error);
     return helps;
@@ -451,7 +454,7 @@ quire_result qi_place(quire_memory *memory, const qi_wish *wish, quire_result fa
     if (result) {
         qi_extra_release(memory, p.load.extra);
         return qi_refuse(memory, wish->name ? wish->name : wish->name_later, wish->size,
-                         p.load.alignment, p.tried, result);
+                         p.load.alignment, p.progress.tried, result);
     }
     if (!wish->tied) /* its object is not bound yet */
         qi_checked_placed(memory, *slot, wish->zero);

@@ -111,9 +111,21 @@ static void drain_inbox(qi_shard *shard)
         qi_pages_destroy(shard->memory, leaving);
 }
 
+static uint32_t count_of(quire_memory *memory)
+{
+    qi_lock_acquire(&memory->checked.lock);
+    uint32_t count = memory->checked.count;
+    qi_lock_release(&memory->checked.lock);
+    return count;
+}
+
+/*
+ * No more than there is now: a sink that hears of a page may allocate and free, and what it freed
+ * comes in meanwhile. A memory that ends makes no page, so that the lines come to an end.
+ */
 void qi_checked_drain(quire_memory *memory)
 {
-    while (evict(memory)) {
+    for (uint32_t left = count_of(memory); (left || memory->is_ending) && evict(memory); left--) {
     }
     qi_lock_acquire(&memory->checked.lock);
     while (memory->checked.leaving && !given_back)
@@ -202,18 +214,19 @@ static bool has_room(const qi_checked *checked, uint64_t bytes)
                                checked->held_bytes + bytes <= QI_QUARANTINE_BYTES);
 }
 
-/* False: somebody needs all that is free just now. */
+/* False: somebody needs all that is free just now, or others bring as much as leaves. */
 static bool enter(quire_memory *memory, uint32_t slot, qi_slot *record)
 {
     qi_checked *checked = &memory->checked;
     uint64_t bytes = whole_of(record);
     qi_lock_acquire(&memory->checked.lock);
-    while (!checked->shortages && !has_room(checked, bytes)) {
+    uint32_t left = checked->count; /* sinks may bring as many more: see qi_checked_drain */
+    while (left-- && !checked->shortages && !has_room(checked, bytes)) {
         qi_lock_release(&memory->checked.lock);
         evict(memory);
         qi_lock_acquire(&memory->checked.lock);
     }
-    bool enters = !checked->shortages;
+    bool enters = !checked->shortages && has_room(checked, bytes);
     if (enters) {
         record->watch.is_held = true;
         checked->held_bytes += bytes;

@@ -112,21 +112,16 @@ quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
 /* ---- reserving ---------------------------------------------------------------------------- */
 
 /* With the shard's lock, given up meanwhile: a page of the policy's size, or as much at its end. */
-static quire_result add(qi_shard *shard, qi_page_change *change)
+static quire_result add(qi_shard *shard, qi_progress *progress)
 {
-    qi_page *page = qi_growth_page(shard);
-    unsigned tried = 0;
-    if (page) {
-        qi_growth growth;
-        quire_result grown = qi_growth_add(shard, &growth, &tried);
-        if (growth == QI_GROWTH_DONE)
-            *change = (qi_page_change){page->native.size, page->number, true};
-        return grown;
-    }
-    quire_result result = qi_page_make(shard, 1, 1, false, &page, &tried);
+    qi_growth growth;
+    if (qi_growth_page(shard))
+        return qi_growth_add(shard, &growth, progress);
+    qi_page *page = NULL;
+    quire_result result = qi_page_make(shard, 1, 1, false, &page, progress);
     if (!result) {
         qi_page_keep(page);
-        *change = (qi_page_change){.number = page->number, .size = page->native.size};
+        progress->news.made = (qi_page_change){.number = page->number, .size = page->native.size};
     }
     return result;
 }
@@ -134,17 +129,16 @@ static quire_result add(qi_shard *shard, qi_page_change *change)
 /* Makes one page of the policy's size, which stays empty. */
 static quire_result make_page(qi_shard *shard)
 {
-    qi_page_change change = {0};
+    qi_progress progress = {0};
     qi_patience patience = {0};
     quire_result result;
     qi_lock_acquire(&shard->lock);
     do {
         patience.changes = qi_pages_changes(shard);
-        result = add(shard, &change);
+        result = add(shard, &progress);
     } while (qi_page_await_change(shard, result, &patience));
     qi_lock_release(&shard->lock);
-    if (!result)
-        qi_page_tell(shard->memory, &change, ", reserved");
+    qi_news_tell(shard->memory, &progress.news, ", reserved");
     return result;
 }
 
@@ -194,8 +188,10 @@ quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes)
     for (uint32_t turn = 0; !result && needs_pages(memory, bytes); turn++)
         result = make_page(&memory->shards[turn % memory->shard_count]);
     if (result) {
+        qi_news news = {.gone = NULL};
         restore_floor(memory, bytes, old);
-        qi_pages_give_empties(memory);
+        qi_pages_give_empties(memory, &news);
+        qi_news_tell(memory, &news, "");
     } else if (bytes < old) { /* what the policy keeps no longer */
         qi_pages_destroy(memory, qi_empties_apply_all(memory, QI_EMPTIES_ALL, NULL));
     }

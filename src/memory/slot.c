@@ -34,6 +34,7 @@ void qi_slots_init(qi_slots *slots, uint32_t tag)
     slots->tag = tag;
     qi_lock_init(&slots->lock, "slots", QI_RANK_SLOTS);
     qi_atomic_init_u32(&slots->top, 0);
+    slots->is_shut = false;
     qi_table_init(&slots->states, sizeof(qi_atomic_u64));
     qi_table_init(&slots->records, sizeof(qi_slot));
     qi_table_init(&slots->holds, sizeof(qi_atomic_u32));
@@ -90,6 +91,8 @@ static quire_result make_record(qi_slots *slots, qi_host *host, uint32_t slot)
 
 quire_result qi_slot_refill(qi_slots *slots, qi_slot_queue *queue, qi_host *host)
 {
+    if (slots->is_shut)
+        return qi_fail(QUIRE_ERROR_WRONG_STATE, "the memory is being destroyed");
     if (queue->first == QI_NO_SLOT) {
         if (queue->fresh == queue->fresh_end) {
             quire_result result = take_block(slots, queue, host);

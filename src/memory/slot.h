@@ -89,6 +89,7 @@ typedef struct qi_slots {
     qi_lock lock;      /* while the tables grow */
     qi_atomic_u32 top; /* slots from here on belong to no queue yet */
     qi_table holds;    /* qi_atomic_u32; only chunks in which something was held are there */
+    bool is_shut;      /* the memory ends, and nobody takes a slot of it */
 } qi_slots;
 
 /* The tag where the device is cut (fork.h): more than QI_TAG_BITS, no handle has it. */
@@ -177,7 +178,7 @@ QUIRE_MUST_USE quire_result qi_slot_refill(qi_slots *slots, qi_slot_queue *queue
 
 /*
  * Takes a free slot into phase PRIVATE, for the caller to fill its record. Fails with
- * OUT_OF_HOST_MEMORY or TOO_MANY_ALLOCATIONS.
+ * OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS or WRONG_STATE (the memory ends).
  */
 QUIRE_MUST_USE static inline quire_result qi_slot_take(qi_slots *slots, qi_slot_queue *queue,
                                                        qi_host *host, uint32_t *out)

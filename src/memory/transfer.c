@@ -7,6 +7,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/base/transit.h"
 #include "src/memory/fork.h"
 
 /* Bytes between two calls of a progress callback that does not say. */
@@ -197,7 +198,7 @@ static bool tell(const quire_progress *progress, uint64_t done, uint64_t total)
 {
     if (!progress->goes_on)
         return true;
-    qi_lock_assert_none();
+    qi_transit_assert_none();
     qi_error before = qi_error_save();
     qi_fork_keep_pins(true);
     bool goes_on = progress->goes_on(progress->user, done, total);

@@ -18,6 +18,7 @@
 typedef struct heap {
     nvtxMemHeapHandle_t handle;
     uint64_t address; /* 0: there is none */
+    uint64_t size;
 } heap;
 
 struct quire_nvtx {
@@ -46,6 +47,7 @@ static void begin_heap(quire_nvtx *w, heap *h, const quire_page_info *page)
     };
     h->handle = nvtxMemHeapRegister(w->domain, &desc);
     h->address = page->address;
+    h->size = page->size;
 }
 
 /* Its regions end with it. */
@@ -54,6 +56,20 @@ static void end_heap(quire_nvtx *w, heap *h)
     if (h->address)
         nvtxMemHeapUnregister(w->domain, h->handle);
     *h = (heap){.address = 0};
+}
+
+/*
+ * With the mutex: an address is of one page at a time. A heap that has one of the page's is of a
+ * page that another thread has given back, and is about to tell of.
+ */
+static void end_those_gone(quire_nvtx *w, const quire_page_info *page)
+{
+    for (uint32_t i = 0; i < w->room; i++) {
+        heap *h = &w->heaps[i];
+        if (h->address && h->address < page->address + page->size &&
+            page->address < h->address + h->size)
+            end_heap(w, h);
+    }
 }
 
 static bool make_room(quire_nvtx *w, uint32_t number)
@@ -81,6 +97,7 @@ static heap *find_heap(quire_nvtx *w, uint32_t number)
         return &w->heaps[number];
     if (quire_page_get_info(w->memory, number, &page) || !page.address || !make_room(w, number))
         return NULL;
+    end_those_gone(w, &page);
     begin_heap(w, &w->heaps[number], &page);
     return &w->heaps[number];
 }

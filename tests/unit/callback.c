@@ -1,0 +1,368 @@
+/*
+ * callback.c - when hooks, log sinks and backends are heard that call quire: pages that this thread
+ * makes, moves or gives back are done with by then, and what a callback does is no reason for the
+ * call that it comes from to begin again. Every place on every backend is plain/callbacks.c.
+ */
+#include "tests/support/fixture.h"
+
+enum { PAGE = 64 * 1024, MOST = 32 };
+
+/* ---- a log sink that allocates ------------------------------------------------------------ */
+
+typedef struct sink {
+    fixture f;
+    quire_memory *memory; /* NULL: the sink does nothing */
+    const char *part;     /* of the lines at which it allocates */
+    quire_allocation_options options;
+    quire_result result; /* of the last time */
+    uint32_t skipped;    /* lines that it lets pass first */
+    uint32_t lines;
+} sink;
+
+static void allocate_at_line(void *user, quire_log_level level, const char *line)
+{
+    sink *k = user;
+    quire_memory *memory = k->memory;
+    quire_allocation a;
+    (void)level;
+    if (!memory || !strstr(line, k->part))
+        return;
+    if (k->skipped) {
+        k->skipped--;
+        return;
+    }
+    k->memory = NULL; /* not at the lines of its own allocation */
+    k->lines++;
+    k->result = quire_allocate(memory, &k->options, &a);
+    if (!k->result)
+        CHECK_OK(quire_free(memory, a));
+    k->memory = memory;
+}
+
+static void begin(sink *k, const quire_memory_options *options)
+{
+    *k = (sink){.part = "given back", .options = {.size = 64}};
+    fixture_prepare(&k->f);
+    fake_offer_growth(&k->f.fake);
+    const quire_device_options device = {
+        .host_memory = unit_memory(),
+        .log = {.write = allocate_at_line, .user = k, .level = QUIRE_LOG_DEBUG}};
+    CHECK_OK(quire_device_create(&k->f.fake.table, &k->f.fake, &device, &k->f.device));
+    CHECK_OK(quire_memory_create(k->f.device, options, &k->f.memory));
+}
+
+static void end(sink *k)
+{
+    k->memory = NULL;
+    fixture_end(&k->f);
+}
+
+UNIT(callback, a_sink_may_allocate_when_a_page_that_grows_sends_another_away)
+{
+    sink k;
+    begin(&k, &(quire_memory_options){
+                  .contiguous = true, .reservation = 64 * PAGE, .pages.page_size = PAGE});
+    ALLOCATE(&k.f, .size = PAGE);
+    CHECK_OK(quire_free(k.f.memory, ALLOCATE(&k.f, .size = PAGE, .dedicated = true)));
+    k.memory = k.f.memory;
+    k.options.size = PAGE;
+    ALLOCATE(&k.f, .size = PAGE);
+    CHECK_OK(k.result);
+    CHECK_EQ(k.lines, 1);
+    end(&k);
+}
+
+UNIT(callback, a_sink_may_ask_in_vain_when_pages_are_given_back_for_one)
+{
+    sink k;
+    begin(&k, &(quire_memory_options){.shards = 2, .limit = 9 * PAGE, .pages.page_size = 4 * PAGE});
+    CHECK_OK(quire_memory_reserve(k.f.memory, 8 * PAGE)); /* an empty page in each shard */
+    CHECK_OK(quire_memory_reserve(k.f.memory, 0));
+    k.memory = k.f.memory;
+    k.part = "page";
+    k.skipped = 1; /* the second one is never told in the middle of making the page */
+    k.options.size = 10 * PAGE;
+    ALLOCATE(&k.f, .size = 9 * PAGE);
+    CHECK_EQ(k.result, QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(k.lines, 1);
+    end(&k);
+}
+
+/*
+ * The sink leaves an empty page each time, which a refused request gives back before it looks
+ * again: that is no reason for the request to look once more.
+ */
+UNIT(callback, what_a_sink_does_is_no_reason_to_look_again)
+{
+    sink k;
+    begin(&k, &(quire_memory_options){.limit = 4 * PAGE, .pages.page_size = PAGE});
+    quire_allocation none;
+    ALLOCATE(&k.f, .size = PAGE);
+    CHECK_OK(quire_free(k.f.memory, ALLOCATE(&k.f, .size = PAGE, .dedicated = true)));
+    k.memory = k.f.memory;
+    k.options = (quire_allocation_options){.size = PAGE, .dedicated = true};
+    CHECK_FAILS(quire_allocate(k.f.memory, &(quire_allocation_options){.size = 9 * PAGE}, &none),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_OK(k.result);
+    CHECK_EQ(k.lines, 1);
+    end(&k);
+}
+
+/* ---- a hook --------------------------------------------------------------------------------- */
+
+typedef struct story {
+    fixture f;
+    quire_event events[MOST];
+    uint32_t count;
+    bool allocates; /* when a page is gone */
+    quire_result result;
+} story;
+
+static void note(void *user, quire_memory *memory, const quire_event *event)
+{
+    story *t = user;
+    CHECK(t->count < MOST);
+    t->events[t->count++] = *event;
+    if (!t->allocates || event->kind != QUIRE_EVENT_PAGE_GONE)
+        return;
+    quire_allocation a;
+    t->allocates = false;
+    t->result = quire_allocate(memory, &(quire_allocation_options){.size = 64}, &a);
+}
+
+static void listen(story *t, const quire_memory_options *options, quire_event_kinds kinds)
+{
+    *t = (story){.allocates = false};
+    fixture_make(&t->f, options);
+    CHECK_OK(quire_memory_set_hook(t->f.memory, &(quire_hook){note, t, kinds}));
+}
+
+static void expect(const story *t, uint32_t at, quire_event_kinds kind, uint32_t page)
+{
+    CHECK(at < t->count);
+    CHECK_EQ(t->events[at].kind, kind);
+    CHECK_EQ(t->events[at].page, page);
+}
+
+static void end_story(story *t)
+{
+    CHECK_OK(quire_memory_check(t->f.memory));
+    CHECK_OK(quire_memory_set_hook(t->f.memory, NULL));
+    fixture_end(&t->f);
+}
+
+UNIT(callback, a_page_that_is_told_to_be_gone_counts_no_longer)
+{
+    story t;
+    listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}},
+           QUIRE_EVENT_PAGE_GONE);
+    CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = 64)));
+    t.allocates = true;
+    uint64_t released = 0;
+    CHECK_OK(quire_memory_trim(t.f.memory, 0, &released));
+    CHECK_EQ(released, PAGE);
+    CHECK_OK(t.result);
+    CHECK_EQ(fixture_stats(&t.f).page_count, 1);
+    end_story(&t);
+}
+
+enum { COMING = QUIRE_EVENT_PAGE_MADE, GOING = QUIRE_EVENT_PAGE_GONE };
+
+UNIT(callback, the_end_of_a_page_is_told_before_the_next_with_its_number)
+{
+    story t;
+    listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
+    ALLOCATE(&t.f, .size = PAGE);
+    quire_allocation a = ALLOCATE(&t.f, .size = PAGE), b = ALLOCATE(&t.f, .size = PAGE);
+    ALLOCATE(&t.f, .size = PAGE);
+    CHECK_OK(quire_free(t.f.memory, a));
+    CHECK_OK(quire_free(t.f.memory, b));
+    ALLOCATE(&t.f, .size = 3 * PAGE); /* both make way, and it has the lower number */
+    CHECK_EQ(t.count, 7);
+    expect(&t, 4, GOING, 1);
+    expect(&t, 5, GOING, 2);
+    expect(&t, 6, COMING, 1);
+    ALLOCATE(&t.f, .size = PAGE);
+    expect(&t, 7, COMING, 2);
+    end_story(&t);
+}
+
+UNIT(callback, a_number_is_free_again_when_the_page_for_it_cannot_be_made)
+{
+    story t;
+    quire_allocation none;
+    listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
+    CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = PAGE)));
+    fake_fail(&t.f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
+    CHECK_FAILS(quire_allocate(t.f.memory, &(quire_allocation_options){.size = 3 * PAGE}, &none),
+                QUIRE_ERROR_DEVICE_LOST);
+    fake_fail(&t.f.fake, 0, false, QUIRE_SUCCESS);
+    CHECK_EQ(t.count, 2);
+    expect(&t, 1, GOING, 0);
+    CHECK_EQ(t.events[1].size, PAGE);
+    ALLOCATE(&t.f, .size = PAGE);
+    expect(&t, 2, COMING, 0);
+    end_story(&t);
+}
+
+/* A name's limit is judged once it is known what is held: the page goes after it was told of. */
+UNIT(callback, a_page_for_what_a_name_may_not_hold_comes_and_goes_in_order)
+{
+    story t;
+    quire_allocation none;
+    listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
+           COMING | GOING);
+    CHECK_OK(quire_memory_set_name_limit(t.f.memory, "a", 100));
+    CHECK_FAILS(
+        quire_allocate(t.f.memory, &(quire_allocation_options){.size = 90, .name = "a"}, &none),
+        QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(t.count, 2);
+    expect(&t, 0, COMING, 0);
+    expect(&t, 1, GOING, 0);
+    end_story(&t);
+}
+
+/* ---- a memory that ends --------------------------------------------------------------------- */
+
+static void end_device(fixture *f)
+{
+    CHECK_OK(quire_device_destroy(&f->device));
+    CHECK_EQ(f->fake.pages, 0);
+    CHECK(f->fake.ended);
+}
+
+static uint32_t refused;
+
+static void ask_for_all_sorts(void *user, quire_memory *memory, const quire_event *event)
+{
+    quire_allocation a, batch[3];
+    quire_buffer buffer;
+    quire_memory_stats stats;
+    const quire_allocation_options small = {.size = 64},
+                                   dedicated = {.size = PAGE, .dedicated = true};
+    (void)user;
+    if (event->kind != QUIRE_EVENT_PAGE_GONE)
+        return;
+    CHECK_FAILS(quire_allocate(memory, &small, &a), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_allocate(memory, &dedicated, &a), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_allocate_batch(memory, &small, batch, 3), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_buffer_create(memory, &(quire_buffer_options){.size = 64}, &buffer),
+                QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_memory_reserve(memory, PAGE), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK_OK(quire_memory_check(memory));
+    CHECK_OK(quire_memory_get_stats(memory, &stats));
+    CHECK_EQ(stats.page_count, 0);
+    refused++;
+}
+
+UNIT(callback, a_memory_that_ends_has_nothing_to_give)
+{
+    for (int all = 0; all < 2; all++) {
+        fixture f;
+        fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
+        quire_allocation a = ALLOCATE(&f, .size = 64);
+        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = PAGE, .dedicated = true)));
+        CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = ask_for_all_sorts}));
+        refused = 0;
+        if (all)
+            quire_memory_destroy_all(&f.memory);
+        else
+            CHECK_OK(quire_free(f.memory, a));
+        CHECK_OK(quire_memory_destroy(&f.memory));
+        CHECK_EQ(refused, 2);
+        end_device(&f);
+    }
+}
+
+/* What a sink allocates while all is freed is freed, too. */
+static quire_allocation kept;
+
+static void keep_one(void *user, quire_memory *memory, const quire_event *event)
+{
+    quire_allocation *first = user;
+    if (event->kind == QUIRE_EVENT_FREED && !first->id)
+        CHECK_OK(
+            quire_allocate(memory, &(quire_allocation_options){.size = 64, .name = "kept"}, first));
+}
+
+UNIT(callback, what_a_hook_allocates_while_a_memory_ends_goes_with_it)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    quire_stream *stream;
+    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.held = true}, &stream));
+    quire_allocation first = ALLOCATE(&f, .size = 64), second = ALLOCATE(&f, .size = 64);
+    CHECK_OK(quire_free(f.memory, first));
+    CHECK_OK(quire_record_use(f.memory, second, stream));
+    CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = keep_one, .user = &kept}));
+    quire_memory_destroy_all(&f.memory);
+    CHECK(kept.id);
+    CHECK_OK(quire_stream_destroy(&stream));
+    end_device(&f);
+}
+
+/* ---- what is attached ----------------------------------------------------------------------- */
+
+static quire_attachment attached[3];
+static quire_memory *attached_to;
+
+static void detach_at_line(void *user, quire_log_level level, const char *line)
+{
+    (void)user, (void)level;
+    if (!attached_to || !strstr(line, "still has"))
+        return;
+    for (int i = 0; i < 3; i++) {
+        quire_memory_detach(attached_to, &attached[i]);
+        memset(&attached[i], 0xaa, sizeof attached[i]);
+    }
+    attached_to = NULL;
+}
+
+UNIT(callback, a_sink_may_end_what_it_hears_to_be_attached)
+{
+    fixture f;
+    fixture_prepare(&f);
+    const quire_device_options device = {.host_memory = unit_memory(),
+                                         .log = {.write = detach_at_line}};
+    CHECK_OK(quire_device_create(&f.fake.table, &f.fake, &device, &f.device));
+    CHECK_OK(quire_memory_create(f.device, NULL, &f.memory));
+    for (int i = 0; i < 3; i++) {
+        attached[i] = (quire_attachment){.name = "attached"};
+        quire_memory_attach(f.memory, &attached[i]);
+    }
+    attached_to = f.memory;
+    CHECK_FAILS(quire_memory_destroy(&f.memory), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_memory_destroy(&f.memory));
+    end_device(&f);
+}
+
+/* ---- a backend that breaks the rule --------------------------------------------------------- */
+
+static quire_result (*make_page)(void *, const quire_page_request *, quire_native_page *);
+static quire_memory *asked;
+static quire_result answer;
+
+static quire_result ask_from_inside(void *state, const quire_page_request *request,
+                                    quire_native_page *page)
+{
+    quire_allocation none;
+    quire_memory *memory = asked;
+    asked = NULL;
+    if (memory)
+        answer = quire_allocate(memory, &(quire_allocation_options){.size = PAGE}, &none);
+    return make_page(state, request, page);
+}
+
+UNIT(callback, a_call_from_inside_a_backend_waits_for_no_page)
+{
+    fixture f;
+    fixture_prepare(&f);
+    make_page = f.fake.table.page_create;
+    f.fake.table.page_create = ask_from_inside;
+    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
+    asked = f.memory;
+    ALLOCATE(&f, .size = PAGE); /* of which the one from inside must not wait to have a part */
+    CHECK_EQ(answer, QUIRE_ERROR_TOO_MANY_PAGES);
+    fixture_end(&f);
+}
