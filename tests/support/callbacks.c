@@ -1,0 +1,283 @@
+/*
+ * callbacks.c - see callbacks.h.
+ *
+ * Each callback does what its habit says, and nothing while another one is running: what a sink
+ * does writes lines, too. A place names what it has to be told of where the callbacks only look, so
+ * that no place is passed over; a call that does not return ends the program by a signal.
+ */
+#include "tests/support/callbacks_scene.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/support/check.h"
+
+/* ---- what can be heard ---------------------------------------------------------------------- */
+
+static const struct {
+    const char *part;
+    heard what;
+} LINES[] = {
+    {"opened: backend", OPENED},   {"closed", CLOSED},        {"cannot go", DEVICE_BUSY},
+    {"' made: kind", MEMORY_MADE}, {"' ended", MEMORY_ENDED}, {"still holds", STILL_HOLDS},
+    {" made, ", PAGE_LINE},        {" grown, ", GROWN_LINE},  {"pages given back", GIVEN_LINE},
+};
+
+/* ---- the scene ------------------------------------------------------------------------------ */
+
+static const uint32_t HABITS[] = {
+    LOOK, SMALL, KEEP, DEDICATED, HOPELESS, TRIM, SMALL | TRIM | HOPELESS, LOOK | KEEP | DEDICATED};
+
+enum { MOST_CALLS = 5000, PATIENCE_SECONDS = 240 };
+
+scene callbacks_scene;
+static char text[400]; /* where it is, for the signal */
+
+static void give_up(int number)
+{
+    (void)number;
+    ssize_t written = write(2, text, strlen(text));
+    (void)written;
+    _exit(1);
+}
+
+/* ---- what callbacks do ---------------------------------------------------------------------- */
+
+static bool visit_nothing(void *user, const quire_item *item)
+{
+    (void)user, (void)item;
+    return true;
+}
+
+static bool write_nothing(void *user, const char *piece, size_t size)
+{
+    (void)user, (void)piece, (void)size;
+    return true;
+}
+
+static void look(quire_memory *m)
+{
+    quire_memory_stats stats;
+    quire_device_stats whole;
+    CHECK_OK(quire_memory_get_stats(m, &stats));
+    CHECK_OK(quire_device_get_stats(callbacks_scene.device, &whole));
+    CHECK_OK(quire_memory_write_report(m, write_nothing, NULL));
+    CHECK_OK(quire_memory_write_json(m, write_nothing, NULL));
+    CHECK_OK(quire_memory_walk(m, visit_nothing, NULL));
+    CHECK_OK(quire_memory_check(m));
+}
+
+/* A refusal is for want of memory, or because the memory ends. */
+bool callbacks_can_have(quire_memory *m, const quire_allocation_options *options,
+                        quire_allocation *a)
+{
+    quire_result result = quire_allocate(m, options, a);
+    CHECK(!result || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY ||
+          result == QUIRE_ERROR_OVER_BUDGET || result == QUIRE_ERROR_TOO_MANY_PAGES ||
+          result == QUIRE_ERROR_OUT_OF_RANGE || result == QUIRE_ERROR_WRONG_STATE);
+    CHECK(result != QUIRE_ERROR_WRONG_STATE || !callbacks_scene.memory);
+    return !result;
+}
+
+static void use_small(quire_memory *m)
+{
+    quire_allocation a;
+    quire_memory_info info;
+    void *pointer;
+    if (!callbacks_can_have(m, &(quire_allocation_options){.size = 64, .name = "a/sink"}, &a))
+        return;
+    CHECK_OK(quire_memory_get_info(m, &info));
+    if (info.mappable) {
+        CHECK_OK(quire_map(m, a, &pointer));
+        memset(pointer, 1, 64);
+        CHECK_OK(quire_unmap(m, a));
+    }
+    CHECK_OK(quire_free(m, a));
+}
+
+static void keep(quire_memory *m)
+{
+    quire_result result =
+        callbacks_scene.kept.id ? quire_free(m, callbacks_scene.kept) : QUIRE_SUCCESS;
+    CHECK(!result || !callbacks_scene.memory); /* what lives goes with a memory that ends */
+    callbacks_scene.kept.id = 0;
+    if (!callbacks_can_have(m, &(quire_allocation_options){.size = 100}, &callbacks_scene.kept))
+        callbacks_scene.kept.id = 0;
+}
+
+static void use_whole_page(quire_memory *m)
+{
+    quire_allocation a;
+    if (callbacks_can_have(
+            m, &(quire_allocation_options){.size = callbacks_scene.page, .dedicated = true}, &a))
+        CHECK_OK(quire_free(m, a));
+}
+
+static void ask_in_vain(quire_memory *m)
+{
+    quire_allocation none;
+    CHECK(!callbacks_can_have(m, &(quire_allocation_options){.size = UINT64_C(1) << 50}, &none));
+}
+
+/* From within every callback. */
+static void act(uint32_t what)
+{
+    callbacks_scene.seen |= what;
+    if (callbacks_scene.is_inside)
+        return;
+    callbacks_scene.is_inside = true;
+    if (++callbacks_scene.calls > MOST_CALLS)
+        check_failed(__FILE__, __LINE__, "the callbacks are called without end: %s", text);
+    quire_memory *m = callbacks_scene.in_use;
+    if (m && callbacks_scene.habits & LOOK)
+        look(m);
+    if (m && callbacks_scene.habits & SMALL)
+        use_small(m);
+    if (m && callbacks_scene.habits & KEEP)
+        keep(m);
+    if (m && callbacks_scene.habits & DEDICATED)
+        use_whole_page(m);
+    if (m && callbacks_scene.habits & HOPELESS)
+        ask_in_vain(m);
+    if (m && callbacks_scene.habits & TRIM)
+        CHECK_OK(quire_memory_trim(m, 0, NULL));
+    callbacks_scene.is_inside = false;
+}
+
+/* ---- the callbacks -------------------------------------------------------------------------- */
+
+static void write_line(void *user, quire_log_level level, const char *line)
+{
+    (void)user, (void)level;
+    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++)
+        if (strstr(line, LINES[i].part)) {
+            if (LINES[i].what == MEMORY_MADE)
+                callbacks_scene.in_use = callbacks_scene.memory;
+            act(LINES[i].what);
+            return;
+        }
+}
+
+static void hear(void *user, quire_memory *memory, const quire_event *event)
+{
+    (void)user;
+    CHECK(memory == callbacks_scene.in_use);
+    for (uint32_t i = 0; i < 6; i++)
+        if (event->kind == UINT32_C(1) << i)
+            act((uint32_t)ALLOCATED << i);
+}
+
+/* Asked twice, it has helped once. */
+static bool help(void *user, quire_memory *memory, const quire_shortage *shortage)
+{
+    (void)user, (void)memory;
+    act(SHORTAGE);
+    return shortage->times == 1;
+}
+
+bool callbacks_visit(void *user, const quire_item *item)
+{
+    (void)user, (void)item;
+    act(VISITED);
+    return true;
+}
+
+bool callbacks_take_text(void *user, const char *piece, size_t size)
+{
+    (void)user, (void)piece, (void)size;
+    act(WRITTEN);
+    return true;
+}
+
+bool callbacks_go_on(void *user, uint64_t done, uint64_t total)
+{
+    (void)user, (void)done, (void)total;
+    act(PROGRESS);
+    return true;
+}
+
+/* ---- the course ----------------------------------------------------------------------------- */
+
+static bool can_grow(void)
+{
+    quire_device_info info;
+    CHECK_OK(quire_device_get_info(callbacks_scene.device, &info));
+    return info.limits.growing_kinds >> callbacks_scene.subject->kind & 1;
+}
+
+static void make_memory(const place *p)
+{
+    const bool contiguous = p->flags & CONTIGUOUS;
+    const quire_memory_options options = {
+        .name = "tried",
+        .kind_mask = UINT32_C(1) << callbacks_scene.subject->kind,
+        .contiguous = contiguous,
+        .reservation = contiguous ? 64 * callbacks_scene.page : 0,
+        .shards = contiguous ? 1 : callbacks_scene.shards,
+        .limit = p->limit * callbacks_scene.page,
+        .on_shortage = {.freed = help},
+        .pages = {.page_size = callbacks_scene.page,
+                  .most_pages = p->pages,
+                  .retained_empty_bytes = p->retained},
+    };
+    callbacks_scene.memory = callbacks_scene.in_use = NULL;
+    CHECK_OK(quire_memory_create(callbacks_scene.device, &options, &callbacks_scene.memory));
+    CHECK_OK(quire_memory_set_hook(callbacks_scene.memory, &(quire_hook){.event = hear}));
+}
+
+static void end_memory(void)
+{
+    CHECK_OK(quire_memory_check(callbacks_scene.memory));
+    callbacks_scene.is_inside = false;
+    quire_memory_destroy_all(&callbacks_scene.memory);
+    callbacks_scene.in_use = NULL;
+    callbacks_scene.kept.id = 0;
+    if (callbacks_scene.stream)
+        CHECK_OK(quire_stream_destroy(&callbacks_scene.stream));
+}
+
+static void try_place(const place *p)
+{
+    snprintf(text, sizeof text, "'%s' with habits 0x%x and %u shards\n", p->name,
+             (unsigned)callbacks_scene.habits, (unsigned)callbacks_scene.shards);
+    uint32_t before = callbacks_scene.seen;
+    callbacks_scene.seen = callbacks_scene.calls = 0;
+    make_memory(p);
+    p->visit();
+    end_memory();
+    if (callbacks_scene.habits == LOOK && (callbacks_scene.seen & p->tells) != p->tells)
+        check_failed(__FILE__, __LINE__, "0x%x were not told at %s",
+                     (unsigned)(p->tells & ~callbacks_scene.seen), text);
+    CHECK(callbacks_scene.seen & MEMORY_ENDED);
+    callbacks_scene.seen |= before;
+}
+
+static void try_device(const callbacks_subject *subject, uint32_t habits, uint32_t shards)
+{
+    callbacks_scene =
+        (scene){.subject = subject, .page = subject->page, .habits = habits, .shards = shards};
+    subject->open((quire_log){.write = write_line, .level = QUIRE_LOG_DEBUG},
+                  &callbacks_scene.device);
+    const bool grows = can_grow();
+    for (const place *p = callbacks_places; p->name; p++)
+        if (!(p->flags & CONTIGUOUS) || (grows && shards == 1))
+            try_place(p);
+    CHECK_OK(quire_device_destroy(&callbacks_scene.device));
+    const uint32_t grown = PAGE_RESIZED | GROWN_LINE, all = (PROGRESS << 1) - 1;
+    const uint32_t expected = grows && shards == 1 ? all : all & ~grown;
+    if ((callbacks_scene.seen & expected) != expected)
+        check_failed(__FILE__, __LINE__, "0x%x were not told with habits 0x%x",
+                     (unsigned)(expected & ~callbacks_scene.seen), (unsigned)habits);
+    subject->close();
+}
+
+void callbacks_try(const callbacks_subject *subject)
+{
+    signal(SIGALRM, give_up);
+    alarm(PATIENCE_SECONDS);
+    for (size_t i = 0; i < sizeof HABITS / sizeof *HABITS; i++)
+        for (uint32_t shards = 1; shards <= 4; shards += 3)
+            try_device(subject, HABITS[i], shards);
+    alarm(0);
+}
