@@ -22,7 +22,7 @@ typedef struct qi_empties {
     qi_page *oldest, *newest;
     uint64_t bytes;
     uint64_t least; /* no page is smaller */
-    uint32_t tied; /* of them, tied to an object that is gone: nothing keeps these */
+    uint32_t tied;  /* of them, tied to an object that is gone: nothing keeps these */
     qi_page *dedicated[QI_EMPTY_SIZES]; /* by the highest bit of their size */
 } qi_empties;
 

@@ -46,8 +46,8 @@ static void add_space(quire_space_stats *spaces, const qi_shard *shard)
 }
 
 /*
- * The shards' peaks need not have been at one time. What was live lay in pages: their peak, which is
- * exact, bounds it, too.
+ * The shards' peaks need not have been at one time. What was live lay in pages: their peak, which
+ * is exact, bounds it, too.
  */
 static void bound_peaks(const quire_memory *memory, quire_memory_stats *out)
 {

@@ -385,7 +385,7 @@ quire_result quire_memory_destroy(quire_memory **memory)
     uint64_t waiting = qi_waiting_count(ending);
     if (waiting)
         return qi_fail_text(QUIRE_ERROR_BUSY,
-                            "memory '%s' has freed allocations that wait for points of streams: %llu",
+                            "memory '%s' has freed allocations that wait for points: %llu",
                             ending->name, (unsigned long long)waiting);
     ending->is_ending = true;
     uint32_t left = count_left(ending);

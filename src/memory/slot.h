@@ -283,8 +283,8 @@ void qi_slot_unpin(const qi_slots *slots, uint32_t slot);
 
 /*
  * Holds a live allocation: a pin that the caller leaves there. Fails as pins do, with BUSY where it
- * is held QI_MOST_HOLDS times, and with OUT_OF_HOST_MEMORY. Release takes one hold away; WRONG_STATE
- * where there is none, whoever pins it.
+ * is held QI_MOST_HOLDS times, and with OUT_OF_HOST_MEMORY. Release takes one hold away;
+ * WRONG_STATE where there is none, whoever pins it.
  */
 enum { QI_MOST_HOLDS = (1 << 17) - 1 };
 QUIRE_MUST_USE quire_result qi_slot_hold(qi_slots *slots, qi_host *host,

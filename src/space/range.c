@@ -15,10 +15,10 @@ quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t 
 {
     if (how & QI_TRY)
         return QUIRE_ERROR_NO_SPACE;
-    return qi_fail_with(QUIRE_ERROR_NO_SPACE,
-                        "no free range for %b at a multiple of %u; %b are free in %u region%s", size,
-                        alignment, space->region_bytes - space->live_bytes - space->padding_bytes,
-                        space->region_count);
+    return qi_fail_with(
+        QUIRE_ERROR_NO_SPACE,
+        "no free range for %b at a multiple of %u; %b are free in %u region%s", size, alignment,
+        space->region_bytes - space->live_bytes - space->padding_bytes, space->region_count);
 }
 
 static quire_result refuse_request(const quire_space *space, uint64_t size, uint64_t alignment)

@@ -73,7 +73,7 @@ UNIT(many_pages, are_regions_in_a_time_in_proportion)
     CHECK(many < 2 * TIMES * few);
 }
 
-/* ---- numbers of regions ----------------------------------------------------------------------- */
+/* ---- numbers of regions ---------------------------------------------------------------------- */
 
 UNIT(many_pages, a_region_gets_the_lowest_free_number)
 {
