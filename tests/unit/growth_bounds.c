@@ -22,9 +22,9 @@ static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_growth exp
 {
     qi_shard *shard = f->memory->shards;
     qi_growth growth = QI_GROWTH_AWAITED;
-    unsigned tried = 0;
+    qi_progress progress = {0};
     qi_lock_acquire(&shard->lock);
-    quire_result result = qi_growth_make(shard, size, alignment, &growth, &tried);
+    quire_result result = qi_growth_make(shard, size, alignment, &growth, &progress);
     qi_lock_release(&shard->lock);
     CHECK_OK(result);
     CHECK_EQ(growth, expected);
@@ -69,9 +69,9 @@ UNIT(growth_bounds, it_does_not_grow_for_what_cannot_be_counted)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         qi_shard *shard = f.memory->shards;
         qi_growth growth = QI_GROWTH_DONE;
-        unsigned tried = 0;
+        qi_progress progress = {0};
         qi_lock_acquire(&shard->lock);
-        quire_result result = qi_growth_make(shard, sizes[i], 1, &growth, &tried);
+        quire_result result = qi_growth_make(shard, sizes[i], 1, &growth, &progress);
         qi_lock_release(&shard->lock);
         CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
         CHECK_HAS(quire_last_error(), "and addresses for 1 MiB");
