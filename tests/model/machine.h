@@ -13,7 +13,7 @@ enum {
     MOST_PLACES = 64,   /* words of one execution */
     MOST_MESSAGES = 48, /* values given to one of them */
     MOST_STEPS = 1000,
-    LOCAL_BYTES = 64
+    LOCAL_BYTES = 8
 };
 
 /* Of each word, the index of the oldest value that may still be read. */
@@ -42,7 +42,7 @@ typedef struct thread {
     bool writes;
     const uint32_t *needs; /* the lock that this step takes; or NULL */
     view known;
-    char local[LOCAL_BYTES];
+    char locals[MODEL_MOST_LOCALS][LOCAL_BYTES];
 } thread;
 
 /* A decision: which thread makes a step (by masks), or one of `count` possibilities. */

@@ -124,14 +124,16 @@ static void jump_into(uint32_t index)
 /* Lets a thread go on to the next point where it stops. */
 static void resume(uint32_t index)
 {
-    void *local = model.scenario->local;
-    size_t size = model.scenario->local_size;
-    if (size)
-        memcpy(local, model.threads[index].local, size);
+    const model_local *locals = model.scenario->locals;
+    char(*own)[LOCAL_BYTES] = model.threads[index].locals;
+    for (int i = 0; i < MODEL_MOST_LOCALS; i++)
+        if (locals[i].at)
+            memcpy(locals[i].at, own[i], locals[i].size);
     jump_into(index);
     model.is_running = false;
-    if (size)
-        memcpy(model.threads[index].local, local, size);
+    for (int i = 0; i < MODEL_MOST_LOCALS; i++)
+        if (locals[i].at)
+            memcpy(own[i], locals[i].at, locals[i].size);
 }
 
 static void start(void)
@@ -247,7 +249,8 @@ static const char *explore(const model_scenario *scenario, model_fault fault)
     model.planned = 0;
     model_looks = scenario->looks;
     model.violation[0] = '\0';
-    CHECK(scenario->local_size <= LOCAL_BYTES);
+    for (int i = 0; i < MODEL_MOST_LOCALS; i++)
+        CHECK(scenario->locals[i].size <= LOCAL_BYTES);
     for (model.thread_count = 0;
          model.thread_count < MODEL_MOST_THREADS && scenario->threads[model.thread_count];)
         model.thread_count++;

@@ -61,6 +61,13 @@ typedef enum model_fault {
     MODEL_BLIND_SLEEP /* they sleep without looking whether the word has changed */
 } model_fault;
 
+/* A variable of which each thread has its own, at most 8 bytes. */
+enum { MODEL_MOST_LOCALS = 2 };
+typedef struct model_local {
+    void *at; /* NULL: none */
+    size_t size;
+} model_local;
+
 typedef struct model_scenario {
     const char *name;
     void (*begin)(void);                       /* before each execution */
@@ -72,8 +79,7 @@ typedef struct model_scenario {
     bool runs_out;        /* `end` needs threads that came to their end, also in executions that are
                              cut short because what is left was seen; not after a violation */
     int looks;            /* QI_LOCK_LOOKS */
-    void *local;          /* what each thread has of its own; or NULL */
-    size_t local_size;
+    model_local locals[MODEL_MOST_LOCALS]; /* what each thread has of its own */
 } model_scenario;
 
 /* Both run a scenario in every way and tell how many there were, and what was found. */

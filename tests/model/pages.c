@@ -6,7 +6,8 @@
  * The whole library runs, on a backend that only counts. A call of the backend is a step, and so is
  * each taking of a lock (tests/model/pages/src/base/lock.h) and each atomic operation.
  */
-#include "src/base/thread.c" /* the number of a thread is one variable there */
+#include "src/base/thread.c"  /* the number of a thread is one variable there */
+#include "src/base/transit.c" /* and here the pages that it has under way */
 
 #include "tests/model/pages_stage.h"
 
@@ -357,12 +358,12 @@ static const model_scenario freed = {.name = "one needs the page to grow, one fr
                                      .judge = judge_all_placed,
                                      .end = end};
 
-/* What each thread has of its own is its number. */
+/* Each thread has a number and pages under way of its own. */
 static model_scenario with_numbers(const model_scenario *scenario)
 {
     model_scenario with = *scenario;
-    with.local = &own;
-    with.local_size = sizeof own;
+    with.locals[0] = (model_local){&own, sizeof own};
+    with.locals[1] = (model_local){&under_way, sizeof under_way};
     with.is_strong = with.runs_out = true;
     for (actors = 0; actors < MODEL_MOST_THREADS && with.threads[actors];)
         actors++;

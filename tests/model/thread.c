@@ -96,8 +96,7 @@ static void broken_ones_are_found(void)
 
 int main(void)
 {
-    three.local = again.local = full.local = &own;
-    three.local_size = again.local_size = full.local_size = sizeof own;
+    three.locals[0] = again.locals[0] = full.locals[0] = (model_local){&own, sizeof own};
     model_case("no number is given to two live threads", no_number_is_given_twice);
     model_case("numbers that are broken are found out", broken_ones_are_found);
     return plain_end();

@@ -726,7 +726,7 @@ def case_refused_allocations():
     done = run("replay", trace, "--json", "--profile", path)
     value, figures = parse(done), Figures(trace)
     yield from differs(value, REPLAY)
-    if done.code != 1 or len(done.err.splitlines()) != 1 or "asked" not in done.err:
+    if done.code != 1 or len(done.err.splitlines()) != 1 or "cannot allocate" not in done.err:
         yield f"exit {done.code}, stderr: {done.err}"
     if not value["failures"] or value["failures"] + value["allocations"] != figures.allocations:
         yield f"{value['failures']} failures, {value['allocations']} allocations"

@@ -1,5 +1,5 @@
 /*
- * resource_without.c - what a backend or an image has not got: objects, texels that are known, rows.
+ * resource_without.c - what a backend or an image lacks: objects, texels that are known, rows.
  */
 #include "tests/support/fixture.h"
 

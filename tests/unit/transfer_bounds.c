@@ -1,6 +1,6 @@
 /*
- * transfer_bounds.c - copies whose pitches, rows and slices reach beyond what 64 bits count: refused
- * before a byte is copied, from and to either end.
+ * transfer_bounds.c - copies whose pitches, rows and slices reach beyond what 64 bits count are
+ * refused before a byte is copied, from and to either end.
  */
 #include "tests/support/fixture.h"
 
