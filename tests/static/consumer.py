@@ -50,9 +50,11 @@ def move_prefix(installed, prefix, home):
     """What the README's first two commands would have made in a home: the same files under quire."""
     shutil.copytree(installed / prefix.lstrip("/"), home / "quire", symlinks=True)
     library = next(path.parent.parent for path in (home / "quire").rglob("quire.pc"))
-    if library != home / "quire/lib":
+    wanted = home / "quire/lib"
+    if library != wanted:
+        wanted.mkdir(exist_ok=True)
         for path in list(library.iterdir()):
-            path.rename(home / "quire/lib" / path.name)
+            path.rename(wanted / path.name)
     record = home / "quire/lib/pkgconfig/quire.pc"
     text = re.sub(r"^prefix=.*$", f"prefix={home}/quire", record.read_text(), flags=re.M)
     record.write_text(re.sub(r"^libdir=.*$", "libdir=${prefix}/lib", text, flags=re.M))
