@@ -50,7 +50,7 @@ static bool is_writing(const layer_trace *trace)
 
 /* Each row at once, so that nothing is lost with a process that is killed, and nothing waits in a
    buffer that a fork would copy. With the mutex. */
-static void write_row(layer_trace *trace, const char *format, ...)
+QUIRE_PRINTF(2, 3) static void write_row(layer_trace *trace, const char *format, ...)
 {
     char row[LONGEST_ROW];
     va_list args;
