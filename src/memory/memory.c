@@ -435,8 +435,8 @@ void quire_memory_destroy_all(quire_memory **memory)
     ending->is_ending = true;
     while (ending->attachments)
         ending->attachments->end(ending->attachments);
-    qi_waiting_finish(ending);
     do {
+        qi_waiting_finish(ending);
         count_left(ending); /* what is on its way is freed already */
         qi_fork_free_orphans(ending);
     } while (free_live(ending));

@@ -407,7 +407,7 @@ bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot)
 {
     qi_atomic_u64 *state = qi_slot_state(slots, slot);
     uint64_t word = qi_atomic_load_acquire_u64(state);
-    if (phase_of(word) == QI_PHASE_FREE)
+    if (phase_of(word) == QI_PHASE_FREE || phase_of(word) == QI_PHASE_PRIVATE)
         return false;
     if (qi_table_has(&slots->holds, slot))
         qi_atomic_store_release_u32(holds_of(slots, slot), 0);

@@ -329,7 +329,10 @@ QUIRE_MUST_USE static inline quire_result qi_slot_leave(const qi_slots *slots,
     return qi_slot_leave_or_tell(slots, allocation, accept, out);
 }
 
-/* The same whatever maps and pins there are, for a memory that ends. False: the slot is free. */
+/*
+ * The same whatever phase, maps and pins there are, for a memory that ends. False: the slot is free,
+ * or PRIVATE: what a callback has freed lies in an inbox, a lane or a quarantine already.
+ */
 bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot);
 
 #endif

@@ -3,6 +3,8 @@
  * makes, moves or gives back are done with by then, and what a callback does is no reason for the
  * call that it comes from to begin again. Every place on every backend is plain/callbacks.c.
  */
+#include <pthread.h>
+
 #include "tests/support/fixture.h"
 
 enum { PAGE = 64 * 1024, MOST = 32 };
@@ -300,6 +302,66 @@ UNIT(callback, what_a_hook_allocates_while_a_memory_ends_goes_with_it)
     CHECK(kept.id);
     CHECK_OK(quire_stream_destroy(&stream));
     end_device(&f);
+}
+
+/* What a hook frees while all is freed: also what goes to the inbox of another shard, or waits. */
+typedef struct hasty {
+    fixture f;
+    quire_allocation left[2];
+    quire_stream *stream; /* NULL: freed at once */
+    uint32_t freed;
+} hasty;
+
+static void free_others(void *user, quire_memory *memory, const quire_event *event)
+{
+    hasty *h = user;
+    quire_memory_stats stats;
+    if (event->kind != QUIRE_EVENT_PAGE_GONE)
+        return;
+    while (h->freed < 2) {
+        quire_allocation a = h->left[h->freed++];
+        CHECK_OK(h->stream ? quire_free_on(memory, a, h->stream) : quire_free(memory, a));
+    }
+    if (event->page == 0)
+        return;
+    CHECK_OK(quire_memory_get_stats(memory, &stats));
+    CHECK_EQ(stats.allocation_count, 0);
+    CHECK_EQ(stats.frees, 3);
+}
+
+static void *allocate_both(void *user)
+{
+    hasty *h = user;
+    h->left[0] = ALLOCATE(&h->f, .size = 64);
+    h->left[1] = ALLOCATE(&h->f, .size = 64, .name = "named");
+    return NULL;
+}
+
+static void end_hastily(uint32_t shards, bool waits)
+{
+    hasty h = {.freed = 0};
+    pthread_t thread;
+    fixture_make(&h.f,
+                 &(quire_memory_options){.shards = shards,
+                                         .pages = {.page_size = PAGE, .retained_empty_bytes = 1}});
+    if (waits)
+        CHECK_OK(quire_stream_create(h.f.device, &(quire_stream_options){.held = true}, &h.stream));
+    ALLOCATE(&h.f, .size = PAGE, .dedicated = true); /* its page goes at once */
+    CHECK_EQ(pthread_create(&thread, NULL, allocate_both, &h), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_OK(quire_memory_set_hook(h.f.memory, &(quire_hook){.event = free_others, .user = &h}));
+    quire_memory_destroy_all(&h.f.memory);
+    CHECK_EQ(h.freed, 2);
+    CHECK_OK(quire_stream_destroy(&h.stream));
+    end_device(&h.f);
+}
+
+UNIT(callback, what_a_hook_frees_while_a_memory_ends_is_freed_once)
+{
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        end_hastily(shards, false);
+        end_hastily(shards, true);
+    }
 }
 
 /* ---- what is attached ----------------------------------------------------------------------- */
