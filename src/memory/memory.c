@@ -266,11 +266,13 @@ quire_result qi_refuse_null_memory(void)
 /* ---- the end ------------------------------------------------------------------------------ */
 
 /*
- * Nobody finds room in the memory any more, nor an empty page: what the hook or the sink asks for
- * while it ends is refused.
+ * Takes every page out. Nobody finds room in the memory any more, nor an empty page: what the hook
+ * or the sink asks for while it ends is refused. Figures of the device still count the memory.
  */
-static void shut(quire_memory *memory)
+static qi_page *shut(quire_memory *memory)
 {
+    qi_shards_acquire(memory);
+    qi_page *leaving = qi_pages_take_all(memory);
     memory->is_ending = true;
     memory->slots.is_shut = true;
     for (uint32_t i = 0; i < memory->shard_count; i++) {
@@ -279,15 +281,15 @@ static void shut(quire_memory *memory)
         shard->empties = (qi_empties){.oldest = NULL};
         shard->shared = 0;
     }
+    qi_shards_release(memory);
+    return leaving;
 }
 
-/* Ends a memory without allocations. Nobody else uses it, so that no lock is needed. */
+/* Ends a memory without allocations. Nobody else uses it. */
 static void finish(quire_memory *memory)
 {
     qi_checked_drain(memory);
-    qi_page *leaving = qi_pages_take_all(memory);
-    shut(memory);
-    qi_pages_destroy(memory, leaving);
+    qi_pages_destroy(memory, shut(memory));
     qi_device_remove_memory(memory->device, memory);
     qi_log(&memory->device->log, QUIRE_LOG_INFO, "memory '%s' ended", memory->name);
     finish_shards(memory);
