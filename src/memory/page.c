@@ -200,6 +200,14 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
+void qi_news_keep_number(qi_news *news, qi_page *page)
+{
+    page->native.size = news->renewed.size;
+    page->next = news->gone;
+    news->gone = page;
+    news->renewed.size = 0;
+}
+
 static void give_numbers(qi_pages *pages, qi_page *gone)
 {
     qi_lock_acquire(&pages->lock);
@@ -212,11 +220,14 @@ static void give_numbers(qi_pages *pages, qi_page *gone)
     qi_lock_release(&pages->lock);
 }
 
-void qi_page_undo(quire_memory *memory, qi_page *page)
+void qi_page_undo(quire_memory *memory, qi_page *page, qi_news *news)
 {
     qi_news untold = {.gone = NULL};
     qi_pages_give_back(memory, page, &untold);
-    give_numbers(&memory->pages, untold.gone);
+    if (news->renewed.size && news->renewed.number == page->number)
+        qi_news_keep_number(news, page);
+    else
+        give_numbers(&memory->pages, untold.gone);
 }
 
 static void tell_gone(quire_memory *memory, qi_page *gone, const qi_page_change *renewed)

@@ -123,6 +123,9 @@ typedef struct qi_news {
 /* Tells it, with something to add to the line of a page made, and forgets it. */
 void qi_news_tell(quire_memory *memory, qi_news *news, const char *more);
 
+/* A page in phase GONE, made in vain, has the renewed number: its record tells of the one before. */
+void qi_news_keep_number(qi_news *news, qi_page *page);
+
 void qi_pages_init(qi_pages *pages);
 void qi_pages_finish(qi_pages *pages, qi_host *host);
 
@@ -167,8 +170,11 @@ uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_news *news);
 /* The same, told at once. */
 uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list);
 
-/* The same of a page whose making was not told, nor is its end. */
-void qi_page_undo(quire_memory *memory, qi_page *page);
+/*
+ * The same of a page whose making was not told, nor is its end. Where it had the number of a page
+ * that the news tell of, that number comes free when they are told.
+ */
+void qi_page_undo(quire_memory *memory, qi_page *page, qi_news *news);
 
 /* With the shard's lock: a shared page becomes a region of its space. OUT_OF_HOST_MEMORY. */
 QUIRE_MUST_USE quire_result qi_page_add_region(qi_shard *shard, qi_page *page);

@@ -129,10 +129,7 @@ static void give_number(qi_pages *pages, qi_page *page, qi_news *news)
     pages->in_use--;
     if (news->renewed.size && news->renewed.number == page->number) {
         page->phase = QI_PAGE_GONE;
-        page->native.size = news->renewed.size;
-        page->next = news->gone;
-        news->gone = page;
-        news->renewed.size = 0;
+        qi_news_keep_number(news, page);
         return;
     }
     page->phase = QI_PAGE_NONE;

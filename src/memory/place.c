@@ -127,7 +127,7 @@ static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot
     if (result) {
         qi_page *leaving = qi_page_take(page, NULL);
         qi_lock_release(&p->shard->lock);
-        qi_page_undo(p->shard->memory, leaving);
+        qi_page_undo(p->shard->memory, leaving, &p->progress.news);
         qi_lock_acquire(&p->shard->lock);
     } else {
         p->progress.news.made = (qi_page_change){.size = page->native.size, .number = page->number};

@@ -3,8 +3,7 @@
  * makes, moves or gives back are done with by then, and what a callback does is no reason for the
  * call that it comes from to begin again. Every place on every backend is plain/callbacks.c.
  */
-#include <pthread.h>
-
+#include "src/memory/memory.h"
 #include "tests/support/fixture.h"
 
 enum { PAGE = 64 * 1024, MOST = 32 };
@@ -207,6 +206,38 @@ UNIT(callback, a_number_is_free_again_when_the_page_for_it_cannot_be_made)
     end_story(&t);
 }
 
+/* Of a page that was made in vain the number was another page's, which is to be told of first. */
+static void expect_untold(void *user, quire_memory *memory, const quire_event *event)
+{
+    uint32_t *gone = user;
+    if (event->kind != QUIRE_EVENT_PAGE_GONE)
+        return;
+    CHECK_EQ(qi_page_at(&memory->pages, event->page)->phase, QI_PAGE_GONE);
+    CHECK_EQ(event->size, PAGE);
+    ++*gone;
+}
+
+UNIT(callback, a_number_is_not_free_again_before_its_page_is_told_to_be_gone)
+{
+    fixture f;
+    quire_allocation a, none;
+    const quire_allocation_options large = {.size = 3 * PAGE, .dedicated = true};
+    uint32_t gone = 0;
+    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    a = ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    for (uint32_t i = 1; i < 1 << QI_TABLE_FIRST_BITS; i++)
+        ALLOCATE(&f, .size = 64);
+    CHECK_OK(quire_free(f.memory, a));
+    ALLOCATE(&f, .size = 64); /* the last slot for which no host memory is needed */
+    CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = expect_untold, .user = &gone}));
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_EQ(gone, 1);
+    CHECK_OK(quire_memory_set_hook(f.memory, NULL));
+    fixture_end(&f);
+}
+
 /* A name's limit is judged once it is known what is held: the page goes after it was told of. */
 UNIT(callback, a_page_for_what_a_name_may_not_hold_comes_and_goes_in_order)
 {
@@ -329,26 +360,17 @@ static void free_others(void *user, quire_memory *memory, const quire_event *eve
     CHECK_EQ(stats.frees, 3);
 }
 
-static void *allocate_both(void *user)
-{
-    hasty *h = user;
-    h->left[0] = ALLOCATE(&h->f, .size = 64);
-    h->left[1] = ALLOCATE(&h->f, .size = 64, .name = "named");
-    return NULL;
-}
-
 static void end_hastily(uint32_t shards, bool waits)
 {
     hasty h = {.freed = 0};
-    pthread_t thread;
     fixture_make(&h.f,
                  &(quire_memory_options){.shards = shards,
                                          .pages = {.page_size = PAGE, .retained_empty_bytes = 1}});
     if (waits)
         CHECK_OK(quire_stream_create(h.f.device, &(quire_stream_options){.held = true}, &h.stream));
     ALLOCATE(&h.f, .size = PAGE, .dedicated = true); /* its page goes at once */
-    CHECK_EQ(pthread_create(&thread, NULL, allocate_both, &h), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    h.left[0] = ALLOCATE_ELSEWHERE(&h.f, .size = 64);
+    h.left[1] = ALLOCATE_ELSEWHERE(&h.f, .size = 64, .name = "named");
     CHECK_OK(quire_memory_set_hook(h.f.memory, &(quire_hook){.event = free_others, .user = &h}));
     quire_memory_destroy_all(&h.f.memory);
     CHECK_EQ(h.freed, 2);
