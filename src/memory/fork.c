@@ -374,14 +374,28 @@ static void go_on_in_child(void)
 
 /* ---- later, in the child ------------------------------------------------------------------ */
 
+/* Links all of them before one is given back: what a hook frees meanwhile is PRIVATE, too. */
+static uint32_t link_orphans(quire_memory *memory)
+{
+    const qi_slots *slots = &memory->slots;
+    uint32_t first = QI_NO_SLOT;
+    qi_shards_acquire(memory); /* none is left in an inbox, where it looks like an orphan */
+    for (uint32_t i = qi_slots_top(slots); i-- > 0;)
+        if (qi_slot_phase(slots, i) == QI_PHASE_PRIVATE) {
+            qi_slot_set_next(slots, i, first);
+            first = i;
+        }
+    qi_shards_release(memory);
+    return first;
+}
+
 void qi_fork_free_orphans(quire_memory *memory)
 {
     if (!memory->has_orphans)
         return;
     memory->has_orphans = false;
-    for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++)
-        if (qi_slot_phase(&memory->slots, i) == QI_PHASE_PRIVATE)
-            qi_place_give_back(memory, i);
-    qi_shards_acquire(memory); /* none is left in an inbox, where it looks like another's */
-    qi_shards_release(memory);
+    for (uint32_t slot = link_orphans(memory), next; slot != QI_NO_SLOT; slot = next) {
+        next = qi_slot_next(&memory->slots, slot);
+        qi_place_give_back(memory, slot);
+    }
 }
