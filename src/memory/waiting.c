@@ -369,16 +369,19 @@ static bool await_lane(qi_lane *lane, uint64_t *deadline)
     return true;
 }
 
-/* With the lock, given up meanwhile. */
+/* With the lock, given up meanwhile. The sink cannot end the stream, with which the lane would go. */
 static void tell_unpassed(const qi_lane *lane)
 {
     qi_shard *shard = lane->shard;
+    quire_stream *stream = lane->stream;
+    qi_stream_add_wait(stream);
     qi_lock_release(&shard->lock);
     qi_log(
         &shard->memory->device->log, QUIRE_LOG_WARNING,
         "memory '%s' ends: what waits for stream '%s' is freed though its points have not passed",
-        shard->memory->name, lane->stream->name);
+        shard->memory->name, stream->name);
     qi_lock_acquire(&shard->lock);
+    qi_stream_drop_wait(stream);
 }
 
 static void finish_shard(qi_shard *shard, uint64_t *deadline)

@@ -162,3 +162,30 @@ UNIT(waiting_end, says_nothing_of_held_streams_and_of_lost_devices)
     CHECK_OK(quire_stream_destroy(&held));
     end(&w);
 }
+
+/* At the warning all of it passes, and the sink ends the stream: not while the memory looks at it. */
+static quire_stream **to_end;
+
+static void end_stream_at_line(void *user, quire_log_level level, const char *line)
+{
+    note_line(user, level, line);
+    if (level != QUIRE_LOG_WARNING || !to_end)
+        return;
+    streams_pass(*to_end);
+    CHECK_FAILS(quire_stream_destroy(to_end), QUIRE_ERROR_BUSY);
+    to_end = NULL;
+}
+
+UNIT(waiting_end, a_sink_that_hears_of_a_stream_cannot_end_it)
+{
+    bench w;
+    begin(&w);
+    w.f.device->log.write = end_stream_at_line;
+    free_after_marks(&w, w.b, 1);
+    free_after_marks(&w, w.a, 2);
+    to_end = &w.a; /* its lane is looked at first */
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK(!to_end);
+    CHECK_EQ(lines.warnings, 2);
+    end(&w);
+}
