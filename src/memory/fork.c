@@ -339,6 +339,7 @@ static void settle_memory(quire_memory *memory)
         qi_slots_drop_pins(&memory->slots);
     qi_checked_forked(memory);
     memory->has_orphans = true;
+    memory->is_ending = memory->ender != NULL; /* else its end was not sure: quire_memory_destroy */
     if (!memory->device->is_cut)
         return;
     memory->slots.tag = QI_TAG_CUT;

@@ -14,6 +14,7 @@
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "src/base/atomic.h"
+#include "src/memory/memory.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
@@ -709,6 +710,25 @@ static void a_backend_that_says_nothing(void)
 
 /* ------------------------------------------------------------------------------------------- */
 
+static void use_it(void *user)
+{
+    scene *s = user;
+    quire_allocation more = allocate(s->memory, MIB);
+    CHECK_OK(quire_free(s->memory, more));
+    close_all(s);
+}
+
+/* Another thread has begun to end it, and may be refused: allocations live. */
+static void a_memory_whose_end_has_begun(void)
+{
+    scene s;
+    open_fake(&s, true, NULL);
+    s.memory->is_ending = true;
+    in_child(use_it, &s);
+    s.memory->is_ending = false;
+    close_all(&s);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -736,6 +756,7 @@ int main(int argc, char **argv)
         else
             plain_case(beside[i].name, beside[i].body);
     plain_case("forks in callbacks", forks_in_callbacks);
+    plain_case("a memory whose end has begun", a_memory_whose_end_has_begun);
     plain_case("pages that are shared with the parent", shared_pages);
     plain_case("a backend that does not say that it survives", a_backend_that_says_nothing);
     return plain_end();
