@@ -105,7 +105,7 @@ static const quire_backend VULKAN_BACKEND = {
                 QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_COPY_PAGES |
                 QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES | QUIRE_BACKEND_STREAMS |
                 QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |
-                QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK,
+                QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK | QUIRE_BACKEND_DEVICE_ADDRESS,
     .describe = vulkan_describe,
     .page_create = qi_vulkan_page_create,
     .page_destroy = qi_vulkan_page_destroy,
@@ -122,6 +122,7 @@ static const quire_backend VULKAN_BACKEND = {
     .object_bind = qi_vulkan_object_bind,
     .object_destroy = qi_vulkan_object_destroy,
     .heap_budget = vulkan_heap_budget,
+    .device_address = qi_vulkan_device_address,
     .flush_many = qi_vulkan_page_flush_many,
     .invalidate_many = qi_vulkan_page_invalidate_many,
     .copy_pages = qi_vulkan_copy_pages,

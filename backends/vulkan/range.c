@@ -85,14 +85,64 @@ quire_result quire_vulkan_get_range(quire_memory *memory, quire_allocation alloc
     return result;
 }
 
-static VkDeviceAddress address_of(const qi_vulkan *vulkan, VkBuffer buffer)
+static VkDeviceAddress ask_address(const qi_vulkan *vulkan, VkBuffer buffer)
 {
     const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
                                             .buffer = buffer};
-    if (!vulkan->enabled.device_address ||
+    return vulkan->f.GetBufferDeviceAddress(vulkan->device, &info);
+}
+
+/*
+ * The address of the buffer over a page, made when there is none yet. Where none can ever be made
+ * this is kept, and where the driver was out of memory the next call tries again.
+ */
+static VkDeviceAddress address_of_page(qi_vulkan *vulkan, const quire_native_page *native)
+{
+    qi_vulkan_page *page = qi_vulkan_page_of(native);
+    VkBuffer buffer = VK_NULL_HANDLE;
+    uint64_t address = qi_atomic_load_u64(&page->address);
+    if (!address) {
+        qi_error before = qi_error_save();
+        quire_result result = qi_vulkan_page_buffer(vulkan, native, &buffer);
+        qi_error_restore(&before);
+        if (!result)
+            address = ask_address(vulkan, buffer);
+        else if (result == QUIRE_ERROR_UNSUPPORTED)
+            address = QI_VULKAN_NO_ADDRESS;
+        if (address)
+            qi_atomic_store_release_u64(&page->address, address);
+    }
+    return address == QI_VULKAN_NO_ADDRESS ? 0 : address;
+}
+
+uint64_t qi_vulkan_device_address(void *state, const quire_native_page *page, uint64_t buffer)
+{
+    qi_vulkan *vulkan = state;
+    if (!vulkan->enabled.device_address)
+        return 0;
+    if (buffer)
+        return ask_address(vulkan, QI_VULKAN_HANDLE(VkBuffer, buffer));
+    /* the one buffer of a tied page may be the caller's own, of a usage without addresses */
+    if (qi_vulkan_page_of(page)->tied ||
         !(vulkan->settings.page_usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT))
         return 0;
-    return vulkan->f.GetBufferDeviceAddress(vulkan->device, &info);
+    return address_of_page(vulkan, page);
+}
+
+/* Of the range that `buffer` covers: the address of the page's one object where it is tied. */
+static quire_result tell_address(qi_vulkan *vulkan, quire_memory *memory,
+                                 quire_allocation allocation, const quire_native *native,
+                                 VkDeviceAddress *address)
+{
+    if (qi_vulkan_page_of(&native->page)->tied) {
+        quire_allocation_info info;
+        quire_result result = quire_allocation_get_info(memory, allocation, &info);
+        *address = info.address;
+        return result;
+    }
+    VkDeviceAddress page = qi_vulkan_device_address(vulkan, &native->page, 0);
+    *address = page ? page + native->offset : 0;
+    return QUIRE_SUCCESS;
 }
 
 quire_result quire_vulkan_page_buffer(quire_memory *memory, quire_allocation allocation,
@@ -109,13 +159,15 @@ quire_result quire_vulkan_page_buffer(quire_memory *memory, quire_allocation all
     quire_result result = qi_vulkan_native(memory, allocation, &native, &vulkan);
     if (!result)
         result = qi_vulkan_page_buffer(vulkan, &native.page, &buffer);
+    VkDeviceAddress address = 0;
+    if (!result)
+        result = tell_address(vulkan, memory, allocation, &native, &address);
     if (result)
         return result;
     describe(&native, range);
     range->buffer = buffer;
     range->buffer_offset = native.offset;
-    VkDeviceAddress page = address_of(vulkan, buffer);
-    range->address = page ? page + native.offset : 0;
+    range->address = address;
     return QUIRE_SUCCESS;
 }
 

@@ -78,6 +78,8 @@ typedef struct qi_vulkan {
     quire_log *log; /* where the messenger writes */
 } qi_vulkan;
 
+#define QI_VULKAN_NO_ADDRESS UINT64_MAX
+
 /* A page beyond the core's record: quire_native_page.data. */
 struct qi_vulkan_page {
     VkDeviceMemory memory;
@@ -88,7 +90,9 @@ struct qi_vulkan_page {
     bool is_exportable;
     quire_object tied; /* to the one object that may be bound to it */
     uint64_t tied_native;
-    qi_atomic_u64 buffer; /* VkBuffer over the page, made when first wanted; 0: none yet */
+    qi_atomic_u64 buffer;  /* VkBuffer over the page, made when first wanted; 0: none yet */
+    qi_atomic_u64 address; /* of the page, once it is known; 0: not yet, QI_VULKAN_NO_ADDRESS: it
+                              has none */
     qi_vulkan_page *next_late;
 };
 
@@ -181,6 +185,10 @@ void qi_vulkan_page_free(qi_vulkan *vulkan, qi_vulkan_page *page);
 /* The buffer over a page, made when there is none yet. */
 QUIRE_MUST_USE quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire_native_page *page,
                                                   VkBuffer *buffer);
+
+/* ---- range.c: an entry of the table ---------------------------------------------------------- */
+
+uint64_t qi_vulkan_device_address(void *state, const quire_native_page *page, uint64_t buffer);
 
 /* ---- object.c: entries of the table ---------------------------------------------------------- */
 

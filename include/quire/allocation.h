@@ -47,8 +47,15 @@ typedef struct quire_allocation_info {
     uint64_t left_padding; /* bytes in front of offset that belong to the allocation */
     uint64_t size;         /* bytes held from offset on */
     uint64_t requested;    /* bytes asked for */
-    uint64_t address; /* native address; 0 where the backend tells none with its pages, as Vulkan's
-                         does, where quire_vulkan_page_buffer tells it */
+    /*
+     * Native address of the byte at offset; 0: it has none, or the driver had no memory to find it
+     * out. Vulkan's is the device address: of a buffer that quire_buffer_create made, that of its
+     * VkBuffer; of all else, that of the place in the page's buffer, which is made for it when the
+     * first allocation of the page is asked about (quire_vulkan_page_buffer). 0 there without
+     * bufferDeviceAddress, where quire_vulkan_settings.page_usage leaves device addresses out, and
+     * in a page that holds no such buffer or is tied to an image or to a buffer of the caller's.
+     */
+    uint64_t address;
     uint64_t user_data;
     uint32_t map_count;
     quire_object object;

@@ -109,6 +109,12 @@ typedef uint64_t quire_backend_features;
  */
 #define QUIRE_BACKEND_FORK (UINT64_C(1) << 18)
 
+/*
+ * device_address. Asked where page_create told no native address. Without it the allocations of
+ * such pages have no address.
+ */
+#define QUIRE_BACKEND_DEVICE_ADDRESS (UINT64_C(1) << 19)
+
 /* Two words of the backend's own that all pages of a memory are made with; {0}: none. */
 typedef struct quire_page_extra {
     const void *pointer;
@@ -359,6 +365,15 @@ typedef struct quire_backend {
      * call the driver.
      */
     void (*fork_child)(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
+
+    /*
+     * ---- QUIRE_BACKEND_DEVICE_ADDRESS: the device address of `buffer`, which object_create made
+     * of quire_buffer_options and which is bound to the page; where `buffer` is 0, that of the
+     * page's first byte. 0: it has none, or it cannot be told now. Cannot fail, and leaves the
+     * thread's last error as it is. The core asks it for quire_allocation_info.address alone, each
+     * time; the allocation stays meanwhile. Placing takes no notice of the answer ----
+     */
+    uint64_t (*device_address)(void *state, const quire_native_page *page, uint64_t buffer);
 } quire_backend;
 
 /* ---- what the core offers to backends ------------------------------------------------------- */

@@ -191,7 +191,8 @@ typedef struct quire_owner {
 /*
  * Finds the allocation that a device address, or a host pointer into a mapped page, lies in: a look
  * at every page, then at every range of the one found. The device form asks every memory and tells
- * which it was; `memory` may be NULL.
+ * which it was; `memory` may be NULL. Only the device addresses of pages whose quire_page_info has
+ * one are known: of Vulkan's none is.
  * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no page holds the address).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_find_owner(quire_memory *memory,

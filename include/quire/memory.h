@@ -205,7 +205,9 @@ typedef struct quire_page_info {
     bool dedicated;
     bool mappable;
     uint64_t size;
-    uint64_t address; /* native address of the page's first byte; 0 where the backend has none */
+    /* native address of the page's first byte; 0 where the backend tells none with its pages, as
+       Vulkan's does: see quire_allocation_info.address */
+    uint64_t address;
     uint64_t live_bytes;
     uint64_t free_bytes;
     uint64_t largest_free; /* looks at every range of the page */

@@ -235,7 +235,9 @@ typedef struct quire_vulkan_range {
     VkDeviceSize size;
     VkBuffer buffer; /* one that covers the range; quire_vulkan_page_buffer only */
     VkDeviceSize buffer_offset;
-    VkDeviceAddress address; /* of the range; 0 where device addresses are not enabled */
+    VkDeviceAddress address; /* of the range in `buffer`; 0 where device addresses are not enabled,
+                                page_usage leaves them out, or the page is tied to a buffer of the
+                                caller's, whose usage quire does not know */
     uint64_t reserved[4];
 } quire_vulkan_range;
 

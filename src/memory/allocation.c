@@ -138,11 +138,30 @@ quire_result quire_free(quire_memory *memory, quire_allocation allocation)
     return leave(memory, allocation, QI_ACCEPT_LIVE);
 }
 
+/*
+ * Of a pinned allocation, without a lock. A page that came with no address may have one that its
+ * backend finds out when it is asked. A buffer made of quire_buffer_options has a usage, and one
+ * made of a description of the backend's own has none: only of the first is it known that the
+ * backend may ask for its address.
+ */
+static uint64_t address_of(quire_memory *memory, uint32_t slot, const quire_allocation_info *info)
+{
+    const qi_device_page *page = &qi_memory_page(memory, slot)->native;
+    uint64_t base = page->native.address;
+    if (!base) {
+        bool is_known = info->object == QUIRE_OBJECT_BUFFER && qi_memory_slot(memory, slot)->usage;
+        uint64_t buffer = is_known ? info->native : 0;
+        base = qi_device_address(memory->device, &memory->calls, page, buffer);
+        if (buffer)
+            return base;
+    }
+    return base ? base + info->offset : 0;
+}
+
 void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocation_info *info)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
     const qi_page *page = qi_memory_page(memory, slot);
-    uint64_t base = page->native.native.address;
     *info = (quire_allocation_info){
         .page = page->number,
         .dedicated = page->dedicated,
@@ -151,7 +170,6 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
         .left_padding = record->left_padding,
         .size = record->size,
         .requested = record->requested,
-        .address = base ? base + record->offset : 0,
         .map_count = qi_slot_map_count(&memory->slots, slot),
     };
     qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
@@ -159,6 +177,7 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
     info->object = record->object;
     info->native = qi_slot_native(record);
     qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
+    info->address = address_of(memory, slot, info);
 }
 
 enum { ACCEPT_ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };

@@ -187,6 +187,14 @@ static quire_result cut_stream_fill(void *state, uint64_t stream, const quire_na
     return cut_fill_page(state, page, offset, size, value);
 }
 
+static uint64_t cut_device_address(void *state, const quire_native_page *page, uint64_t buffer)
+{
+    (void)state;
+    (void)page;
+    (void)buffer;
+    return 0;
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static const quire_backend CUT = {
@@ -217,6 +225,7 @@ static const quire_backend CUT = {
     .flush_many = cut_ranges,
     .invalidate_many = cut_ranges,
     .page_resize = cut_range,
+    .device_address = cut_device_address,
 };
 
 void qi_cut_device(quire_device *device)

@@ -54,7 +54,7 @@ static quire_result check_table(const quire_backend *t)
     if (!t->describe || !t->page_create || !t->page_destroy)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_FORK << 1) - 1;
+    const quire_backend_features known = (QUIRE_BACKEND_DEVICE_ADDRESS << 1) - 1;
     if (t->features & ~known)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' announces features this version does not know", t->name);
@@ -91,6 +91,7 @@ static quire_result check_table(const quire_backend *t)
         {QUIRE_BACKEND_FORK, "fork_prepare, fork_done, fork_child",
          t->fork_prepare && t->fork_done && t->fork_child,
          t->fork_prepare || t->fork_done || t->fork_child},
+        {QUIRE_BACKEND_DEVICE_ADDRESS, "device_address", t->device_address, t->device_address},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         quire_result result =

@@ -151,6 +151,11 @@ QUIRE_MUST_USE quire_result qi_device_stream_fill(quire_device *device, qi_calls
                                                   uint64_t stream, const qi_device_page *page,
                                                   const qi_stream_fill *fill);
 
+/* The device address of a page, or of a buffer in it that the backend made of
+   quire_buffer_options (0: of the page). 0: the backend tells none. */
+uint64_t qi_device_address(quire_device *device, qi_calls *calls, const qi_device_page *page,
+                           uint64_t buffer);
+
 QUIRE_MUST_USE quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
                                                          const quire_image_options *options,
                                                          quire_requirements *requirements);

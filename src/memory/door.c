@@ -349,6 +349,17 @@ quire_result qi_device_fill_page(quire_device *device, qi_calls *calls, const qi
         device->table.fill_page(device->state, &page->native, offset, size, value));
 }
 
+uint64_t qi_device_address(quire_device *device, qi_calls *calls, const qi_device_page *page,
+                           uint64_t buffer)
+{
+    if (!qi_device_offers(device, QUIRE_BACKEND_DEVICE_ADDRESS))
+        return 0;
+    qi_passage entered = enter_untimed();
+    uint64_t address = device->table.device_address(device->state, &page->native, buffer);
+    qi_ignore(leave_untimed(device, calls, entered, QUIRE_SUCCESS));
+    return address;
+}
+
 /* ---- objects ------------------------------------------------------------------------------ */
 
 /* What a backend asks must be possible at all. */

@@ -243,6 +243,17 @@ static bool was_copied(quire_result result)
     return !result;
 }
 
+uint64_t kit_device_address(const contract_world *w, const quire_native_page *page)
+{
+    if (!kit_offers(w, QUIRE_BACKEND_DEVICE_ADDRESS))
+        return 0;
+    quire_result before = quire_last_result();
+    uint64_t address = w->table->device_address(w->state, page, 0);
+    CHECK_EQ(w->table->device_address(w->state, page, 0), address);
+    CHECK_EQ(quire_last_result(), before);
+    return address;
+}
+
 bool kit_look(const contract_world *w, const quire_native_page *page, uint64_t offset, void *data,
               uint64_t size)
 {

@@ -91,6 +91,10 @@ quire_result kit_page_try(const contract_world *w, const quire_page_request *req
 kit_page kit_page_make(const contract_world *w, uint32_t kind, uint64_t size);
 void kit_page_end(const contract_world *w, kit_page *page);
 
+/* What device_address tells of a page: the same each time, and the last error stays. 0: none, or
+   the backend has no such function. */
+uint64_t kit_device_address(const contract_world *w, const quire_native_page *page);
+
 /* Reads and writes as the device does. False: the backend has no such copy for the kind. */
 bool kit_look(const contract_world *w, const quire_native_page *page, uint64_t offset, void *data,
               uint64_t size);

@@ -38,13 +38,16 @@ static bool are_apart(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 static void pages_are_apart(contract_world *w, uint32_t kind)
 {
     kit_page pages[PAGES];
+    uint64_t addresses[PAGES];
     unsigned char bytes[PART];
     for (uint64_t i = 0; i < PAGES; i++) {
         pages[i] = kit_page_make(w, kind, 2 * PART * (1 + i % 3));
+        addresses[i] = kit_device_address(w, &pages[i].native);
         const quire_native_page *native = &pages[i].native;
         for (uint64_t j = 0; j < i; j++) {
             const quire_native_page *other = &pages[j].native;
             CHECK(are_apart(native->address, native->size, other->address, other->size));
+            CHECK(are_apart(addresses[i], native->size, addresses[j], other->size));
             CHECK(are_apart((uintptr_t)pages[i].pointer, native->size, (uintptr_t)pages[j].pointer,
                             other->size));
         }

@@ -22,7 +22,8 @@ static void check_place(const contract_world *w, quire_memory *memory, quire_all
     CHECK_EQ(page.mappable, native.host != NULL);
     CHECK_EQ(info.offset, native.offset);
     CHECK_EQ(info.size, native.size);
-    CHECK_EQ(info.address, page.address ? page.address + info.offset : 0);
+    uint64_t base = page.address ? page.address : kit_device_address(w, &native.page);
+    CHECK_EQ(info.address, base ? base + info.offset : 0);
     CHECK(native.device == w->device);
     CHECK(!page.address || page.live_bytes + page.free_bytes == page.size);
 }

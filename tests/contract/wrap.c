@@ -116,6 +116,12 @@ quire_result wrap_page_resize(void *state, const quire_native_page *page, uint64
     return w->base->page_resize(w->state, page, from, to);
 }
 
+static uint64_t device_address(void *state, const quire_native_page *page, uint64_t buffer)
+{
+    const contract_wrap *w = state;
+    return w->base->device_address(w->state, page, buffer);
+}
+
 /* The job for the inner devices. */
 static quire_copy_job inner_job(const quire_copy_job *job)
 {
@@ -229,6 +235,7 @@ static quire_backend table_for(const quire_backend *base)
         .stream_copy = base->stream_copy ? wrap_stream_copy : NULL,
         .stream_fill = base->stream_fill ? stream_fill : NULL,
         .page_resize = base->page_resize ? wrap_page_resize : NULL,
+        .device_address = base->device_address ? device_address : NULL,
     };
 }
 

@@ -274,6 +274,21 @@ static void page_buffer(vulkan_bench *b)
     STEP(b, quire_free(m, a));
 }
 
+/* Asked once, or 0, and the step succeeds. */
+static void page_address(vulkan_bench *b)
+{
+    quire_allocation a;
+    quire_allocation_info info;
+    quire_memory *m = start(b, &LOCAL);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    bool has_failed = fv_failed(b->driver).times != 0;
+    CHECK_OK(quire_allocation_get_info(m, a, &info));
+    CHECK(info.address || has_failed || fv_failed(b->driver).times);
+    STEP(b, quire_free(m, a));
+}
+
 /* ---- buffers -------------------------------------------------------------------------------- */
 
 static void buffer_of(vulkan_bench *b, const quire_memory_options *options,
@@ -744,6 +759,7 @@ static const scenario scenarios[] = {
     {"the linear fit", NULL, 0, linear_fit},
     {"a budget", NULL, 0, budget},
     {"the buffer over a page", NULL, 0, page_buffer},
+    {"the address of a page", NULL, 0, page_address},
     {"the buffer over a page, odd sizes", NULL, FV_ODD_SIZES, page_buffer},
     {"a buffer", NULL, 0, buffer},
     {"a buffer, large alignments", NULL, FV_LARGE_ALIGNMENTS, buffer},

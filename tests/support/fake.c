@@ -411,6 +411,20 @@ void fake_offer_fork(fake_backend *fake)
     fake->table.fork_child = fake_fork_child;
 }
 
+static uint64_t fake_device_address(void *state, const quire_native_page *page, uint64_t buffer)
+{
+    const fake_backend *fake = state;
+    (void)page;
+    (void)buffer;
+    return fake->device_address;
+}
+
+void fake_offer_device_address(fake_backend *fake)
+{
+    fake->table.features |= QUIRE_BACKEND_DEVICE_ADDRESS;
+    fake->table.device_address = fake_device_address;
+}
+
 void fake_offer_growth(fake_backend *fake)
 {
     fake->table.features |= QUIRE_BACKEND_GROWTH;

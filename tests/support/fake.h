@@ -76,7 +76,8 @@ typedef struct fake_backend {
     uint64_t streams;         /* alive */
     quire_copy_job last_copy; /* of copy_pages, copy_peer or stream_copy */
 
-    uint64_t address_step; /* each page's address is this much above a multiple of 4 GiB */
+    uint64_t device_address; /* what every question for one is answered with; 0 */
+    uint64_t address_step;   /* each page's address is this much above a multiple of 4 GiB */
     uint64_t next_address;
     quire_requirements object_needs; /* what objects ask; size 0: as large as the options say */
 } fake_backend;
@@ -103,6 +104,9 @@ void fake_offer_growth(fake_backend *fake);
 
 /* The group QUIRE_BACKEND_FORK, likewise. Whether it survives is in `info`. */
 void fake_offer_fork(fake_backend *fake);
+
+/* The group QUIRE_BACKEND_DEVICE_ADDRESS, likewise. */
+void fake_offer_device_address(fake_backend *fake);
 
 /* Bytes of a page that may be used now. */
 uint64_t fake_usable(const quire_native_page *page);

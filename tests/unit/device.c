@@ -51,6 +51,7 @@ static const group GROUPS[] = {
      "fork_prepare, fork_done, fork_child",
      {AT(fork_prepare), AT(fork_done), AT(fork_child)},
      3},
+    {QUIRE_BACKEND_DEVICE_ADDRESS, "device_address", {AT(device_address)}, 1},
 };
 enum { GROUP_COUNT = sizeof GROUPS / sizeof *GROUPS };
 
@@ -69,6 +70,7 @@ static void init_device_only(fake_backend *fake)
     fake_offer_copies(fake);
     fake_offer_streams(fake);
     fake_offer_fork(fake);
+    fake_offer_device_address(fake);
     fake->info.kind_count = 1;
     fake_offer_growth(fake);
 }
@@ -137,7 +139,7 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
 
 UNIT(device, unknown_feature_bits_are_refused)
 {
-    for (int bit = 19; bit < 64; bit++) {
+    for (int bit = 20; bit < 64; bit++) {
         fake_backend fake;
         fake_init(&fake);
         fake.table.features |= UINT64_C(1) << bit;

@@ -456,6 +456,7 @@ UNIT(vulkan_object, many_ranges_share_one_buffer)
         CHECK_OK(quire_allocation_get_info(memory, made[i], &info));
         CHECK(range.buffer == first.buffer);
         CHECK_EQ(range.buffer_offset, info.offset);
+        CHECK_EQ(range.address, info.address);
         if (r.address.bufferDeviceAddress)
             CHECK_EQ(range.address - first.address, range.buffer_offset - first.buffer_offset);
         else

@@ -1,0 +1,280 @@
+/*
+ * vulkan_address.c - quire_allocation_info.address on the fake Vulkan driver: which allocations
+ * have one, whose it is, what the driver is asked for it, and what happens when the driver fails.
+ */
+#include <pthread.h>
+
+#include "tests/support/unit.h"
+#include "tests/support/vulkan_bench.h"
+
+#define KIB UINT64_C(1024)
+
+static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+                                           .pages = {.page_size = 1024 * KIB}};
+
+static const quire_intent EXPORTABLE = {.exportable = true};
+
+/* With FV_REQUIRE_DEDICATED the driver wants a page for each image, and for each exportable
+   buffer. */
+static const quire_memory_options SHARED = {.intent = &EXPORTABLE,
+                                            .pages = {.page_size = 1024 * KIB}};
+
+static quire_memory *begin(vulkan_bench *b, uint32_t flags, const quire_vulkan_settings *settings)
+{
+    vulkan_bench_begin(b, NULL, flags);
+    CHECK(vulkan_bench_open(b, settings));
+    return vulkan_bench_memory(b, flags & FV_REQUIRE_DEDICATED ? &SHARED : &LOCAL);
+}
+
+static quire_allocation allocate(quire_memory *memory)
+{
+    quire_allocation made;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &made));
+    return made;
+}
+
+static uint64_t address_of(quire_memory *memory, quire_allocation allocation)
+{
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(memory, allocation, &info));
+    return info.address;
+}
+
+static uint64_t native_address(const vulkan_bench *b, VkBuffer buffer)
+{
+    quire_vulkan_handles h;
+    CHECK_OK(quire_vulkan_get_handles(b->device, &h));
+    PFN_vkGetBufferDeviceAddress get = (PFN_vkGetBufferDeviceAddress)h.get_instance_proc_addr(
+        h.instance, "vkGetBufferDeviceAddress");
+    CHECK(get != NULL);
+    return get(h.device,
+               &(VkBufferDeviceAddressInfo){.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                            .buffer = buffer});
+}
+
+/* ---- ranges --------------------------------------------------------------------------------- */
+
+UNIT(vulkan_address, ranges_have_the_address_of_their_place_in_the_page)
+{
+    vulkan_bench b;
+    quire_vulkan_range range;
+    quire_memory *memory = begin(&b, 0, NULL);
+    for (int i = 0; i < 20; i++) {
+        quire_allocation a = allocate(memory);
+        uint64_t address = address_of(memory, a);
+        CHECK_OK(quire_vulkan_page_buffer(memory, a, &range));
+        CHECK(address != 0);
+        CHECK_EQ(address, range.address);
+        CHECK_EQ(address, native_address(&b, range.buffer) + range.buffer_offset);
+    }
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
+    vulkan_bench_end(&b);
+}
+
+/* The first question makes the buffer over the page; later ones call nothing. */
+UNIT(vulkan_address, a_page_is_asked_once)
+{
+    vulkan_bench b;
+    quire_memory *memory = begin(&b, 0, NULL);
+    quire_allocation a = allocate(memory), another = allocate(memory);
+    fv_reset_counters(b.driver);
+    CHECK(address_of(memory, a) != 0);
+    CHECK_EQ(fv_calls(b.driver, NULL), 4);
+    fv_reset_counters(b.driver);
+    CHECK(address_of(memory, another) > address_of(memory, a));
+    CHECK_EQ(fv_calls(b.driver, NULL), 0);
+    vulkan_bench_end(&b);
+}
+
+/* A page has an address where the device has the feature: where the driver was asked for one. */
+UNIT(vulkan_address, every_layout_tells_one_where_the_feature_is)
+{
+    uint32_t with = 0, without = 0;
+    for (uint32_t i = 0; i < fv_layout_count; i++) {
+        vulkan_bench b;
+        quire_vulkan_range range;
+        fv_memory_info page;
+        vulkan_bench_begin(&b, fv_layouts[i].name, 0);
+        CHECK(vulkan_bench_open(&b, NULL));
+        quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+        quire_allocation a = allocate(memory);
+        CHECK_OK(quire_vulkan_get_range(memory, a, &range));
+        CHECK(fv_memory_of(b.driver, range.memory, &page));
+        CHECK_EQ(address_of(memory, a) != 0, page.addressed);
+        with += page.addressed;
+        without += !page.addressed;
+        vulkan_bench_end(&b);
+    }
+    CHECK(with && without);
+}
+
+UNIT(vulkan_address, there_is_none_where_page_buffers_are_of_another_usage)
+{
+    vulkan_bench b;
+    const quire_vulkan_settings settings = {.page_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    quire_memory *memory = begin(&b, 0, &settings);
+    CHECK_EQ(address_of(memory, allocate(memory)), 0);
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 0);
+    vulkan_bench_end(&b);
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+/* Its own buffer tells it: none is made over the page. Tied to its page or not. */
+UNIT(vulkan_address, a_buffer_has_the_address_of_its_own)
+{
+    for (uint32_t flags = 0; flags <= FV_REQUIRE_DEDICATED; flags += FV_REQUIRE_DEDICATED) {
+        vulkan_bench b;
+        quire_buffer buffer;
+        quire_buffer_info info;
+        quire_vulkan_range range;
+        quire_memory *memory = begin(&b, flags, NULL);
+        CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
+        CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
+        CHECK(info.place.address != 0);
+        CHECK_EQ(info.place.address, native_address(&b, quire_vulkan_buffer(memory, buffer)));
+        CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
+        CHECK_OK(quire_vulkan_page_buffer(memory, buffer.allocation, &range));
+        CHECK_EQ(range.address, info.place.address);
+        vulkan_bench_end(&b);
+    }
+}
+
+/*
+ * quire does not know the usage of a buffer of the caller's create info. In a page with others the
+ * page tells the address, and the buffer is not asked; in a page that it is tied to there is none.
+ */
+UNIT(vulkan_address, a_described_buffer_is_not_asked)
+{
+    static const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkBufferCreateInfo described = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                    .size = 1000,
+                                    .usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+    for (uint32_t flags = 0; flags <= FV_REQUIRE_DEDICATED; flags += FV_REQUIRE_DEDICATED) {
+        vulkan_bench b;
+        quire_buffer buffer;
+        quire_vulkan_range range;
+        quire_memory *memory = begin(&b, flags, NULL);
+        described.pNext = flags ? &external : NULL;
+        CHECK_OK(quire_vulkan_buffer_create(memory, &described, NULL, &buffer));
+        CHECK_EQ(address_of(memory, buffer.allocation) != 0, !flags);
+        CHECK_OK(quire_vulkan_page_buffer(memory, buffer.allocation, &range));
+        CHECK_EQ(range.address, address_of(memory, buffer.allocation));
+        vulkan_bench_end(&b); /* the driver would have told of a buffer without the usage */
+    }
+}
+
+UNIT(vulkan_address, an_image_has_that_of_its_page_unless_the_page_is_tied_to_it)
+{
+    for (uint32_t flags = 0; flags <= FV_REQUIRE_DEDICATED; flags += FV_REQUIRE_DEDICATED) {
+        vulkan_bench b;
+        quire_image image;
+        quire_image_info info;
+        quire_memory *memory = begin(&b, flags, NULL);
+        CHECK_OK(
+            quire_image_create(memory, &(quire_image_options){.width = 16, .height = 16}, &image));
+        CHECK_OK(quire_image_get_info(memory, image, &info));
+        CHECK_EQ(info.place.address != 0, !flags);
+        vulkan_bench_end(&b);
+    }
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+/* get_info succeeds without an address, the last error stays, and the next one asks again. */
+static void expect_zero_once(const char *function)
+{
+    vulkan_bench b;
+    quire_vulkan_range range;
+    quire_memory *memory = begin(&b, 0, NULL);
+    quire_allocation a = allocate(memory);
+    CHECK_EQ(quire_vulkan_page_buffer(NULL, a, &range), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(fv_fail(b.driver, &(fv_fault){.function = function, .call = 1}));
+    CHECK_EQ(address_of(memory, a), 0);
+    CHECK_EQ(fv_failed(b.driver).times, 1);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 0);
+    fv_heal(b.driver);
+    CHECK(address_of(memory, a) != 0);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_address, a_driver_without_memory_tells_it_later)
+{
+    expect_zero_once("vkCreateBuffer");
+    expect_zero_once("vkBindBufferMemory");
+}
+
+/* With this flag some memory types hold no buffers. Where none can be made none is tried again. */
+UNIT(vulkan_address, a_page_that_holds_no_buffers_is_tried_once)
+{
+    uint32_t tried = 0;
+    vulkan_bench b;
+    quire_device_info info;
+    vulkan_bench_begin(&b, NULL, FV_FEW_TYPES);
+    CHECK(vulkan_bench_open(&b, NULL));
+    CHECK_OK(quire_device_get_info(b.device, &info));
+    for (uint32_t kind = 0; kind < info.kind_count; kind++) {
+        quire_memory *memory = NULL;
+        quire_allocation a;
+        quire_memory_options options = {.kind_mask = UINT32_C(1) << kind,
+                                        .pages = {.page_size = 1024 * KIB}};
+        if (quire_memory_create(b.device, &options, &memory))
+            continue;
+        if (!quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a) &&
+            !address_of(memory, a)) {
+            fv_reset_counters(b.driver);
+            CHECK_EQ(address_of(memory, a), 0);
+            CHECK_EQ(fv_calls(b.driver, NULL), 0);
+            tried++;
+        }
+        quire_memory_destroy_all(&memory);
+    }
+    CHECK(tried > 0);
+    vulkan_bench_end(&b);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+enum { THREADS = 4, PAGES = 16 };
+
+typedef struct asking {
+    quire_memory *memory;
+    const quire_allocation *made;
+    uint64_t told[PAGES];
+} asking;
+
+static void *ask(void *user)
+{
+    asking *a = user;
+    for (int i = 0; i < PAGES; i++)
+        a->told[i] = address_of(a->memory, a->made[i]);
+    return NULL;
+}
+
+UNIT(vulkan_address, threads_that_ask_together_are_told_the_same)
+{
+    vulkan_bench b;
+    quire_allocation made[PAGES];
+    pthread_t threads[THREADS];
+    asking all[THREADS];
+    quire_memory *memory = begin(&b, 0, NULL);
+    for (int i = 0; i < PAGES; i++)
+        CHECK_OK(quire_allocate(
+            memory, &(quire_allocation_options){.size = 1000, .dedicated = true}, &made[i]));
+    for (int i = 0; i < THREADS; i++) {
+        all[i] = (asking){.memory = memory, .made = made};
+        CHECK_EQ(pthread_create(&threads[i], NULL, ask, &all[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < PAGES; i++) {
+        CHECK(all[0].told[i] != 0);
+        for (int j = 1; j < THREADS; j++)
+            CHECK_EQ(all[j].told[i], all[0].told[i]);
+    }
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), PAGES);
+    vulkan_bench_end(&b);
+}
