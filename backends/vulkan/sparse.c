@@ -315,9 +315,9 @@ quire_result quire_vulkan_sparse_image_create(quire_memory *memory, const VkImag
 static quire_result check_maps(const quire_vulkan_sparse *s)
 {
     for (uint32_t i = 0; i < s->part_count; i++) {
-        quire_allocation_info info;
-        if (s->parts[i].id && !quire_allocation_get_info(s->memory, s->parts[i], &info) &&
-            info.map_count)
+        uint32_t maps = 0;
+        if (s->parts[i].id && !quire_allocation_get_map_count(s->memory, s->parts[i], &maps) &&
+            maps)
             return qi_fail_text(QUIRE_ERROR_BUSY, "part %u of the sparse object '%s' is mapped", i,
                                 s->name ? s->name : "(unnamed)");
     }

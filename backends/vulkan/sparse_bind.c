@@ -60,10 +60,10 @@ static void keep(qi_vulkan_change *c)
 static quire_result check_maps(const qi_vulkan_change *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        quire_allocation_info info;
+        uint32_t maps = 0;
         quire_result result =
-            quire_allocation_get_info(c->sparse->memory, c->allocations[i], &info);
-        if (!result && info.map_count)
+            quire_allocation_get_map_count(c->sparse->memory, c->allocations[i], &maps);
+        if (!result && maps)
             result = qi_fail_with(QUIRE_ERROR_BUSY, "the block at %u of a sparse object is mapped",
                                   qi_vulkan_part_offset(c->sparse, c->parts[i]));
         if (result)

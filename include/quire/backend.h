@@ -480,6 +480,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_release(quire_memory *mem
                                                                quire_allocation allocation);
 
 /*
+ * How often a live or reserved allocation is mapped. Unlike quire_allocation_get_info it calls no
+ * function of the backend. Any thread. Errors as quire_allocation_get_info; *count is 0 then.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_map_count(quire_memory *memory,
+                                                                     quire_allocation allocation,
+                                                                     uint32_t *count);
+
+/*
  * What a backend keeps in a memory beside allocations, and whose own calls name the memory. While
  * it is attached quire_memory_destroy is BUSY with it, and quire_memory_destroy_all ends it first.
  */

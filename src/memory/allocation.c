@@ -199,6 +199,23 @@ quire_result quire_allocation_get_info(quire_memory *memory, quire_allocation al
     return QUIRE_SUCCESS;
 }
 
+quire_result quire_allocation_get_map_count(quire_memory *memory, quire_allocation allocation,
+                                            uint32_t *count)
+{
+    if (count)
+        *count = 0;
+    if (!memory || !count)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_allocation_get_map_count: memory or count is null");
+    uint32_t slot = 0;
+    quire_result result = qi_slot_pin(&memory->slots, allocation, ACCEPT_ANY, &slot);
+    if (result)
+        return result;
+    *count = qi_slot_map_count(&memory->slots, slot);
+    qi_slot_unpin(&memory->slots, slot);
+    return QUIRE_SUCCESS;
+}
+
 quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation allocation,
                                        char *name, size_t size)
 {

@@ -304,6 +304,13 @@ static void holds(void)
     REFUSED(&b, INVALID, quire_allocation_hold(visible, none));
     REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_allocation_hold(visible, stale));
     REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_allocation_hold(visible, remote));
+    uint32_t maps = 1;
+    REFUSED(&b, INVALID, quire_allocation_get_map_count(NULL, live, &maps));
+    REFUSED(&b, INVALID, quire_allocation_get_map_count(visible, live, NULL));
+    REFUSED(&b, INVALID, quire_allocation_get_map_count(visible, none, &maps));
+    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_allocation_get_map_count(visible, stale, &maps));
+    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_allocation_get_map_count(visible, remote, &maps));
+    CHECK_EQ(maps, 0);
     REFUSED(&b, INVALID, quire_allocation_release(NULL, live));
     REFUSED(&b, INVALID, quire_allocation_release(visible, none));
     REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_allocation_release(visible, stale));
