@@ -5,6 +5,7 @@
 
 #include "src/base/fork.h"
 #include "src/base/result.h"
+#include "src/memory/lane.h"
 #include "src/memory/place.h"
 #include "src/memory/stream.h"
 
@@ -300,6 +301,8 @@ static void drop_ending_memories(quire_device *device)
             link = &(*link)->next_of_device;
             continue;
         }
+        for (uint32_t i = 0; i < (*link)->shard_count; i++)
+            qi_lanes_leave_streams(&(*link)->shards[i]);
         *link = (*link)->next_of_device;
         device->memory_count--;
     }

@@ -288,6 +288,12 @@ static void remove_from_stream(const qi_lane *lane)
     qi_lock_release(&stream->lock);
 }
 
+void qi_lanes_leave_streams(const qi_shard *shard)
+{
+    for (const qi_lane *lane = shard->lanes; lane; lane = lane->next_of_shard)
+        remove_from_stream(lane);
+}
+
 void qi_lane_release(qi_lane *lane)
 {
     qi_shard *shard = lane->shard;

@@ -114,6 +114,9 @@ static inline uint64_t qi_lane_held_by(const qi_slot *record)
 /* Takes an empty lane out of its shard and gives it back; it is no stream's any more. */
 void qi_lane_release(qi_lane *lane);
 
+/* For a memory that is lost in the child of a fork: its streams know nothing of it any more. */
+void qi_lanes_leave_streams(const qi_shard *shard);
+
 /* The table of lanes, without any. */
 void qi_lanes_init(qi_shard *shard);
 

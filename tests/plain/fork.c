@@ -18,6 +18,7 @@
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
+#include "tests/support/streams.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define HAS_THREAD_SANITIZER 1
@@ -729,6 +730,45 @@ static void a_memory_whose_end_has_begun(void)
     close_all(&s);
 }
 
+static void ends_the_stream(void *user)
+{
+    scene *s = user;
+    quire_device_stats stats;
+    CHECK_OK(quire_stream_destroy(&s->stream));
+    CHECK_OK(quire_device_get_stats(s->device, &stats));
+    CHECK_EQ(stats.page_count, 0);
+    CHECK_EQ(stats.reserved_bytes, 0);
+    CHECK_EQ(s->fake.pages, 1); /* the lost one */
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+/* Another thread ends the memory, and sleeps until the stream has come to the point. */
+static void a_memory_that_ends_and_waits(void)
+{
+    scene s;
+    quire_point point;
+    memset(&s, 0, sizeof s);
+    fake_init(&s.fake);
+    streams_offer(&s.fake.table);
+    s.fake.info.survives_fork = true;
+    fake_offer_fork(&s.fake);
+    CHECK_OK(fake_open(&s.fake, NULL, &s.device));
+    CHECK_OK(quire_memory_create(s.device, &(quire_memory_options){.pages.retained_empty_bytes = 1},
+                                 &s.memory));
+    CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
+    s.held = allocate(s.memory, 100);
+    CHECK_OK(quire_stream_mark(s.stream, &point));
+    CHECK_OK(quire_free_after(s.memory, s.held, &point));
+    s.memory->is_ending = true;
+    s.memory->ender = &point; /* no thread's */
+    in_child(ends_the_stream, &s);
+    s.memory->is_ending = false;
+    s.memory->ender = NULL;
+    streams_pass(s.stream);
+    CHECK_OK(quire_stream_destroy(&s.stream));
+    close_all(&s);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -757,6 +797,7 @@ int main(int argc, char **argv)
             plain_case(beside[i].name, beside[i].body);
     plain_case("forks in callbacks", forks_in_callbacks);
     plain_case("a memory whose end has begun", a_memory_whose_end_has_begun);
+    plain_case("a memory that ends and waits for a stream", a_memory_that_ends_and_waits);
     plain_case("pages that are shared with the parent", shared_pages);
     plain_case("a backend that does not say that it survives", a_backend_that_says_nothing);
     return plain_end();
