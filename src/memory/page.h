@@ -123,7 +123,7 @@ typedef struct qi_news {
 /* Tells it, with something to add to the line of a page made, and forgets it. */
 void qi_news_tell(quire_memory *memory, qi_news *news, const char *more);
 
-/* A page in phase GONE, made in vain, has the renewed number: its record tells of the one before. */
+/* A page that is GONE, made in vain, has the renewed number: its record tells of the one before. */
 void qi_news_keep_number(qi_news *news, qi_page *page);
 
 void qi_pages_init(qi_pages *pages);

@@ -330,8 +330,9 @@ QUIRE_MUST_USE static inline quire_result qi_slot_leave(const qi_slots *slots,
 }
 
 /*
- * The same whatever phase, maps and pins there are, for a memory that ends. False: the slot is free,
- * or PRIVATE: what a callback has freed lies in an inbox, a lane or a quarantine already.
+ * The same of a live or reserved slot, whatever maps and pins there are, for a memory that ends.
+ * False: it is free, or PRIVATE, as what a callback has freed: that lies in an inbox, a lane or a
+ * quarantine already.
  */
 bool qi_slot_force_leave(const qi_slots *slots, uint32_t slot);
 

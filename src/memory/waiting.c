@@ -369,7 +369,7 @@ static bool await_lane(qi_lane *lane, uint64_t *deadline)
     return true;
 }
 
-/* With the lock, given up meanwhile. The sink cannot end the stream, with which the lane would go. */
+/* With the lock, given up meanwhile. The sink cannot end the stream: the lane would go with it. */
 static void tell_unpassed(const qi_lane *lane)
 {
     qi_shard *shard = lane->shard;

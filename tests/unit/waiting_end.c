@@ -163,7 +163,7 @@ UNIT(waiting_end, says_nothing_of_held_streams_and_of_lost_devices)
     end(&w);
 }
 
-/* At the warning all of it passes, and the sink ends the stream: not while the memory looks at it. */
+/* At the warning all of it passes. The sink cannot end the stream while the memory looks at it. */
 static quire_stream **to_end;
 
 static void end_stream_at_line(void *user, quire_log_level level, const char *line)
