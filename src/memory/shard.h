@@ -32,9 +32,11 @@ typedef struct qi_shard {
     qi_table by_region; /* qi_tally: of the page behind each region of the space */
     qi_slot_queue queue;
     qi_empties empties;
-    quire_memory_stats stats; /* what allocations count: live, requested, empty, failures */
-    qi_refusal refusal;       /* the last one */
-    struct qi_lane *lanes;    /* what waits for points of streams: see lane.h */
+    /* what allocations count: live, requested, empty, failures. Aligned, so that what each of them
+       counts lies in two cache lines */
+    _Alignas(QI_CACHE_LINE) quire_memory_stats stats;
+    qi_refusal refusal;                       /* the last one */
+    struct qi_lane *lanes;                    /* what waits for points of streams: see lane.h */
     const struct quire_stream *recent_stream; /* whose lane was searched for last, or NULL */
     struct qi_lane *recent_lane;              /* and the lane */
     struct qi_lane **lane_buckets;            /* 2^lane_bits lists of lanes, by stream */
