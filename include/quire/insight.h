@@ -129,10 +129,10 @@ typedef struct quire_event {
  * Called by the thread that caused the event, without a lock. Of an allocation it hears before the
  * allocation is handed out, of a free before the range can be used again. Of pages it hears once
  * this thread is not making, resizing or giving back any: a page made is in use, one that is gone
- * counts no longer, and the backend has destroyed it. Where one call moves the end of a page several
- * times, the hook hears of the last. It hears of a page's end before it hears of the next page with
- * that number. Events of different threads may come at the same time, and in another order than
- * their effects.
+ * counts no longer, and the backend has destroyed it. Where one call moves the end of a page
+ * several times, the hook hears of the last. It hears of a page's end before it hears of the next
+ * page with that number. Events of different threads may come at the same time, and in another
+ * order than their effects.
  *
  * It may call quire, with the conditions of a log sink (quire/base.h): what it does causes events,
  * too, and a memory that is being destroyed refuses.
