@@ -109,16 +109,6 @@ static bool may_leave(const qi_page *page)
     return may;
 }
 
-/* Bytes of pages beyond what quire_memory_reserve asked for. */
-static uint64_t spare_bytes(const qi_shard *shard)
-{
-    qi_pages *pages = &shard->memory->pages;
-    qi_lock_acquire(&pages->lock);
-    uint64_t reserved = pages->stats.reserved_bytes, floor = pages->floor;
-    qi_lock_release(&pages->lock);
-    return reserved > floor ? reserved - floor : 0;
-}
-
 /* What one call takes out: so many bytes, and then so many pages. */
 typedef struct portion {
     uint64_t needed;
@@ -131,8 +121,10 @@ typedef struct portion {
 
 static portion begin(const qi_shard *shard, uint64_t needed, uint32_t most)
 {
-    return (portion){
-        .needed = needed, .most = most, .spare = spare_bytes(shard), .least = UINT64_MAX};
+    return (portion){.needed = needed,
+                     .most = most,
+                     .spare = qi_pages_above_floor(&shard->memory->pages),
+                     .least = UINT64_MAX};
 }
 
 /* Whether every page has to stay, so that none need be looked at. */

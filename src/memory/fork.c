@@ -147,19 +147,12 @@ static bool is_gone(const void *thread)
     return thread && thread != qi_thread_self();
 }
 
-static void give_number(qi_pages *pages, qi_page *page)
-{
-    page->phase = QI_PAGE_NONE;
-    if (page->number < pages->free_hint)
-        pages->free_hint = page->number;
-}
-
 /* A page that only the backend may have known, or may have forgotten. */
 static void forget_page(qi_pages *pages, qi_page *page)
 {
     pages->leaving -= page->phase == QI_PAGE_LEAVING;
     pages->in_use--;
-    give_number(pages, page);
+    qi_page_free_number(pages, page);
 }
 
 static void forget_being_made(qi_pages *pages, qi_page *page)
@@ -202,7 +195,7 @@ static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
             break;
         return list;
     case QI_PAGE_GONE: /* counted no longer: nobody is left to tell of it */
-        give_number(pages, page);
+        qi_page_free_number(pages, page);
         return list;
     case QI_PAGE_NONE:
     default:

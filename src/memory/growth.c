@@ -220,13 +220,10 @@ quire_result qi_growth_add(qi_shard *shard, qi_growth *growth, qi_progress *prog
 static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
 {
     const qi_shard *shard = page->shard;
-    qi_pages *pages = &shard->memory->pages;
     uint64_t unit = qi_page_unit(shard->memory), size = page->native.size;
     uint64_t free = qi_space_free_at_end(shard->space, page->region);
-    qi_lock_acquire(&pages->lock);
-    uint64_t reserved = pages->stats.reserved_bytes, floor = pages->floor;
-    qi_lock_release(&pages->lock);
-    uint64_t spare = free > keep ? free - keep : 0, above = reserved > floor ? reserved - floor : 0;
+    uint64_t above = qi_pages_above_floor(&shard->memory->pages);
+    uint64_t spare = free > keep ? free - keep : 0;
     spare = qi_align_down(spare < above ? spare : above, unit);
     return spare < size ? spare : qi_align_down(size - 1, unit);
 }

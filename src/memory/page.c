@@ -200,12 +200,15 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
-void qi_news_keep_number(qi_news *news, qi_page *page)
+bool qi_news_keep_number(qi_news *news, qi_page *page)
 {
+    if (!news->renewed.size || news->renewed.number != page->number)
+        return false;
     page->native.size = news->renewed.size;
     page->next = news->gone;
     news->gone = page;
     news->renewed.size = 0;
+    return true;
 }
 
 static void give_numbers(qi_pages *pages, qi_page *gone)
@@ -213,9 +216,7 @@ static void give_numbers(qi_pages *pages, qi_page *gone)
     qi_lock_acquire(&pages->lock);
     for (qi_page *page = gone, *next; page; page = next) {
         next = page->next;
-        page->phase = QI_PAGE_NONE;
-        if (page->number < pages->free_hint)
-            pages->free_hint = page->number;
+        qi_page_free_number(pages, page);
     }
     qi_lock_release(&pages->lock);
 }
@@ -224,9 +225,7 @@ void qi_page_undo(quire_memory *memory, qi_page *page, qi_news *news)
 {
     qi_news untold = {.gone = NULL};
     qi_pages_give_back(memory, page, &untold);
-    if (news->renewed.size && news->renewed.number == page->number)
-        qi_news_keep_number(news, page);
-    else
+    if (!qi_news_keep_number(news, page))
         give_numbers(&memory->pages, untold.gone);
 }
 

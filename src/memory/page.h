@@ -102,6 +102,23 @@ static inline qi_page *qi_page_at(const qi_pages *pages, uint32_t number)
     return number < pages->top ? qi_table_get(&pages->records, number) : NULL;
 }
 
+/* Requires the lock of the pages. The number can be another page's from now on. */
+static inline void qi_page_free_number(qi_pages *pages, qi_page *page)
+{
+    page->phase = QI_PAGE_NONE;
+    if (page->number < pages->free_hint)
+        pages->free_hint = page->number;
+}
+
+/* Bytes of pages beyond what quire_memory_reserve asked for. Takes the lock of the pages. */
+static inline uint64_t qi_pages_above_floor(qi_pages *pages)
+{
+    qi_lock_acquire(&pages->lock);
+    uint64_t reserved = pages->stats.reserved_bytes, floor = pages->floor;
+    qi_lock_release(&pages->lock);
+    return reserved > floor ? reserved - floor : 0;
+}
+
 /* A page that was made, or made larger. */
 typedef struct qi_page_change {
     uint64_t size; /* 0: none was */
@@ -123,8 +140,11 @@ typedef struct qi_news {
 /* Tells it, with something to add to the line of a page made, and forgets it. */
 void qi_news_tell(quire_memory *memory, qi_news *news, const char *more);
 
-/* A page that is GONE, made in vain, has the renewed number: its record tells of the one before. */
-void qi_news_keep_number(qi_news *news, qi_page *page);
+/*
+ * Of a page that is GONE, made in vain: whether it has the renewed number. If so, its record tells
+ * of the page before it.
+ */
+bool qi_news_keep_number(qi_news *news, qi_page *page);
 
 void qi_pages_init(qi_pages *pages);
 void qi_pages_finish(qi_pages *pages, qi_host *host);

@@ -127,14 +127,9 @@ static quire_result begin(qi_shard *shard, const plan *p, qi_news *news, qi_page
 static void give_number(qi_pages *pages, qi_page *page, qi_news *news)
 {
     pages->in_use--;
-    if (news->renewed.size && news->renewed.number == page->number) {
-        page->phase = QI_PAGE_GONE;
-        qi_news_keep_number(news, page);
-        return;
-    }
-    page->phase = QI_PAGE_NONE;
-    if (page->number < pages->free_hint)
-        pages->free_hint = page->number;
+    page->phase = QI_PAGE_GONE;
+    if (!qi_news_keep_number(news, page))
+        qi_page_free_number(pages, page);
 }
 
 /* With the lock of the pages: the making is over, one way or the other. */
