@@ -13,11 +13,11 @@
 
 #include <quire/space.h>
 
-enum { FRAMES = 1000, IN_FLIGHT = 2, MOST_UPLOADS = 16 };
+enum { FRAMES = 1000, IN_FLIGHT = 2, MAX_UPLOADS = 16 };
 
 /* The uploads of one frame, kept until the GPU has passed it. */
 typedef struct frame {
-    quire_range uploads[MOST_UPLOADS];
+    quire_range uploads[MAX_UPLOADS];
     uint64_t count;
 } frame;
 
@@ -34,7 +34,7 @@ static quire_space *make(uint64_t size)
 static bool upload(quire_space *ring, frame *f, uint64_t number)
 {
     f->count = 0;
-    for (uint64_t i = 0; i <= number % MOST_UPLOADS; i++) {
+    for (uint64_t i = 0; i <= number % MAX_UPLOADS; i++) {
         quire_placement at;
         uint64_t size = 256 + number * 7919 % 4096;
         if (quire_space_allocate(ring, size, 256, number, &at))

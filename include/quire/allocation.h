@@ -19,7 +19,7 @@ typedef struct quire_allocation {
 } quire_allocation;
 
 /* Longest name of an allocation or memory, without its end. */
-#define QUIRE_LONGEST_NAME 255
+#define QUIRE_MAX_NAME 255
 
 typedef struct quire_allocation_options {
     uint64_t size;      /* bytes, above 0 */
@@ -30,7 +30,7 @@ typedef struct quire_allocation_options {
     bool dedicated;  /* a page of its own */
     bool host_read;  /* the host will read: NOT_HOST_VISIBLE where the memory cannot be mapped */
     bool host_write; /* the host will write: likewise */
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_allocation_options;
 
 typedef enum quire_object {
@@ -60,7 +60,7 @@ typedef struct quire_allocation_info {
     uint32_t map_count;
     quire_object object;
     uint64_t native; /* the bound native object (VkBuffer, ...); 0 where there is none */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_allocation_info;
 
 /*
@@ -77,13 +77,13 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
  * Allocates from the first of `count` memories, above 0, that can: for whoever prefers one kind of
  * memory and can do with others (quire_device_choose_kind tells the next best when the kinds taken
  * are left out of its mask). The order is that of one memory: what each can do by itself comes
- * first, from the first memory to the last; then those with an on_shortage callback are asked once
+ * first, from the first memory to the last; then those with an on_out_of_memory callback are asked once
  * more, in the same order, with it. *chosen gets the index; the allocation is that memory's. A
  * memory that is asked and refuses counts it among its failures, each time. The memories may be of
  * different devices. Errors as quire_allocate: INVALID_ARGUMENT of any memory ends the search; else
  * it is the first memory's. With an error *chosen is 0.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_any(quire_memory *const *memories,
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_fallback(quire_memory *const *memories,
                                                          uint32_t count,
                                                          const quire_allocation_options *options,
                                                          uint32_t *chosen,
@@ -139,7 +139,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *me
 
 /*
  * Copies the name into `name`, a buffer of `size` bytes, cut and ended with 0; "" without one.
- * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_LONGEST_NAME bytes, OVER_BUDGET
+ * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_MAX_NAME bytes, OVER_BUDGET
  * where a limit of the new name would be exceeded (quire_memory_set_name_limit). Both may fail with
  * OUT_OF_HOST_MEMORY, set_user_data only on a buffer or image whose user data was 0: it stays 0.
  */

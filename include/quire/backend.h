@@ -97,10 +97,10 @@ typedef uint64_t quire_backend_features;
 #define QUIRE_BACKEND_FLUSH_MANY (UINT64_C(1) << 16)
 
 /*
- * page_resize, for the kinds in limits.growing_kinds. Without it a contiguous memory is
+ * page_resize, for the kinds in limits.elastic_kinds. Without it a contiguous memory is
  * UNSUPPORTED. Wanted when there are such kinds.
  */
-#define QUIRE_BACKEND_GROWTH (UINT64_C(1) << 17)
+#define QUIRE_BACKEND_ELASTIC (UINT64_C(1) << 17)
 
 /*
  * fork_prepare, fork_done, fork_child. Without it no lock of the backend is taken around a fork. A
@@ -140,8 +140,8 @@ typedef struct quire_page_request {
     quire_page_extra extra;  /* from quire_memory_create_with; {0} in other memories */
     /* bytes that it may grow to by page_resize, a multiple of the page granularity, at least
        `size`: addresses for so many are reserved, and mapped as far as they are used; 0: it keeps
-       its size. Above 0 for kinds in limits.growing_kinds alone */
-    uint64_t most;
+       its size. Above 0 for kinds in limits.elastic_kinds alone */
+    uint64_t max_size;
 } quire_page_request;
 
 /* A page as its backend knows it; the core keeps it and hands it back. */
@@ -161,7 +161,7 @@ typedef struct quire_page_range {
 } quire_page_range;
 
 /* Ranges in one list, at most. */
-#define QUIRE_MOST_RANGES 64
+#define QUIRE_MAX_RANGES 64
 
 /* How much of a heap may be used now, and is. */
 typedef struct quire_heap_budget {
@@ -169,7 +169,7 @@ typedef struct quire_heap_budget {
                         sets none now */
     uint64_t usage;  /* bytes in use now, by this process or by everybody; quire's pages are among
                         them, also those of other devices on the heap. 0: not known */
-    uint64_t reserved[2];
+    uint64_t unused[2];
 } quire_heap_budget;
 
 /*
@@ -327,13 +327,13 @@ typedef struct quire_backend {
     quire_result (*stream_fill)(void *state, uint64_t stream, const quire_native_page *page,
                                 uint64_t offset, uint64_t size, uint8_t value);
 
-    /* ---- QUIRE_BACKEND_FLUSH_MANY: 1 to QUIRE_MOST_RANGES ranges as those of flush; on failure
+    /* ---- QUIRE_BACKEND_FLUSH_MANY: 1 to QUIRE_MAX_RANGES ranges as those of flush; on failure
        some may be done ---- */
     quire_result (*flush_many)(void *state, const quire_page_range *ranges, uint32_t count);
     quire_result (*invalidate_many)(void *state, const quire_page_range *ranges, uint32_t count);
 
     /*
-     * ---- QUIRE_BACKEND_GROWTH: a page that was made with `most` ends `to` bytes from its first
+     * ---- QUIRE_BACKEND_ELASTIC: a page that was made with `most` ends `to` bytes from its first
      * one and no longer `from`: another multiple of the page granularity, above 0 and up to `most`.
      * Its address stays, and so do the bytes below both; what comes is as the page was made, and
      * nobody uses what goes. The rest of the page is used meanwhile, by other threads and the
@@ -364,7 +364,7 @@ typedef struct quire_backend {
      * of attachments alone are called from now on: they release records of the host and must not
      * call the driver.
      */
-    void (*fork_child)(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
+    void (*fork_child)(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS]);
 
     /*
      * ---- QUIRE_BACKEND_DEVICE_ADDRESS: the device address of `buffer`, which object_create made
@@ -381,7 +381,7 @@ typedef struct quire_backend {
 typedef struct quire_device_options {
     const quire_host_memory *host_memory; /* copied; NULL: malloc and free */
     quire_log log;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_device_options;
 
 /*

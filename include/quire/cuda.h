@@ -101,7 +101,7 @@ typedef struct quire_cuda_settings {
     /* the caller sees to it that no device works on a page that is given back. Else the context's
        work is waited for first, as cuMemFree does; of other contexts it is never waited for */
     bool unsynchronized;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_cuda_settings;
 
 typedef struct quire_cuda_options {
@@ -112,7 +112,7 @@ typedef struct quire_cuda_options {
     const char *device;
     const char *library; /* of the driver; NULL: "libcuda.so.1" */
     quire_cuda_settings settings;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_cuda_options;
 
 /*
@@ -129,7 +129,7 @@ typedef struct quire_cuda_wrap_options {
     void *context;       /* CUcontext */
     const char *library; /* that the context comes from; NULL: "libcuda.so.1" */
     quire_cuda_settings settings;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_cuda_wrap_options;
 
 /* Takes memory in the caller's context. Errors as quire_cuda_open. */
@@ -166,7 +166,7 @@ typedef struct quire_cuda_info {
     /* of the GPU, as other APIs tell it (VkPhysicalDeviceIDProperties.deviceUUID); all 0: the
        driver does not */
     uint8_t uuid[QUIRE_CUDA_UUID_SIZE];
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_cuda_info;
 
 /* Errors: INVALID_ARGUMENT (also for a device of another backend). */
@@ -180,7 +180,7 @@ typedef struct quire_cuda_kind_info {
     bool is_virtual_memory; /* made by virtual memory management */
     uint64_t granularity;   /* page sizes are rounded up to it, bytes */
     uint64_t recommended;   /* granularity; 0 where it is not virtual memory management */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_cuda_kind_info;
 
 /* Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such kind). */
@@ -218,7 +218,7 @@ typedef struct quire_cuda_range {
     bool is_decompressible; /* likewise */
     bool is_borrowed;       /* the page is memory that somebody else made and ends */
     quire_cuda_handle_types export_types; /* that the page can be handed out as */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_cuda_range;
 
 /* Makes no call of the driver. */
@@ -248,7 +248,7 @@ typedef struct quire_cuda_access {
     quire_cuda_access_flags flags;
 } quire_cuda_access;
 
-#define QUIRE_CUDA_MOST_ACCESSES 64
+#define QUIRE_CUDA_MAX_ACCESSES 64
 
 /*
  * Sets what each of `count` locations may do with the whole page that an allocation lies in, at
@@ -256,7 +256,7 @@ typedef struct quire_cuda_access {
  * that nobody works on the page meanwhile. INVALID_ARGUMENT: no or too many locations, unknown
  * values, one named twice. UNSUPPORTED: the page is not of virtual memory management, the driver
  * does not grant it (the host reaches host pages only, a peer what cuDeviceCanAccessPeer says), or
- * more than QUIRE_CUDA_MOST_ACCESSES locations in all would reach a page that grows.
+ * more than QUIRE_CUDA_MAX_ACCESSES locations in all would reach a page that grows.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_set_access(quire_memory *memory,
                                                             quire_allocation allocation,
@@ -322,7 +322,7 @@ typedef struct quire_cuda_import {
        the wrong GPU makes of a descriptor is not defined */
     const void *device_uuid;
     bool is_dedicated;    /* EXTERNAL_FD: made for one buffer or image (dedicated allocation) */
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_cuda_import;
 
 /*
@@ -381,7 +381,7 @@ typedef struct quire_cuda_multicast_options {
     const int32_t *devices; /* ordinals, each once */
     uint32_t device_count;
     quire_cuda_handle_types handle_types; /* it can be exported as; 0: none */
-    uint64_t reserved[4];                 /* must be zero */
+    uint64_t unused[4];                 /* must be zero */
 } quire_cuda_multicast_options;
 
 /*
@@ -413,7 +413,7 @@ typedef struct quire_cuda_multicast_info {
     uint64_t size;   /* bytes, rounded up */
     uint64_t granularity;
     uint64_t address; /* CUdeviceptr at which the devices read and write; 0: not mapped yet */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_cuda_multicast_info;
 
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_get_info(

@@ -35,7 +35,7 @@ typedef struct quire_cuda_array_options {
     bool dedicated;
     const char *name;
     uint64_t user_data;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_cuda_array_options;
 
 /*
@@ -57,7 +57,7 @@ typedef struct quire_cuda_array_info {
     uint32_t tile_width, tile_height, tile_depth; /* texels; of sparse ones, like the following */
     uint32_t tail_level;                          /* the first level in the mip tail */
     uint64_t tail_size;                           /* bytes; 0: there is no tail */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_cuda_array_info;
 
 /*

@@ -38,8 +38,8 @@ QUIRE_API const char *quire_memory_flag_name(quire_memory_flags flag);
 #define QUIRE_HEAP_DEVICE_LOCAL UINT32_C(0x01)
 #define QUIRE_HEAP_MULTI_INSTANCE UINT32_C(0x02)
 
-#define QUIRE_MOST_HEAPS 16
-#define QUIRE_MOST_KINDS 32
+#define QUIRE_MAX_HEAPS 16
+#define QUIRE_MAX_KINDS 32
 
 typedef struct quire_heap {
     uint64_t size;  /* bytes */
@@ -57,15 +57,15 @@ typedef struct quire_kind {
 typedef struct quire_limits {
     uint64_t page_granularity;         /* page sizes are multiples of it, bytes, a power of two */
     uint64_t page_alignment;           /* of every page's native address; 0: as the core asks */
-    uint64_t largest_page;             /* bytes of one page; 0: no limit */
-    uint64_t most_pages;               /* pages of the device at one time; 0: no limit */
+    uint64_t max_page;             /* bytes of one page; 0: no limit */
+    uint64_t max_pages;               /* pages of the device at one time; 0: no limit */
     uint64_t buffer_image_granularity; /* linear and optimal resources keep this apart */
     uint64_t non_coherent_atom;        /* flush and invalidate work on multiples of it */
     uint64_t buffer_alignment;         /* least alignment of a buffer, a power of two */
     uint64_t image_row_alignment;      /* rows of linear images are multiples of it */
-    uint64_t growing_kinds;            /* bit per kind whose pages can grow in place: see
+    uint64_t elastic_kinds;            /* bit per kind whose pages can grow in place: see
                                           quire_memory_options.contiguous */
-    uint64_t reserved[3];
+    uint64_t unused[3];
 } quire_limits;
 
 typedef struct quire_device_info {
@@ -73,14 +73,14 @@ typedef struct quire_device_info {
     const char *backend; /* "host", "vulkan", "cuda", ...; lives as long as the device */
     uint32_t heap_count;
     uint32_t kind_count;
-    quire_heap heaps[QUIRE_MOST_HEAPS];
-    quire_kind kinds[QUIRE_MOST_KINDS];
+    quire_heap heaps[QUIRE_MAX_HEAPS];
+    quire_kind kinds[QUIRE_MAX_KINDS];
     quire_limits limits;
     bool exportable; /* pages can be handed to another API or process */
     /* the child of a fork can go on with the device: docs/threading.md, "Fork". Else every call on
        it is NOT_PERMITTED there, but those that destroy */
     bool survives_fork;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_device_info;
 
 /*
@@ -140,7 +140,7 @@ typedef struct quire_budget_info {
     uint64_t used;   /* by pages of this device, those being made or given back among them */
     uint64_t usage;  /* in use as the backend sees it; `used` where it says nothing */
     uint64_t available; /* for further pages: what limit and budget leave, whichever is less */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_budget_info;
 
 /*

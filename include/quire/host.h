@@ -35,10 +35,10 @@ typedef enum quire_host_huge_pages {
 /* A device to pose as. */
 typedef struct quire_host_profile {
     const char *name;
-    uint32_t heap_count;                /* 1 to QUIRE_MOST_HEAPS */
-    uint32_t kind_count;                /* 1 to QUIRE_MOST_KINDS */
-    quire_heap heaps[QUIRE_MOST_HEAPS]; /* size 0: 8 GiB */
-    quire_kind kinds[QUIRE_MOST_KINDS];
+    uint32_t heap_count;                /* 1 to QUIRE_MAX_HEAPS */
+    uint32_t kind_count;                /* 1 to QUIRE_MAX_KINDS */
+    quire_heap heaps[QUIRE_MAX_HEAPS]; /* size 0: 8 GiB */
+    quire_kind kinds[QUIRE_MAX_KINDS];
     quire_limits limits; /* 0: the host backend's own; granularity and alignments are raised to what
                             the host needs: 256 B, and 64 B for buffers and image rows; pages are
                             aligned to 2 MiB or as the core asks, or to a larger page_alignment */
@@ -53,10 +53,10 @@ typedef struct quire_host_options {
     quire_host_backing backing;
     quire_host_huge_pages huge_pages;
     uint64_t row_alignment; /* of images, a power of two; 0: the profile's, or 64 bytes */
-    uint64_t budgets[QUIRE_MOST_HEAPS]; /* bytes of each heap, to be told as a driver's; 0: none;
+    uint64_t budgets[QUIRE_MAX_HEAPS]; /* bytes of each heap, to be told as a driver's; 0: none;
                                            quire_host_set_budget changes them */
     quire_device_options device;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_host_options;
 
 /*
@@ -111,7 +111,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_host_descriptor(quire_memory *memory
 typedef struct quire_host_stream_options {
     const char *name; /* copied; NULL: "stream" */
     bool manual;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_host_stream_options;
 
 /*

@@ -56,15 +56,15 @@ typedef struct quire_memory_stats {
     uint64_t full_passes;    /* exhaustive searches before an allocation was refused */
     uint64_t full_pass_hits; /* of them, those that found what the bounded search had missed */
     quire_fragmentation fragmentation;
-    uint64_t waiting_bytes; /* of live_bytes: freed, until a point has passed (quire/stream.h) */
-    uint64_t waiting_count; /* of allocation_count: likewise */
+    uint64_t deferred_bytes; /* of live_bytes: freed, until a point has passed (quire/stream.h) */
+    uint64_t deferred_count; /* of allocation_count: likewise */
     bool peaks_are_bounds;  /* peaks of live and requested bytes and of allocations; with them
                                fragmentation.reserved is a lower bound. false: all are exact */
-    uint64_t reserved[1];
+    uint64_t unused[1];
 } quire_memory_stats;
 
 typedef struct quire_device_stats {
-    uint64_t heap_reserved_bytes[QUIRE_MOST_HEAPS]; /* of pages, those being made among them */
+    uint64_t heap_reserved_bytes[QUIRE_MAX_HEAPS]; /* of pages, those being made among them */
     uint64_t reserved_bytes;
     uint64_t peak_reserved_bytes;
     uint64_t live_bytes; /* over all memories; looks at each */
@@ -74,7 +74,7 @@ typedef struct quire_device_stats {
     uint64_t backend_calls;
     uint64_t backend_nanoseconds;
     uint64_t metadata_bytes; /* host memory of the device and its memories; looks at each */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_device_stats;
 
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_stats(quire_memory *memory,
@@ -122,7 +122,7 @@ typedef struct quire_event {
     uint64_t requested;          /* of an allocation */
     quire_allocation allocation; /* not to be used: it does not live yet, or no longer */
     quire_result reason;         /* of a refusal */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_event;
 
 /*

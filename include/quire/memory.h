@@ -44,11 +44,11 @@ typedef enum quire_growth {
 typedef struct quire_page_class {
     /* bytes placed, padding and rounding included, above those of the class before; 0: no class,
        and none behind it */
-    uint64_t largest_request;
-    uint64_t page_size; /* at least largest_request */
+    uint64_t max_request;
+    uint64_t page_size; /* at least max_request */
 } quire_page_class;
 
-#define QUIRE_MOST_PAGE_CLASSES 4
+#define QUIRE_MAX_PAGE_CLASSES 4
 
 /*
  * How a memory takes pages from the backend. All sizes are bytes, rounded up to the backend's page
@@ -59,10 +59,10 @@ typedef struct quire_page_policy {
     uint64_t page_size;       /* 0: 32 MiB, or an eighth of the heap where that is less */
     uint64_t first_page_size; /* of the first page; 0: page_size */
     /* 0: pages after the first have page_size; else each is this much larger than what `growth`
-       says, up to largest_page, which must be above the first; most 1000 */
+       says, up to max_page, which must be above the first; most 1000 */
     uint32_t growth_percent;
-    uint32_t most_pages;   /* pages at one time; 0: no limit but the device's */
-    uint64_t largest_page; /* growth stops here; 0: page_size or first_page_size */
+    uint32_t max_pages;   /* pages at one time; 0: no limit but the device's */
+    uint64_t max_page; /* growth stops here; 0: page_size or first_page_size */
     quire_growth growth;
     /* steps of growth are skipped until a page has this many times the bytes it is made for, or is
        the largest; 0 or 1: none. Needs growth_percent, and not QUIRE_GROWTH_RESERVED */
@@ -70,7 +70,7 @@ typedef struct quire_page_policy {
     /* page sizes are multiples of it, also where a request makes the page larger, unless the
        backend has too little memory; a power of two; 0 or less than the backend's: the backend's */
     uint64_t page_granularity;
-    quire_page_class classes[QUIRE_MOST_PAGE_CLASSES]; /* {0}: none; not with ALWAYS */
+    quire_page_class classes[QUIRE_MAX_PAGE_CLASSES]; /* {0}: none; not with ALWAYS */
     quire_dedicated dedicated;
     uint64_t dedicated_threshold; /* sizes from here on are dedicated; 0: none */
     uint64_t size_granularity;    /* sizes are rounded up to a multiple, any number; 0: none */
@@ -90,7 +90,7 @@ typedef struct quire_page_policy {
      */
     uint64_t retained_empty_bytes;
     uint64_t retention_nanoseconds;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_page_policy;
 
 /*
@@ -104,15 +104,15 @@ typedef struct quire_clock {
 } quire_clock;
 
 /* A request that finds no room and can have no page. */
-typedef struct quire_shortage {
+typedef struct quire_out_of_memory {
     uint64_t size; /* bytes to be placed */
     uint64_t alignment;
     quire_result reason; /* OUT_OF_DEVICE_MEMORY, OVER_BUDGET, TOO_MANY_PAGES, OUT_OF_RANGE */
     uint32_t times;      /* how often this request has asked, this time included */
-} quire_shortage;
+} quire_out_of_memory;
 
 /* Most times one request asks. */
-#define QUIRE_MOST_SHORTAGES 16
+#define QUIRE_MAX_OUT_OF_MEMORY_CALLS 16
 
 /*
  * Asked before a request is refused for want of memory, by the thread that makes it and without a
@@ -120,10 +120,10 @@ typedef struct quire_shortage {
  * memories are theirs: trim them. True: something was freed, try again; false: refuse. NULL: nobody
  * is asked.
  */
-typedef struct quire_on_shortage {
-    bool (*freed)(void *user, quire_memory *memory, const quire_shortage *shortage);
+typedef struct quire_on_out_of_memory {
+    bool (*callback)(void *user, quire_memory *memory, const quire_out_of_memory *shortage);
     void *user;
-} quire_on_shortage;
+} quire_on_out_of_memory;
 
 typedef struct quire_memory_options {
     const char *name; /* copied; NULL: "memory" */
@@ -139,7 +139,7 @@ typedef struct quire_memory_options {
      * free is used first, so that no request needs a page to itself. What is free at its end is
      * given back where empty pages would be. Each growth adds what the policy makes the next page
      * (page_size), or as little as the request needs; dedicated pages are as ever. UNSUPPORTED for
-     * memory kinds without virtual memory (quire_limits.growing_kinds), with several shards, and
+     * memory kinds without virtual memory (quire_limits.elastic_kinds), with several shards, and
      * with the fits buddy and linear.
      */
     bool contiguous;
@@ -164,10 +164,10 @@ typedef struct quire_memory_options {
      */
     uint32_t shards;
     uint64_t granule;           /* see quire_space_options; 0: the fit's default */
-    uint64_t largest_alignment; /* that can be asked for, up to 1 GiB; 0: 2 MiB */
+    uint64_t max_alignment; /* that can be asked for, up to 1 GiB; 0: 2 MiB */
     quire_page_policy pages;
     quire_clock clock;
-    quire_on_shortage on_shortage;
+    quire_on_out_of_memory on_out_of_memory;
     uint64_t limit; /* bytes of its pages; 0: none; see quire_memory_set_limit */
     /* the same in hundredths of its heap's whole size, up to 100, rounded down to bytes; 0: none.
        The lower of the two holds, and quire_memory_set_limit replaces both. */
@@ -179,8 +179,8 @@ typedef struct quire_memory_options {
        memory kind's heap has. Where the system has not got so many together (a limit of addresses,
        a sanitizer), the first allocation is OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT in other
        memories */
-    uint64_t reservation;
-    uint64_t reserved[3]; /* must be zero */
+    uint64_t address_space;
+    uint64_t unused[3]; /* must be zero */
 } quire_memory_options;
 
 typedef struct quire_memory_info {
@@ -196,8 +196,8 @@ typedef struct quire_memory_info {
     uint32_t page_count; /* now; 0 when new */
     uint32_t shards;
     uint64_t limit;       /* bytes of its pages; 0: none */
-    uint64_t reservation; /* bytes that its shared page may grow to; 0: it is not contiguous */
-    uint64_t reserved[3];
+    uint64_t address_space; /* bytes that its shared page may grow to; 0: it is not contiguous */
+    uint64_t unused[3];
 } quire_memory_info;
 
 typedef struct quire_page_info {
@@ -213,7 +213,7 @@ typedef struct quire_page_info {
     uint64_t largest_free; /* looks at every range of the page */
     uint64_t allocation_count;
     uint64_t peak_live_bytes;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_page_info;
 
 /*
@@ -256,7 +256,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, 
  * Gives empty pages back until no more than `target` bytes of them are kept, the highest numbers
  * first, and host memory that is not needed; *released, which may be NULL, gets the bytes of the
  * pages. Whatever the target, pages that the policy keeps no longer go too. What
- * quire_memory_reserve asked for is given up. Errors: INVALID_ARGUMENT.
+ * quire_memory_preallocate asked for is given up. Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
                                                         uint64_t *released);
@@ -270,7 +270,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, ui
  * quire_allocate): then what was kept before is kept, and the memory's empty pages beyond it are
  * given back.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes);
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_preallocate(quire_memory *memory, uint64_t bytes);
 /* ---- budgets -------------------------------------------------------------------------------- */
 
 /*
@@ -290,7 +290,7 @@ typedef struct quire_name_usage {
     uint64_t held_bytes;      /* left padding included */
     uint64_t requested_bytes; /* asked for by these allocations */
     uint64_t allocation_count;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_name_usage;
 
 /*

@@ -40,7 +40,7 @@ typedef struct quire_plugin_options {
      */
     uint64_t alignment;
     quire_device_options device_options;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_plugin_options;
 
 /*
@@ -75,7 +75,7 @@ typedef struct quire_plugin_info {
        with quire_plugin_get_policy; max_chunk is 0 where nothing tells it. */
     quire_paddle_sizes sizes;
     uint64_t least_alignment; /* that the address of every page so far had; 0: there was none */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_plugin_info;
 
 /* Errors: INVALID_ARGUMENT (also for a device of another backend), and what the plugin answers. */

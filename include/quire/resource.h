@@ -40,14 +40,14 @@ typedef struct quire_buffer_options {
     bool dedicated;
     bool host_read;
     bool host_write;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_buffer_options;
 
 typedef struct quire_buffer_info {
     uint64_t size; /* bytes asked for; where nobody said so, what the object needs */
     quire_usage usage;
     quire_allocation_info place;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_buffer_info;
 
 /* One channel's type; the values are Lluvia's order. */
@@ -84,7 +84,7 @@ typedef struct quire_image_options {
     bool dedicated;
     bool host_read;
     bool host_write;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_image_options;
 
 typedef struct quire_image_info {
@@ -100,7 +100,7 @@ typedef struct quire_image_info {
     uint32_t native_format;      /* of the backend (VkFormat), where the image was made from its own
                                     description: then channels and usage are 0 */
     quire_allocation_info place; /* place.size is the actual size */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_image_info;
 
 /* What a backend asks for an object. */
@@ -112,7 +112,7 @@ typedef struct quire_requirements {
     bool prefers_dedicated; /* it would rather have one, and does without where none can be had */
     uint64_t row_pitch;
     uint64_t slice_pitch;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_requirements;
 
 /*
@@ -126,9 +126,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create(quire_memory *memory,
 /*
  * Makes a buffer in the first of `count` memories, above 0, that can hold it and has room: where
  * the first choice is full, the next memory kind serves. Order, *chosen and errors as
- * quire_allocate_any; a memory of a kind that cannot hold the buffer is passed over.
+ * quire_allocate_fallback; a memory of a kind that cannot hold the buffer is passed over.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create_any(quire_memory *const *memories,
+QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create_fallback(quire_memory *const *memories,
                                                               uint32_t count,
                                                               const quire_buffer_options *options,
                                                               uint32_t *chosen,
@@ -143,7 +143,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_image_create(quire_memory *memory,
                                                          quire_image *image);
 
 /* The same for an image. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_image_create_any(quire_memory *const *memories,
+QUIRE_API QUIRE_MUST_USE quire_result quire_image_create_fallback(quire_memory *const *memories,
                                                              uint32_t count,
                                                              const quire_image_options *options,
                                                              uint32_t *chosen, quire_image *image);

@@ -108,16 +108,16 @@ typedef struct quire_space_options {
      * laid at a place of the line congruent to its base modulo this alignment, so that many small
      * regions and a large one take much of the line.
      */
-    uint64_t largest_alignment;
+    uint64_t max_alignment;
     /*
      * Ranges for linear resources (buffers, linear images) and for images of optimal tiling never
      * share an aligned stretch of this many bytes, counted from native address 0: Vulkan's
-     * bufferImageGranularity, a power of two up to 1 GiB. Raises largest_alignment to it. 0 or 1:
+     * bufferImageGranularity, a power of two up to 1 GiB. Raises max_alignment to it. 0 or 1:
      * they may share, and nothing is spent on it.
      */
     uint64_t buffer_image_granularity;
     const quire_host_memory *host_memory; /* NULL: malloc and free */
-    uint64_t reserved[4];                 /* must be zero */
+    uint64_t unused[4];                 /* must be zero */
 } quire_space_options;
 
 /* One request. */
@@ -128,7 +128,7 @@ typedef struct quire_range_options {
     bool exhaustive;      /* a full pass before NO_SPACE, as quire_space_allocate_exhaustive */
     bool optimal;         /* holds an image of optimal tiling: see buffer_image_granularity */
     bool upper;           /* linear fit: from the upper end; the other fits refuse it */
-    uint64_t reserved[2]; /* must be zero */
+    uint64_t unused[2]; /* must be zero */
 } quire_range_options;
 
 /* Where a range lies. */
@@ -159,8 +159,8 @@ typedef struct quire_space_stats {
     uint64_t metadata_peak;  /* and at most so far */
     uint64_t full_passes;    /* exhaustive searches made */
     uint64_t full_pass_hits; /* those that found what the bounded search had missed */
-    uint64_t most_looked_at; /* free ranges that one bounded search looked at in lists, at most */
-    uint64_t reserved[3];
+    uint64_t max_looked_at; /* free ranges that one bounded search looked at in lists, at most */
+    uint64_t unused[3];
 } quire_space_stats;
 
 /* One range on a walk, free or live. */

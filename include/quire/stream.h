@@ -39,21 +39,21 @@ typedef struct quire_point {
 
 typedef struct quire_stream_options {
     const char *name;     /* copied; NULL: "stream" */
-    bool held;            /* see above */
-    uint64_t reserved[4]; /* must be zero */
+    bool capture;            /* see above */
+    uint64_t unused[4]; /* must be zero */
 } quire_stream_options;
 
 typedef struct quire_stream_info {
     const char *name; /* lives as long as the stream */
     quire_device *device;
-    bool held;
+    bool capture;
     uint64_t native;  /* the backend's own number of it (quire_cuda_stream_get and
                          quire_vulkan_stream_get tell its handles); 0 of a held one */
     uint64_t marked;  /* the last point known */
     uint64_t passed;  /* the last point known to have passed; nobody is asked */
-    uint64_t waiting; /* allocations of all memories that wait for its points, or will once they
+    uint64_t deferred; /* allocations of all memories that wait for its points, or will once they
                          are freed (quire_record_use) */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_stream_info;
 
 /*
@@ -122,7 +122,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point
 
 /*
  * Frees an allocation with its object once the point has passed. Its handle is stale at once. Until
- * then the range counts as live, and in quire_memory_stats.waiting_bytes; it can be allocated on
+ * then the range counts as live, and in quire_memory_stats.deferred_bytes; it can be allocated on
  * the point's stream meanwhile, when it is a raw range. The point may be of another device. Errors
  * as quire_free (those of quire_record_use are waited for too); INVALID_ARGUMENT (point NULL, or
  * never marked), OUT_OF_HOST_MEMORY, and what the backend answers to the stream's first mark.

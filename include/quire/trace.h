@@ -50,7 +50,7 @@ typedef struct quire_trace_info {
     uint64_t left_bytes;
     uint64_t largest; /* bytes */
     uint64_t end_ns;  /* time_ns of the last event */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_trace_info;
 
 /*
@@ -89,7 +89,7 @@ typedef struct quire_replay_options {
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
     uint64_t progress_events; /* 0: as many as make about 2000 calls */
-    uint64_t reserved[3];     /* must be zero */
+    uint64_t unused[3];     /* must be zero */
 } quire_replay_options;
 
 /* Nanoseconds of single calls, the cost of reading the clock subtracted; within 1.6 %. */
@@ -120,7 +120,7 @@ typedef struct quire_replay_report {
     /* `reserved` over the whole replay; the other three when the most bytes were live. */
     quire_fragmentation fragmentation;
     bool stopped; /* by `progress` */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_replay_report;
 
 /*

@@ -44,7 +44,7 @@ typedef struct quire_copy_options {
     uint64_t rows;         /* 0: 1 */
     uint64_t slices;       /* of so many rows; 0: 1 */
     quire_progress progress;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_copy_options;
 
 /*
@@ -112,7 +112,7 @@ typedef struct quire_image_rows {
     uint64_t size;
     uint64_t rows;
     uint64_t slices;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_image_rows;
 
 /*

@@ -31,7 +31,7 @@ static quire_result together(quire_space *space, uint64_t size, uint64_t alignme
                              quire_placement *placements, uint32_t count)
 {
     alignment += !alignment;
-    bool is_valid = size && alignment <= space->largest_alignment && qi_is_power_of_two(alignment);
+    bool is_valid = size && alignment <= space->max_alignment && qi_is_power_of_two(alignment);
     quire_result result = QUIRE_ERROR_NO_SPACE;
     if (count > 1 && is_valid && space->fit->allocate_batch) {
         uint64_t user = placements[0].user;
@@ -48,7 +48,7 @@ quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t
                                      quire_placement *placements, uint64_t count)
 {
     for (uint64_t done = 0, part; done < count; done += part) {
-        part = count - done < QI_MOST_TOGETHER ? count - done : QI_MOST_TOGETHER;
+        part = count - done < QI_MAX_TOGETHER ? count - done : QI_MAX_TOGETHER;
         quire_result result = together(space, size, alignment, placements + done, (uint32_t)part);
         if (result) {
             free_first(space, placements, done);

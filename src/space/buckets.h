@@ -15,13 +15,13 @@
 #include <emmintrin.h>
 #endif
 
-enum { QI_MOST_BUCKETS = 16 };
+enum { QI_MAX_BUCKETS = 16 };
 
 /* Bit i is set when fractions[i] >= fraction. The portable form, and the meaning of the other. */
 static inline uint32_t qi_buckets_at_least_portable(const uint8_t *fractions, uint32_t fraction)
 {
     uint32_t mask = 0;
-    for (uint32_t i = 0; i < QI_MOST_BUCKETS; i++)
+    for (uint32_t i = 0; i < QI_MAX_BUCKETS; i++)
         mask |= (uint32_t)(fractions[i] >= fraction) << i;
     return mask;
 }

@@ -319,8 +319,8 @@ static uint64_t buddy_block_size(const quire_space *space, uint64_t size)
 const qi_fit qi_buddy_fit = {
     .state_size = sizeof(qi_buddy),
     .default_granule = 256,
-    .largest_granule = UINT64_C(1) << 30,
-    .most_granules = UINT32_MAX,
+    .max_granule = UINT64_C(1) << 30,
+    .max_granules = UINT32_MAX,
     .init = qi_buddy_init,
     .finish = qi_buddy_finish,
     .add_region = qi_buddy_add_region,

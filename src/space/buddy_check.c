@@ -155,7 +155,7 @@ static quire_result check_cover(const qi_buddy *b, uint32_t region, tally *seen)
 static bool is_laid_out(const qi_buddy *b, uint32_t region)
 {
     const qi_region *at = &b->space.regions[region];
-    uint64_t line = b->space.fit->most_granules << b->granule_shift;
+    uint64_t line = b->space.fit->max_granules << b->granule_shift;
     if (!at->size || (at->size | at->start) & (b->space.granule - 1) ||
         !qi_range_fits(at->start, at->size, line))
         return false;

@@ -8,7 +8,7 @@
 /* ---- regions ------------------------------------------------------------------------------ */
 
 /* The order of the largest block that fits between two places at a multiple of its size. */
-static uint32_t largest_order(uint64_t begin, uint64_t end)
+static uint32_t max_order(uint64_t begin, uint64_t end)
 {
     uint32_t order = qi_highest_bit(end - begin);
     while (begin + qi_padding(begin, UINT64_C(1) << order) + (UINT64_C(1) << order) > end)
@@ -19,10 +19,10 @@ static uint32_t largest_order(uint64_t begin, uint64_t end)
 qi_buddy_layout qi_buddy_lay_out(const qi_buddy *b, uint32_t region)
 {
     const qi_region *at = &b->space.regions[region];
-    uint64_t begin = (at->start & (b->space.largest_alignment - 1)) >> b->granule_shift;
+    uint64_t begin = (at->start & (b->space.max_alignment - 1)) >> b->granule_shift;
     uint64_t end = begin + (at->size >> b->granule_shift);
     qi_buddy_layout l = {.begin = (uint32_t)begin, .end = (uint32_t)end};
-    l.order_count = largest_order(begin, end) + 1;
+    l.order_count = max_order(begin, end) + 1;
     for (uint32_t i = 0; i < l.order_count; i++) {
         l.first[i] = l.word_count;
         l.word_count += qi_bitmap_words(qi_buddy_size(&l, i));

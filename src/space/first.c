@@ -360,8 +360,8 @@ static void first_trim(quire_space *space)
 const qi_fit qi_first_fit = {
     .state_size = sizeof(qi_first),
     .default_granule = 1,
-    .largest_granule = 1,
-    .most_granules = UINT64_C(1) << 62,
+    .max_granule = 1,
+    .max_granules = UINT64_C(1) << 62,
     .region_nodes = 2,
     .init = first_init,
     .finish = first_finish,

@@ -42,7 +42,7 @@ struct quire_space {
     quire_result (*free_range)(quire_space *space, quire_range range);
 
     uint64_t granule;
-    uint64_t largest_alignment;
+    uint64_t max_alignment;
     uint64_t kind_mask; /* buffer_image_granularity - 1; 0: kinds may share */
     uint32_t tag;
     uint32_t region_count; /* in use */
@@ -51,7 +51,7 @@ struct quire_space {
     uint64_t padding_bytes;
     uint64_t live_count;
     uint64_t full_passes, full_pass_hits;
-    uint64_t most_looked_at; /* free ranges, by one bounded search */
+    uint64_t max_looked_at; /* free ranges, by one bounded search */
     qi_region *regions;      /* by number */
     uint32_t region_capacity;
     uint32_t region_hint; /* every lower number is in use */
@@ -68,14 +68,14 @@ enum {
     QI_UPPER = 8       /* from the upper end; only where the fit has one */
 };
 
-enum { QI_MOST_TOGETHER = 64 };
+enum { QI_MAX_TOGETHER = 64 };
 
 struct qi_fit {
     size_t state_size;        /* of the fit's own struct */
     uint64_t default_granule; /* bytes */
-    uint64_t largest_granule; /* bytes */
-    uint64_t most_granules;   /* how far the line reaches */
-    uint32_t most_regions;    /* at a time; 0: any number */
+    uint64_t max_granule; /* bytes */
+    uint64_t max_granules;   /* how far the line reaches */
+    uint32_t max_regions;    /* at a time; 0: any number */
     uint32_t region_nodes;    /* an empty region takes: its own and that of its free range; or 0 */
 
     bool has_segregated_options; /* those that say so in quire/space.h */
@@ -108,7 +108,7 @@ struct qi_fit {
                              uint32_t how, quire_placement *placement);
 
     /*
-     * Up to QI_MOST_TOGETHER equal ranges by one search, for valid arguments; the user values are
+     * Up to QI_MAX_TOGETHER equal ranges by one search, for valid arguments; the user values are
      * in the placements. NO_SPACE without a sentence where they cannot be had so: one by one they
      * may. NULL: they never can.
      */
@@ -238,7 +238,7 @@ uint64_t qi_space_free_at_end(const quire_space *space, uint32_t region);
 uint64_t qi_space_line_left(const quire_space *space);
 
 /* No larger region has a place anywhere on the line. */
-uint64_t qi_space_line_most(const quire_space *space);
+uint64_t qi_space_line_max(const quire_space *space);
 
 /*
  * A caller that only reads sees a space in which nothing is put off. Every space comes from the

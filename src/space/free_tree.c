@@ -203,7 +203,7 @@ uint64_t qi_free_tree_largest(const qi_first *f)
 
 /* ---- the check ---------------------------------------------------------------------------- */
 
-enum { MOST_HEIGHT = 38 }; /* of a balanced tree with all the nodes that can be numbered */
+enum { MAX_HEIGHT = 38 }; /* of a balanced tree with all the nodes that can be numbered */
 
 /* Whether own and best are those of the node and of its children, which are right. */
 static bool knows_what_it_holds(const qi_first *f, uint32_t node)
@@ -234,7 +234,7 @@ static quire_result check(const qi_first *f, uint32_t tree, uint32_t depth, uint
     uint64_t offset = f->nodes[tree].offset;
     if (offset < low || offset >= high || ++*count > f->space.pool.top)
         return qi_space_damaged("the tree is out of order", tree);
-    if (depth >= MOST_HEIGHT) /* a damaged one must not use up the stack */
+    if (depth >= MAX_HEIGHT) /* a damaged one must not use up the stack */
         return qi_space_damaged("the tree is out of balance", tree);
     quire_result result = check(f, p->left, depth + 1, low, offset, count);
     if (!result)

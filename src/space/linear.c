@@ -289,9 +289,9 @@ static uint64_t linear_free_count(const quire_space *space)
 const qi_fit qi_linear_fit = {
     .state_size = sizeof(qi_linear),
     .default_granule = 1,
-    .largest_granule = 1,
-    .most_granules = UINT64_C(1) << 62,
-    .most_regions = 1,
+    .max_granule = 1,
+    .max_granules = UINT64_C(1) << 62,
+    .max_regions = 1,
     .init = linear_init,
     .finish = linear_finish,
     .add_region = linear_add_region,

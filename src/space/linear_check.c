@@ -39,7 +39,7 @@ static quire_result check_record(const qi_linear *l, uint32_t before, uint32_t n
         return qi_space_damaged("a neighbour does not point back", number);
     if (record->epoch != l->epoch || !record->generation || record->generation > QI_LAST_GENERATION)
         return qi_space_damaged("a range in the ring is not live", number);
-    if (record->left_padding >= l->space.largest_alignment || record->size == 0)
+    if (record->left_padding >= l->space.max_alignment || record->size == 0)
         return qi_space_damaged("a range has no size, or more padding than can be", number);
     if (record->offset < reached || record->offset - reached < record->left_padding ||
         !qi_range_fits(record->offset, record->size, end))

@@ -30,7 +30,7 @@ static quire_result refuse_request(const quire_space *space, uint64_t size, uint
                             alignment);
     return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                         "alignment %u is above the space's largest, %u", alignment,
-                        space->largest_alignment);
+                        space->max_alignment);
 }
 
 /*
@@ -53,7 +53,7 @@ quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t align
 {
     *placement = (quire_placement){0};
     alignment += !alignment;
-    if (!size || !qi_is_power_of_two(alignment) || alignment > space->largest_alignment)
+    if (!size || !qi_is_power_of_two(alignment) || alignment > space->max_alignment)
         return refuse_request(space, size, alignment);
     if (how & QI_OPTIMAL && space->kind_mask && !space->fit->keeps_kinds_apart)
         return allocate_apart(space, size, alignment, user, how, placement);
@@ -90,7 +90,7 @@ quire_result quire_space_allocate_with(quire_space *space, const quire_range_opt
     if (!space || !options || !placement)
         return refuse_null(placement);
     *placement = (quire_placement){0};
-    quire_result result = qi_check_reserved(options, "quire_range_options");
+    quire_result result = qi_check_unused(options, "quire_range_options");
     if (result)
         return result;
     if (options->upper && !space->fit->has_upper_end)

@@ -22,7 +22,7 @@ quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint
 {
     qi_segregated *s = qi_segregated_of(space);
     uint64_t rest = size - 1, align_mask = alignment - 1; /* 0 becomes larger than any limit */
-    if (qi_unlikely(rest >= space->region_bytes || align_mask >= space->largest_alignment ||
+    if (qi_unlikely(rest >= space->region_bytes || align_mask >= space->max_alignment ||
                     alignment & align_mask || space->pool.spare < 2))
         return qi_space_allocate(space, size, alignment, user, how, placement);
     uint32_t granules = (uint32_t)(rest >> s->granule_shift) + 1;
@@ -155,10 +155,10 @@ static bool segregated_set_user(quire_space *space, uint32_t slot, uint32_t gene
 const qi_fit qi_segregated_fit = {
     .state_size = sizeof(qi_segregated),
     .default_granule = 256,
-    .largest_granule = UINT64_C(1) << 30,
+    .max_granule = UINT64_C(1) << 30,
     .keeps_kinds_apart = true,
     .has_segregated_options = true,
-    .most_granules = UINT32_MAX,
+    .max_granules = UINT32_MAX,
     .region_nodes = 2,
     .init = qi_segregated_init,
     .finish = qi_segregated_finish,

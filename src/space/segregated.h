@@ -39,13 +39,13 @@ typedef struct qi_node {
 } qi_node;
 
 /* Free ranges that one bounded search looks at, at most; aligned, refused or not. */
-enum { QI_MOST_LOOKED_AT = 90 };
+enum { QI_MAX_LOOKED_AT = 90 };
 
 #define QI_NO_LIST UINT32_MAX
 #define QI_AT_HEAD UINT32_C(0x80000000)
 
 /* Words of bits for all lists there can be, with one more to start a search in. */
-enum { QI_MOST_BIT_WORDS = QI_CLASS_LIMIT * QI_MOST_BUCKETS / 64 + 1 };
+enum { QI_MAX_BIT_WORDS = QI_CLASS_LIMIT * QI_MAX_BUCKETS / 64 + 1 };
 
 enum { QI_WAITING = 32 };
 
@@ -76,7 +76,7 @@ typedef struct qi_segregated {
     uint32_t *waiting; /* QI_WAITING freed nodes not yet merged, 0: none; NULL: not asked for */
     qi_slabs *slabs;   /* NULL: not asked for */
     uint32_t waited;   /* counts them all; the oldest is at its place */
-    uint64_t bit_words[QI_MOST_BIT_WORDS / 64 + 1];
+    uint64_t bit_words[QI_MAX_BIT_WORDS / 64 + 1];
 } qi_segregated;
 
 static inline qi_segregated *qi_segregated_of(quire_space *space)
@@ -101,13 +101,13 @@ static inline bool qi_node_is_free(const qi_segregated *s, uint32_t node)
  */
 enum { QI_REGION_BITS = 23 };
 
-#define QI_MOST_REGIONS (UINT32_C(1) << QI_REGION_BITS)
-#define QI_OPTIMAL_MARK QI_MOST_REGIONS
-#define QI_SLAB_MARK (QI_MOST_REGIONS << 1)
+#define QI_MAX_REGIONS (UINT32_C(1) << QI_REGION_BITS)
+#define QI_OPTIMAL_MARK QI_MAX_REGIONS
+#define QI_SLAB_MARK (QI_MAX_REGIONS << 1)
 
 static inline uint32_t qi_node_region(const qi_node *node)
 {
-    return node->owner & (QI_MOST_REGIONS - 1);
+    return node->owner & (QI_MAX_REGIONS - 1);
 }
 
 static inline bool qi_node_is_optimal(const qi_node *node)

@@ -141,7 +141,7 @@ static quire_result check_lists(const qi_segregated *s, uint64_t *listed)
         if (result)
             return result;
     }
-    uint64_t words[QI_MOST_BIT_WORDS / 64 + 1] = {0};
+    uint64_t words[QI_MAX_BIT_WORDS / 64 + 1] = {0};
     if (s->list_count) /* the last word may reach further than the lists */
         for (uint32_t word = 0; word <= s->list_count / 64; word++)
             words[word / 64] |= (uint64_t)(s->bits[word] != 0) << word % 64;

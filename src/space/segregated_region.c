@@ -40,7 +40,7 @@ static bool resize_free_bits(qi_segregated *s, uint32_t capacity)
 /* Bits, heads and fractions in one block. */
 static uint64_t table_bytes(uint32_t lists)
 {
-    return (lists / 64 + 1) * sizeof(uint64_t) + lists * (sizeof(uint32_t) + 1) + QI_MOST_BUCKETS;
+    return (lists / 64 + 1) * sizeof(uint64_t) + lists * (sizeof(uint32_t) + 1) + QI_MAX_BUCKETS;
 }
 
 /* Puts every free node in its list, the tables being empty. */
@@ -159,9 +159,9 @@ quire_result qi_segregated_add_region(quire_space *space, uint32_t number)
     qi_segregated *s = qi_segregated_of(space);
     qi_region *region = &space->regions[number];
     uint32_t granules = (uint32_t)(region->size >> s->granule_shift);
-    if (number >= QI_MOST_REGIONS)
+    if (number >= QI_MAX_REGIONS)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "a space has at most %u regions",
-                            QI_MOST_REGIONS);
+                            QI_MAX_REGIONS);
     quire_result result = qi_segregated_reserve(s, 2);
     if (!result)
         result = qi_segregated_cover(s, granules);
@@ -247,7 +247,7 @@ void qi_segregated_finish(quire_space *space)
 
 static uint32_t highest_list(const qi_segregated *s)
 {
-    for (uint32_t group = QI_MOST_BIT_WORDS / 64 + 1; group-- > 0;)
+    for (uint32_t group = QI_MAX_BIT_WORDS / 64 + 1; group-- > 0;)
         if (s->bit_words[group]) {
             uint32_t word = group * 64 + qi_highest_bit(s->bit_words[group]);
             return word * 64 + qi_highest_bit(s->bits[word]);

@@ -13,7 +13,7 @@
  */
 enum { LOOK_CLOSELY = 8, LOOK_IN_CLASS = 8, LOOK_IN_ALL = 64 };
 
-_Static_assert(QI_MOST_LOOKED_AT == LOOK_CLOSELY + 2 * (1 + LOOK_IN_CLASS) + LOOK_IN_ALL,
+_Static_assert(QI_MAX_LOOKED_AT == LOOK_CLOSELY + 2 * (1 + LOOK_IN_CLASS) + LOOK_IN_ALL,
                "the bound that is promised is the sum of all looks");
 
 /* What is asked for, in granules. */
@@ -134,7 +134,7 @@ static finding search(qi_segregated *s, const request *r, uint32_t how)
     bool found = look_closely(s, r, &f) || look_at_choice(s, r->size, r, &f) ||
                  (sure > r->size && look_at_choice(s, sure, r, &f)) ||
                  look_in_all(s, r, f.looked + LOOK_IN_ALL, &f);
-    qi_raise(&s->space.most_looked_at, f.looked);
+    qi_raise(&s->space.max_looked_at, f.looked);
     if (!found && how & QI_EXHAUSTIVE) {
         s->space.full_passes++;
         s->space.full_pass_hits += look_in_all(s, r, UINT64_MAX, &f);

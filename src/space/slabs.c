@@ -14,7 +14,7 @@ enum {
     FIRST_SLOTS = 4,      /* of the first slabs of a class */
     FEWEST_SLOTS = 2,     /* a slab is not worth less */
     SHARE_OF_CLASS = 8,   /* a slab has at most this share of the slots of its class */
-    LARGEST_SLAB = 262144 /* bytes */
+    MAX_SLAB = 262144 /* bytes */
 };
 
 /* ---- classes ------------------------------------------------------------------------------ */
@@ -132,7 +132,7 @@ bool qi_slabs_shed(qi_segregated *s)
 /* How many slots the next slab of a class has at most. */
 static uint32_t slots_for(const qi_segregated *s, uint32_t class, uint32_t stride)
 {
-    uint64_t most = LARGEST_SLAB / (stride * s->space.granule);
+    uint64_t most = MAX_SLAB / (stride * s->space.granule);
     uint32_t slots = most < FIRST_SLOTS ? (uint32_t)most : FIRST_SLOTS; /* of large granules */
     while (slots < QI_SLAB_SLOTS && slots < most &&
            slots * SHARE_OF_CLASS <= s->slabs->classes[class].slots)
@@ -149,8 +149,8 @@ static quire_result make_slab(qi_segregated *s, uint32_t class, uint32_t stride,
     if (result)
         return result;
     uint64_t alignment = (stride & (0 - stride)) * space->granule;
-    if (alignment > space->largest_alignment)
-        alignment = space->largest_alignment;
+    if (alignment > space->max_alignment)
+        alignment = space->max_alignment;
     for (uint32_t slots = slots_for(s, class, stride); slots >= FEWEST_SLOTS; slots /= 2) {
         quire_placement at;
         uint64_t size = (uint64_t)slots * stride * space->granule;
@@ -240,7 +240,7 @@ quire_result qi_slabs_allocate(quire_space *space, uint64_t size, uint64_t align
     qi_slabs *slabs = s->slabs;
     uint64_t rest = size - 1, align_mask = alignment - !!alignment;
     if (rest >= QI_SLAB_LARGEST || align_mask >= QI_SLAB_LARGEST || alignment & align_mask ||
-        align_mask >= space->largest_alignment || how & QI_OPTIMAL)
+        align_mask >= space->max_alignment || how & QI_OPTIMAL)
         return allocate_large(s, size, alignment, user, how, placement);
     uint32_t stride = 0;
     uint32_t granules = (uint32_t)((rest | align_mask) >> s->granule_shift) + 1;

@@ -29,7 +29,7 @@ enum {
 
 /* The slot of a range identity that names a slot of a slab: this bit, slab and slot number. */
 #define QI_SLAB_SLOT (QI_SLOT_COUNT / 2)
-#define QI_MOST_SLABS (QI_SLAB_SLOT / QI_SLAB_SLOTS)
+#define QI_MAX_SLABS (QI_SLAB_SLOT / QI_SLAB_SLOTS)
 
 typedef struct qi_slab {
     uint64_t free;   /* bit per free slot */

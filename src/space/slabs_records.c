@@ -50,10 +50,10 @@ quire_result qi_slabs_reserve_number(qi_segregated *s)
     uint32_t capacity = old < DOUBLED_BELOW ? old * 2 : old + old / GROWTH;
     if (!old)
         capacity = FIRST_CAPACITY;
-    if (old >= QI_MOST_SLABS)
+    if (old >= QI_MAX_SLABS)
         return QUIRE_ERROR_NO_SPACE; /* the fit may have numbers left */
-    if (capacity > QI_MOST_SLABS)
-        capacity = QI_MOST_SLABS;
+    if (capacity > QI_MAX_SLABS)
+        capacity = QI_MAX_SLABS;
     if (!resize(s, capacity))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for %u slabs",
                             capacity);

@@ -13,7 +13,7 @@
 enum { FIRST_REGIONS = 4, TRIM_FRACTION = 8 };
 
 static const uint64_t DEFAULT_LARGEST_ALIGNMENT = UINT64_C(2) << 20;
-static const uint64_t MOST_ALIGNMENT = UINT64_C(1) << 30;
+static const uint64_t MAX_ALIGNMENT = UINT64_C(1) << 30;
 
 static const qi_fit *fit_by_id(quire_fit fit)
 {
@@ -38,9 +38,9 @@ static quire_space_options resolve(const quire_space_options *options)
     const qi_fit *fit = fit_by_id(out.fit);
     if (!out.granule && fit)
         out.granule = fit->default_granule;
-    if (!out.largest_alignment)
-        out.largest_alignment = DEFAULT_LARGEST_ALIGNMENT;
-    qi_raise(&out.largest_alignment, out.buffer_image_granularity);
+    if (!out.max_alignment)
+        out.max_alignment = DEFAULT_LARGEST_ALIGNMENT;
+    qi_raise(&out.max_alignment, out.buffer_image_granularity);
     return out;
 }
 
@@ -50,26 +50,26 @@ static quire_result validate(const quire_space_options *options)
     if (!fit)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no fit %u",
                             (uint64_t)options->fit);
-    if (!qi_is_power_of_two(options->granule) || options->granule > fit->largest_granule)
+    if (!qi_is_power_of_two(options->granule) || options->granule > fit->max_granule)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "granule %u: this fit takes a power of two up to %u", options->granule,
-                            fit->largest_granule);
-    if (!qi_is_power_of_two(options->largest_alignment) ||
-        options->largest_alignment > MOST_ALIGNMENT)
+                            fit->max_granule);
+    if (!qi_is_power_of_two(options->max_alignment) ||
+        options->max_alignment > MAX_ALIGNMENT)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two up to %b",
-                            options->largest_alignment, MOST_ALIGNMENT);
+                            options->max_alignment, MAX_ALIGNMENT);
     if ((options->least_fragmentation || options->deferred_coalescing || options->slabs) &&
         !fit->has_segregated_options)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "least_fragmentation, deferred_coalescing and "
                                                      "slabs go with the segregated fit");
     if (options->buffer_image_granularity &&
         (!qi_is_power_of_two(options->buffer_image_granularity) ||
-         options->buffer_image_granularity > MOST_ALIGNMENT))
+         options->buffer_image_granularity > MAX_ALIGNMENT))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "buffer-image granularity %u is not a power of two up to %b",
-                            options->buffer_image_granularity, MOST_ALIGNMENT);
-    return qi_check_reserved(options, "quire_space_options");
+                            options->buffer_image_granularity, MAX_ALIGNMENT);
+    return qi_check_unused(options, "quire_space_options");
 }
 
 static quire_result make(const quire_space_options *options, quire_space **out)
@@ -86,12 +86,12 @@ static quire_result make(const quire_space_options *options, quire_space **out)
     space->host = host;
     space->fit = fit;
     space->granule = options->granule;
-    space->largest_alignment = options->largest_alignment;
+    space->max_alignment = options->max_alignment;
     if (options->buffer_image_granularity > options->granule)
         space->kind_mask = options->buffer_image_granularity - 1;
     space->tag = qi_tag_take();
     uint64_t limit = 0;
-    if (qi_multiply_overflows(fit->most_granules, options->granule, &limit))
+    if (qi_multiply_overflows(fit->max_granules, options->granule, &limit))
         limit = UINT64_MAX;
     qi_line_init(&space->line, limit);
     space->allocate_range = qi_space_allocate;
@@ -181,7 +181,7 @@ quire_result quire_space_add_region(quire_space *space, uint64_t size, uint64_t 
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "a region of %u bytes at %x reaches beyond the last address", size,
                             base);
-    if (space->fit->most_regions && space->region_count >= space->fit->most_regions)
+    if (space->fit->max_regions && space->region_count >= space->fit->max_regions)
         return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
                             "the space has %u region, as many as its fit takes: remove it before "
                             "adding another",
@@ -191,7 +191,7 @@ quire_result quire_space_add_region(quire_space *space, uint64_t size, uint64_t 
     quire_result result = next_region(space, &number);
     if (!result)
         result =
-            qi_line_place(&space->line, &space->host, size, base, space->largest_alignment, &start);
+            qi_line_place(&space->line, &space->host, size, base, space->max_alignment, &start);
     if (result)
         return result;
     space->regions[number] = (qi_region){.start = start, .size = size, .base = base, .used = true};
@@ -381,7 +381,7 @@ bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t
     uint64_t range = 0, wanted = alignment > step ? alignment : step;
     if (qi_space_range_overflows(space, size, &range))
         return true;
-    if (space->fit->block_size && step < space->largest_alignment && range > wanted)
+    if (space->fit->block_size && step < space->max_alignment && range > wanted)
         wanted = range;
     return qi_add_overflows(range, wanted - base, bytes);
 }
@@ -389,12 +389,12 @@ bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t
 uint64_t qi_space_line_left(const quire_space *space)
 {
     uint64_t left = space->line.limit - qi_line_extent(&space->line);
-    uint64_t step = space->largest_alignment; /* places lie apart by whole granules */
+    uint64_t step = space->max_alignment; /* places lie apart by whole granules */
     uint64_t padding = step > space->granule ? step - space->granule : 0;
     return left > padding ? left - padding : 0;
 }
 
-uint64_t qi_space_line_most(const quire_space *space)
+uint64_t qi_space_line_max(const quire_space *space)
 {
     uint64_t behind = space->line.limit - qi_line_extent(&space->line);
     return space->line.largest_gap > behind ? space->line.largest_gap : behind;

@@ -32,7 +32,7 @@ quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *
         .metadata_peak = qi_atomic_load_u64(&space->host.peak),
         .full_passes = space->full_passes,
         .full_pass_hits = space->full_pass_hits,
-        .most_looked_at = space->most_looked_at,
+        .max_looked_at = space->max_looked_at,
     };
     return QUIRE_SUCCESS;
 }

@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "static"
 from tap import Tap  # noqa: E402
 
 END = "the end is reached"
-MOST_MEMORY = 10 << 30
+MAX_MEMORY = 10 << 30
 
 SPACE = ["tests/cbmc/stubs.c"] + [f"src/space/{name}.c" for name in (
     "segregated", "segregated_region", "segregated_resize", "segregated_search", "segregated_wait",
@@ -45,7 +45,7 @@ FILES = {
 # classes, as large ones do.
 SMALLER = {
     "src/space/classes.h": {"QI_MANTISSA_BITS": 1},
-    "src/space/buckets.h": {"QI_MOST_BUCKETS": 2},
+    "src/space/buckets.h": {"QI_MAX_BUCKETS": 2},
     "src/space/pool.c": {"FIRST_CAPACITY": 8},
 }
 
@@ -73,7 +73,7 @@ def harnesses(root):
 
 
 def limit_memory():
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
 
 
 def prove(cbmc, folder, name, proof):

@@ -30,7 +30,7 @@ static inline quire_space *make_space(quire_space_options options, uint64_t size
 {
     quire_space *space = NULL;
     options.size = size;
-    options.largest_alignment = 256; /* regions lie close together */
+    options.max_alignment = 256; /* regions lie close together */
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;

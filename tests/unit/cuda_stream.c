@@ -496,7 +496,7 @@ UNIT(cuda_stream, wrong_use_is_refused)
     CHECK_FAILS(quire_cuda_stream_wrap(b.device, NULL, NULL, NULL), INVALID);
     CHECK_FAILS(quire_cuda_stream_get(NULL, &native), INVALID);
     CHECK(!native);
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_FAILS(quire_cuda_stream_get(held, &native), INVALID);
     CHECK_FAILS(quire_cuda_stream_get(held, NULL), INVALID);
     CHECK_OK(quire_stream_destroy(&held));

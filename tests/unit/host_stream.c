@@ -447,7 +447,7 @@ UNIT(host_stream, wrong_use_is_refused)
     CHECK_FAILS(quire_host_stream_create(device, &reserved, &stream), INVALID);
     CHECK(!stream);
     CHECK_OK(quire_host_stream_create(device, NULL, &stream));
-    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &held));
     CHECK_FAILS(quire_host_stream_run(NULL, 1, &done), INVALID);
     CHECK_EQ(done, 0);
     CHECK_FAILS(quire_host_stream_run(held, 1, &done), INVALID);

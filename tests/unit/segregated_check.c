@@ -45,7 +45,7 @@ static bench make_bench(void)
 {
     bench b = {0};
     uint32_t region = 0;
-    quire_space_options options = {.granule = GRANULE, .largest_alignment = 1};
+    quire_space_options options = {.granule = GRANULE, .max_alignment = 1};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     b.s = qi_segregated_of(b.space);

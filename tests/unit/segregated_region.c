@@ -11,7 +11,7 @@ static quire_space *make_space(uint64_t size)
 {
     quire_space *space = NULL;
     quire_space_options options = {.size = size, .granule = 1, .host_memory = unit_memory()};
-    options.largest_alignment = 1; /* regions lie close together */
+    options.max_alignment = 1; /* regions lie close together */
     CHECK_OK(quire_space_create(&options, &space));
     return space;
 }

@@ -85,7 +85,7 @@ UNIT(slabs, what_is_larger_or_aligned_to_more_than_4_kib_is_none)
 
 UNIT(slabs, what_is_refused_without_slabs_is_refused_with_them)
 {
-    quire_space_options options = {.size = 1 << 20, .granule = 1, .largest_alignment = 64};
+    quire_space_options options = {.size = 1 << 20, .granule = 1, .max_alignment = 64};
     quire_space *space = make_slab_space(options);
     quire_placement at = {.size = 1};
     CHECK_FAILS(quire_space_allocate(space, 0, 1, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);

@@ -11,7 +11,7 @@ enum {
     REGIONS = 3,
     REGION_BYTES = 600000,
     STRETCH = 1024, /* buffer_image_granularity, where there is one */
-    MOST_LIVE = 6000,
+    MAX_LIVE = 6000,
     OLD = 64, /* ranges that were freed, remembered */
     STEPS = 40000,
     A_TIDE = 4000, /* steps while there are more allocations, or more frees */
@@ -30,7 +30,7 @@ typedef struct world {
     bool has_region[REGIONS];
     uint32_t *owner[REGIONS]; /* per granule: place in live, from 1 */
     uint32_t kinds[REGIONS][REGION_BYTES / STRETCH + 2][2];
-    live_range live[MOST_LIVE];
+    live_range live[MAX_LIVE];
     uint32_t live_count;
     quire_range old[OLD];
     uint64_t frees, slots, refusals;
@@ -130,7 +130,7 @@ static bool is_too_small(void *user, const quire_space_item *item)
 static void expect_none_fits(world *w, const quire_range_options *options)
 {
     hole h = {w, options};
-    w->refusals++;
+    w->oom_reports++;
     CHECK_EQ(slabs_of(w->space)->empty, 0);
     if (options->exhaustive && !w->kind_bytes && options->size > QI_SLAB_LARGEST)
         CHECK_OK(quire_space_walk(w->space, is_too_small, &h));
@@ -149,7 +149,7 @@ static void allocate(world *w)
         .exhaustive = random_below(&r, 2),
         .optimal = !random_below(&r, 4),
     };
-    if (w->live_count == MOST_LIVE)
+    if (w->live_count == MAX_LIVE)
         return;
     quire_result result = quire_space_allocate_with(w->space, &options, &at);
     if (result)
@@ -281,7 +281,7 @@ static void run_world(quire_space_options options, uint64_t seed)
         if (i % CHECK_EVERY == 0)
             expect_sound(w->space);
     }
-    CHECK(w->slots > 5000 && w->refusals > 10);
+    CHECK(w->slots > 5000 && w->oom_reports > 10);
     clear(w);
     CHECK_EQ(slabs_of(w->space)->count, 0);
     for (int i = 0; i < REGIONS; i++)

@@ -7,10 +7,10 @@
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
 
-static quire_space *make_space(quire_fit fit, uint64_t largest_alignment)
+static quire_space *make_space(quire_fit fit, uint64_t max_alignment)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = fit, .largest_alignment = largest_alignment};
+    quire_space_options options = {.fit = fit, .max_alignment = max_alignment};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;

@@ -66,7 +66,7 @@ static quire_space *make_space(quire_space_options options)
     quire_space *space = NULL;
     options.host_memory = unit_memory();
     options.size = 1 << 16;
-    options.largest_alignment = 256;
+    options.max_alignment = 256;
     CHECK_OK(quire_space_create(&options, &space));
     return space;
 }

@@ -4,7 +4,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "src/memory/memory.h"
+#include "src/core/state/memory.h"
 #include "src/space/fit.h"
 
 static uint32_t slot_of(quire_allocation allocation)
@@ -162,7 +162,7 @@ UNIT(stats_damage, what_is_of_another_shard)
         qi_shard *shard = &f.memory->shards[i];
         DAMAGE(&f, shard->stats.live_bytes, shard->stats.live_bytes + 1,
                "the live figures are not");
-        DAMAGE(&f, shard->empties.bytes, 1, "the page figures are not the sum");
+        DAMAGE(&f, shard->empty_pages.bytes, 1, "the page figures are not the sum");
         DAMAGE(&f, shard->queue.used, shard->queue.used + 1, "the count of slots");
         DAMAGE(&f, shard->space->live_bytes, shard->space->live_bytes + 1, "space");
     }

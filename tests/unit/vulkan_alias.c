@@ -246,7 +246,7 @@ UNIT(vulkan_alias, memory_of_ones_own_is_not_shared)
 UNIT(vulkan_alias, descriptions_handles_and_options_are_checked)
 {
     bench t;
-    char name[QUIRE_LONGEST_NAME + 2];
+    char name[QUIRE_MAX_NAME + 2];
     quire_allocation reserved, freed;
     begin(&t, 0, 0);
     const quire_vulkan_alias_options none = {.offset = 0};

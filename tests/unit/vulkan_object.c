@@ -536,7 +536,7 @@ static void export_and_import(VkExternalMemoryHandleTypeFlagBits type, const cha
     const quire_intent intent = {.exportable = true};
     quire_memory *memory = real_memory(
         &r, &(quire_memory_options){.intent = &intent, .pages = {.page_size = 64 * KIB}});
-    if (type != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT && quire_memory_reserve(memory, 1)) {
+    if (type != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT && quire_memory_preallocate(memory, 1)) {
         cr_skip_test("%s has %s, and %s", r.properties.deviceName, extension, quire_last_error());
         return;
     }

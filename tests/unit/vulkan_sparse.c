@@ -248,7 +248,7 @@ UNIT(vulkan_sparse, it_takes_what_others_have_left)
     vulkan_bench b;
     quire_allocation held[HELD];
     quire_memory_options full = LOCAL;
-    full.pages.most_pages = 2;
+    full.pages.max_pages = 2;
     quire_memory *memory = begin(&b, &full);
     for (int i = 0; i < HELD; i++)
         CHECK_OK(quire_allocate(
@@ -983,7 +983,7 @@ static quire_result try_options(quire_memory *memory, quire_vulkan_object_option
 UNIT(vulkan_sparse, descriptions_and_options_are_checked)
 {
     vulkan_bench b;
-    char name[QUIRE_LONGEST_NAME + 2];
+    char name[QUIRE_MAX_NAME + 2];
     quire_vulkan_sparse *sparse = NULL;
     quire_buffer buffer;
     quire_image image;
