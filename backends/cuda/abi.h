@@ -74,7 +74,7 @@ typedef struct qi_cu_allocation_prop {
         unsigned char compressionType;
         unsigned char gpuDirectRDMACapable;
         unsigned short usage; /* QI_CU_MEM_CREATE_USAGE_* */
-        unsigned char unused[4];
+        unsigned char reserved[4];
     } allocFlags;
 } qi_cu_allocation_prop;
 
@@ -104,7 +104,7 @@ typedef struct qi_cu_array3d_descriptor {
 typedef struct qi_cu_array_requirements {
     size_t size;
     size_t alignment;
-    unsigned int unused[4];
+    unsigned int reserved[4];
 } qi_cu_array_requirements;
 
 typedef struct qi_cu_sparse_properties {
@@ -114,7 +114,7 @@ typedef struct qi_cu_sparse_properties {
     unsigned int miptailFirstLevel;
     unsigned long long miptailSize; /* bytes */
     unsigned int flags;             /* QI_CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL */
-    unsigned int unused[4];
+    unsigned int reserved[4];
 } qi_cu_sparse_properties;
 
 typedef struct qi_cu_array_map_info {
@@ -143,7 +143,7 @@ typedef struct qi_cu_array_map_info {
     unsigned long long offset; /* bytes, in the memory */
     unsigned int deviceBitMask;
     unsigned int flags;
-    unsigned int unused[2];
+    unsigned int reserved[2];
 } qi_cu_array_map_info;
 
 typedef struct qi_cu_memcpy2d {
@@ -192,13 +192,13 @@ typedef struct qi_cu_external_desc {
     } handle;
     unsigned long long size;
     unsigned int flags; /* QI_CUDA_EXTERNAL_MEMORY_DEDICATED */
-    unsigned int unused[16];
+    unsigned int reserved[16];
 } qi_cu_external_desc;
 
 typedef struct qi_cu_external_buffer {
     unsigned long long offset, size;
     unsigned int flags;
-    unsigned int unused[16];
+    unsigned int reserved[16];
 } qi_cu_external_buffer;
 
 /* ---- functions ------------------------------------------------------------------------------ */

@@ -137,7 +137,7 @@ typedef struct qi_pd_params {
     size_t major, minor, patch;
     char *device_type;
     char *sub_device_type;
-    char unused[32];
+    char reserved[32];
 } qi_pd_params;
 
 _Static_assert(offsetof(qi_pd_params, device_type) == 40, "device_type has moved");

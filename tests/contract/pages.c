@@ -210,7 +210,7 @@ static void page_takes_every_size(contract_world *w, uint32_t kind)
         return;
     quire_page_request request = {.kind = kind,
                                   .size = unit,
-                                  .most = 8 * unit,
+                                  .max_size = 8 * unit,
                                   .alignment = w->info.limits.non_coherent_atom,
                                   .label = "contract"};
     CHECK_OK(kit_page_try(w, &request, &page));

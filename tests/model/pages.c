@@ -89,7 +89,7 @@ static const model_scenario apart = {.name = "two requests in two shards",
 static void begin_refused_once(void)
 {
     begin_plain();
-    backend.oom_reports = 1;
+    backend.refusals = 1;
 }
 
 static void one_failed(void)
@@ -301,7 +301,7 @@ static void begin_growing(void)
 static void begin_growing_refused(void)
 {
     begin_contiguous(16 * MIB);
-    backend.oom_reports = 1;
+    backend.refusals = 1;
 }
 
 /* The page has a free end, which takes all the room that the live range leaves. */

@@ -31,8 +31,8 @@ static void call(void)
 
 static quire_result answer(uint64_t bytes)
 {
-    if (backend.oom_reports) {
-        backend.oom_reports--;
+    if (backend.refusals) {
+        backend.refusals--;
         return QUIRE_ERROR_NOT_PERMITTED;
     }
     if (backend.bytes + bytes > backend.room)

@@ -80,7 +80,7 @@ static void begin(const quire_memory_options *options, int memories, create_page
 {
     memset(&scene, 0, sizeof scene);
     atomic_store(&in_force, 0);
-    scene.last_oom = QUIRE_ERROR_OVER_BUDGET;
+    scene.refusal = QUIRE_ERROR_OVER_BUDGET;
     fake_init(&scene.fake);
     fake_offer_budget(&scene.fake);
     real_create = scene.fake.table.page_create;
@@ -126,7 +126,7 @@ static void try_to_allocate(test_random *r, quire_memory *memory, uint32_t name,
         bool flaky = scene.fake.table.page_create == flaky_create &&
                      (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY ||
                       result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        if (result != scene.last_oom && !flaky)
+        if (result != scene.refusal && !flaky)
             check_failed(__FILE__, __LINE__, "refused otherwise: %s", quire_last_error());
         atomic_fetch_add(&scene.refused, 1);
         return;
@@ -187,7 +187,7 @@ static void keep_most(void)
         result = quire_allocate(scene.memories[0], &half, &scene.kept[scene.kept_count]);
         scene.kept_count += !result;
     } while (!result);
-    CHECK_EQ(result, scene.last_oom);
+    CHECK_EQ(result, scene.refusal);
     for (int i = 0; i < LEFT; i++)
         CHECK_OK(quire_free(scene.memories[0], scene.kept[--scene.kept_count]));
 }
@@ -297,7 +297,7 @@ static void a_memorys_limit(void)
 static void pages_of_the_device(void)
 {
     begin_with_pages(2);
-    scene.last_oom = QUIRE_ERROR_TOO_MANY_PAGES;
+    scene.refusal = QUIRE_ERROR_TOO_MANY_PAGES;
     CHECK_OK(quire_device_set_page_limit(scene.device, 5));
     keep_most();
     run(work, NULL);

@@ -342,7 +342,7 @@ static void described(void)
     REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, NULL, &made));
     REFUSED(&b, INVALID, quire_object_create(visible, &good, NULL));
     const quire_page_extra extra = {.pointer = &b};
-    const quire_memory_options unknown = {.reserved = {1}};
+    const quire_memory_options unknown = {.unused = {1}};
     REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(NULL, NULL, extra, &memory));
     REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(b.device, &unknown, extra, &memory));
     REFUSED(&b, INVALID, quire_memory_create_with(b.device, NULL, extra, NULL));
@@ -490,7 +490,7 @@ static void no_work(void *user)
 static void refuse_streams(quire_device *device)
 {
     quire_stream *stream, *held;
-    const quire_host_stream_options reserved = {.reserved = {1}};
+    const quire_host_stream_options reserved = {.unused = {1}};
     REFUSED(&b, INVALID, quire_host_stream_create(b.device, NULL, NULL));
     REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(device, NULL, &stream));
     REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(b.device, &reserved, &stream));

@@ -188,10 +188,10 @@ static void presets(void)
 {
     const quire_paddle_sizes good = {.min_chunk = 512, .max_chunk = 4096},
                              wide[] = {{.min_chunk = 2, .chunk = UINT64_MAX},
-                                       {.reserved = {1}},
+                                       {.unused = {1}},
                                        {.extra_padding = UINT64_MAX},
                                        {.chunk = 1},
-                                       {.reserved = {0, 0, 0, 1}}};
+                                       {.unused = {0, 0, 0, 1}}};
     quire_page_policy made;
     REFUSED_OUT(&b, INVALID, made, quire_page_policy_preset(QUIRE_PRESET_RMM, NULL, 0, &made));
     REFUSED(&b, INVALID, quire_page_policy_preset(QUIRE_PRESET_RMM, b.device, 0, NULL));

@@ -217,7 +217,7 @@ static void allocations(void)
     REFUSED(&b, INVALID, quire_space_allocate_exhaustive(b.space, 1, 1, 0, NULL));
     const quire_range_options one = {.size = 1}, none = {0}, upper = {.size = 1, .upper = true},
                               too_high = {.size = 64 * KIB, .upper = true},
-                              filled = {.size = 1, .reserved = {0, 1}};
+                              filled = {.size = 1, .unused = {0, 1}};
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(NULL, &one, &at));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, NULL, &at));
     REFUSED(&b, INVALID, quire_space_allocate_with(b.space, &one, NULL));

@@ -257,7 +257,7 @@ static void other_apis(void)
 
 static void streams(void)
 {
-    const quire_vulkan_stream_options options = {.name = NULL}, reserved = {.reserved = {1}};
+    const quire_vulkan_stream_options options = {.name = NULL}, reserved = {.unused = {1}};
     quire_stream *made, *held = NULL;
     VkSemaphore semaphore;
     begin();

@@ -95,7 +95,7 @@ static void allocate(world *w)
     if (w->live_count == MAX_LIVE)
         return;
     model_request request = {.size = random_size(&rng, w->max_size * w->unit)};
-    request.alignment = UINT64_C(1) << random_below(&rng, w->max_alignment + 1);
+    request.alignment = UINT64_C(1) << random_below(&rng, w->max_align_log2 + 1);
     request.optimal = random_below(&rng, 3) == 0;
     uint64_t user = random_next(&rng), offset = 0;
     int region = 0;
@@ -307,7 +307,7 @@ static void begin_world(world *w, quire_fit fit, const quire_host_memory *memory
     *w = (world){.fit = fit, .unit = 1};
     quire_space_options options = {.fit = fit, .host_memory = memory};
     draw_options(w, &options);
-    w->max_alignment = (uint32_t)__builtin_ctzll(w->max_alignment);
+    w->max_align_log2 = (uint32_t)__builtin_ctzll(w->max_alignment);
     w->max_size = 1 + (uint32_t)random_size(&rng, 300);
     CHECK_OK(quire_space_create(&options, &w->space));
     if (options.deferred_coalescing)

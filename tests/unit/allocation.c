@@ -101,7 +101,7 @@ UNIT(allocation, names_and_reserved_room_are_checked)
                    .name = name);
     ALLOCATE(&b, .size = 1, .name = name + 1);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocation_options.unused[3]",
-                   .size = 1, .reserved = {0, 0, 0, 7});
+                   .size = 1, .unused = {0, 0, 0, 7});
     fixture_end(&b);
 }
 

@@ -428,7 +428,7 @@ UNIT(device, null_arguments_and_half_given_options_are_refused)
     half.release = NULL;
     CHECK_FAILS(fake_open(&fake, &half, &device), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "both allocate and release");
-    quire_device_options options = {.host_memory = unit_memory(), .reserved = {0, 0, 0, 1}};
+    quire_device_options options = {.host_memory = unit_memory(), .unused = {0, 0, 0, 1}};
     CHECK_FAILS(quire_device_create(&fake.table, &fake, &options, &device),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "quire_device_options.unused[3]");

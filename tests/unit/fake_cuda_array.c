@@ -379,7 +379,7 @@ UNIT(fake_cuda_array, wrong_mappings_are_refused)
     bad.memOperationType = QI_CU_MEM_OPERATION_TYPE_UNMAP; /* with a handle */
     CHECK_CODE(cu.MemMapArrayAsync(&bad, 1, NULL), INVALID_VALUE);
     bad = good;
-    bad.unused[1] = 1;
+    bad.reserved[1] = 1;
     CHECK_CODE(cu.MemMapArrayAsync(&bad, 1, NULL), INVALID_VALUE);
     CHECK_CU(cu.MemRelease(pool));
     CHECK_CU(cu.MemRelease(plain));

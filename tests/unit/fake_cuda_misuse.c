@@ -102,7 +102,7 @@ static void check_prop(const wrong_prop *wrong)
     prop.allocFlags.compressionType = wrong->compression;
     prop.allocFlags.gpuDirectRDMACapable = wrong->rdma;
     prop.allocFlags.usage = wrong->usage;
-    prop.allocFlags.unused[3] = wrong->reserved;
+    prop.allocFlags.reserved[3] = wrong->reserved;
     qi_cu_result result = cu.MemCreate(&h, FC_PIECE, &prop, 0);
     if (result != wrong->result)
         check_failed(__FILE__, __LINE__, "type %u at %u %d answers %u, not %u", prop.type,

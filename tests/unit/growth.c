@@ -63,7 +63,7 @@ UNIT(growth, what_is_free_at_the_end_is_used_with_what_comes)
     make(&f);
     quire_allocation_info first = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
     expect_page(&f, PAGE);
-    CHECK_EQ(f.fake.last_page.most, MOST);
+    CHECK_EQ(f.fake.last_page.max_size, MOST);
     quire_allocation_info second = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
     CHECK_EQ(second.page, first.page);
     CHECK_EQ(second.offset, first.offset + 40 * KIB);
@@ -158,7 +158,7 @@ UNIT(growth, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
     make_with(&f, &(quire_memory_options){.address_space = 32 * KIB});
     ALLOCATE(&f, .size = 200 * KIB);
     expect_page(&f, 200 * KIB);
-    CHECK_EQ(f.fake.last_page.most, 200 * KIB);
+    CHECK_EQ(f.fake.last_page.max_size, 200 * KIB);
     fixture_end(&f);
 }
 
@@ -195,7 +195,7 @@ UNIT(growth, dedicated_pages_lie_beside_it)
     ALLOCATE(&f, .size = 40 * KIB);
     quire_allocation other = ALLOCATE(&f, .size = 100 * KIB, .dedicated = true);
     CHECK_EQ(fixture_info(&f, other).page, 1);
-    CHECK_EQ(f.fake.last_page.most, 0);
+    CHECK_EQ(f.fake.last_page.max_size, 0);
     quire_memory_stats stats = stats_of(&f);
     CHECK_EQ(stats.page_count, 2);
     CHECK_EQ(stats.reserved_bytes, 140 * KIB); /* the page gave its free end for it */

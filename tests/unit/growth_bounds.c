@@ -90,7 +90,7 @@ UNIT(growth_bounds, the_page_reaches_no_further_than_the_devices_pages)
     f.fake.info.limits.max_page = 5 * PAGE + 100; /* no multiple of the granularity */
     fixture_open(&f, &contiguous);
     ALLOCATE(&f, .size = PAGE);
-    uint64_t most = f.fake.last_page.most;
+    uint64_t most = f.fake.last_page.max_size;
     CHECK(most <= f.fake.info.limits.max_page);
     CHECK(f.fake.info.limits.max_page - most < f.fake.info.limits.page_granularity);
     for (int i = 1; i < 5; i++)

@@ -162,8 +162,8 @@ UNIT(host, wrong_options_are_refused)
     expect_no_device(&(quire_host_options){.huge_pages = (quire_host_huge_pages)3},
                      "no huge page mode 3");
     expect_no_device(&(quire_host_options){.row_alignment = 3}, "row alignment 3");
-    expect_no_device(&(quire_host_options){.reserved = {1}}, "quire_host_options.unused[0]");
-    expect_no_device(&(quire_host_options){.device = {.reserved = {0, 1}}},
+    expect_no_device(&(quire_host_options){.unused = {1}}, "quire_host_options.unused[0]");
+    expect_no_device(&(quire_host_options){.device = {.unused = {0, 1}}},
                      "quire_device_options.unused[1]");
     CHECK_FAILS(quire_host_open(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
 }

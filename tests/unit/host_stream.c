@@ -441,7 +441,7 @@ UNIT(host_stream, wrong_use_is_refused)
     quire_stream *stream = NULL, *held = NULL;
     uint64_t done = 7;
     begin();
-    const quire_host_stream_options reserved = {.reserved = {1}};
+    const quire_host_stream_options reserved = {.unused = {1}};
     CHECK_FAILS(quire_host_stream_create(device, NULL, NULL), INVALID);
     CHECK_FAILS(quire_host_stream_create(NULL, NULL, &stream), INVALID);
     CHECK_FAILS(quire_host_stream_create(device, &reserved, &stream), INVALID);

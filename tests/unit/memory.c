@@ -233,8 +233,8 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.granule = 256, .fit = QUIRE_FIT_FIRST}, invalid, "granule 256"},
         {{.max_alignment = 3}, invalid, "largest alignment 3"},
         {{.max_alignment = UINT64_C(2) << 30}, invalid, "largest alignment 2147483648"},
-        {{.reserved = {0, 0, 1}}, invalid, "quire_memory_options.unused[2]"},
-        {{.pages = {.reserved = {1}}}, invalid, "quire_page_policy.unused[0]"},
+        {{.unused = {0, 0, 1}}, invalid, "quire_memory_options.unused[2]"},
+        {{.pages = {.unused = {1}}}, invalid, "quire_page_policy.unused[0]"},
         {{.pages = {.growth_percent = 2000}}, invalid, "2000 percent"},
     };
     bench b;

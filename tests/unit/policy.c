@@ -133,7 +133,7 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
     expect_refused(
         (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .dedicated_threshold = 1}, invalid,
         "contradicts one page per object");
-    expect_refused((quire_page_policy){.reserved = {0, 1}}, invalid,
+    expect_refused((quire_page_policy){.unused = {0, 1}}, invalid,
                    "quire_page_policy.unused[1]");
 }
 

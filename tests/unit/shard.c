@@ -232,7 +232,7 @@ UNIT(shard, one_with_a_name_leaves_it_before_it_waits)
     uint32_t slot = qi_handle_slot(given.id);
     free_by(&b, 0, given);
     CHECK_EQ(waiting_in(&b, 1), 1);
-    CHECK(!qi_memory_slot(b.f.memory, slot)->extra);
+    CHECK(!qi_memory_slot(b.f.memory, slot)->meta);
     end(&b);
 }
 
@@ -248,7 +248,7 @@ UNIT(shard, one_that_was_named_later_leaves_its_name_too)
         free_by(&b, 0, given);
         CHECK_EQ(waiting_in(&b, 1), 1);
         CHECK_EQ(stats_of(&b).allocation_count, 0); /* it looks into the inbox */
-        CHECK(!qi_memory_slot(b.f.memory, qi_handle_slot(given.id))->extra);
+        CHECK(!qi_memory_slot(b.f.memory, qi_handle_slot(given.id))->meta);
     }
     end(&b);
 }

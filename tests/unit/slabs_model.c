@@ -130,7 +130,7 @@ static bool is_too_small(void *user, const quire_space_item *item)
 static void expect_none_fits(world *w, const quire_range_options *options)
 {
     hole h = {w, options};
-    w->oom_reports++;
+    w->refusals++;
     CHECK_EQ(slabs_of(w->space)->empty, 0);
     if (options->exhaustive && !w->kind_bytes && options->size > QI_SLAB_LARGEST)
         CHECK_OK(quire_space_walk(w->space, is_too_small, &h));
@@ -281,7 +281,7 @@ static void run_world(quire_space_options options, uint64_t seed)
         if (i % CHECK_EVERY == 0)
             expect_sound(w->space);
     }
-    CHECK(w->slots > 5000 && w->oom_reports > 10);
+    CHECK(w->slots > 5000 && w->refusals > 10);
     clear(w);
     CHECK_EQ(slabs_of(w->space)->count, 0);
     for (int i = 0; i < REGIONS; i++)

@@ -187,7 +187,7 @@ UNIT(stats_damage, accounts_of_names)
         DAMAGE(&f, limit->count, 0, says);
     }
     CHECK_EQ(limits, 2);
-    char *name = record->extra->name;
+    char *name = record->meta->name;
     name[0] = 'L';
     expect_damaged(f.memory, says);
     name[0] = 'l';

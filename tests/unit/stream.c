@@ -250,7 +250,7 @@ UNIT(stream, refuses_what_is_no_stream)
     bool has_passed = true;
     CHECK_FAILS(quire_stream_create(NULL, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_stream_create(f.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_create(f.device, &(quire_stream_options){.reserved = {0, 1}}, &stream),
+    CHECK_FAILS(quire_stream_create(f.device, &(quire_stream_options){.unused = {0, 1}}, &stream),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_stream_mark(NULL, &point), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_stream_announce(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);

@@ -262,7 +262,7 @@ UNIT(vulkan_alias, descriptions_handles_and_options_are_checked)
     CHECK_FAILS(try_buffer(&t, reserved, &BUFFER, none), QUIRE_ERROR_WRONG_STATE);
     CHECK_FAILS(try_buffer(&t, t.range, &BUFFER, (quire_vulkan_alias_options){.name = name}),
                 INVALID);
-    CHECK_FAILS(try_buffer(&t, t.range, &BUFFER, (quire_vulkan_alias_options){.reserved = {1}}),
+    CHECK_FAILS(try_buffer(&t, t.range, &BUFFER, (quire_vulkan_alias_options){.unused = {1}}),
                 INVALID);
     wrong.size = 0;
     CHECK_FAILS(try_buffer(&t, t.range, &wrong, none), INVALID);

@@ -182,7 +182,7 @@ UNIT(vulkan_object, wrong_texels_layouts_and_views_are_refused)
     CHECK_OK(quire_vulkan_view_destroy(r.quire, &view)); /* of nothing */
     options.filter = (quire_vulkan_filter)2;
     CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
-    options = (quire_vulkan_view_options){.reserved = {1}};
+    options = (quire_vulkan_view_options){.unused = {1}};
     CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
     CHECK_OK(quire_vulkan_view_create(memory, other, NULL, &view));
     CHECK_OK(quire_vulkan_view_destroy(r.quire, &view));
@@ -247,7 +247,7 @@ UNIT(vulkan_object, wrong_descriptions_are_refused)
                                            &(quire_vulkan_object_options){.alignment = 3}, &buffer),
                 INVALID);
     CHECK_FAILS(quire_vulkan_buffer_create(
-                    memory, &info, &(quire_vulkan_object_options){.reserved = {1}}, &buffer),
+                    memory, &info, &(quire_vulkan_object_options){.unused = {1}}, &buffer),
                 INVALID);
     info.size = 0;
     CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer), INVALID);

@@ -583,7 +583,7 @@ UNIT(vulkan_sparse, regions_are_checked)
         {{.offset = {1, 0, 0}}, INVALID},
         {{.extent = {0, 127, 0}}, INVALID},
         {{.offset = {128, 0, 0}, .extent = {100, 0, 0}}, INVALID},
-        {{.reserved = {0, 0, 0, 1}}, INVALID},
+        {{.unused = {0, 0, 0, 1}}, INVALID},
     };
     vulkan_bench b;
     uint64_t at = 0;
@@ -993,7 +993,7 @@ UNIT(vulkan_sparse, descriptions_and_options_are_checked)
     name[sizeof name - 1] = 0;
     CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.alignment = 3}), INVALID);
     CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.name = name}), INVALID);
-    CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.reserved = {0, 1}}), INVALID);
+    CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.unused = {0, 1}}), INVALID);
     CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.host_read = true}),
                 QUIRE_ERROR_NOT_HOST_VISIBLE);
     VkBufferCreateInfo info = WHOLE;

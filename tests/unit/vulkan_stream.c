@@ -490,7 +490,7 @@ UNIT(vulkan_stream, wrong_use_is_refused)
     VkSemaphore semaphore = make_semaphore();
     const quire_vulkan_queue queue = {.queue = handles.queue};
     const quire_vulkan_stream_options wrong[] = {
-        {.reserved = {1}},
+        {.unused = {1}},
         {.queue = {.queue = handles.queue, .lock = take}},
         {.queue = {.lock = take, .unlock = give}},
         {.queue = queue, .semaphore = semaphore},

@@ -132,7 +132,7 @@ static qi_cu_result check_flags(const qi_cu_allocation_prop *prop, uint32_t feat
 {
     unsigned usage = prop->allocFlags.usage;
     for (size_t i = 0; i < sizeof prop->allocFlags.reserved; i++)
-        if (prop->allocFlags.unused[i])
+        if (prop->allocFlags.reserved[i])
             return QI_CUDA_ERROR_INVALID_VALUE;
     if (prop->allocFlags.compressionType > QI_CU_MEM_ALLOCATION_COMP_GENERIC ||
         prop->allocFlags.gpuDirectRDMACapable > 1 || usage & ~(unsigned)ALL_USAGES)

@@ -243,7 +243,7 @@ static bool is_wrong(const fc_context *context, const qi_cu_array_map_info *info
     if (!bytes || array->parent || !array->desc.Height ||
         array->desc.Flags & QI_CUDA_ARRAY3D_CUBEMAP || /* 2D, layered or 3D ones alone are mapped */
         !(array->desc.Flags & (QI_CUDA_ARRAY3D_SPARSE | QI_CUDA_ARRAY3D_DEFERRED_MAPPING)) ||
-        info->flags || info->unused[0] || info->unused[1] ||
+        info->flags || info->reserved[0] || info->reserved[1] ||
         info->memHandleType != QI_CU_MEM_HANDLE_TYPE_GENERIC ||
         info->deviceBitMask != 1u << context->device)
         return true;
