@@ -29,7 +29,7 @@ typedef struct roster {
 
 typedef struct patterns {
     const char *items[MAX_PATTERNS]; /* as in a shell: * ? [] */
-    size_t count;                     /* 0: everything is wanted */
+    size_t count;                    /* 0: everything is wanted */
 } patterns;
 
 bool patterns_add(patterns *p, const char *item); /* false: there is no room for it */

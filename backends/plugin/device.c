@@ -105,9 +105,9 @@ static const quire_memory_flags FLAGS[QI_PLUGIN_ROLES] = {
 static uint64_t buffer_alignment(const qi_plugin *plugin)
 {
     uint64_t power = plugin->multiple & (UINT64_C(0) - plugin->multiple);
-    return power < LEAST_ALIGNMENT  ? LEAST_ALIGNMENT
+    return power < LEAST_ALIGNMENT ? LEAST_ALIGNMENT
            : power > MAX_ALIGNMENT ? MAX_ALIGNMENT
-                                    : power;
+                                   : power;
 }
 
 /* A heap a role: whether a plugin counts unified memory among the device's, nothing tells. */

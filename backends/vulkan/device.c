@@ -63,8 +63,8 @@ static quire_result vulkan_describe(void *state, quire_device_info *info)
         .page_granularity = PAGE_GRANULARITY,
         .max_page = vulkan->max_page,
         .max_pages = limits->maxMemoryAllocationCount > OWN_ALLOCATIONS
-                          ? limits->maxMemoryAllocationCount - OWN_ALLOCATIONS
-                          : limits->maxMemoryAllocationCount,
+                         ? limits->maxMemoryAllocationCount - OWN_ALLOCATIONS
+                         : limits->maxMemoryAllocationCount,
         .buffer_image_granularity = limits->bufferImageGranularity,
         .non_coherent_atom = limits->nonCoherentAtomSize,
     };

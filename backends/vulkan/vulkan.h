@@ -60,8 +60,8 @@ typedef struct qi_vulkan {
     qi_vulkan_enabled enabled;
     VkPhysicalDeviceMemoryProperties memory;
     VkPhysicalDeviceLimits limits;
-    uint64_t max_page;          /* maxMemoryAllocationSize */
-    uint64_t max_host_alignment;   /* minImportedHostPointerAlignment */
+    uint64_t max_page;              /* maxMemoryAllocationSize */
+    uint64_t max_host_alignment;    /* minImportedHostPointerAlignment */
     quire_vulkan_settings settings; /* defaults resolved */
     quire_vulkan_queue queue;
     qi_vulkan_staging *staging;

@@ -26,10 +26,10 @@ typedef struct quire_allocation_options {
     uint64_t alignment; /* of the native address, a power of two; 0: 1 */
     const char *name;   /* copied; NULL: none */
     uint64_t user_data;
-    bool zero;       /* fill the range with zeros */
-    bool dedicated;  /* a page of its own */
-    bool host_read;  /* the host will read: NOT_HOST_VISIBLE where the memory cannot be mapped */
-    bool host_write; /* the host will write: likewise */
+    bool zero;          /* fill the range with zeros */
+    bool dedicated;     /* a page of its own */
+    bool host_read;     /* the host will read: NOT_HOST_VISIBLE where the memory cannot be mapped */
+    bool host_write;    /* the host will write: likewise */
     uint64_t unused[4]; /* must be zero */
 } quire_allocation_options;
 
@@ -83,11 +83,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
  * different devices. Errors as quire_allocate: INVALID_ARGUMENT of any memory ends the search; else
  * it is the first memory's. With an error *chosen is 0.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_fallback(quire_memory *const *memories,
-                                                         uint32_t count,
-                                                         const quire_allocation_options *options,
-                                                         uint32_t *chosen,
-                                                         quire_allocation *allocation);
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_fallback(
+    quire_memory *const *memories, uint32_t count, const quire_allocation_options *options,
+    uint32_t *chosen, quire_allocation *allocation);
 
 /*
  * Makes `count` equal allocations, all or none: what one of them would be refused for refuses all,

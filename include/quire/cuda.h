@@ -321,7 +321,7 @@ typedef struct quire_cuda_import {
        a device on another one is UNSUPPORTED and names both. NULL: the caller sees to it, for what
        the wrong GPU makes of a descriptor is not defined */
     const void *device_uuid;
-    bool is_dedicated;    /* EXTERNAL_FD: made for one buffer or image (dedicated allocation) */
+    bool is_dedicated;  /* EXTERNAL_FD: made for one buffer or image (dedicated allocation) */
     uint64_t unused[4]; /* must be zero */
 } quire_cuda_import;
 
@@ -381,7 +381,7 @@ typedef struct quire_cuda_multicast_options {
     const int32_t *devices; /* ordinals, each once */
     uint32_t device_count;
     quire_cuda_handle_types handle_types; /* it can be exported as; 0: none */
-    uint64_t unused[4];                 /* must be zero */
+    uint64_t unused[4];                   /* must be zero */
 } quire_cuda_multicast_options;
 
 /*

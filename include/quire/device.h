@@ -57,8 +57,8 @@ typedef struct quire_kind {
 typedef struct quire_limits {
     uint64_t page_granularity;         /* page sizes are multiples of it, bytes, a power of two */
     uint64_t page_alignment;           /* of every page's native address; 0: as the core asks */
-    uint64_t max_page;             /* bytes of one page; 0: no limit */
-    uint64_t max_pages;               /* pages of the device at one time; 0: no limit */
+    uint64_t max_page;                 /* bytes of one page; 0: no limit */
+    uint64_t max_pages;                /* pages of the device at one time; 0: no limit */
     uint64_t buffer_image_granularity; /* linear and optimal resources keep this apart */
     uint64_t non_coherent_atom;        /* flush and invalidate work on multiples of it */
     uint64_t buffer_alignment;         /* least alignment of a buffer, a power of two */

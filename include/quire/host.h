@@ -35,8 +35,8 @@ typedef enum quire_host_huge_pages {
 /* A device to pose as. */
 typedef struct quire_host_profile {
     const char *name;
-    uint32_t heap_count;                /* 1 to QUIRE_MAX_HEAPS */
-    uint32_t kind_count;                /* 1 to QUIRE_MAX_KINDS */
+    uint32_t heap_count;               /* 1 to QUIRE_MAX_HEAPS */
+    uint32_t kind_count;               /* 1 to QUIRE_MAX_KINDS */
     quire_heap heaps[QUIRE_MAX_HEAPS]; /* size 0: 8 GiB */
     quire_kind kinds[QUIRE_MAX_KINDS];
     quire_limits limits; /* 0: the host backend's own; granularity and alignments are raised to what

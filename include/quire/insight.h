@@ -58,7 +58,7 @@ typedef struct quire_memory_stats {
     quire_fragmentation fragmentation;
     uint64_t deferred_bytes; /* of live_bytes: freed, until a point has passed (quire/stream.h) */
     uint64_t deferred_count; /* of allocation_count: likewise */
-    bool peaks_are_bounds;  /* peaks of live and requested bytes and of allocations; with them
+    bool peaks_are_bounds;   /* peaks of live and requested bytes and of allocations; with them
                                fragmentation.reserved is a lower bound. false: all are exact */
     uint64_t unused[1];
 } quire_memory_stats;

@@ -61,8 +61,8 @@ typedef struct quire_page_policy {
     /* 0: pages after the first have page_size; else each is this much larger than what `growth`
        says, up to max_page, which must be above the first; most 1000 */
     uint32_t growth_percent;
-    uint32_t max_pages;   /* pages at one time; 0: no limit but the device's */
-    uint64_t max_page; /* growth stops here; 0: page_size or first_page_size */
+    uint32_t max_pages; /* pages at one time; 0: no limit but the device's */
+    uint64_t max_page;  /* growth stops here; 0: page_size or first_page_size */
     quire_growth growth;
     /* steps of growth are skipped until a page has this many times the bytes it is made for, or is
        the largest; 0 or 1: none. Needs growth_percent, and not QUIRE_GROWTH_RESERVED */
@@ -163,7 +163,7 @@ typedef struct quire_memory_options {
      * however little is in them. Where that is too much, pages.page_size should be smaller.
      */
     uint32_t shards;
-    uint64_t granule;           /* see quire_space_options; 0: the fit's default */
+    uint64_t granule;       /* see quire_space_options; 0: the fit's default */
     uint64_t max_alignment; /* that can be asked for, up to 1 GiB; 0: 2 MiB */
     quire_page_policy pages;
     quire_clock clock;
@@ -195,7 +195,7 @@ typedef struct quire_memory_info {
     uint64_t granule;
     uint32_t page_count; /* now; 0 when new */
     uint32_t shards;
-    uint64_t limit;       /* bytes of its pages; 0: none */
+    uint64_t limit;         /* bytes of its pages; 0: none */
     uint64_t address_space; /* bytes that its shared page may grow to; 0: it is not contiguous */
     uint64_t unused[3];
 } quire_memory_info;
@@ -270,7 +270,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, ui
  * quire_allocate): then what was kept before is kept, and the memory's empty pages beyond it are
  * given back.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_preallocate(quire_memory *memory, uint64_t bytes);
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_preallocate(quire_memory *memory,
+                                                               uint64_t bytes);
 /* ---- budgets -------------------------------------------------------------------------------- */
 
 /*

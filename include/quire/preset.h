@@ -86,7 +86,7 @@ typedef struct quire_paddle_sizes {
     uint64_t re_alloc;   /* 0: likewise */
     uint64_t chunk;      /* FLAGS_auto_growth_chunk_size_in_mb in bytes; 0: min_chunk; must be 0
                                for NAIVE_BEST_FIT */
-    uint64_t unused[4]; /* must be zero */
+    uint64_t unused[4];  /* must be zero */
 } quire_paddle_sizes;
 
 /*

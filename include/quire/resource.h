@@ -128,11 +128,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create(quire_memory *memory,
  * the first choice is full, the next memory kind serves. Order, *chosen and errors as
  * quire_allocate_fallback; a memory of a kind that cannot hold the buffer is passed over.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create_fallback(quire_memory *const *memories,
-                                                              uint32_t count,
-                                                              const quire_buffer_options *options,
-                                                              uint32_t *chosen,
-                                                              quire_buffer *buffer);
+QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create_fallback(
+    quire_memory *const *memories, uint32_t count, const quire_buffer_options *options,
+    uint32_t *chosen, quire_buffer *buffer);
 QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_get_info(quire_memory *memory,
                                                             quire_buffer buffer,
                                                             quire_buffer_info *info);
@@ -143,10 +141,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_image_create(quire_memory *memory,
                                                          quire_image *image);
 
 /* The same for an image. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_image_create_fallback(quire_memory *const *memories,
-                                                             uint32_t count,
-                                                             const quire_image_options *options,
-                                                             uint32_t *chosen, quire_image *image);
+QUIRE_API QUIRE_MUST_USE quire_result quire_image_create_fallback(
+    quire_memory *const *memories, uint32_t count, const quire_image_options *options,
+    uint32_t *chosen, quire_image *image);
 QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_info(quire_memory *memory, quire_image image,
                                                            quire_image_info *info);
 

@@ -117,17 +117,17 @@ typedef struct quire_space_options {
      */
     uint64_t buffer_image_granularity;
     const quire_host_memory *host_memory; /* NULL: malloc and free */
-    uint64_t unused[4];                 /* must be zero */
+    uint64_t unused[4];                   /* must be zero */
 } quire_space_options;
 
 /* One request. */
 typedef struct quire_range_options {
-    uint64_t size;        /* bytes, above 0 */
-    uint64_t alignment;   /* a power of two up to the space's largest; 0: 1 */
-    uint64_t user;        /* kept with the range */
-    bool exhaustive;      /* a full pass before NO_SPACE, as quire_space_allocate_exhaustive */
-    bool optimal;         /* holds an image of optimal tiling: see buffer_image_granularity */
-    bool upper;           /* linear fit: from the upper end; the other fits refuse it */
+    uint64_t size;      /* bytes, above 0 */
+    uint64_t alignment; /* a power of two up to the space's largest; 0: 1 */
+    uint64_t user;      /* kept with the range */
+    bool exhaustive;    /* a full pass before NO_SPACE, as quire_space_allocate_exhaustive */
+    bool optimal;       /* holds an image of optimal tiling: see buffer_image_granularity */
+    bool upper;         /* linear fit: from the upper end; the other fits refuse it */
     uint64_t unused[2]; /* must be zero */
 } quire_range_options;
 
@@ -159,7 +159,7 @@ typedef struct quire_space_stats {
     uint64_t metadata_peak;  /* and at most so far */
     uint64_t full_passes;    /* exhaustive searches made */
     uint64_t full_pass_hits; /* those that found what the bounded search had missed */
-    uint64_t max_looked_at; /* free ranges that one bounded search looked at in lists, at most */
+    uint64_t max_looked_at;  /* free ranges that one bounded search looked at in lists, at most */
     uint64_t unused[3];
 } quire_space_stats;
 

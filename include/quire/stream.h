@@ -38,8 +38,8 @@ typedef struct quire_point {
 #define QUIRE_FOREVER UINT64_MAX
 
 typedef struct quire_stream_options {
-    const char *name;     /* copied; NULL: "stream" */
-    bool capture;            /* see above */
+    const char *name;   /* copied; NULL: "stream" */
+    bool capture;       /* see above */
     uint64_t unused[4]; /* must be zero */
 } quire_stream_options;
 
@@ -47,10 +47,10 @@ typedef struct quire_stream_info {
     const char *name; /* lives as long as the stream */
     quire_device *device;
     bool capture;
-    uint64_t native;  /* the backend's own number of it (quire_cuda_stream_get and
+    uint64_t native;   /* the backend's own number of it (quire_cuda_stream_get and
                          quire_vulkan_stream_get tell its handles); 0 of a held one */
-    uint64_t marked;  /* the last point known */
-    uint64_t passed;  /* the last point known to have passed; nobody is asked */
+    uint64_t marked;   /* the last point known */
+    uint64_t passed;   /* the last point known to have passed; nobody is asked */
     uint64_t deferred; /* allocations of all memories that wait for its points, or will once they
                          are freed (quire_record_use) */
     uint64_t unused[4];

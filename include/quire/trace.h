@@ -89,7 +89,7 @@ typedef struct quire_replay_options {
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
     uint64_t progress_events; /* 0: as many as make about 2000 calls */
-    uint64_t unused[3];     /* must be zero */
+    uint64_t unused[3];       /* must be zero */
 } quire_replay_options;
 
 /* Nanoseconds of single calls, the cost of reading the clock subtracted; within 1.6 %. */

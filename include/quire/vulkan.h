@@ -269,7 +269,7 @@ typedef struct quire_vulkan_view_options {
     quire_vulkan_filter filter;
     VkSamplerAddressMode address_u, address_v, address_w; /* 0: VK_SAMPLER_ADDRESS_MODE_REPEAT;
         without normalized coordinates only the two CLAMP_TO modes (edge, border) for u and v */
-    bool normalized; /* coordinates from 0 to 1, else in texels, which needs a 1D or 2D image */
+    bool normalized;    /* coordinates from 0 to 1, else in texels, which needs a 1D or 2D image */
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_view_options;
 
@@ -372,7 +372,7 @@ typedef struct quire_vulkan_stream_options {
        uses the memory; NULL: the device's queue, whose lock holds here too. Queues without a lock
        are used by quire only */
     quire_vulkan_queue queue;
-    const char *name;     /* copied; NULL: "stream" */
+    const char *name;   /* copied; NULL: "stream" */
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_stream_options;
 

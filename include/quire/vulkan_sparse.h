@@ -98,8 +98,8 @@ typedef struct quire_vulkan_region {
     uint32_t level, layer;
     /* one or more of the image's; 0: all, METADATA, which has no texels, included */
     VkImageAspectFlags aspect;
-    VkOffset3D offset;    /* multiples of the tile, of each aspect */
-    VkExtent3D extent;    /* likewise, or to the level's end; 0: to the level's end */
+    VkOffset3D offset;  /* multiples of the tile, of each aspect */
+    VkExtent3D extent;  /* likewise, or to the level's end; 0: to the level's end */
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_region;
 
@@ -166,8 +166,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_find(quire_vulkan_spar
 typedef struct quire_vulkan_alias quire_vulkan_alias;
 
 typedef struct quire_vulkan_alias_options {
-    uint64_t offset;      /* bytes, in the allocation */
-    const char *name;     /* copied; also its debug name where VK_EXT_debug_utils is enabled */
+    uint64_t offset;    /* bytes, in the allocation */
+    const char *name;   /* copied; also its debug name where VK_EXT_debug_utils is enabled */
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_alias_options;
 

@@ -35,8 +35,8 @@ typedef struct candidate_scope {
     uint64_t least_page;        /* no page is smaller, or larger */
     uint64_t max_page;
     uint64_t max_pages; /* 0: no limit */
-    quire_fit fit;       /* what the caller wants: this fit, or ANY_FIT */
-    uint64_t page_size;  /* this page size; 0: several */
+    quire_fit fit;      /* what the caller wants: this fit, or ANY_FIT */
+    uint64_t page_size; /* this page size; 0: several */
 } candidate_scope;
 
 /* 3 fits, 9 page sizes, grown or not, dedicated or not, 3 retentions; and 3 linear ones. */

@@ -52,7 +52,7 @@ struct quire_space {
     uint64_t live_count;
     uint64_t full_passes, full_pass_hits;
     uint64_t max_looked_at; /* free ranges, by one bounded search */
-    qi_region *regions;      /* by number */
+    qi_region *regions;     /* by number */
     uint32_t region_capacity;
     uint32_t region_hint; /* every lower number is in use */
     qi_line line;
@@ -73,9 +73,9 @@ enum { QI_MAX_TOGETHER = 64 };
 struct qi_fit {
     size_t state_size;        /* of the fit's own struct */
     uint64_t default_granule; /* bytes */
-    uint64_t max_granule; /* bytes */
-    uint64_t max_granules;   /* how far the line reaches */
-    uint32_t max_regions;    /* at a time; 0: any number */
+    uint64_t max_granule;     /* bytes */
+    uint64_t max_granules;    /* how far the line reaches */
+    uint32_t max_regions;     /* at a time; 0: any number */
     uint32_t region_nodes;    /* an empty region takes: its own and that of its free range; or 0 */
 
     bool has_segregated_options; /* those that say so in quire/space.h */

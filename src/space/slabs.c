@@ -10,11 +10,11 @@
 #include "src/space/lists.h"
 
 enum {
-    EIGHTHS = 3,          /* classes a power of two, as an exponent */
-    FIRST_SLOTS = 4,      /* of the first slabs of a class */
-    FEWEST_SLOTS = 2,     /* a slab is not worth less */
-    SHARE_OF_CLASS = 8,   /* a slab has at most this share of the slots of its class */
-    MAX_SLAB = 262144 /* bytes */
+    EIGHTHS = 3,        /* classes a power of two, as an exponent */
+    FIRST_SLOTS = 4,    /* of the first slabs of a class */
+    FEWEST_SLOTS = 2,   /* a slab is not worth less */
+    SHARE_OF_CLASS = 8, /* a slab has at most this share of the slots of its class */
+    MAX_SLAB = 262144   /* bytes */
 };
 
 /* ---- classes ------------------------------------------------------------------------------ */

@@ -54,8 +54,7 @@ static quire_result validate(const quire_space_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "granule %u: this fit takes a power of two up to %u", options->granule,
                             fit->max_granule);
-    if (!qi_is_power_of_two(options->max_alignment) ||
-        options->max_alignment > MAX_ALIGNMENT)
+    if (!qi_is_power_of_two(options->max_alignment) || options->max_alignment > MAX_ALIGNMENT)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two up to %b",
                             options->max_alignment, MAX_ALIGNMENT);

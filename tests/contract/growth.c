@@ -29,8 +29,8 @@ static single begin(const contract_world *w, uint32_t kind, uint64_t reservation
 {
     single s = {.w = w, .kind = kind, .has_bytes = kit_can_both(w, kind)};
     s.usage = budget_of(&s).usage;
-    s.memory = kit_memory(w, kind,
-                          &(quire_memory_options){.contiguous = true, .address_space = reservation});
+    s.memory = kit_memory(
+        w, kind, &(quire_memory_options){.contiguous = true, .address_space = reservation});
     return s;
 }
 

@@ -33,9 +33,8 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
 static bool is_valid(const quire_range_options *asked)
 {
     uint64_t alignment = asked->alignment + !asked->alignment;
-    return asked->size && !(alignment & (alignment - 1)) &&
-           alignment <= options.max_alignment && !asked->unused[0] &&
-           (!asked->upper || options.fit == QUIRE_FIT_LINEAR);
+    return asked->size && !(alignment & (alignment - 1)) && alignment <= options.max_alignment &&
+           !asked->unused[0] && (!asked->upper || options.fit == QUIRE_FIT_LINEAR);
 }
 
 /* By the shorter calls where they say all of it. */

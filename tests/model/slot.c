@@ -172,8 +172,8 @@ static void freed_or_busy(void)
 static void old_handle_is_stale(void)
 {
     uint32_t slot = 0;
-    MODEL_CHECK(!freed ||
-                qi_slot_begin_use(&slots, allocation, QI_ACCEPT_LIVE, &slot) == QUIRE_ERROR_STALE_HANDLE);
+    MODEL_CHECK(!freed || qi_slot_begin_use(&slots, allocation, QI_ACCEPT_LIVE, &slot) ==
+                              QUIRE_ERROR_STALE_HANDLE);
     MODEL_CHECK(!freed || qi_slot_phase(&slots, 0) == QI_PHASE_LIVE);
     MODEL_CHECK(freed || busy == 1);
 }

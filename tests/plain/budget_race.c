@@ -36,7 +36,7 @@ static struct {
     quire_allocation kept[MAX_KEPT]; /* so that little is left for the threads */
     uint32_t kept_count;
     _Atomic uint64_t held[2]; /* bytes of allocations that surely live, by name */
-    uint64_t max_held[2];    /* what they may be; 0: any */
+    uint64_t max_held[2];     /* what they may be; 0: any */
 } scene;
 
 /* A budget that falls, no lower than what is in force: pages begun later are within. */

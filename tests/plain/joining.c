@@ -129,8 +129,7 @@ static void play_for_the_only_page(const quire_memory_options *options, uint64_t
 
 static void nobody_is_refused_while_the_only_page_is_being_made(void)
 {
-    static const quire_memory_options by_policy = {.pages = {.page_size = 1 << 20,
-                                                             .max_pages = 1}},
+    static const quire_memory_options by_policy = {.pages = {.page_size = 1 << 20, .max_pages = 1}},
                                       by_fit = {.fit = QUIRE_FIT_LINEAR,
                                                 .pages = {.page_size = 1 << 20}},
                                       by_budget = {.limit = 1 << 20,

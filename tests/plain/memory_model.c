@@ -17,13 +17,7 @@
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 
-enum {
-    MAX_LIVE = 300,
-    MAX_PAGES = 4096,
-    STEPS_A_WORLD = 4000,
-    CHECK_EVERY = 64,
-    MAX_SIZE = 40000
-};
+enum { MAX_LIVE = 300, MAX_PAGES = 4096, STEPS_A_WORLD = 4000, CHECK_EVERY = 64, MAX_SIZE = 40000 };
 
 typedef struct model_page {
     uint64_t size;
@@ -53,8 +47,8 @@ typedef struct world {
     uint64_t live_bytes, requested;
 
     quire_page_policy policy;
-    uint64_t time;                    /* what the memory's clock tells */
-    uint64_t promised;                /* by quire_memory_preallocate, until a trim */
+    uint64_t time;                   /* what the memory's clock tells */
+    uint64_t promised;               /* by quire_memory_preallocate, until a trim */
     uint64_t empty_since[MAX_PAGES]; /* at the latest */
 } world;
 

@@ -168,8 +168,8 @@ static void policies(void)
     refuse_policy(INVALID, (quire_page_policy){.growth_percent = 1001});
     refuse_policy(INVALID, (quire_page_policy){.growth_percent = UINT32_MAX});
     refuse_policy(INVALID, (quire_page_policy){.page_size = 8192, .max_page = 4096});
-    refuse_policy(INVALID, (quire_page_policy){
-                               .page_size = 4096, .first_page_size = 9000, .max_page = 8192});
+    refuse_policy(
+        INVALID, (quire_page_policy){.page_size = 4096, .first_page_size = 9000, .max_page = 8192});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)3});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
                                                .dedicated_threshold = 1});

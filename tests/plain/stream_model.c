@@ -46,10 +46,10 @@ typedef struct model_point {
 
 typedef struct model_stream {
     quire_stream *stream;
-    uint64_t submitted, done;       /* pieces of work */
-    uint64_t marked;                /* values handed out */
+    uint64_t submitted, done;      /* pieces of work */
+    uint64_t marked;               /* values handed out */
     model_point points[MAX_MARKS]; /* by value */
-    uint64_t behind[STREAMS];       /* all later work comes after this of the others */
+    uint64_t behind[STREAMS];      /* all later work comes after this of the others */
     uint64_t passed_value;
     gate gates[MAX_MARKS];
     uint32_t gate_count, first_gate; /* those before it are open */

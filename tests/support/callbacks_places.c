@@ -124,7 +124,8 @@ static void trims(void)
 
 static void reserves(void)
 {
-    quire_result result = quire_memory_preallocate(callbacks_scene.memory, 4 * callbacks_scene.page);
+    quire_result result =
+        quire_memory_preallocate(callbacks_scene.memory, 4 * callbacks_scene.page);
     CHECK_OK(result);
     CHECK_OK(quire_memory_preallocate(callbacks_scene.memory, 0));
     CHECK_OK(quire_memory_set_limit(callbacks_scene.memory, 6 * callbacks_scene.page));
@@ -158,8 +159,9 @@ static void objects(void)
         CHECK_OK(quire_abort(callbacks_scene.memory, reserved));
     uint32_t chosen = 0;
     quire_memory *const both[] = {callbacks_scene.memory, callbacks_scene.memory};
-    if (!quire_allocate_fallback(both, 2, &(quire_allocation_options){.size = 9 * callbacks_scene.page},
-                            &chosen, &reserved))
+    if (!quire_allocate_fallback(both, 2,
+                                 &(quire_allocation_options){.size = 9 * callbacks_scene.page},
+                                 &chosen, &reserved))
         CHECK_OK(quire_free(callbacks_scene.memory, reserved));
 }
 

@@ -30,7 +30,7 @@ typedef struct world {
     quire_space *space;
     quire_fit fit;
     uint64_t unit, max_alignment;
-    uint64_t granularity;               /* above the unit, or 0: kinds may share */
+    uint64_t granularity;              /* above the unit, or 0: kinds may share */
     uint32_t max_size, max_align_log2; /* of requests: units, and log2 of bytes */
     model_region regions[MAX_REGIONS];
     model_range live[MAX_LIVE];

@@ -37,8 +37,8 @@ typedef struct world {
     const quire_space_options *options;
     quire_space *space;
     uint64_t unit, max_alignment;
-    uint64_t max_size;      /* of requests, bytes */
-    uint32_t max_regions;   /* of this life */
+    uint64_t max_size;       /* of requests, bytes */
+    uint32_t max_regions;    /* of this life */
     uint64_t allocate_share; /* of 100 steps, in this phase */
     uint64_t oldest_share;   /* of 100 ranges that are freed: the oldest; the same: the newest */
     uint64_t newest_share;

@@ -12,7 +12,8 @@
 enum { ROOM = 4096, ROUNDS = 20000 };
 
 /* The side that follows offset, with gaps now and then. */
-static qi_copy_region_side random_side(test_random *r, const qi_copy_region *box, uint64_t max_offset)
+static qi_copy_region_side random_side(test_random *r, const qi_copy_region *box,
+                                       uint64_t max_offset)
 {
     qi_copy_region_side side = {.offset = random_below(r, max_offset)};
     side.row = box->size + (random_below(r, 2) ? random_below(r, 20) : 0);
@@ -25,8 +26,8 @@ static qi_copy_region_side random_side(test_random *r, const qi_copy_region *box
 static qi_copy_region random_box(test_random *r)
 {
     qi_copy_region box = {.size = 1 + random_below(r, 12),
-                  .rows = 1 + random_below(r, 5),
-                  .slices = 1 + random_below(r, 4)};
+                          .rows = 1 + random_below(r, 5),
+                          .slices = 1 + random_below(r, 4)};
     box.to = random_side(r, &box, 300);
     box.from = random_side(r, &box, 300);
     return box;
@@ -94,10 +95,10 @@ UNIT(box, merging_keeps_every_byte_and_leaves_nothing_to_merge)
 UNIT(box, slices_of_tight_rows_become_rows)
 {
     qi_copy_region box = {.size = 4,
-                  .rows = 8,
-                  .slices = 3,
-                  .to = {.row = 4, .slice = 100},
-                  .from = {.row = 4, .slice = 32}};
+                          .rows = 8,
+                          .slices = 3,
+                          .to = {.row = 4, .slice = 100},
+                          .from = {.row = 4, .slice = 32}};
     qi_copy_region_merge(&box);
     CHECK_EQ(box.size, 32);
     CHECK_EQ(box.rows, 3);
@@ -167,10 +168,10 @@ UNIT(box, overlap_is_a_shared_byte_and_nothing_else)
 UNIT(box, interleaved_rows_do_not_overlap)
 {
     qi_copy_region box = {.size = 8,
-                  .rows = 10,
-                  .slices = 1,
-                  .to = {.offset = 0, .row = 16},
-                  .from = {.offset = 8, .row = 16}};
+                          .rows = 10,
+                          .slices = 1,
+                          .to = {.offset = 0, .row = 16},
+                          .from = {.offset = 8, .row = 16}};
     CHECK(!qi_copy_region_overlaps(&box));
     box.from.offset = 7;
     CHECK(qi_copy_region_overlaps(&box));

@@ -368,7 +368,8 @@ static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
                  &(quire_memory_options){.shards = shards,
                                          .pages = {.page_size = PAGE, .retained_empty_bytes = 1}});
     if (waits)
-        CHECK_OK(quire_stream_create(h.f.device, &(quire_stream_options){.capture = true}, &h.stream));
+        CHECK_OK(
+            quire_stream_create(h.f.device, &(quire_stream_options){.capture = true}, &h.stream));
     quire_allocation first = ALLOCATE(&h.f, .size = PAGE, .dedicated = true);
     uint32_t slot = 0;
     if (is_orphan)

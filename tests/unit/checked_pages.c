@@ -157,10 +157,9 @@ static void in_other_shard(watched *w, void (*run)(watched *w))
 static void make_sharded(watched *w, uint32_t kind, uint32_t max_pages)
 {
     watched_prepare(w);
-    watched_open(w,
-                 &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
-                                         .shards = 2,
-                                         .pages = {.page_size = PAGE, .max_pages = max_pages}});
+    watched_open(w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+                                            .shards = 2,
+                                            .pages = {.page_size = PAGE, .max_pages = max_pages}});
 }
 
 static void allocate_whole(watched *w)

@@ -72,7 +72,8 @@ UNIT(inbox, a_slot_on_its_way_is_nobodys)
     qi_inbox_put(&b.inbox, &b.slots, slot); /* linked to 5 */
     CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
     CHECK_EQ(qi_slot_public_handle(&b.slots, slot).id, 0);
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_LIVE, &slot),
+                QUIRE_ERROR_STALE_HANDLE);
     CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
     end(&b);
 }

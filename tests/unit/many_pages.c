@@ -160,8 +160,7 @@ UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
     enum { LARGE = 10 * PAGE, COUNT = AT_ONCE + 1 };
     fixture f;
     quire_allocation large[COUNT], small[2];
-    fixture_make(&f,
-                 &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = COUNT + 2}});
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = COUNT + 2}});
     for (int i = 0; i < COUNT; i++)
         large[i] = ALLOCATE(&f, .size = LARGE, .dedicated = true);
     for (int i = 0; i < 2; i++)
@@ -170,7 +169,8 @@ UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
         CHECK_OK(quire_free(f.memory, large[i]));
     for (int i = 0; i < 2; i++)
         CHECK_OK(quire_free(f.memory, small[i]));
-    CHECK_OK(quire_memory_preallocate(f.memory, COUNT * LARGE + PAGE)); /* all but a small one stay */
+    CHECK_OK(
+        quire_memory_preallocate(f.memory, COUNT * LARGE + PAGE)); /* all but a small one stay */
     ALLOCATE(&f, .size = 2 * LARGE, .dedicated = true);
     CHECK_EQ(f.fake.pages, COUNT + 2);
     CHECK_EQ(fixture_stats(&f).reserved_bytes, COUNT * LARGE + PAGE + 2 * LARGE);

@@ -253,10 +253,10 @@ UNIT(memory, the_outermost_allowed_options_are_taken)
     bench b;
     make(&b);
     static const quire_memory_options cases[] = {
-        {.max_alignment = UINT64_C(1) << 30}, {.max_alignment = 1},
-        {.granule = UINT64_C(1) << 30},           {.granule = 1},
-        {.granule = 1, .fit = QUIRE_FIT_FIRST},   {.kind_mask = UINT32_MAX},
-        {.granule = 1, .fit = QUIRE_FIT_BUDDY},   {.granule = 1, .fit = QUIRE_FIT_LINEAR},
+        {.max_alignment = UINT64_C(1) << 30},   {.max_alignment = 1},
+        {.granule = UINT64_C(1) << 30},         {.granule = 1},
+        {.granule = 1, .fit = QUIRE_FIT_FIRST}, {.kind_mask = UINT32_MAX},
+        {.granule = 1, .fit = QUIRE_FIT_BUDDY}, {.granule = 1, .fit = QUIRE_FIT_LINEAR},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quire_memory *memory = create(&b, &cases[i]);

@@ -138,10 +138,9 @@ UNIT(page, a_request_above_the_page_size_gets_a_page_whose_rest_is_shared)
 UNIT(page, the_first_page_and_growth_follow_the_policy)
 {
     fixture b;
-    make(&b, (quire_page_policy){.page_size = 1024,
-                                 .first_page_size = 512,
-                                 .growth_percent = 100,
-                                 .max_page = 2048});
+    make(&b,
+         (quire_page_policy){
+             .page_size = 1024, .first_page_size = 512, .growth_percent = 100, .max_page = 2048});
     static const uint64_t sizes[] = {512, 1024, 2048, 2048};
     quire_memory_info info;
     for (uint32_t i = 0; i < 4; i++) {

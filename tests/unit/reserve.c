@@ -37,8 +37,7 @@ UNIT(reserve, makes_pages_of_the_policys_sizes_until_there_are_enough)
 UNIT(reserve, growth_goes_on_from_what_was_reserved)
 {
     fixture f;
-    make(&f,
-         (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE});
+    make(&f, (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE});
     CHECK_OK(quire_memory_preallocate(f.memory, 7 * PAGE));
     expect_reserved(&f, 7 * PAGE, 7 * PAGE); /* 1 + 2 + 4 */
     quire_memory_info info;

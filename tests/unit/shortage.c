@@ -162,8 +162,8 @@ static bool ask(void *user, quire_memory *memory, const quire_out_of_memory *sho
 static void make_caller(caller *c, uint32_t shards, quire_page_policy pages)
 {
     *c = (caller){.asked = 0};
-    fixture_make(
-        &c->f, &(quire_memory_options){.shards = shards, .pages = pages, .on_out_of_memory = {ask, c}});
+    fixture_make(&c->f, &(quire_memory_options){
+                            .shards = shards, .pages = pages, .on_out_of_memory = {ask, c}});
 }
 
 /* Fills two pages, of which there are no more. */

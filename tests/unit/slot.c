@@ -141,7 +141,8 @@ UNIT(slot, calls_accept_only_the_phases_they_name)
     make(&b);
     uint32_t slot = take(&b);
     quire_allocation handle = handle_of(&b.slots, slot);
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_LIVE, &slot),
+                QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "commit or abort");
     CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
     CHECK_OK(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_RESERVED, &slot));
@@ -149,7 +150,8 @@ UNIT(slot, calls_accept_only_the_phases_they_name)
     CHECK_OK(qi_slot_commit(&b.slots, handle));
     CHECK_FAILS(qi_slot_commit(&b.slots, handle), QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "committed already");
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_RESERVED, &slot), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_RESERVED, &slot),
+                QUIRE_ERROR_WRONG_STATE);
     CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_RESERVED, &slot),
                 QUIRE_ERROR_WRONG_STATE);
     give(&b, handle);

@@ -119,8 +119,8 @@ UNIT(space, the_largest_alignment_is_a_power_of_two_up_to_1_gib)
 {
     for (int i = 0; i < FITS; i++) {
         for (uint64_t alignment = 1; alignment <= GIB; alignment *= 2)
-            expect_made((quire_space_options){
-                .fit = fits[i], .max_alignment = alignment, .size = 1 << 20});
+            expect_made(
+                (quire_space_options){.fit = fits[i], .max_alignment = alignment, .size = 1 << 20});
         const uint64_t wrong[] = {3, 6, GIB - 1, GIB + 1, 2 * GIB, UINT64_C(1) << 63, UINT64_MAX};
         for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++) {
             char words[96];

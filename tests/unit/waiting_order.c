@@ -279,7 +279,8 @@ static uint32_t max_chain(const qi_shard *shard)
     uint32_t most = 0;
     for (uint32_t i = 0; i < UINT32_C(1) << shard->queue_bits; i++) {
         uint32_t length = 0;
-        for (const qi_stream_queue *lane = shard->queue_buckets[i]; lane; lane = lane->next_in_bucket)
+        for (const qi_stream_queue *lane = shard->queue_buckets[i]; lane;
+             lane = lane->next_in_bucket)
             length++;
         most = length > most ? length : most;
     }

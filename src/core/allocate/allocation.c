@@ -18,8 +18,9 @@
 enum { COMMITTED = 1, UNAIDED = 2 };
 
 /* All others, and what is left to say when a usual one failed. */
-static quire_result allocate_with_request(quire_memory *memory, const quire_allocation_options *options,
-                                    int how, quire_result failed, uint32_t *slot)
+static quire_result allocate_with_request(quire_memory *memory,
+                                          const quire_allocation_options *options, int how,
+                                          quire_result failed, uint32_t *slot)
 {
     qi_request request;
     quire_result result = qi_request_from(memory, options, &request);
@@ -78,12 +79,13 @@ quire_result quire_reserve(quire_memory *memory, const quire_allocation_options 
 
 static quire_result allocate_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
 {
-    return reserve(memory, fallback->options, COMMITTED | (is_unaided ? UNAIDED : 0), fallback->made);
+    return reserve(memory, fallback->options, COMMITTED | (is_unaided ? UNAIDED : 0),
+                   fallback->made);
 }
 
 quire_result quire_allocate_fallback(quire_memory *const *memories, uint32_t count,
-                                const quire_allocation_options *options, uint32_t *chosen,
-                                quire_allocation *allocation)
+                                     const quire_allocation_options *options, uint32_t *chosen,
+                                     quire_allocation *allocation)
 {
     if (allocation)
         *allocation = (quire_allocation){0};

@@ -31,11 +31,13 @@ static uint32_t take_slots(qi_shard *shard, group *g, uint32_t count)
 }
 
 /* With the lock. False: not all could be had, and nothing changed. */
-static bool put_group(qi_shard *shard, const qi_range_request *range_request, group *g, uint32_t count)
+static bool put_group(qi_shard *shard, const qi_range_request *range_request, group *g,
+                      uint32_t count)
 {
     uint32_t taken = take_slots(shard, g, count);
     if (taken == count &&
-        !qi_space_allocate_batch(shard->space, range_request->size, range_request->alignment, g->placements, count)) {
+        !qi_space_allocate_batch(shard->space, range_request->size, range_request->alignment,
+                                 g->placements, count)) {
         for (uint32_t i = 0; i < count; i++)
             qi_range_fill_record(shard, range_request, g->slots[i], &g->placements[i]);
         return true;
@@ -52,8 +54,8 @@ static quire_allocation hand_out(quire_memory *memory, uint32_t slot)
 }
 
 /* Up to a group of usual ranges in pages there are. False: they need more than that. */
-static bool place_group(quire_memory *memory, const qi_request *request, quire_allocation *allocations,
-                        uint32_t count)
+static bool place_group(quire_memory *memory, const qi_request *request,
+                        quire_allocation *allocations, uint32_t count)
 {
     if (!qi_request_is_fast(memory, request))
         return false;

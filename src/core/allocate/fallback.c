@@ -20,7 +20,8 @@ static quire_result check(const qi_fallback *fallback, const uint32_t *chosen)
 }
 
 /* One round over the memories; *error is the last refusal of the first one. */
-static quire_result try_all(const qi_fallback *fallback, bool is_unaided, uint32_t *chosen, qi_error *error)
+static quire_result try_all(const qi_fallback *fallback, bool is_unaided, uint32_t *chosen,
+                            qi_error *error)
 {
     for (uint32_t i = 0; i < fallback->count; i++) {
         if (!is_unaided && !fallback->memories[i]->on_out_of_memory.callback)

@@ -52,7 +52,8 @@ static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *s
     quire_result result = qi_slot_take(&memory->slots, &p->shard->queue, &memory->host, slot);
     if (result)
         return result;
-    uint64_t padding = page->tied ? 0 : qi_padding(page->native.native.address, p->range_request.alignment);
+    uint64_t padding =
+        page->tied ? 0 : qi_padding(page->native.native.address, p->range_request.alignment);
     qi_slot *record = qi_memory_slot(memory, *slot);
     *record = (qi_slot){
         .offset = padding,
@@ -101,7 +102,8 @@ static quire_result place_in_grown_page(placing *p, uint32_t *slot)
     quire_result result = QUIRE_ERROR_NO_SPACE;
     const qi_page *page = qi_elastic_page(p->shard);
     while (result == QUIRE_ERROR_NO_SPACE && page && growth != QI_ELASTIC_NONE) {
-        result = qi_elastic_grow_for(p->shard, p->range_request.size, p->range_request.alignment, &growth, &p->progress);
+        result = qi_elastic_grow_for(p->shard, p->range_request.size, p->range_request.alignment,
+                                     &growth, &p->progress);
         if (!result)
             result = place_in_made(p, slot);
         page = qi_elastic_page(p->shard);
@@ -118,9 +120,10 @@ static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot
     quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_in_grown_page(p, slot);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
-    result = p->request->tied ? qi_page_make_tied(p->shard, p->range_request.size, &tie, &page, &p->progress)
-                           : qi_page_make(p->shard, p->range_request.size, p->range_request.alignment, dedicated,
-                                          &page, &p->progress);
+    result = p->request->tied
+                 ? qi_page_make_tied(p->shard, p->range_request.size, &tie, &page, &p->progress)
+                 : qi_page_make(p->shard, p->range_request.size, p->range_request.alignment,
+                                dedicated, &page, &p->progress);
     if (result)
         return result;
     result = dedicated ? place_dedicated(p, page, slot) : place_in_made(p, slot);
@@ -130,7 +133,8 @@ static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot
         qi_page_undo(p->shard->memory, leaving, &p->progress.events);
         qi_lock_acquire(&p->shard->lock);
     } else {
-        p->progress.events.made = (qi_page_change){.size = page->native.size, .number = page->number};
+        p->progress.events.made =
+            (qi_page_change){.size = page->native.size, .number = page->number};
         qi_page_keep(page);
     }
     return result;
@@ -186,7 +190,8 @@ static quire_result place_in_other_page(placing *p, uint32_t *slot)
 {
     uint64_t needed = 0;
     if (p->shard->memory->shard_count > 1 &&
-        !qi_page_needed_size(p->shard, p->range_request.size, p->range_request.alignment, false, &needed) &&
+        !qi_page_needed_size(p->shard, p->range_request.size, p->range_request.alignment, false,
+                             &needed) &&
         take_over_page(p, needed) && !place_shared(p, QI_TRY, slot))
         return QUIRE_SUCCESS;
     return place_in_new_page(p, false, slot);
@@ -238,7 +243,8 @@ static quire_result find_with_page(placing *p, uint32_t *slot)
 static quire_result place_in_kept_page(const placing *p, uint32_t *slot)
 {
     uint64_t needed = 0;
-    if (qi_page_needed_size(p->shard, p->range_request.size, p->range_request.alignment, true, &needed))
+    if (qi_page_needed_size(p->shard, p->range_request.size, p->range_request.alignment, true,
+                            &needed))
         return QUIRE_ERROR_NO_SPACE; /* making one will say so */
     /* the policy may have made it larger than needed, or the backend had no memory for that */
     qi_page *page =
@@ -290,7 +296,8 @@ static bool is_reused(const placing *p, bool dedicated, uint32_t *slot)
     const qi_request *request = p->request;
     if (!request->stream || request->zero)
         return false;
-    *request->has_waited = qi_deferred_reuse(p->shard, request->stream, &p->range_request, dedicated, slot);
+    *request->has_waited =
+        qi_deferred_reuse(p->shard, request->stream, &p->range_request, dedicated, slot);
     return *request->has_waited;
 }
 
@@ -300,7 +307,8 @@ static bool is_taken_over(const placing *p, bool dedicated, uint32_t *slot)
     const qi_request *request = p->request;
     if (!request->stream || request->zero)
         return false;
-    *request->has_waited = qi_deferred_take_over(p->shard, request->stream, &p->range_request, dedicated, slot);
+    *request->has_waited =
+        qi_deferred_take_over(p->shard, request->stream, &p->range_request, dedicated, slot);
     return *request->has_waited;
 }
 
@@ -331,10 +339,12 @@ static quire_result find_by_name(placing *p, bool dedicated, uint32_t *slot)
     const char *limited = name ? name : p->request->name_later;
     if (!limited)
         return find(p, dedicated, slot);
-    if (QI_IS_CHECKED || memory->on_out_of_memory.callback) /* a name's limit may give way meanwhile */
+    if (QI_IS_CHECKED ||
+        memory->on_out_of_memory.callback) /* a name's limit may give way meanwhile */
         keep_error(p);
-    quire_result result = qi_names_admit(&memory->names, limited,
-                                         qi_checked_size_without(memory, p->request, p->range_request.size));
+    quire_result result =
+        qi_names_admit(&memory->names, limited,
+                       qi_checked_size_without(memory, p->request, p->range_request.size));
     if (!result)
         result = find(p, dedicated, slot);
     if (result || !name)
@@ -388,8 +398,10 @@ static bool caller_helps(quire_memory *memory, placing *p, quire_result reason, 
     if (!on_out_of_memory->callback || p->request->is_unaided || !qi_is_out_of_pages(reason) ||
         times > QUIRE_MAX_OUT_OF_MEMORY_CALLS)
         return false;
-    const quire_out_of_memory shortage = {
-        .size = p->range_request.size, .alignment = p->range_request.alignment, .reason = reason, .times = times};
+    const quire_out_of_memory shortage = {.size = p->range_request.size,
+                                          .alignment = p->range_request.alignment,
+                                          .reason = reason,
+                                          .times = times};
     qi_error error = qi_error_save();
     p->progress.tried |= QI_TRIED_CALLER;
     qi_transit_assert_none();
@@ -416,12 +428,13 @@ static quire_result place(quire_memory *memory, placing *p, bool dedicated, uint
 static quire_result prepare(const quire_memory *memory, const qi_request *request, placing *p)
 {
     uint64_t held = request->held > request->size ? request->held : request->size;
-    *p = (placing){.request = request,
-                   .range_request = {.alignment = request->alignment,
-                            .requested = request->size,
-                            .user_data = request->object ? request->native : request->user_data,
-                            .object = request->object,
-                            .borrowed = request->borrowed}};
+    *p = (placing){
+        .request = request,
+        .range_request = {.alignment = request->alignment,
+                          .requested = request->size,
+                          .user_data = request->object ? request->native : request->user_data,
+                          .object = request->object,
+                          .borrowed = request->borrowed}};
     if (memory->atom > request->alignment)
         p->range_request.alignment = memory->atom;
     if (request->tied) { /* the page is as large as the object, to the byte */
@@ -437,7 +450,7 @@ static quire_result prepare(const quire_memory *memory, const qi_request *reques
 }
 
 quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_result failed,
-                      uint32_t *slot)
+                         uint32_t *slot)
 {
     placing p;
     if (memory->device->is_disabled)
@@ -447,14 +460,15 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
     if (!result)
         result = failed;
     if (!result)
-        result = qi_slot_meta_create(memory, request->name, request->object ? request->user_data : 0,
-                               request->object == QUIRE_OBJECT_IMAGE, &p.range_request.meta);
+        result =
+            qi_slot_meta_create(memory, request->name, request->object ? request->user_data : 0,
+                                request->object == QUIRE_OBJECT_IMAGE, &p.range_request.meta);
     if (!result)
         result = place(memory, &p, dedicated, slot);
     if (result) {
         qi_slot_meta_release(memory, p.range_request.meta);
-        return qi_oom_report(memory, request->name ? request->name : request->name_later, request->size,
-                         p.range_request.alignment, p.progress.tried, result);
+        return qi_oom_report(memory, request->name ? request->name : request->name_later,
+                             request->size, p.range_request.alignment, p.progress.tried, result);
     }
     if (!request->tied) /* its object is not bound yet */
         qi_checked_placed(memory, *slot, request->zero);

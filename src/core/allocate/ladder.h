@@ -14,8 +14,8 @@
  * On failure nothing changed. Where something else than a lack of room has `failed` already, the
  * refusal is only told.
  */
-QUIRE_MUST_USE quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_result failed,
-                                     uint32_t *slot);
+QUIRE_MUST_USE quire_result qi_allocate(quire_memory *memory, const qi_request *request,
+                                        quire_result failed, uint32_t *slot);
 
 /* Whether a placement may need host memory, which frees that wait would save it. */
 static inline bool qi_allocate_needs_records(const qi_shard *shard)
@@ -25,7 +25,8 @@ static inline bool qi_allocate_needs_records(const qi_shard *shard)
 
 /* The usual case, whole: a raw range that fits into a page there is. NO_SPACE: it is another. */
 QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_allocate_fast(quire_memory *memory,
-                                                              const qi_range_request *range_request, uint32_t *slot)
+                                                              const qi_range_request *range_request,
+                                                              uint32_t *slot)
 {
     qi_shard *shard = qi_shard_mine(memory);
     quire_result result = QUIRE_ERROR_NO_SPACE;

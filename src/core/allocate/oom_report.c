@@ -51,8 +51,8 @@ static void remember(quire_memory *memory, uint64_t size, uint64_t alignment, qu
     qi_lock_release(&shard->lock);
 }
 
-quire_result qi_oom_report(quire_memory *memory, const char *name, uint64_t size, uint64_t alignment,
-                       unsigned tried, quire_result result)
+quire_result qi_oom_report(quire_memory *memory, const char *name, uint64_t size,
+                           uint64_t alignment, unsigned tried, quire_result result)
 {
     char why[QI_ERROR_TEXT / 2], words[160];
     const char *quote = name ? "'" : "";

@@ -37,8 +37,8 @@ typedef struct qi_oom_record {
  * error say what was asked, under which name (NULL: none), why it is refused, what is there and
  * what was tried.
  */
-quire_result qi_oom_report(quire_memory *memory, const char *name, uint64_t size, uint64_t alignment,
-                       unsigned tried, quire_result result);
+quire_result qi_oom_report(quire_memory *memory, const char *name, uint64_t size,
+                           uint64_t alignment, unsigned tried, quire_result result);
 
 /* Without a lock: counts one whose sentence is said already. */
 void qi_oom_count(quire_memory *memory);

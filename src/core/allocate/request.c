@@ -38,7 +38,7 @@ quire_result qi_request_check(const quire_memory *memory, const qi_request *requ
 }
 
 quire_result qi_request_from(const quire_memory *memory, const quire_allocation_options *options,
-                          qi_request *request)
+                             qi_request *request)
 {
     quire_result result = qi_check_unused(options, "quire_allocation_options");
     if (result)

@@ -34,7 +34,8 @@ QUIRE_MUST_USE quire_result qi_request_check(const quire_memory *memory, const q
 
 /* The wish behind the options of a raw allocation, checked. */
 QUIRE_MUST_USE quire_result qi_request_from(const quire_memory *memory,
-                                         const quire_allocation_options *options, qi_request *request);
+                                            const quire_allocation_options *options,
+                                            qi_request *request);
 
 /* Whether it gets a page of its own. */
 bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *request);
@@ -51,32 +52,31 @@ static inline bool qi_request_is_fast(const quire_memory *memory, const qi_reque
 
 /* Whether the policy adds nothing to a request, and a page there is may serve it. */
 static inline bool qi_request_is_plain(const quire_memory *memory,
-                                    const quire_allocation_options *options)
+                                       const quire_allocation_options *options)
 {
     uint64_t mask = options->alignment ? options->alignment - 1 : 0;
     return !options->name && !options->zero && !options->dedicated && !options->host_read &&
            !options->host_write && options->size && options->size <= memory->max_fast_size &&
            mask < memory->max_alignment && !(options->alignment & mask) &&
-           !(options->unused[0] | options->unused[1] | options->unused[2] |
-             options->unused[3]);
+           !(options->unused[0] | options->unused[1] | options->unused[2] | options->unused[3]);
 }
 
 /* What of such a request is put into a page. */
 static inline qi_range_request qi_range_request_from(const quire_allocation_options *options)
 {
     return (qi_range_request){.size = options->size,
-                     .alignment = options->alignment + !options->alignment,
-                     .requested = options->size,
-                     .user_data = options->user_data};
+                              .alignment = options->alignment + !options->alignment,
+                              .requested = options->size,
+                              .user_data = options->user_data};
 }
 
 /* What of a usual wish is put into a page. */
 static inline qi_range_request qi_range_request_of(const qi_request *request)
 {
     return (qi_range_request){.size = request->size,
-                     .alignment = request->alignment,
-                     .requested = request->size,
-                     .user_data = request->user_data};
+                              .alignment = request->alignment,
+                              .requested = request->size,
+                              .user_data = request->user_data};
 }
 
 #endif

@@ -47,8 +47,8 @@ static quire_result refuse_extent(const qi_copy_region *region)
 }
 
 /* The pitches of an end, defaults resolved, and how far it reaches. */
-static quire_result resolve_side(const qi_copy_region *region, const quire_copy_end *end, const char *name,
-                                 qi_copy_region_side *side, uint64_t *extent)
+static quire_result resolve_side(const qi_copy_region *region, const quire_copy_end *end,
+                                 const char *name, qi_copy_region_side *side, uint64_t *extent)
 {
     uint64_t slice = 0;
     side->offset = end->offset;
@@ -63,7 +63,8 @@ static quire_result resolve_side(const qi_copy_region *region, const quire_copy_
         return refuse_pitch(name, "slice", side->slice, slice);
     if (!side->slice && qi_multiply_overflows(region->rows, side->row, &side->slice))
         return refuse_extent(region);
-    return qi_copy_region_extent_overflows(region, side, extent) ? refuse_extent(region) : QUIRE_SUCCESS;
+    return qi_copy_region_extent_overflows(region, side, extent) ? refuse_extent(region)
+                                                                 : QUIRE_SUCCESS;
 }
 
 /* ---- the ends ----------------------------------------------------------------------------- */
@@ -123,8 +124,9 @@ static void unpin(const qi_end *end)
 static quire_result begin_ends(qi_copy *t, const quire_copy_options *o, uint64_t to_extent,
                                uint64_t from_extent)
 {
-    quire_result result = o->to.memory ? begin_in_memory(&o->to, to_extent, &t->to, &t->region.to)
-                                       : begin_on_host(o->host_to, to_extent, &t->to, &t->region.to);
+    quire_result result = o->to.memory
+                              ? begin_in_memory(&o->to, to_extent, &t->to, &t->region.to)
+                              : begin_on_host(o->host_to, to_extent, &t->to, &t->region.to);
     if (result)
         return result;
     result = o->from.memory ? begin_in_memory(&o->from, from_extent, &t->from, &t->region.from)
@@ -152,11 +154,12 @@ static quire_result check_overlap(const qi_copy *t)
     if (!qi_copy_region_overlaps(&region))
         return QUIRE_SUCCESS;
     uint64_t apart = region.to.offset > region.from.offset ? region.to.offset - region.from.offset
-                                                     : region.from.offset - region.to.offset;
+                                                           : region.from.offset - region.to.offset;
     return qi_fail_with(QUIRE_ERROR_OVERLAP,
                         "the ends of the copy share bytes: they begin %u bytes apart, and take %u "
                         "and %u bytes",
-                        apart, qi_copy_region_extent(&region, &region.to), qi_copy_region_extent(&region, &region.from));
+                        apart, qi_copy_region_extent(&region, &region.to),
+                        qi_copy_region_extent(&region, &region.from));
 }
 
 quire_result qi_copy_begin(qi_copy *transfer, const quire_copy_options *o)
@@ -257,7 +260,8 @@ quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_cop
                        "quire_copy_get_path: both memories are null, which is host memory");
     if ((to && to->device->is_disabled) || (from && from->device->is_disabled))
         return qi_refuse_disabled();
-    qi_copy_path way = has_bytes(to) && has_bytes(from) ? qi_copy_path_first(to, from) : QI_COPY_PATH_NONE;
+    qi_copy_path way =
+        has_bytes(to) && has_bytes(from) ? qi_copy_path_first(to, from) : QI_COPY_PATH_NONE;
     *path = qi_copy_path_public(way, to, from);
     return QUIRE_SUCCESS;
 }

@@ -10,8 +10,7 @@
  * Checks options and pins both ends. A box of size 0: there is nothing to copy. On failure nothing
  * is pinned.
  */
-QUIRE_MUST_USE quire_result qi_copy_begin(qi_copy *transfer,
-                                              const quire_copy_options *options);
+QUIRE_MUST_USE quire_result qi_copy_begin(qi_copy *transfer, const quire_copy_options *options);
 
 /* Copies all of it, and tells the caller on the way. */
 QUIRE_MUST_USE quire_result qi_copy_run(qi_copy *transfer, const quire_progress *progress);

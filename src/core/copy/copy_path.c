@@ -47,7 +47,8 @@ qi_copy_path qi_copy_path_first(const quire_memory *to, const quire_memory *from
 
 qi_copy_path qi_copy_path_next(qi_copy_path way, const quire_memory *to, const quire_memory *from)
 {
-    return way == QI_COPY_PATH_PAGES || way == QI_COPY_PATH_PEER ? by_host(to, from) : QI_COPY_PATH_NONE;
+    return way == QI_COPY_PATH_PAGES || way == QI_COPY_PATH_PEER ? by_host(to, from)
+                                                                 : QI_COPY_PATH_NONE;
 }
 
 static quire_copy_path path_of_call(const quire_memory *memory, quire_backend_features needed)
@@ -58,7 +59,8 @@ static quire_copy_path path_of_call(const quire_memory *memory, quire_backend_fe
                                                                   : QUIRE_COPY_DIRECT;
 }
 
-quire_copy_path qi_copy_path_public(qi_copy_path way, const quire_memory *to, const quire_memory *from)
+quire_copy_path qi_copy_path_public(qi_copy_path way, const quire_memory *to,
+                                    const quire_memory *from)
 {
     switch (way) {
     case QI_COPY_PATH_NONE:
@@ -104,7 +106,7 @@ static quire_copy_job job_of(const qi_copy *t, const qi_copy_region *region)
 }
 
 quire_result qi_copy_call(const qi_copy *transfer, const qi_copy_region *part,
-                              const qi_job_call *call)
+                          const qi_job_call *call)
 {
     bool takes_rows = qi_device_offers(call->device, QUIRE_BACKEND_ROWS);
     uint64_t bytes = qi_copy_region_bytes(part), room = takes_rows ? bytes : part->size;
@@ -128,7 +130,8 @@ static quire_result call_copy_peer(const qi_job_call *self, const quire_copy_job
 }
 
 /* On behalf of a memory. */
-static quire_result copy_by_backend(const qi_copy *t, const qi_copy_region *region, quire_memory *memory,
+static quire_result copy_by_backend(const qi_copy *t, const qi_copy_region *region,
+                                    quire_memory *memory,
                                     quire_result (*call)(const qi_job_call *,
                                                          const quire_copy_job *))
 {
@@ -150,8 +153,7 @@ static quire_result end_writing(const qi_end *end, uint64_t offset, uint64_t siz
 }
 
 /* Copies bytes to and from these offsets. */
-typedef quire_result (*row_function)(const qi_copy *t, uint64_t to, uint64_t from,
-                                     uint64_t size);
+typedef quire_result (*row_function)(const qi_copy *t, uint64_t to, uint64_t from, uint64_t size);
 
 static quire_result copy_by_host(const qi_copy *t, uint64_t to, uint64_t from, uint64_t size)
 {
@@ -184,13 +186,14 @@ static quire_result copy_rows(const qi_copy *t, const qi_copy_region *region, ro
     quire_result result = QUIRE_SUCCESS;
     for (uint64_t slice = 0; slice < region->slices && !result; slice++)
         for (uint64_t row = 0; row < region->rows && !result; row++)
-            result = copy(t, qi_copy_region_at(&region->to, row, slice), qi_copy_region_at(&region->from, row, slice),
-                          region->size);
+            result = copy(t, qi_copy_region_at(&region->to, row, slice),
+                          qi_copy_region_at(&region->from, row, slice), region->size);
     return result;
 }
 
 /* Before and after many rows. */
-static quire_result sync_rows(const qi_end *end, const qi_copy_region *region, const qi_copy_region_side *side,
+static quire_result sync_rows(const qi_end *end, const qi_copy_region *region,
+                              const qi_copy_region_side *side,
                               quire_result (*sync)(const qi_end *, uint64_t, uint64_t))
 {
     quire_result result = QUIRE_SUCCESS;
@@ -227,7 +230,8 @@ static quire_result copy_from_page_at_once(const qi_copy *t, const qi_copy_regio
 
 static bool takes_rows(const quire_memory *memory, const qi_copy_region *region)
 {
-    return region->rows * region->slices > 1 && qi_device_offers(memory->device, QUIRE_BACKEND_ROWS) &&
+    return region->rows * region->slices > 1 &&
+           qi_device_offers(memory->device, QUIRE_BACKEND_ROWS) &&
            qi_device_offers(memory->device, QUIRE_BACKEND_COPY_PAGES);
 }
 

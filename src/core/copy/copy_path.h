@@ -43,7 +43,8 @@ qi_copy_path qi_copy_path_first(const quire_memory *to, const quire_memory *from
 qi_copy_path qi_copy_path_next(qi_copy_path way, const quire_memory *to, const quire_memory *from);
 
 /* What a way is to the caller, for these memories. */
-quire_copy_path qi_copy_path_public(qi_copy_path way, const quire_memory *to, const quire_memory *from);
+quire_copy_path qi_copy_path_public(qi_copy_path way, const quire_memory *to,
+                                    const quire_memory *from);
 
 /* Copies a part of a transfer's box by the best way that is supported. */
 QUIRE_MUST_USE quire_result qi_copy_execute(qi_copy *transfer, const qi_copy_region *part);
@@ -63,6 +64,6 @@ typedef struct qi_job_call {
 } qi_job_call;
 
 QUIRE_MUST_USE quire_result qi_copy_call(const qi_copy *transfer, const qi_copy_region *part,
-                                             const qi_job_call *call);
+                                         const qi_job_call *call);
 
 #endif

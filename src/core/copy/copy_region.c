@@ -5,12 +5,14 @@
 
 #include "src/base/bits.h"
 
-bool qi_copy_region_extent_overflows(const qi_copy_region *region, const qi_copy_region_side *side, uint64_t *extent)
+bool qi_copy_region_extent_overflows(const qi_copy_region *region, const qi_copy_region_side *side,
+                                     uint64_t *extent)
 {
     uint64_t rows = 0, slices = 0;
     return qi_multiply_overflows(region->rows - 1, side->row, &rows) ||
            qi_multiply_overflows(region->slices - 1, side->slice, &slices) ||
-           qi_add_overflows(rows, slices, extent) || qi_add_overflows(*extent, region->size, extent);
+           qi_add_overflows(rows, slices, extent) ||
+           qi_add_overflows(*extent, region->size, extent);
 }
 
 uint64_t qi_copy_region_extent(const qi_copy_region *region, const qi_copy_region_side *side)
@@ -38,7 +40,7 @@ bool qi_copy_region_is_tight(const qi_copy_region *region, const qi_copy_region_
 static void flatten(qi_copy_region *region)
 {
     bool is_even = region->rows == 1 || (region->to.slice == region->rows * region->to.row &&
-                                      region->from.slice == region->rows * region->from.row);
+                                         region->from.slice == region->rows * region->from.row);
     if (region->slices == 1 || !is_even)
         return;
     if (region->rows == 1) {
@@ -98,7 +100,8 @@ static bool reaches(const qi_copy_region *region, const qi_copy_region_side *sid
         return false;
     uint64_t distance = last - side->offset, slice = 0, row = 0;
     if (region->slices > 1)
-        slice = distance / side->slice < region->slices ? distance / side->slice : region->slices - 1;
+        slice =
+            distance / side->slice < region->slices ? distance / side->slice : region->slices - 1;
     distance -= slice * side->slice;
     if (region->rows > 1)
         row = distance / side->row < region->rows ? distance / side->row : region->rows - 1;

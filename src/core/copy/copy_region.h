@@ -29,14 +29,16 @@ static inline uint64_t qi_copy_region_bytes(const qi_copy_region *region)
 }
 
 /* Where a row begins. */
-static inline uint64_t qi_copy_region_at(const qi_copy_region_side *side, uint64_t row, uint64_t slice)
+static inline uint64_t qi_copy_region_at(const qi_copy_region_side *side, uint64_t row,
+                                         uint64_t slice)
 {
     return side->offset + row * side->row + slice * side->slice;
 }
 
 /* Bytes from the first to the last at one end, gaps included. */
-QUIRE_MUST_USE bool qi_copy_region_extent_overflows(const qi_copy_region *region, const qi_copy_region_side *side,
-                                            uint64_t *extent);
+QUIRE_MUST_USE bool qi_copy_region_extent_overflows(const qi_copy_region *region,
+                                                    const qi_copy_region_side *side,
+                                                    uint64_t *extent);
 
 /* The same of a box whose extents are known to be countable. */
 uint64_t qi_copy_region_extent(const qi_copy_region *region, const qi_copy_region_side *side);

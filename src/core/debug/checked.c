@@ -86,10 +86,11 @@ static uint64_t held_of(const qi_request *request)
     return request->held > request->size ? request->held : request->size;
 }
 
-uint64_t qi_checked_size_without(const quire_memory *memory, const qi_request *request, uint64_t size)
+uint64_t qi_checked_size_without(const quire_memory *memory, const qi_request *request,
+                                 uint64_t size)
 {
     return qi_checked_is_on(memory) && !request->tied ? size_without(memory, held_of(request), true)
-                                                   : size;
+                                                      : size;
 }
 
 void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_request *request,
@@ -158,7 +159,8 @@ void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
     if (!qi_checked_is_on(memory))
         return;
     if (!zero)
-        qi_debug_pattern_put_edges(memory, page, own, QI_FRESH); /* without it nothing else is amiss */
+        qi_debug_pattern_put_edges(memory, page, own,
+                                   QI_FRESH); /* without it nothing else is amiss */
     record->watch.is_written = put_zones(memory, slot);
 }
 

@@ -19,15 +19,15 @@ bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corr
     qi_difference *difference = &corruption->difference;
     corruption->place = QI_CORRUPTION_IN_FRONT;
     if (qi_debug_pattern_differs(memory, page, (qi_span){offset - watch->front, offset}, QI_ZONE,
-                           !watch->is_held, difference))
+                                 !watch->is_held, difference))
         return true;
     corruption->place = QI_CORRUPTION_BEHIND;
     if (qi_debug_pattern_edges_differ(memory, page, (qi_span){tail, offset + watch->end}, QI_ZONE,
-                                !watch->is_held, difference))
+                                      !watch->is_held, difference))
         return true;
     corruption->place = QI_CORRUPTION_AFTER_FREE;
     return watch->is_held && qi_debug_pattern_edges_differ(memory, page, (qi_span){offset, tail},
-                                                     QI_FREED, false, difference);
+                                                           QI_FREED, false, difference);
 }
 
 /* What the caller knows it by, or knew. */
@@ -51,7 +51,8 @@ static void print_allocation(const quire_memory *memory, uint32_t slot, char *te
              record->tally->page->number, record->offset, qi_slot_user_data(record));
 }
 
-qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slot, const qi_corruption *corruption)
+qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slot,
+                                              const qi_corruption *corruption)
 {
     static const char *const WHAT[] = {
         [QI_CORRUPTION_IN_FRONT] = "overwritten in front of its first byte",

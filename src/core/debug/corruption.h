@@ -8,7 +8,11 @@
 
 #include "src/core/debug/debug_pattern.h"
 
-typedef enum qi_corruption_place { QI_CORRUPTION_IN_FRONT, QI_CORRUPTION_BEHIND, QI_CORRUPTION_AFTER_FREE } qi_corruption_place;
+typedef enum qi_corruption_place {
+    QI_CORRUPTION_IN_FRONT,
+    QI_CORRUPTION_BEHIND,
+    QI_CORRUPTION_AFTER_FREE
+} qi_corruption_place;
 
 typedef struct qi_corruption {
     qi_corruption_place place;
@@ -24,7 +28,8 @@ typedef struct qi_corruption_sentence {
 bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corruption);
 
 /* Names the allocation; takes its shard's lock for that. */
-qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slot, const qi_corruption *corruption);
+qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slot,
+                                              const qi_corruption *corruption);
 
 /* Tells the log, or standard error where the device has no sink: harm must not go unnoticed. */
 void qi_corruption_report(const quire_memory *memory, const char *sentence);

@@ -73,7 +73,8 @@ static quire_result copy_in(quire_memory *memory, const qi_page *page, qi_span s
     return result;
 }
 
-bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span span, unsigned char byte)
+bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span span,
+                          unsigned char byte)
 {
     if (span.begin == span.end)
         return true;
@@ -137,8 +138,8 @@ static quire_result compare_copy(quire_memory *memory, const qi_page *page, qi_s
     return result;
 }
 
-bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span, unsigned char byte,
-                        bool beside_live, qi_difference *difference)
+bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span,
+                              unsigned char byte, bool beside_live, qi_difference *difference)
 {
     *difference = (qi_difference){0};
     if (span.begin == span.end)
@@ -173,7 +174,7 @@ static void split(qi_span whole, qi_span edges[2])
 }
 
 bool qi_debug_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span span,
-                          unsigned char byte)
+                                unsigned char byte)
 {
     qi_span edges[2];
     split(span, edges);
@@ -182,7 +183,7 @@ bool qi_debug_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_sp
 }
 
 bool qi_debug_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,
-                             unsigned char byte, bool beside_live, qi_difference *difference)
+                                   unsigned char byte, bool beside_live, qi_difference *difference)
 {
     qi_span edges[2];
     split(span, edges);

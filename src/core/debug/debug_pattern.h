@@ -33,21 +33,22 @@ typedef struct qi_difference {
 } qi_difference;
 
 /* The span stays open. False: it could not be written. */
-bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span span, unsigned char byte);
+bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span span,
+                          unsigned char byte);
 
 /*
  * Looks for bytes that differ; false where all are the same or they cannot be read. The span is
  * shut afterwards. `beside_live`: the caller's own bytes may lie in the same atom, written by the
  * host and not flushed, and must not be invalidated.
  */
-bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span, unsigned char byte,
-                        bool beside_live, qi_difference *difference);
+bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span,
+                              unsigned char byte, bool beside_live, qi_difference *difference);
 
 /* The same for both ends of a span, as far in as QI_DEBUG_PATTERN_EDGE: of a short one, for all. */
 bool qi_debug_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span span,
-                          unsigned char byte);
+                                unsigned char byte);
 bool qi_debug_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,
-                             unsigned char byte, bool beside_live, qi_difference *difference);
+                                   unsigned char byte, bool beside_live, qi_difference *difference);
 
 /* Bytes filled at each end, so that a large range costs no more than a bounded time and no RAM. */
 #define QI_DEBUG_PATTERN_EDGE (UINT64_C(128) << 10)

@@ -183,7 +183,8 @@ static quire_result look(qi_stream_queue *queue, uint64_t nanoseconds)
 {
     qi_shard *shard = queue->shard;
     quire_stream *stream = queue->stream;
-    if (qi_stream_queue_is_empty(queue) || stream->capture || qi_stream_has_passed(stream, QI_ALL_PASSED))
+    if (qi_stream_queue_is_empty(queue) || stream->capture ||
+        qi_stream_has_passed(stream, QI_ALL_PASSED))
         return QUIRE_SUCCESS;
     uint64_t last = nanoseconds ? qi_stream_queue_highest(queue) : 0, value = 0;
     qi_wait *fresh = qi_stream_queue_take_fresh(queue);
@@ -207,7 +208,8 @@ static quire_result look(qi_stream_queue *queue, uint64_t nanoseconds)
  * With the lock: of what waits for values up to one, puts the slots that wait no more in front of a
  * chain, and adds their bytes.
  */
-static uint32_t take_passed(qi_stream_queue *queue, uint64_t passed, uint32_t first, uint64_t *bytes)
+static uint32_t take_passed(qi_stream_queue *queue, uint64_t passed, uint32_t first,
+                            uint64_t *bytes)
 {
     qi_shard *shard = queue->shard;
     quire_memory *memory = shard->memory;
@@ -350,7 +352,8 @@ static void free_used(quire_memory *memory)
 static bool is_done(const qi_stream_queue *queue)
 {
     uint64_t passed = passed_of(queue);
-    return passed == QI_ALL_PASSED || (!queue->fresh.first && passed >= qi_stream_queue_highest(queue));
+    return passed == QI_ALL_PASSED ||
+           (!queue->fresh.first && passed >= qi_stream_queue_highest(queue));
 }
 
 /*

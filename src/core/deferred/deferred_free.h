@@ -42,10 +42,10 @@ void qi_deferred_forget_stream(quire_stream *stream);
  * With the shard's lock: what was freed on the stream and fits becomes the load's. The second, with
  * the lock given up meanwhile, of another stream of the device, behind whose point it is ordered.
  */
-bool qi_deferred_reuse(qi_shard *shard, quire_stream *stream, const qi_range_request *range_request, bool dedicated,
-                      uint32_t *slot);
-bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream, const qi_range_request *range_request,
-                          bool dedicated, uint32_t *slot);
+bool qi_deferred_reuse(qi_shard *shard, quire_stream *stream, const qi_range_request *range_request,
+                       bool dedicated, uint32_t *slot);
+bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream,
+                           const qi_range_request *range_request, bool dedicated, uint32_t *slot);
 
 /*
  * Sleeps until everything has passed and gives it back, of live allocations with recorded uses too:

@@ -29,16 +29,18 @@ static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_range_request *ra
 }
 
 /* In a shared page as large as what was freed of the same size. */
-static qi_fitting fitting_for(const qi_shard *shard, const qi_range_request *range_request, bool dedicated)
+static qi_fitting fitting_for(const qi_shard *shard, const qi_range_request *range_request,
+                              bool dedicated)
 {
     uint64_t size = 0;
     if (dedicated || qi_space_range_overflows(shard->space, range_request->size, &size))
         size = range_request->size;
-    return (qi_fitting){.size = size, .alignment = range_request->alignment, .dedicated = dedicated};
+    return (qi_fitting){
+        .size = size, .alignment = range_request->alignment, .dedicated = dedicated};
 }
 
-bool qi_deferred_reuse(qi_shard *shard, quire_stream *stream, const qi_range_request *range_request, bool dedicated,
-                      uint32_t *slot)
+bool qi_deferred_reuse(qi_shard *shard, quire_stream *stream, const qi_range_request *range_request,
+                       bool dedicated, uint32_t *slot)
 {
     const qi_fitting fitting = fitting_for(shard, range_request, dedicated);
     qi_wait *wait = qi_stream_queue_take_fitting_on(shard, stream, &fitting);
@@ -59,8 +61,8 @@ static quire_result order_behind(quire_stream *stream, qi_wait *wait)
     return result;
 }
 
-bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream, const qi_range_request *range_request,
-                          bool dedicated, uint32_t *slot)
+bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream,
+                           const qi_range_request *range_request, bool dedicated, uint32_t *slot)
 {
     const qi_fitting fitting = fitting_for(shard, range_request, dedicated);
     if (stream->capture || !qi_device_offers(stream->device, QUIRE_BACKEND_STREAM_ORDER))
@@ -178,7 +180,7 @@ quire_result quire_allocate_on(quire_memory *memory, const quire_allocation_opti
         take_back(memory, *allocation, stream, has_waited);
         *allocation = (quire_allocation){0};
         result = qi_oom_report(memory, options->name, options->size,
-                           options->alignment + !options->alignment, 0, result);
+                               options->alignment + !options->alignment, 0, result);
     }
     return result;
 }

@@ -64,8 +64,8 @@ static quire_stream *make_record(quire_device *device, const char *name, bool ca
     return NULL;
 }
 
-static quire_result make(quire_device *device, const void *description, const char *name, bool capture,
-                         quire_stream **out)
+static quire_result make(quire_device *device, const void *description, const char *name,
+                         bool capture, quire_stream **out)
 {
     if (device->is_disabled)
         return qi_refuse_disabled();
@@ -80,9 +80,9 @@ static quire_result make(quire_device *device, const void *description, const ch
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a stream");
     if (!capture) {
         qi_backend_call entered = qi_backend_call_begin();
-        quire_result result =
-            qi_backend_call_end(device, NULL, entered,
-                          device->table.stream_create(device->state, description, &stream->native));
+        quire_result result = qi_backend_call_end(
+            device, NULL, entered,
+            device->table.stream_create(device->state, description, &stream->native));
         if (result) {
             release_record(stream);
             return result;
@@ -348,8 +348,8 @@ quire_result qi_stream_await(quire_stream *stream, uint64_t value, uint64_t nano
         quire_device *device = stream->device;
         qi_backend_call entered = qi_backend_call_begin();
         result = qi_backend_call_end(device, NULL, entered,
-                               device->table.stream_await(device->state, stream->native, value,
-                                                          nanoseconds, &has_passed));
+                                     device->table.stream_await(device->state, stream->native,
+                                                                value, nanoseconds, &has_passed));
     }
     if (result)
         return heed_loss(stream, result);

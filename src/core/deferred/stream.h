@@ -29,9 +29,10 @@ struct quire_stream {
     /* waits that name it, of allocations that were freed and of live ones that were used on it; and
        one more until it is destroyed: with the last the record goes */
     qi_atomic_u64 waits;
-    qi_lock lock;      /* of the following */
-    uint32_t lookers;  /* threads that call the backend about it for a lane */
-    const void *destroying_thread; /* the thread that destroys it: see fork.h; under the device's lock */
+    qi_lock lock;     /* of the following */
+    uint32_t lookers; /* threads that call the backend about it for a lane */
+    const void
+        *destroying_thread; /* the thread that destroys it: see fork.h; under the device's lock */
     bool is_over; /* made before the fork of this process: nothing runs on it, all has passed */
     struct qi_stream_queue *queues; /* what waits, by shard */
 };

@@ -26,7 +26,8 @@ static void release_buckets(qi_shard *shard)
 static void grow_table(qi_shard *shard)
 {
     uint32_t bits = shard->queue_bits + 1;
-    qi_stream_queue **buckets = qi_host_allocate(&shard->memory->host, (size_t)1 << bits, sizeof *buckets);
+    qi_stream_queue **buckets =
+        qi_host_allocate(&shard->memory->host, (size_t)1 << bits, sizeof *buckets);
     if (!buckets)
         return;
     release_buckets(shard);
@@ -187,7 +188,8 @@ static qi_wait *take_out(qi_stream_queue *queue, qi_wait *wait)
 {
     qi_shard *shard = queue->shard;
     take_from_bin(queue, wait);
-    shard->stats.deferred_bytes -= qi_stream_queue_held_by(qi_memory_slot(shard->memory, wait->slot));
+    shard->stats.deferred_bytes -=
+        qi_stream_queue_held_by(qi_memory_slot(shard->memory, wait->slot));
     qi_atomic_store_release_u64(&shard->deferred, --shard->stats.deferred_count);
     if (qi_unlikely(wait->order != 0))
         return qi_queue_heap_take(&queue->heap, wait);
@@ -269,7 +271,7 @@ qi_wait *qi_stream_queue_take_fitting(qi_stream_queue *queue, const qi_fitting *
 }
 
 qi_wait *qi_stream_queue_take_fitting_on(qi_shard *shard, const quire_stream *stream,
-                                 const qi_fitting *fitting)
+                                         const qi_fitting *fitting)
 {
     qi_stream_queue *queue = qi_stream_queue_find(shard, stream);
     return queue ? qi_stream_queue_take_fitting(queue, fitting) : NULL;

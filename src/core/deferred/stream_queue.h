@@ -75,7 +75,7 @@ qi_wait *qi_stream_queue_take_fresh(qi_stream_queue *queue);
 /* Takes one out that fits; NULL: none. The second, of the shard's lane of a stream, if any. */
 qi_wait *qi_stream_queue_take_fitting(qi_stream_queue *queue, const qi_fitting *fitting);
 qi_wait *qi_stream_queue_take_fitting_on(qi_shard *shard, const quire_stream *stream,
-                                 const qi_fitting *fitting);
+                                         const qi_fitting *fitting);
 
 /* The same by the shard's table, and whom it finds is found at once the next time. */
 qi_stream_queue *qi_stream_queue_search(qi_shard *shard, const quire_stream *stream);
@@ -127,7 +127,8 @@ void qi_stream_queues_finish(qi_shard *shard);
 bool qi_stream_queues_agree(const qi_shard *shard);
 
 /* The bucket of a stream in the shard's table. */
-static inline qi_stream_queue **qi_stream_queue_bucket(const qi_shard *shard, const quire_stream *stream)
+static inline qi_stream_queue **qi_stream_queue_bucket(const qi_shard *shard,
+                                                       const quire_stream *stream)
 {
     uint64_t mixed = (uintptr_t)stream * UINT64_C(0x9e3779b97f4a7c15);
     return &shard->queue_buckets[mixed >> (64 - shard->queue_bits)];

@@ -54,7 +54,7 @@ quire_result qi_backend_answer(const char *backend, quire_result result, uint64_
 }
 
 quire_result qi_backend_call_end(quire_device *device, qi_calls *calls, qi_backend_call entered,
-                           quire_result result)
+                                 quire_result result)
 {
     uint64_t spent = qi_clock() - entered.nanoseconds;
     qi_atomic_add_u64(&device->calls.count, 1);
@@ -82,7 +82,7 @@ quire_result qi_device_heap_budget(quire_device *device, uint32_t heap, quire_he
     *budget = (quire_heap_budget){0};
     qi_backend_call entered = qi_backend_call_begin();
     return qi_backend_call_end(device, NULL, entered,
-                         device->table.heap_budget(device->state, heap, budget));
+                               device->table.heap_budget(device->state, heap, budget));
 }
 
 static void count_bytes(quire_device *device, uint64_t size)
@@ -125,8 +125,8 @@ static quire_result raw_create(quire_device *device, qi_calls *calls,
 {
     *page = (quire_native_page){0};
     qi_backend_call entered = qi_backend_call_begin();
-    quire_result result = qi_backend_call_end(device, calls, entered,
-                                        device->table.page_create(device->state, request, page));
+    quire_result result = qi_backend_call_end(
+        device, calls, entered, device->table.page_create(device->state, request, page));
     if (result)
         return result;
     result = check_page(device, request, page);
@@ -214,7 +214,7 @@ static quire_result resize(quire_device *device, qi_calls *calls, const quire_na
 {
     qi_backend_call entered = qi_backend_call_begin();
     return qi_backend_call_end(device, calls, entered,
-                         device->table.page_resize(device->state, page, from, to));
+                               device->table.page_resize(device->state, page, from, to));
 }
 
 quire_result qi_device_page_grow(quire_device *device, qi_calls *calls, qi_account *account,
@@ -257,15 +257,16 @@ quire_result qi_device_flush(quire_device *device, qi_calls *calls, const qi_dev
 {
     qi_backend_call entered = qi_backend_call_begin();
     return qi_backend_call_end(device, calls, entered,
-                         device->table.flush(device->state, &page->native, offset, size));
+                               device->table.flush(device->state, &page->native, offset, size));
 }
 
 quire_result qi_device_invalidate(quire_device *device, qi_calls *calls, const qi_device_page *page,
                                   uint64_t offset, uint64_t size)
 {
     qi_backend_call entered = qi_backend_call_begin();
-    return qi_backend_call_end(device, calls, entered,
-                         device->table.invalidate(device->state, &page->native, offset, size));
+    return qi_backend_call_end(
+        device, calls, entered,
+        device->table.invalidate(device->state, &page->native, offset, size));
 }
 
 typedef quire_result (*sync_function)(void *, const quire_native_page *, uint64_t, uint64_t);
@@ -276,9 +277,9 @@ static quire_result sync_each(quire_device *device, qi_calls *calls, sync_functi
     quire_result result = QUIRE_SUCCESS;
     for (uint32_t i = 0; i < count && !result; i++) {
         qi_backend_call entered = qi_backend_call_begin();
-        result =
-            qi_backend_call_end(device, calls, entered,
-                          sync(device->state, ranges[i].page, ranges[i].offset, ranges[i].size));
+        result = qi_backend_call_end(
+            device, calls, entered,
+            sync(device->state, ranges[i].page, ranges[i].offset, ranges[i].size));
     }
     return result;
 }
@@ -290,7 +291,7 @@ quire_result qi_device_flush_many(quire_device *device, qi_calls *calls,
         return sync_each(device, calls, device->table.flush, ranges, count);
     qi_backend_call entered = qi_backend_call_begin();
     return qi_backend_call_end(device, calls, entered,
-                         device->table.flush_many(device->state, ranges, count));
+                               device->table.flush_many(device->state, ranges, count));
 }
 
 quire_result qi_device_invalidate_many(quire_device *device, qi_calls *calls,
@@ -300,7 +301,7 @@ quire_result qi_device_invalidate_many(quire_device *device, qi_calls *calls,
         return sync_each(device, calls, device->table.invalidate, ranges, count);
     qi_backend_call entered = qi_backend_call_begin();
     return qi_backend_call_end(device, calls, entered,
-                         device->table.invalidate_many(device->state, ranges, count));
+                               device->table.invalidate_many(device->state, ranges, count));
 }
 
 quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
@@ -385,7 +386,7 @@ quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
     qi_backend_call entered = qi_backend_call_begin();
     quire_result result =
         qi_backend_call_end(device, calls, entered,
-                      device->table.image_requirements(device->state, options, requirements));
+                            device->table.image_requirements(device->state, options, requirements));
     return result ? result : check_requirements(requirements);
 }
 

@@ -19,6 +19,6 @@ qi_backend_call qi_backend_call_begin(void);
 /* Counts the call and its time for the device and, unless NULL, for a memory, and turns what no
    backend may answer into BACKEND_FAILURE. */
 quire_result qi_backend_call_end(quire_device *device, qi_calls *calls, qi_backend_call entered,
-                           quire_result result);
+                                 quire_result result);
 
 #endif

@@ -7,7 +7,8 @@
 quire_result qi_device_copy_pages(quire_device *device, qi_calls *calls, const quire_copy_job *job)
 {
     qi_backend_call entered = qi_backend_call_begin();
-    return qi_backend_call_end(device, calls, entered, device->table.copy_pages(device->state, job));
+    return qi_backend_call_end(device, calls, entered,
+                               device->table.copy_pages(device->state, job));
 }
 
 quire_result qi_device_copy_peer(quire_device *device, qi_calls *calls, const quire_copy_job *job)
@@ -21,7 +22,7 @@ quire_result qi_device_stream_copy(quire_device *device, qi_calls *calls, uint64
 {
     qi_backend_call entered = qi_backend_call_begin();
     return qi_backend_call_end(device, calls, entered,
-                         device->table.stream_copy(device->state, stream, job));
+                               device->table.stream_copy(device->state, stream, job));
 }
 
 quire_result qi_device_stream_fill(quire_device *device, qi_calls *calls, uint64_t stream,
@@ -29,6 +30,6 @@ quire_result qi_device_stream_fill(quire_device *device, qi_calls *calls, uint64
 {
     qi_backend_call entered = qi_backend_call_begin();
     return qi_backend_call_end(device, calls, entered,
-                         device->table.stream_fill(device->state, stream, &page->native,
-                                                   fill->offset, fill->size, fill->value));
+                               device->table.stream_fill(device->state, stream, &page->native,
+                                                         fill->offset, fill->size, fill->value));
 }

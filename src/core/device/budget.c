@@ -24,7 +24,7 @@ static uint64_t rest(uint64_t from, uint64_t taken)
 /* What was known of a heap when the backend was asked. */
 typedef struct outlook {
     quire_heap_budget reported; /* zeros where the backend tells nothing */
-    uint64_t others;        /* bytes that are not of quire's pages */
+    uint64_t others;            /* bytes that are not of quire's pages */
 } outlook;
 
 /*

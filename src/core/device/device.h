@@ -44,8 +44,8 @@ struct quire_device {
     uint64_t stall_timeout;
     /* see fork.h; under the lock there, or set in the child of a fork before anything runs in it */
     quire_device *next_of_process, *previous_of_process;
-    bool is_copy; /* made before the fork of this process */
-    bool is_disabled;  /* likewise, and it does not survive: nothing but its end is left */
+    bool is_copy;     /* made before the fork of this process */
+    bool is_disabled; /* likewise, and it does not survive: nothing but its end is left */
 };
 
 static inline bool qi_device_offers(const quire_device *device, quire_backend_features feature)

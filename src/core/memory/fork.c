@@ -335,7 +335,8 @@ static void settle_memory(quire_memory *memory)
         qi_slots_drop_uses(&memory->slots);
     qi_checked_forked(memory);
     memory->has_orphans = true;
-    memory->is_ending = memory->destroying_thread != NULL; /* else its end was not sure: quire_memory_destroy */
+    memory->is_ending =
+        memory->destroying_thread != NULL; /* else its end was not sure: quire_memory_destroy */
     if (!memory->device->is_disabled)
         return;
     memory->slots.tag = QI_TAG_DISABLED;

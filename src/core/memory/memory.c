@@ -143,8 +143,7 @@ static quire_result resolve(quire_device *device, const quire_memory_options *op
         options->max_alignment ? options->max_alignment : DEFAULT_LARGEST_ALIGNMENT;
     if (!qi_is_power_of_two(memory->max_alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "largest alignment %u is not a power of two",
-                            memory->max_alignment);
+                            "largest alignment %u is not a power of two", memory->max_alignment);
     if (memory->max_alignment < memory->atom)
         memory->max_alignment = memory->atom;
     uint64_t base = device->info.limits.page_alignment;

@@ -49,17 +49,17 @@ static quire_result create(quire_memory *memory, const quire_buffer_options *ask
     qi_object_build m = {
         .memory = memory,
         .native_request = {.object = QUIRE_OBJECT_BUFFER,
-                    .buffer = &options,
-                    .exportable = memory->exportable},
+                           .buffer = &options,
+                           .exportable = memory->exportable},
         .request = {.size = options.size,
-                 .alignment = options.alignment,
-                 .name = options.name,
-                 .user_data = options.user_data,
-                 .zero = options.zero,
-                 .dedicated = options.dedicated,
-                 .host_access = options.host_read || options.host_write,
-                 .is_unaided = is_unaided,
-                 .object = QUIRE_OBJECT_BUFFER},
+                    .alignment = options.alignment,
+                    .name = options.name,
+                    .user_data = options.user_data,
+                    .zero = options.zero,
+                    .dedicated = options.dedicated,
+                    .host_access = options.host_read || options.host_write,
+                    .is_unaided = is_unaided,
+                    .object = QUIRE_OBJECT_BUFFER},
     };
     quire_result result = check_buffer(&options);
     if (!result)
@@ -87,8 +87,8 @@ static quire_result create_in(const qi_fallback *fallback, quire_memory *memory,
 }
 
 quire_result quire_buffer_create_fallback(quire_memory *const *memories, uint32_t count,
-                                     const quire_buffer_options *options, uint32_t *chosen,
-                                     quire_buffer *buffer)
+                                          const quire_buffer_options *options, uint32_t *chosen,
+                                          quire_buffer *buffer)
 {
     if (buffer)
         *buffer = (quire_buffer){0};
@@ -105,7 +105,8 @@ quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_buffer_get_info: memory or info is null");
     uint32_t slot = 0;
-    quire_result result = qi_object_begin_use(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &slot);
+    quire_result result =
+        qi_object_begin_use(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &slot);
     if (result)
         return result;
     info->size = qi_memory_slot(memory, slot)->requested;

@@ -125,8 +125,8 @@ static quire_result image_needs(qi_object_build *m)
     if (qi_object_backend_has(m->memory) &&
         qi_device_offers(m->memory->device, QUIRE_BACKEND_IMAGES))
         return qi_object_build_native(m);
-    return qi_device_image_requirements(m->memory->device, &m->memory->calls, m->native_request.image,
-                                        &m->needs);
+    return qi_device_image_requirements(m->memory->device, &m->memory->calls,
+                                        m->native_request.image, &m->needs);
 }
 
 static quire_result create(quire_memory *memory, const quire_image_options *asked, bool is_unaided,
@@ -143,17 +143,17 @@ static quire_result create(quire_memory *memory, const quire_image_options *aske
     qi_object_build m = {
         .memory = memory,
         .native_request = {.object = QUIRE_OBJECT_IMAGE,
-                    .image = &options,
-                    .exportable = memory->exportable},
+                           .image = &options,
+                           .exportable = memory->exportable},
         .request = {.size = minimum,
-                 .alignment = 1,
-                 .name = options.name,
-                 .user_data = options.user_data,
-                 .zero = options.zero,
-                 .dedicated = options.dedicated,
-                 .host_access = options.host_read || options.host_write,
-                 .is_unaided = is_unaided,
-                 .object = QUIRE_OBJECT_IMAGE},
+                    .alignment = 1,
+                    .name = options.name,
+                    .user_data = options.user_data,
+                    .zero = options.zero,
+                    .dedicated = options.dedicated,
+                    .host_access = options.host_read || options.host_write,
+                    .is_unaided = is_unaided,
+                    .object = QUIRE_OBJECT_IMAGE},
     };
     if (!result)
         result = qi_request_check(memory, &m.request);
@@ -181,8 +181,8 @@ static quire_result create_in(const qi_fallback *fallback, quire_memory *memory,
 }
 
 quire_result quire_image_create_fallback(quire_memory *const *memories, uint32_t count,
-                                    const quire_image_options *options, uint32_t *chosen,
-                                    quire_image *image)
+                                         const quire_image_options *options, uint32_t *chosen,
+                                         quire_image *image)
 {
     if (image)
         *image = (quire_image){0};

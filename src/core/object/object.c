@@ -38,10 +38,11 @@ static quire_result apply_granularity(qi_object_build *m, bool optimal)
 static quire_result bind(const qi_object_build *m, uint32_t slot)
 {
     const qi_page *page = qi_memory_page(m->memory, slot);
-    return m->request.native ? qi_device_object_bind(m->memory->device, &m->memory->calls,
-                                                  m->native_request.object, m->request.native, &page->native,
-                                                  qi_memory_slot(m->memory, slot)->offset)
-                          : QUIRE_SUCCESS;
+    return m->request.native
+               ? qi_device_object_bind(m->memory->device, &m->memory->calls,
+                                       m->native_request.object, m->request.native, &page->native,
+                                       qi_memory_slot(m->memory, slot)->offset)
+               : QUIRE_SUCCESS;
 }
 
 /* One attempt: in a page of the object's own, or beside others. */
@@ -94,7 +95,7 @@ quire_result qi_object_build_place(qi_object_build *m, bool optimal, uint32_t *s
 }
 
 quire_result qi_object_build_finish(qi_object_build *m, quire_result result, uint32_t slot,
-                              quire_allocation *allocation)
+                                    quire_allocation *allocation)
 {
     if (result) {
         if (m->request.native && !m->request.borrowed)
@@ -128,8 +129,8 @@ quire_result qi_check_buffer_usage(quire_usage usage)
                : QUIRE_SUCCESS;
 }
 
-quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocation, quire_object object,
-                             uint32_t *slot)
+quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocation,
+                                 quire_object object, uint32_t *slot)
 {
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
@@ -170,18 +171,18 @@ quire_result quire_object_create(quire_memory *memory, const quire_object_option
     qi_object_build m = {
         .memory = memory,
         .native_request = {.object = options->object,
-                    .description = options->description,
-                    .borrowed = options->borrowed,
-                    .exportable = memory->exportable},
+                           .description = options->description,
+                           .borrowed = options->borrowed,
+                           .exportable = memory->exportable},
         .request = {.size = 1, /* until the backend has said */
-                 .alignment = options->alignment + !options->alignment,
-                 .name = options->name,
-                 .user_data = options->user_data,
-                 .zero = options->zero,
-                 .dedicated = options->dedicated,
-                 .host_access = options->host_read || options->host_write,
-                 .object = options->object,
-                 .borrowed = options->borrowed},
+                    .alignment = options->alignment + !options->alignment,
+                    .name = options->name,
+                    .user_data = options->user_data,
+                    .zero = options->zero,
+                    .dedicated = options->dedicated,
+                    .host_access = options->host_read || options->host_write,
+                    .object = options->object,
+                    .borrowed = options->borrowed},
     };
     quire_result result = check_object(memory, options);
     if (!result)

@@ -37,14 +37,14 @@ QUIRE_MUST_USE quire_result qi_object_build_place(qi_object_build *m, bool optim
  * Ends a making, whose `result` so far it passes on: hands the allocation out, or destroys the
  * object that found no place.
  */
-QUIRE_MUST_USE quire_result qi_object_build_finish(qi_object_build *m, quire_result result, uint32_t slot,
-                                             quire_allocation *allocation);
+QUIRE_MUST_USE quire_result qi_object_build_finish(qi_object_build *m, quire_result result,
+                                                   uint32_t slot, quire_allocation *allocation);
 
 /* INVALID_ARGUMENT: it is not of buffers alone. */
 QUIRE_MUST_USE quire_result qi_check_buffer_usage(quire_usage usage);
 
 /* Pins an allocation that must be an object of the given sort. */
 QUIRE_MUST_USE quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocation,
-                                            quire_object object, uint32_t *slot);
+                                                quire_object object, uint32_t *slot);
 
 #endif

@@ -176,8 +176,8 @@ static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, qi_page_pr
     return result;
 }
 
-quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment, qi_elastic_result *growth,
-                            qi_page_progress *progress)
+quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
+                                 qi_elastic_result *growth, qi_page_progress *progress)
 {
     qi_pages *pages = &shard->memory->pages;
     qi_page *page = qi_elastic_page(shard);

@@ -31,11 +31,12 @@ typedef enum qi_elastic_result {
  * end and this thread has a page under way. The caller tells the news.
  */
 QUIRE_MUST_USE quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                           qi_elastic_result *growth, qi_page_progress *progress);
+                                                qi_elastic_result *growth,
+                                                qi_page_progress *progress);
 
 /* The same without a request: so much more as the policy says. */
 QUIRE_MUST_USE quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *growth,
-                                          qi_page_progress *progress);
+                                            qi_page_progress *progress);
 
 /*
  * With the shard's lock: takes from the end of the page what is free there beyond `keep` bytes, and

@@ -161,7 +161,8 @@ static qi_page *give(qi_shard *shard, uint64_t keep, portion *p, qi_page *leavin
     return leaving;
 }
 
-qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t most, qi_page *leaving)
+qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t most,
+                                    qi_page *leaving)
 {
     portion p = begin(shard, needed, most);
     return give(shard, 0, &p, leaving);
@@ -170,7 +171,8 @@ qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t m
 /* The newest first, for that is where they are found. */
 static qi_page *give_tied(const qi_shard *shard, qi_page *leaving)
 {
-    for (qi_page *page = shard->empty_pages.newest, *older; page && shard->empty_pages.tied; page = older) {
+    for (qi_page *page = shard->empty_pages.newest, *older; page && shard->empty_pages.tied;
+         page = older) {
         older = page->older;
         if (page->tied)
             leaving = qi_page_take(page, leaving);
@@ -184,7 +186,8 @@ static qi_page *give_old(qi_shard *shard, uint64_t longest, portion *p, qi_page 
     uint64_t time = now(shard->memory);
     if (must_all_stay(&shard->empty_pages, p))
         return leaving;
-    for (qi_page *page = shard->empty_pages.oldest, *newer; page && p->beyond < p->most; page = newer) {
+    for (qi_page *page = shard->empty_pages.oldest, *newer; page && p->beyond < p->most;
+         page = newer) {
         newer = page->newer;
         if (time < page->emptied_at || time - page->emptied_at < longest)
             break;

@@ -46,7 +46,8 @@ qi_page *qi_empty_pages_find_shared(const qi_shard *shard, uint64_t size);
  * Neither goes below what quire_memory_preallocate asked for, tied pages apart, which all go at once.
  */
 qi_page *qi_empty_pages_apply(qi_shard *shard, uint32_t most, qi_page *leaving);
-qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t most, qi_page *leaving);
+qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t most,
+                                    qi_page *leaving);
 
 /* Without a lock: apply in each shard, what lies in its inbox freed. */
 qi_page *qi_empty_pages_apply_all(quire_memory *memory, uint32_t most, qi_page *leaving);

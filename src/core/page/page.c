@@ -148,7 +148,8 @@ static void count_gone(qi_pages *pages, qi_page *page)
 }
 
 /* A page of which only the end goes is not one of the list any more. */
-static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes, qi_page_events *events)
+static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
+                         qi_page_events *events)
 {
     qi_page **link = &list;
     while (*link) {

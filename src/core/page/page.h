@@ -225,7 +225,8 @@ typedef struct qi_page_progress {
  * once it has given the lock up for good.
  */
 QUIRE_MUST_USE quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                         bool dedicated, qi_page **page, qi_page_progress *progress);
+                                         bool dedicated, qi_page **page,
+                                         qi_page_progress *progress);
 
 /* The same for a dedicated page of exactly `size` bytes that is tied to an object. */
 QUIRE_MUST_USE quire_result qi_page_make_tied(qi_shard *shard, uint64_t size, const qi_tie *tie,

@@ -298,7 +298,8 @@ static quire_result number(qi_shard *shard, const plan *p, qi_page **page, qi_pa
 }
 
 /* The same, given up where the memory has as many pages as it may, and empty ones in some shard. */
-static quire_result number_or_give(qi_shard *shard, const plan *p, qi_page **page, qi_page_events *events)
+static quire_result number_or_give(qi_shard *shard, const plan *p, qi_page **page,
+                                   qi_page_events *events)
 {
     quire_result result = number(shard, p, page, events);
     if (result != QUIRE_ERROR_TOO_MANY_PAGES || shard->memory->shard_count == 1)
@@ -411,7 +412,8 @@ bool qi_page_wait_for_change(qi_shard *shard, quire_result refusal, qi_page_wait
                    shard->shared < max_shared(shard);
     bool has_changed = pages->changes != stall_timeout->changes;
     if (!stall_timeout->turn || stall_timeout->as_of != stall_timeout->changes)
-        *stall_timeout = (qi_page_wait){stall_timeout->changes, pages->turns, stall_timeout->changes};
+        *stall_timeout =
+            (qi_page_wait){stall_timeout->changes, pages->turns, stall_timeout->changes};
     bool waits = pages->leaving || pages->moving || qi_elastic_is_shrinking(shard) ||
                  (is_full && pages->being_made) || is_making(pages, stall_timeout->turn);
     if (waits && !has_changed)

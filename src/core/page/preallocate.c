@@ -46,7 +46,8 @@ static qi_page *cut_ends(quire_memory *memory, uint64_t target, qi_page *leaving
 {
     uint64_t empty = empty_bytes(memory);
     for (uint32_t i = 0; i < memory->shard_count; i++)
-        leaving = qi_elastic_shrink(&memory->shards[i], target > empty ? target - empty : 0, leaving);
+        leaving =
+            qi_elastic_shrink(&memory->shards[i], target > empty ? target - empty : 0, leaving);
     return leaving;
 }
 

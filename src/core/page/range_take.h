@@ -46,8 +46,8 @@ static inline void qi_range_count_out(qi_shard *shard, qi_slot *slot)
 }
 
 /* Fills the record of a private slot whose range is placed. */
-static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request *range_request, uint32_t slot,
-                               const quire_placement *at)
+static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request *range_request,
+                                        uint32_t slot, const quire_placement *at)
 {
     qi_tally *tally = qi_shard_tally(shard, at->region);
     qi_slot *record = qi_memory_slot(shard->memory, slot);
@@ -68,16 +68,17 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
 }
 
 /* Takes a slot, which stays private, and a range. NO_SPACE without a sentence at QI_TRY. */
-QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard, const qi_range_request *range_request, uint32_t how,
-                                                 uint32_t *slot)
+QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard,
+                                                        const qi_range_request *range_request,
+                                                        uint32_t how, uint32_t *slot)
 {
     quire_memory *memory = shard->memory;
     quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
     if (qi_unlikely(result))
         return result;
     quire_placement at;
-    result =
-        shard->space->allocate_range(shard->space, range_request->size, range_request->alignment, *slot, how, &at);
+    result = shard->space->allocate_range(shard->space, range_request->size,
+                                          range_request->alignment, *slot, how, &at);
     if (qi_unlikely(result)) {
         qi_slot_give(&memory->slots, &shard->queue, *slot);
         return result;

@@ -215,7 +215,7 @@ static quire_result judge(uint64_t word, quire_allocation allocation, int accept
 }
 
 quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocation, int accept,
-                         uint32_t *slot)
+                               uint32_t *slot)
 {
     qi_atomic_u64 *state = look_up(slots, allocation);
     if (!state)

@@ -29,7 +29,7 @@ static bool fill(quire_memory *memory, qi_slot_meta *meta, const char *name, boo
 }
 
 quire_result qi_slot_meta_create(quire_memory *memory, const char *name, uint64_t user_data,
-                           bool is_image, qi_slot_meta **meta)
+                                 bool is_image, qi_slot_meta **meta)
 {
     *meta = NULL;
     if (!name && !user_data && !is_image)

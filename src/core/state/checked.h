@@ -61,8 +61,8 @@ typedef struct qi_checked {
     uint32_t leaving;   /* slots taken out of the ring and looked at just now */
     uint32_t shortages; /* allocations on their last attempt: nothing comes in meanwhile */
     uint64_t held_bytes, held_requested, held_count; /* of all slots with is_held */
-    uint32_t reading;        /* 1 + the slot whose zones quire_memory_check reads; 0: none */
-    bool is_corrupted;          /* since the last check, by a write after a free: */
+    uint32_t reading;  /* 1 + the slot whose zones quire_memory_check reads; 0: none */
+    bool is_corrupted; /* since the last check, by a write after a free: */
     char corruption[QI_CORRUPTION_TEXT]; /* the first one */
 } qi_checked;
 

@@ -20,13 +20,13 @@ void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t
     uint32_t generation =
         qi_slot_generation(qi_atomic_load_u64(qi_slot_state(&memory->slots, slot)));
     qi_event_report(memory, &(quire_event){
-                              .kind = kind,
-                              .page = record->tally->page->number,
-                              .offset = record->offset,
-                              .size = record->size,
-                              .requested = record->requested,
-                              .allocation = {qi_handle(memory->slots.tag, generation, slot)},
-                          });
+                                .kind = kind,
+                                .page = record->tally->page->number,
+                                .offset = record->offset,
+                                .size = record->size,
+                                .requested = record->requested,
+                                .allocation = {qi_handle(memory->slots.tag, generation, slot)},
+                            });
 }
 
 quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)

@@ -33,8 +33,8 @@ static inline void qi_event_page(quire_memory *memory, quire_event_kinds kind, u
 static inline void qi_event_refusal(quire_memory *memory, uint64_t size, quire_result reason)
 {
     if (qi_event_is_wanted(memory, QUIRE_EVENT_REFUSED))
-        qi_event_report(memory,
-                      &(quire_event){.kind = QUIRE_EVENT_REFUSED, .size = size, .reason = reason});
+        qi_event_report(
+            memory, &(quire_event){.kind = QUIRE_EVENT_REFUSED, .size = size, .reason = reason});
 }
 
 #endif

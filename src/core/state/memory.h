@@ -34,9 +34,10 @@ struct quire_memory {
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_out_of_memory on_out_of_memory;
-    quire_hook hook;      /* kinds 0: none */
-    bool is_ending;       /* it is being destroyed, and makes no page for a hook or a log sink */
-    uint64_t address_space; /* bytes that its only shared page may grow to; 0: it is not contiguous */
+    quire_hook hook; /* kinds 0: none */
+    bool is_ending;  /* it is being destroyed, and makes no page for a hook or a log sink */
+    uint64_t
+        address_space; /* bytes that its only shared page may grow to; 0: it is not contiguous */
     uint64_t max_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it: 1 unless mapped and not coherent */
@@ -52,12 +53,13 @@ struct quire_memory {
     uint32_t shard_count;
     qi_shard *shards;
     qi_names names;                /* the limits of names */
-    qi_stats_scope *stats_scopes;          /* innermost first; under the locks of all shards */
+    qi_stats_scope *stats_scopes;  /* innermost first; under the locks of all shards */
     quire_attachment *attachments; /* the backend's; under the device's lock */
-    qi_atomic_u64 oom_reports;        /* so far: their numbers */
-    const void *destroying_thread; /* the thread that ends it, once nothing can keep it from that; see fork.h */
-    uint32_t tag;      /* of its slots, which have another one where the device is cut */
-    bool has_orphans;  /* slots and ranges may be left that threads before a fork had in hand */
+    qi_atomic_u64 oom_reports;     /* so far: their numbers */
+    const void *
+        destroying_thread; /* the thread that ends it, once nothing can keep it from that; see fork.h */
+    uint32_t tag;          /* of its slots, which have another one where the device is cut */
+    bool has_orphans;      /* slots and ranges may be left that threads before a fork had in hand */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif

@@ -35,18 +35,19 @@ typedef struct qi_shard {
     /* what allocations count: live, requested, empty, failures. Aligned, so that what each of them
        counts lies in two cache lines */
     _Alignas(QI_CACHE_LINE) quire_memory_stats stats;
-    qi_oom_record last_oom;                       /* the last one */
-    struct qi_stream_queue *queues;                    /* what waits for points of streams: see lane.h */
+    qi_oom_record last_oom;                   /* the last one */
+    struct qi_stream_queue *queues;           /* what waits for points of streams: see lane.h */
     const struct quire_stream *recent_stream; /* whose lane was searched for last, or NULL */
-    struct qi_stream_queue *recent_queue;              /* and the lane */
-    struct qi_stream_queue **queue_buckets;            /* 2^queue_bits lists of lanes, by stream */
+    struct qi_stream_queue *recent_queue;     /* and the lane */
+    struct qi_stream_queue **queue_buckets;   /* 2^queue_bits lists of lanes, by stream */
     uint32_t queue_bits;
     uint32_t queue_count;
     qi_table waits; /* qi_wait, of which this many were ever used */
     uint32_t wait_count;
     struct qi_wait *spare_waits;
     qi_atomic_u64 deferred; /* allocations that wait; changed under the lock alone */
-    struct qi_stream_queue *first_buckets[1 << QI_FIRST_QUEUE_BITS]; /* until there are more lanes */
+    struct qi_stream_queue
+        *first_buckets[1 << QI_FIRST_QUEUE_BITS]; /* until there are more lanes */
 
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;
