@@ -5,6 +5,7 @@
 #include "quire/insight.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/space/space.h"
 
 static const char *fit_name(quire_fit fit)
 {
@@ -198,7 +199,7 @@ quire_result quire_space_write_json(const quire_space *space, quire_sink sink, v
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_space_write_json: space or sink is null");
     quire_space_stats stats;
-    qi_ignore(quire_space_get_stats(space, &stats));
+    qi_space_get_stats(space, &stats);
     dump d = {.any_page = false};
     qi_json *json = &d.json;
     qi_json_init(json, sink, user);
@@ -215,7 +216,7 @@ quire_result quire_space_write_json(const quire_space *space, quire_sink sink, v
     qi_json_number(json, "free_count", stats.free_count);
     qi_json_number(json, "metadata_bytes", stats.metadata_bytes);
     qi_json_array(json, "regions");
-    qi_ignore(quire_space_walk(space, write_space_item, &d));
+    qi_space_walk(space, write_space_item, &d);
     end_page(&d);
     qi_json_end_array(json);
     qi_json_end_object(json);

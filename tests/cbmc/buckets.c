@@ -2,7 +2,7 @@
  * buckets.c - the comparison of a row of fractions, for all rows: what CBMC proves of the portable
  * form, the programs without it also try on the processor's.
  */
-#include "src/space/buckets.h"
+#include "src/space/segregated/buckets.h"
 
 #include "tests/cbmc/proof.h"
 

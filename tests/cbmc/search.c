@@ -3,7 +3,7 @@
  * large enough; what it does not find is not there in any higher class.
  */
 #define TINY_REGIONS 3
-#include "src/space/lists.h"
+#include "src/space/segregated/lists.h"
 #include "tests/cbmc/tiny.h"
 
 #ifdef __CPROVER__

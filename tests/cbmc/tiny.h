@@ -6,7 +6,7 @@
 #define QUIRE_TESTS_CBMC_TINY_H
 
 #include "src/base/handle.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/cbmc/proof.h"
 
 #ifndef TINY_REGIONS

@@ -5,7 +5,7 @@
 #ifndef QUIRE_TESTS_SUPPORT_RESIZE_H
 #define QUIRE_TESTS_SUPPORT_RESIZE_H
 
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 

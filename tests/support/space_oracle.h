@@ -6,8 +6,8 @@
 #define QUIRE_TESTS_SUPPORT_SPACE_ORACLE_H
 
 #include "quire/space.h"
-#include "src/space/classes.h"
-#include "src/space/fit.h"
+#include "src/space/segregated/classes.h"
+#include "src/space/space.h"
 #include "tests/support/check.h"
 
 enum { MAX_REGIONS = 12, MAX_LIVE = 400, CROWD = UINT16_MAX };

@@ -2,7 +2,7 @@
  * buckets.c - the comparison of 16 fractions at once gives the same bits as the one by one, for
  * all fractions that can be asked for.
  */
-#include "src/space/buckets.h"
+#include "src/space/segregated/buckets.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"

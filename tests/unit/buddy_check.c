@@ -2,7 +2,7 @@
  * buddy_check.c - the checker of the buddy fit finds every kind of damage to its records, each by
  * its sentence, and reads nothing that it has not checked.
  */
-#include "src/space/buddy.h"
+#include "src/space/buddy/buddy.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"

@@ -3,7 +3,7 @@
  * its sentence, and reads nothing that it has not checked (the tree has its own tests in
  * free_tree.c).
  */
-#include "src/space/first.h"
+#include "src/space/first/first.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"

@@ -2,7 +2,7 @@
  * linear_check.c - the checker of the linear fit finds every kind of damage to its records, each by
  * its sentence, and reads nothing that it has not checked.
  */
-#include "src/space/linear.h"
+#include "src/space/linear/linear.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"

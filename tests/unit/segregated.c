@@ -2,7 +2,7 @@
  * segregated.c - which free range the segregated fit chooses, how far it looks, and what becomes
  * of the rest of a range.
  */
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 
 #include "tests/support/unit.h"
 

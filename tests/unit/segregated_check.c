@@ -2,7 +2,7 @@
  * segregated_check.c - the checker finds every kind of damage to the records of the segregated
  * fit, each by its sentence, and reads nothing that it has not checked.
  */
-#include "src/space/lists.h"
+#include "src/space/segregated/lists.h"
 
 #include "src/base/bits.h"
 #include "tests/support/random.h"

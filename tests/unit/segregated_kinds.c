@@ -3,7 +3,7 @@
  * with any fit, and nothing is wasted where there is nothing to keep apart.
  */
 #include "src/base/result.h"
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"

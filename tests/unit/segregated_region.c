@@ -2,7 +2,7 @@
  * segregated_region.c - the rare half of the segregated fit: tables that grow with the regions,
  * buckets that widen with the line, host memory that runs out half way, trimming, and figures.
  */
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"

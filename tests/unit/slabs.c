@@ -199,7 +199,7 @@ UNIT(slabs, the_number_of_an_ended_slab_is_used_again)
     for (uint64_t i = 0; i < 200; i++) {
         quire_range range = take_slot_for(space, 1 + i % 50 * 80, 0).range;
         give(space, range);
-        qi_slabs_shed(qi_segregated_of(space));
+        qi_slabs_release_empty(qi_segregated_of(space));
         expect_sound(space);
     }
     CHECK_EQ(slabs_of(space)->top, 2);

@@ -132,7 +132,7 @@ static void expect_none_fits(world *w, const quire_range_options *options)
     hole h = {w, options};
     w->refusals++;
     CHECK_EQ(slabs_of(w->space)->empty, 0);
-    if (options->exhaustive && !w->kind_bytes && options->size > QI_SLAB_LARGEST)
+    if (options->exhaustive && !w->kind_bytes && options->size > QI_SLAB_MAX_BYTES)
         CHECK_OK(quire_space_walk(w->space, is_too_small, &h));
 }
 

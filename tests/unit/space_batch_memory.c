@@ -2,7 +2,7 @@
  * space_batch_memory.c - a batch of ranges whose host memory fails at one of its steps: nothing
  * stays of it, and the caller's values are in the placements as before.
  */
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 

@@ -4,8 +4,8 @@
  */
 #include <sys/mman.h>
 
-#include "src/space/segregated.h"
-#include "src/space/slabs.h"
+#include "src/space/segregated/segregated.h"
+#include "src/space/segregated/slabs.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 
@@ -194,7 +194,7 @@ UNIT(space_limits, regions_are_numbered_as_far_as_a_node_names_them)
 
 /* ---- many nodes ---------------------------------------------------------------------------- */
 
-enum { MANY = QI_MANY_NODES + 2000, SINGLE = 2000 };
+enum { MANY = QI_PREFETCH_MIN_NODES + 2000, SINGLE = 2000 };
 
 static void expect_live(const quire_space *space, uint64_t count, uint64_t bytes)
 {
@@ -213,7 +213,7 @@ UNIT(space_limits, so_many_nodes_that_records_are_fetched_ahead)
             .size = MANY * 256, .granule = 256, .deferred_coalescing = deferred != 0});
         for (uint64_t i = 0; i < MANY; i++)
             ranges[i % 2][i / 2] = take(space, 256).range;
-        CHECK(space->pool.top >= QI_MANY_NODES);
+        CHECK(space->pool.top >= QI_PREFETCH_MIN_NODES);
         CHECK_OK(quire_space_free_batch(space, ranges[0], MANY / 2));
         expect_live(space, MANY / 2, MANY / 2 * 256);
         CHECK_EQ(largest_free(space), 256);

@@ -2,7 +2,7 @@
  * space_region.c - regions of a space: their numbers, their native bases, and that ranges stay
  * within them.
  */
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/unit.h"
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};

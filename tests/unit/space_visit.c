@@ -2,7 +2,7 @@
  * space_visit.c - a visitor that ends a walk ends it there: at every position of every fit, in
  * slabs, at gaps, and at the edge between two regions.
  */
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/unit.h"
 
 enum { MOST = 400 };

@@ -7,7 +7,7 @@
 
 #include "quire/quire.h"
 #include "src/core/state/memory.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 typedef struct bench {
     fake_backend fake;

@@ -5,7 +5,7 @@
 #include "tests/support/fixture.h"
 
 #include "src/core/state/memory.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 static uint32_t slot_of(quire_allocation allocation)
 {

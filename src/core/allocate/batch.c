@@ -14,8 +14,8 @@
 
 /* What is placed together, on the way from the slots to the records. */
 typedef struct group {
-    uint32_t slots[QI_MAX_TOGETHER];
-    quire_placement placements[QI_MAX_TOGETHER];
+    uint32_t slots[QI_MAX_BATCH];
+    quire_placement placements[QI_MAX_BATCH];
 } group;
 
 /* With the lock: takes slots, which the ranges will name. Returns how many could be had. */
@@ -104,9 +104,9 @@ static void undo(quire_memory *memory, quire_allocation *allocations, uint64_t c
 static quire_result place_all(quire_memory *memory, const qi_request *request,
                               quire_allocation *allocations, uint64_t count)
 {
-    for (uint64_t begin = 0; begin < count; begin += QI_MAX_TOGETHER) {
+    for (uint64_t begin = 0; begin < count; begin += QI_MAX_BATCH) {
         uint64_t left = count - begin;
-        uint32_t part = left < QI_MAX_TOGETHER ? (uint32_t)left : QI_MAX_TOGETHER, done = 0;
+        uint32_t part = left < QI_MAX_BATCH ? (uint32_t)left : QI_MAX_BATCH, done = 0;
         if (place_group(memory, request, allocations + begin, part))
             continue;
         quire_result result = place_each(memory, request, allocations + begin, part, &done);
@@ -157,8 +157,8 @@ static quire_result win_all(quire_memory *memory, const quire_allocation *alloca
 
 /* Slots that were won, by what their free takes. */
 typedef struct parting {
-    uint32_t plain[QI_MAX_TOGETHER], other[QI_MAX_TOGETHER];
-    quire_range ranges[QI_MAX_TOGETHER]; /* of the plain ones in shared pages */
+    uint32_t plain[QI_MAX_BATCH], other[QI_MAX_BATCH];
+    quire_range ranges[QI_MAX_BATCH]; /* of the plain ones in shared pages */
     uint32_t plain_count, other_count, range_count;
 } parting;
 
@@ -190,7 +190,7 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
     for (uint32_t i = 0; i < p.plain_count; i++)
         qi_event_slot(memory, QUIRE_EVENT_FREED, p.plain[i]);
     qi_lock_acquire(&shard->lock);
-    qi_ignore(quire_space_free_batch(shard->space, p.ranges, p.range_count)); /* all are live */
+    qi_ignore(qi_space_free_batch(shard->space, p.ranges, p.range_count)); /* all are live */
     for (uint32_t i = 0; i < p.plain_count; i++)
         shard->emptied |= qi_range_give_slot(shard, qi_memory_slot(memory, p.plain[i]), p.plain[i]);
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
@@ -209,10 +209,10 @@ quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allo
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_free_batch: memory or allocations is null");
     quire_result result = win_all(memory, allocations, count), corruption = QUIRE_SUCCESS;
-    for (uint64_t begin = 0; begin < count && !result; begin += QI_MAX_TOGETHER) {
+    for (uint64_t begin = 0; begin < count && !result; begin += QI_MAX_BATCH) {
         uint64_t left = count - begin;
-        free_group(memory, allocations + begin,
-                   left < QI_MAX_TOGETHER ? (uint32_t)left : QI_MAX_TOGETHER, &corruption);
+        free_group(memory, allocations + begin, left < QI_MAX_BATCH ? (uint32_t)left : QI_MAX_BATCH,
+                   &corruption);
     }
     return result ? result : corruption;
 }

@@ -8,7 +8,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/state/checked.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 quire_result qi_request_check(const quire_memory *memory, const qi_request *request)
 {

@@ -188,7 +188,7 @@ static quire_result make_shards(quire_memory *memory, const quire_memory_options
     }
     quire_space_stats stats = {0};
     if (!result)
-        result = quire_space_get_stats(memory->shards->space, &stats);
+        qi_space_get_stats(memory->shards->space, &stats);
     memory->granule = stats.granule;
     return result;
 }

@@ -9,7 +9,7 @@
 #include "src/core/page/page_size.h"
 #include "src/core/device/policy.h"
 #include "src/core/allocate/oom_report.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 /* ---- sizes -------------------------------------------------------------------------------- */
 
@@ -163,7 +163,7 @@ static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, qi_page_pr
     qi_lock_acquire(&shard->lock);
     if (result)
         return result;
-    result = quire_space_resize_region(shard->space, page->region, region_size(page, to));
+    result = qi_space_resize_region(shard->space, page->region, region_size(page, to));
     if (!result) {
         qi_checked_page_grown(page, from, to);
         set_size(page, to);
@@ -235,7 +235,7 @@ qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
         return leaving;
     uint64_t spare = spare_bytes(page, keep), from = page->native.size;
     if (!spare ||
-        quire_space_resize_region(shard->space, page->region, region_size(page, from - spare))) {
+        qi_space_resize_region(shard->space, page->region, region_size(page, from - spare))) {
         end(page, false);
         return leaving;
     }

@@ -9,7 +9,7 @@
 #include "src/core/state/event.h"
 #include "src/core/page/elastic.h"
 #include "src/core/state/memory.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 void qi_pages_init(qi_pages *pages)
 {
@@ -83,7 +83,7 @@ static void leave_space(qi_page *page)
         return;
     page->own = *page->tally; /* the region's number may be another page's soon */
     page->tally = &page->own;
-    qi_ignore(quire_space_remove_region(page->shard->space, page->region));
+    qi_ignore(qi_space_remove_region(page->shard->space, page->region));
     page->shard->shared--;
 }
 

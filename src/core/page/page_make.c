@@ -9,7 +9,7 @@
 #include "src/core/page/page_size.h"
 #include "src/core/device/policy.h"
 #include "src/core/allocate/oom_report.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 /* ---- numbering ---------------------------------------------------------------------------- */
 
@@ -211,7 +211,7 @@ quire_result qi_page_add_region(qi_shard *shard, qi_page *page)
     if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
     quire_result result =
-        quire_space_add_region(shard->space, size, native->address + skipped, &page->region);
+        qi_space_add_region(shard->space, size, native->address + skipped, &page->region);
     if (result)
         return result;
     page->tally = qi_shard_tally(shard, page->region);

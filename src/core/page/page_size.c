@@ -6,7 +6,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/device/policy.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 uint64_t qi_page_unit(const quire_memory *memory)
 {

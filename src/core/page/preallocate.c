@@ -6,6 +6,7 @@
 #include "src/core/state/event.h"
 #include "src/core/page/elastic.h"
 #include "src/core/state/memory.h"
+#include "src/space/space.h"
 
 /* ---- trimming ----------------------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
     leaving = take_highest(memory, target, leaving);
     leaving = cut_ends(memory, target, leaving);
     for (uint32_t i = 0; i < memory->shard_count; i++) {
-        quire_space_trim(memory->shards[i].space);
+        qi_space_trim(memory->shards[i].space);
         queues[i] = &memory->shards[i].queue;
     }
     qi_slots_trim(&memory->slots, queues, memory->shard_count, &memory->host);

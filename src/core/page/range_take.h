@@ -8,7 +8,7 @@
 
 #include "src/base/bits.h"
 #include "src/core/state/memory.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 /* What is put: sizes with all that the policy adds, and what the record keeps for the caller. */
 typedef struct qi_range_request {

@@ -19,13 +19,13 @@ quire_result qi_shard_init(qi_shard *shard, quire_memory *memory, uint32_t index
     qi_table_init(&shard->by_region, sizeof(qi_tally));
     qi_table_init(&shard->waits, sizeof(qi_wait));
     qi_stream_queues_init(shard);
-    return quire_space_create(options, &shard->space);
+    return qi_space_create(options, &shard->space);
 }
 
 void qi_shard_finish(qi_shard *shard)
 {
     qi_stream_queues_finish(shard);
-    quire_space_destroy(&shard->space);
+    qi_space_destroy(shard->space);
     qi_table_finish(&shard->by_region, &shard->memory->host);
 }
 

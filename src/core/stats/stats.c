@@ -6,7 +6,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 static double lost_share(uint64_t used, uint64_t whole)
 {
@@ -36,7 +36,7 @@ static void add_shard(quire_memory_stats *out, const qi_shard *shard)
 static void add_space(quire_space_stats *spaces, const qi_shard *shard)
 {
     quire_space_stats space;
-    qi_ignore(quire_space_get_stats(shard->space, &space));
+    qi_space_get_stats(shard->space, &space);
     spaces->free_bytes += space.free_bytes;
     spaces->metadata_bytes += space.metadata_bytes;
     spaces->metadata_peak += space.metadata_peak;

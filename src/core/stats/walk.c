@@ -10,7 +10,7 @@
 #include "src/base/result.h"
 #include "src/base/transit.h"
 #include "src/core/state/memory.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
 /* ---- one page's picture ------------------------------------------------------------------- */
 
