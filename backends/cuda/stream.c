@@ -44,7 +44,7 @@ quire_result qi_cuda_check_capture(const qi_cuda *cuda, const qi_cuda_stream *st
     return quire_backend_fail(
         QUIRE_ERROR_NOT_PERMITTED, code,
         "the stream captures a graph, whose work is not done now: what the graph uses is "
-        "allocated and freed on a held stream (quire_stream_options.held)");
+        "allocated and freed on a capture stream (quire_stream_options.held)");
 }
 
 /* ---- marks -------------------------------------------------------------------------------- */

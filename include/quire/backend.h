@@ -73,7 +73,7 @@ typedef uint64_t quire_backend_features;
 #define QUIRE_BACKEND_COPY_PEER (UINT64_C(1) << 9)
 /*
  * stream_create, stream_destroy, stream_mark, stream_passed, stream_await. Without it a device has
- * held streams only.
+ * capture streams only.
  */
 #define QUIRE_BACKEND_STREAMS (UINT64_C(1) << 10)
 /*

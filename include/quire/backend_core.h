@@ -177,7 +177,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_wrap(quire_device *device,
                                                         const void *description, const char *name,
                                                         quire_stream **stream);
 
-/* Returns the number that stream_create chose; 0 for a held stream and for NULL. */
+/* Returns the number that stream_create chose; 0 for a capture stream and for NULL. */
 QUIRE_API uint64_t quire_stream_native(const quire_stream *stream);
 
 #ifdef __cplusplus

@@ -52,7 +52,7 @@ typedef struct quire_page_request {
     /* Bytes to which page_resize may grow the page, a multiple of the page granularity and at least
        `size`. The backend reserves addresses for all of them and maps the first `size`. 0: the page
        keeps its size. Above 0 only for kinds in limits.elastic_kinds. */
-    uint64_t most;
+    uint64_t max_size;
 } quire_page_request;
 
 /* A page as its backend knows it. page_create fills it in; the core stores it and passes it back.

@@ -131,7 +131,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_host_stream_create(
  * until a piece waits for a point of another stream that has not passed. A wait for a point that
  * has passed is a piece too. Writes the number of pieces to *done, which may be NULL. Several
  * threads that call it take turns.
- * Errors: INVALID_ARGUMENT (also for a held stream), WRONG_STATE (the stream has a worker),
+ * Errors: INVALID_ARGUMENT (also for a capture stream), WRONG_STATE (the stream has a worker),
  * DEVICE_LOST.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_host_stream_run(quire_stream *stream, uint64_t most,
@@ -140,7 +140,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_host_stream_run(quire_stream *stream
 /*
  * Submits a call of a function as a piece of work. The function must not destroy or run the stream,
  * nor wait for its points.
- * Errors: INVALID_ARGUMENT (also for a held stream), OUT_OF_HOST_MEMORY, DEVICE_LOST.
+ * Errors: INVALID_ARGUMENT (also for a capture stream), OUT_OF_HOST_MEMORY, DEVICE_LOST.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_host_stream_submit(quire_stream *stream,
                                                                void (*function)(void *user),

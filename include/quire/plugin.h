@@ -122,7 +122,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_stream_wrap(quire_device *dev
 
 /*
  * Writes the plugin's stream (C_Stream) of a quire stream, to submit work to; NULL if the plugin
- * hands out none. Errors: INVALID_ARGUMENT (also for a held stream).
+ * hands out none. Errors: INVALID_ARGUMENT (also for a capture stream).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_stream(quire_stream *stream,
                                                               void **plugin_stream);

@@ -8,7 +8,7 @@
  * work follows the point anyway. quire runs no thread for this and does not poll: it checks points
  * in quire_collect and before it creates a page.
  *
- * A *held* stream exists for graph capture. No device runs it, and none of its points passes before
+ * A *capture* stream exists for graph capture. No device runs it, and none of its points passes before
  * it is destroyed. Allocate and free on it what a captured graph uses: the ranges are then reused
  * within the graph, and by nothing else while the graph lives.
  *
@@ -42,7 +42,7 @@ typedef struct quire_point {
 
 typedef struct quire_stream_options {
     const char *name;   /* copied, at most QUIRE_MAX_NAME bytes; NULL: "stream" */
-    bool capture;       /* create a held stream */
+    bool capture;       /* create a capture stream */
     uint64_t unused[4]; /* must be zero */
 } quire_stream_options;
 
@@ -50,7 +50,7 @@ typedef struct quire_stream_info {
     const char *name; /* valid as long as the stream */
     quire_device *device;
     bool capture;
-    uint64_t native; /* The backend's own number; 0 for a held stream. quire_cuda_stream_get and
+    uint64_t native; /* The backend's own number; 0 for a capture stream. quire_cuda_stream_get and
                          quire_vulkan_stream_get return native handles. */
     uint64_t marked; /* value of the last known point */
     uint64_t passed; /* value of the last point known to have passed; the backend is not queried */
@@ -62,7 +62,7 @@ typedef struct quire_stream_info {
 /* ---- streams and points --------------------------------------------------------------------- */
 
 /*
- * Creates a stream of the device's backend, or a held stream. NULL options mean {0}. To use a
+ * Creates a stream of the device's backend, or a capture stream. NULL options mean {0}. To use a
  * stream that exists, call the function of the backend: quire_cuda_stream_wrap,
  * quire_vulkan_stream_wrap, quire_plugin_stream_wrap.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend has no streams), OUT_OF_HOST_MEMORY, and
@@ -78,7 +78,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_create(quire_device *device,
  * if one has not passed then, or if live allocations have a recorded use of the stream
  * (quire_record_use). The error has their number, and *stream stays valid.
  *
- * Destroying a held stream makes all its points pass. Live allocations with a recorded use of it
+ * Destroying a capture stream makes all its points pass. Live allocations with a recorded use of it
  * stay live, and its device cannot be destroyed before they are freed.
  *
  * The call counts as a call on every memory of which an allocation ever waited for the stream. No
@@ -91,7 +91,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_get_info(quire_stream *stream
                                                             quire_stream_info *info);
 
 /*
- * Creates a point after all work submitted to the stream so far. On a held stream the point never
+ * Creates a point after all work submitted to the stream so far. On a capture stream the point never
  * passes.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the owner of the stream signals its values and has
  * announced none: quire_stream_announce), and errors of the backend.
@@ -109,7 +109,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_announce(quire_stream *stream
 /*
  * Makes later work of the stream wait on the device for a point of another stream of the same
  * device. The host does not wait. A point that has passed, such as {0}, costs nothing.
- * Errors: INVALID_ARGUMENT (also for a point that was never marked, or a held stream), UNSUPPORTED
+ * Errors: INVALID_ARGUMENT (also for a point that was never marked, or a capture stream), UNSUPPORTED
  * (the backend cannot order streams), FOREIGN_HANDLE (the point is of another device), and errors
  * of the backend.
  */
@@ -127,7 +127,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_has_passed(const quire_point *
  * Sleeps until a point has passed, for at most `nanoseconds`. 0 does not sleep. QUIRE_FOREVER
  * sleeps without a limit, and never returns if the owner of a stream never signals the value.
  * Errors: INVALID_ARGUMENT (also for a point that was never marked), BUSY (the time is over and the
- * point has not passed; for a held stream at once), and errors of the backend.
+ * point has not passed; for a capture stream at once), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point,
                                                         uint64_t nanoseconds);
@@ -165,7 +165,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_free_on(quire_memory *memory,
  *  3. a range that was freed on another stream of the device; quire then orders this stream after
  *     the other's point;
  *  4. a new page.
- * A range allocated on a held stream returns to that stream only, whichever function frees it.
+ * A range allocated on a capture stream returns to that stream only, whichever function frees it.
  * Errors as quire_allocate.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_on(quire_memory *memory,

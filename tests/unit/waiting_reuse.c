@@ -1,6 +1,6 @@
 /*
  * waiting_reuse.c - who allocates on a stream: what was freed on it is had again at once and
- * without a call, what was freed on others behind their points, and a held stream keeps what is its
+ * without a call, what was freed on others behind their points, and a capture stream keeps what is its
  * own.
  */
 #include "tests/support/fixture.h"
@@ -363,7 +363,7 @@ UNIT(reuse, of_a_buffer_does_not_happen)
     end(&w);
 }
 
-/* ---- held streams ------------------------------------------------------------------------- */
+/* ---- capture streams ------------------------------------------------------------------------- */
 
 UNIT(held, keeps_what_is_freed_for_itself)
 {

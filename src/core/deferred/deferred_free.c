@@ -74,7 +74,7 @@ static void append(qi_wait **first, qi_wait *wait)
 /*
  * With the lock: the uses of a won slot, and last what concerns the stream, so that the range can
  * be had on it meanwhile. A recorded use of it comes after any point but one of work that is yet to
- * be submitted. A held stream, which gives nothing back, comes behind all. False: no host memory.
+ * be submitted. A capture stream, which gives nothing back, comes behind all. False: no host memory.
  */
 static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)

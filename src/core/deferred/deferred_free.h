@@ -49,7 +49,7 @@ bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream,
 
 /*
  * Sleeps until everything has passed and gives it back, of live allocations with recorded uses too:
- * for a memory that ends. What a held stream keeps is given back all the same, and, with a line in
+ * for a memory that ends. What a capture stream keeps is given back all the same, and, with a line in
  * the log, what waits for a stream of which no point passed for the device's stall_timeout.
  */
 void qi_deferred_finish(quire_memory *memory);

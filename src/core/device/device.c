@@ -307,7 +307,7 @@ quire_result quire_device_destroy(quire_device **device)
     bool is_named = qi_atomic_load_acquire_u64(&ending->stream_records) != 0;
     if (!count && is_named && !ending->is_copy)
         return qi_fail_text(QUIRE_ERROR_BUSY,
-                            "device '%s': allocations of another device were used on a held stream "
+                            "device '%s': allocations of another device were used on a capture stream "
                             "of it that is gone, and are live",
                             ending->info.name);
     if (count) {
