@@ -1,476 +1,289 @@
 /*
- * place.c - placing ranges in the pages of a memory (see place.h); place_free.c gives them back.
- *
- * The order of an allocation: slot and range under one hold of the shard's lock - if no range fits,
- * an empty page of another shard - a page made without the lock, in which the request is placed
- * before anybody else can - if no page can be had, one full pass over the space of every shard -
- * the caller's callback, and all again - the refusal, with its numbers.
+ * ladder.c - the allocation ladder: one table of rungs, tried in their order until one serves the
+ * request, and the climb over it.
  */
 #include "src/core/allocate/ladder.h"
 
+#include <stdio.h>
+
 #include "src/base/bits.h"
-#include "src/base/result.h"
 #include "src/base/transit.h"
-#include "src/core/copy/access.h"
-#include "src/core/state/event.h"
-#include "src/core/slot/slot_meta.h"
-#include "src/core/page/elastic.h"
-#include "src/core/page/page_size.h"
-#include "src/core/device/policy.h"
-#include "src/core/page/range_take.h"
 #include "src/core/allocate/oom_report.h"
-#include "src/core/deferred/deferred_free.h"
+#include "src/core/allocate/rungs.h"
+#include "src/core/copy/access.h"
+#include "src/core/device/policy.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/page/retention.h"
+#include "src/core/release/release.h"
+#include "src/core/slot/slot_meta.h"
 
-/* ---- placing ------------------------------------------------------------------------------ */
+static bool if_quarantine(const qi_climb *c);
+static qi_outcome quarantine(qi_climb *c);
+static bool if_caller(const qi_climb *c);
+static qi_outcome caller(qi_climb *c);
 
-/* What the parts of placing hand to each other. */
-typedef struct placing {
-    const qi_request *request;
-    qi_range_request range_request;
-    qi_shard *shard; /* the one whose lock is held */
-    qi_page *leaving;
-    qi_page_progress progress;
-    bool is_over_name; /* placed, and over the limit of a name: to be given back */
-    qi_error *before;  /* the thread's last error when it began, kept once something failed */
-    bool has_before;
-    qi_page_wait stall_timeout;
-} placing;
+/* A way to serve a request. */
+typedef struct rung {
+    bool (*applies)(const qi_climb *c);
+    qi_outcome (*step)(qi_climb *c);
+    const char *report; /* what a refusal says was tried; NULL: nothing */
+} rung;
 
-/* With the lock: takes a slot and a range of the shared pages. */
-static quire_result place_shared(const placing *p, uint32_t how, uint32_t *slot)
+static const rung RUNGS[QI_RUNG_COUNT] = {
+    /* Under the shard's lock: ranges that exist. */
+    /* what was freed on the request's stream */
+    [QI_RUNG_REUSE] = {qi_rung_if_on_stream, qi_rung_reuse, NULL},
+    /* a free range, by the bounded search */
+    [QI_RUNG_EXISTING] = {qi_rung_if_shared, qi_rung_existing, NULL},
+    /* frees whose points have passed; in checked builds the quarantine */
+    [QI_RUNG_COLLECT] = {qi_rung_if_deferred, qi_rung_collect, NULL},
+    /* what was freed on another stream: the request's stream is ordered after it */
+    [QI_RUNG_TAKE_OVER] = {qi_rung_if_on_stream, qi_rung_take_over, NULL},
+
+    /* Under the shard's lock: pages. */
+    /* keeps the thread's last error; notes which changes of pages are known */
+    [QI_RUNG_BEGIN_PAGE] = {qi_rung_if_any, qi_rung_begin_page, NULL},
+    /* a page that another thread makes, and that will have room left */
+    [QI_RUNG_JOIN] = {qi_rung_if_shared, qi_rung_join, NULL},
+    /* an empty dedicated page of about the same size */
+    [QI_RUNG_KEPT_PAGE] = {qi_rung_if_raw_dedicated, qi_rung_kept_page, NULL},
+    /* an empty page of another shard */
+    [QI_RUNG_OTHER_SHARDS_PAGE] = {qi_rung_if_other_shards, qi_rung_other_shards_page, NULL},
+    /* growth of the page of a contiguous memory */
+    [QI_RUNG_ELASTIC] = {qi_rung_if_elastic, qi_rung_elastic, NULL},
+    /* the shard's empty pages go, to make room in the heap */
+    [QI_RUNG_EMPTY_PAGES] = {qi_rung_if_none_refused, qi_rung_empty_pages,
+                             "empty pages given back"},
+    /* a new page; if memory is exhausted, a smaller one */
+    [QI_RUNG_NEW_PAGE] = {qi_rung_if_none_refused, qi_rung_new_page, "a smaller page"},
+    /* other threads that make or destroy pages */
+    [QI_RUNG_WAIT] = {qi_rung_if_page_refused, qi_rung_wait, NULL},
+
+    /* Under the shard's lock: no page is available. */
+    /* every free range of the shard */
+    [QI_RUNG_FULL_SEARCH] = {qi_rung_if_shared_refused, qi_rung_full_search, "a full pass"},
+    /* every free range of the other shards */
+    [QI_RUNG_OTHER_SHARDS_SEARCH] = {qi_rung_if_other_shards_refused, qi_rung_other_shards_search,
+                                     "other shards"},
+    /* once more, because the searches may have taken long */
+    [QI_RUNG_WAIT_LAST] = {qi_rung_if_shared_refused, qi_rung_wait, NULL},
+
+    /* Without a lock. */
+    /* checked builds: everything in quarantine is released, then all rungs above */
+    [QI_RUNG_QUARANTINE] = {if_quarantine, quarantine, NULL},
+    /* the application's on_out_of_memory; if it has freed something, all rungs above */
+    [QI_RUNG_CALLER] = {if_caller, caller, "the caller's callback"},
+};
+
+/* ---- the climb ------------------------------------------------------------------------------ */
+
+/* Requires the lock of c->shard. Releases and reacquires it. Tries the rungs that work under it. */
+static quire_result climb_under_lock(qi_climb *c)
 {
-    quire_result result = qi_range_take(p->shard, &p->range_request, how, slot);
-    if (!result)
-        qi_checked_mark(p->shard->memory, *slot, p->request, p->range_request.alignment);
-    return result;
-}
-
-/* With the lock: gives the request the whole of an empty dedicated page. */
-static quire_result place_dedicated(const placing *p, qi_page *page, uint32_t *slot)
-{
-    quire_memory *memory = p->shard->memory;
-    quire_result result = qi_slot_take(&memory->slots, &p->shard->queue, &memory->host, slot);
-    if (result)
-        return result;
-    uint64_t padding =
-        page->tied ? 0 : qi_padding(page->native.native.address, p->range_request.alignment);
-    qi_slot *record = qi_memory_slot(memory, *slot);
-    *record = (qi_slot){
-        .offset = padding,
-        .size = p->range_request.size,
-        .requested = p->range_request.requested,
-        .user_data = p->range_request.user_data,
-        .meta = p->range_request.meta,
-        .tally = page->tally,
-        .left_padding = (uint32_t)padding,
-        .shard = (uint8_t)p->shard->index,
-        .object = (uint8_t)p->range_request.object,
-        .borrowed = p->range_request.borrowed,
-    };
-    page->slot = *slot;
-    qi_range_count_in(p->shard, record);
-    qi_checked_mark(memory, *slot, p->request, p->range_request.alignment);
-    return QUIRE_SUCCESS;
-}
-
-/*
- * With the lock, given up meanwhile: gives back what has left so far. Before a page is made, for
- * pages that leave count until they are gone, and whoever waits for them would wait for itself.
- */
-static void give_back(placing *p)
-{
-    qi_page *leaving = p->leaving;
-    if (!leaving)
-        return;
-    p->leaving = NULL;
-    qi_lock_release(&p->shard->lock);
-    qi_pages_give_back(p->shard->memory, leaving, &p->progress.events);
-    qi_lock_acquire(&p->shard->lock);
-}
-
-/* With the lock: holes that fit badly can hide the room that was made from the bounds of a try. */
-static quire_result place_in_made(const placing *p, uint32_t *slot)
-{
-    quire_result result = place_shared(p, QI_TRY, slot);
-    return result == QUIRE_ERROR_NO_SPACE ? place_shared(p, QI_EXHAUSTIVE, slot) : result;
-}
-
-/* With the lock, given up meanwhile: in the page that grows. NO_SPACE: there is none. */
-static quire_result place_in_grown_page(placing *p, uint32_t *slot)
-{
-    qi_elastic_result growth = QI_ELASTIC_AWAITED;
-    quire_result result = QUIRE_ERROR_NO_SPACE;
-    const qi_page *page = qi_elastic_page(p->shard);
-    while (result == QUIRE_ERROR_NO_SPACE && page && growth != QI_ELASTIC_NONE) {
-        result = qi_elastic_grow_for(p->shard, p->range_request.size, p->range_request.alignment,
-                                     &growth, &p->progress);
-        if (!result)
-            result = place_in_made(p, slot);
-        page = qi_elastic_page(p->shard);
-    }
-    return result;
-}
-
-/* With the lock, given up meanwhile: makes a page for the request and places it there. */
-static quire_result place_in_new_page(placing *p, bool dedicated, uint32_t *slot)
-{
-    qi_page *page = NULL;
-    const qi_tie tie = {p->request->object, p->request->native, p->request->description};
-    give_back(p);
-    quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_in_grown_page(p, slot);
-    if (result != QUIRE_ERROR_NO_SPACE)
-        return result;
-    result = p->request->tied
-                 ? qi_page_make_tied(p->shard, p->range_request.size, &tie, &page, &p->progress)
-                 : qi_page_make(p->shard, p->range_request.size, p->range_request.alignment,
-                                dedicated, &page, &p->progress);
-    if (result)
-        return result;
-    result = dedicated ? place_dedicated(p, page, slot) : place_in_made(p, slot);
-    if (result) {
-        qi_page *leaving = qi_page_take(page, NULL);
-        qi_lock_release(&p->shard->lock);
-        qi_page_undo(p->shard->memory, leaving, &p->progress.events);
-        qi_lock_acquire(&p->shard->lock);
-    } else {
-        p->progress.events.made =
-            (qi_page_change){.size = page->native.size, .number = page->number};
-        qi_page_keep(page);
-    }
-    return result;
-}
-
-/* ---- other shards ------------------------------------------------------------------------- */
-
-/* Gives up the lock that is held and takes another shard's. */
-static void go_to(placing *p, qi_shard *shard)
-{
-    qi_lock_release(&p->shard->lock);
-    p->shard = shard;
-    qi_lock_acquire(&shard->lock);
-    p->leaving = qi_shard_catch_up(shard, p->leaving);
-}
-
-/* With the lock, given up meanwhile: an empty page of another shard becomes this one's. */
-static bool take_over_page(placing *p, uint64_t needed)
-{
-    quire_memory *memory = p->shard->memory;
-    qi_shard *mine = p->shard;
-    qi_page *page = NULL;
-    for (uint32_t i = 1; i < memory->shard_count && !page; i++) {
-        go_to(p, &memory->shards[(mine->index + i) % memory->shard_count]);
-        page = qi_empty_pages_find_shared(p->shard, needed);
-        if (page)
-            qi_page_leave_shard(page);
-    }
-    if (p->shard != mine)
-        go_to(p, mine);
-    return page && qi_page_enter_shard(page, mine, &p->leaving);
-}
-
-/* With the lock, given up meanwhile: a full pass over every shard, this one first. */
-static quire_result place_anywhere(placing *p, uint32_t *slot)
-{
-    const quire_memory *memory = p->shard->memory;
-    const uint32_t first = p->shard->index;
-    quire_result result = QUIRE_ERROR_NO_SPACE;
-    for (uint32_t i = 0; i < memory->shard_count && result; i++) {
-        if (i)
-            go_to(p, &memory->shards[(first + i) % memory->shard_count]);
-        result = place_shared(p, QI_EXHAUSTIVE, slot);
-    }
-    p->progress.tried |= QI_TRIED_PASS | (memory->shard_count > 1 ? QI_TRIED_SHARDS : 0);
-    return result;
-}
-
-/* ---- the order of attempts ---------------------------------------------------------------- */
-
-/* With the lock, given up meanwhile: a page of another shard's, or a new one. */
-static quire_result place_in_other_page(placing *p, uint32_t *slot)
-{
-    uint64_t needed = 0;
-    if (p->shard->memory->shard_count > 1 &&
-        !qi_page_needed_size(p->shard, p->range_request.size, p->range_request.alignment, false,
-                             &needed) &&
-        take_over_page(p, needed) && !place_shared(p, QI_TRY, slot))
-        return QUIRE_SUCCESS;
-    return place_in_new_page(p, false, slot);
-}
-
-/* With the lock, given up meanwhile: what there is, looked through whole. On failure, from the
-   caller's own shard again, and with the sentence of before. */
-static bool is_placed_anywhere(placing *p, uint32_t *slot)
-{
-    qi_shard *mine = p->shard;
-    qi_error error = qi_error_save();
-    if (!place_anywhere(p, slot))
-        return true;
-    qi_error_restore(&error);
-    if (p->shard != mine)
-        go_to(p, mine);
-    give_back(p);
-    return false;
-}
-
-/* With the lock, given up meanwhile: no range fits, so that a page is needed. */
-static quire_result find_with_page(placing *p, uint32_t *slot)
-{
-    uint64_t room = 0;
-    if (qi_add_overflows(p->range_request.size, p->range_request.alignment, &room))
-        room = UINT64_MAX;
-    const qi_page *joined = NULL;
-    quire_result result = QUIRE_ERROR_NO_SPACE;
-    give_back(p);
-    while (result == QUIRE_ERROR_NO_SPACE) {
-        p->stall_timeout.changes = qi_pages_changes(p->shard);
-        if (!qi_page_wait_for_room(p->shard, room, &joined)) {
-            result = place_in_other_page(p, slot);
-            if (!qi_is_out_of_pages(result))
-                return result;
-            if (!qi_page_wait_for_change(p->shard, result, &p->stall_timeout)) {
-                if (is_placed_anywhere(p, slot))
-                    return QUIRE_SUCCESS;
-                if (!qi_page_wait_for_change(p->shard, result, &p->stall_timeout))
-                    return result;
-            }
+    for (int i = 0; i < QI_RUNG_QUARANTINE; i++) {
+        if (!RUNGS[i].applies(c))
+            continue;
+        switch (RUNGS[i].step(c)) {
+        case QI_PLACED:
+            return QUIRE_SUCCESS;
+        case QI_AGAIN:
+            i = QI_RUNG_BEGIN_PAGE - 1;
+            break;
+        case QI_REFUSED:
+            return c->result;
+        case QI_NEXT:
+            break;
         }
-        result = place_shared(p, QI_TRY, slot);
     }
-    return result;
-}
-
-/* With the lock: an empty page kept from an earlier dedicated allocation. */
-static quire_result place_in_kept_page(const placing *p, uint32_t *slot)
-{
-    uint64_t needed = 0;
-    if (qi_page_needed_size(p->shard, p->range_request.size, p->range_request.alignment, true,
-                            &needed))
-        return QUIRE_ERROR_NO_SPACE; /* making one will say so */
-    /* the policy may have made it larger than needed, or the backend had no memory for that */
-    qi_page *page =
-        qi_empty_pages_find_dedicated(p->shard, qi_policy_round(&p->shard->memory->policy, needed));
-    if (!page)
-        page = qi_empty_pages_find_dedicated(p->shard, needed);
-    return page ? place_dedicated(p, page, slot) : QUIRE_ERROR_NO_SPACE;
-}
-
-/* With the lock, given up meanwhile. */
-static quire_result find_dedicated(placing *p, uint32_t *slot)
-{
-    quire_result result;
-    give_back(p);
-    do {
-        p->stall_timeout.changes = qi_pages_changes(p->shard);
-        result = p->request->tied ? QUIRE_ERROR_NO_SPACE : place_in_kept_page(p, slot);
-        if (result == QUIRE_ERROR_NO_SPACE)
-            result = place_in_new_page(p, true, slot);
-    } while (qi_page_wait_for_change(p->shard, result, &p->stall_timeout));
-    return result;
-}
-
-/* Before the first failure: what the thread's last error stays when all ends well. */
-static void keep_error(placing *p)
-{
-    if (!p->has_before)
-        *p->before = qi_error_save();
-    p->has_before = true;
+    return c->result;
 }
 
 /*
- * With the lock, given up meanwhile: whether anything came free that waited for a point, or in
- * quarantine, which is empty now.
+ * Like climb_under_lock, within the limits of the request's name. The limits are tested before a page
+ * is made in vain. They count what the allocation really holds, once that is known.
  */
-static bool has_made_room(placing *p)
+static quire_result climb_within_name(qi_climb *c)
 {
-    if (!QI_IS_CHECKED && !qi_deferred_count(p->shard->memory))
-        return false;
-    give_back(p); /* who gives ranges back may be waiting for these pages */
-    bool has_passed = qi_deferred_make_room(p->shard);
-    return qi_checked_make_room(p->shard) || has_passed;
-}
-
-/* With the lock: whether what was freed on the wish's stream serves it. Zeros are written by the
-   host, who would not wait for the stream. */
-static bool is_reused(const placing *p, bool dedicated, uint32_t *slot)
-{
-    const qi_request *request = p->request;
-    if (!request->stream || request->zero)
-        return false;
-    *request->has_waited =
-        qi_deferred_reuse(p->shard, request->stream, &p->range_request, dedicated, slot);
-    return *request->has_waited;
-}
-
-/* With the lock, given up meanwhile: the same of other streams. */
-static bool is_taken_over(const placing *p, bool dedicated, uint32_t *slot)
-{
-    const qi_request *request = p->request;
-    if (!request->stream || request->zero)
-        return false;
-    *request->has_waited =
-        qi_deferred_take_over(p->shard, request->stream, &p->range_request, dedicated, slot);
-    return *request->has_waited;
-}
-
-/* With the lock, given up meanwhile. */
-static quire_result find(placing *p, bool dedicated, uint32_t *slot)
-{
-    if (is_reused(p, dedicated, slot))
-        return QUIRE_SUCCESS;
-    quire_result result = dedicated ? QUIRE_ERROR_NO_SPACE : place_shared(p, QI_TRY, slot);
-    if (result == QUIRE_ERROR_NO_SPACE && has_made_room(p) && !dedicated)
-        result = place_shared(p, QI_TRY, slot);
-    if (result != QUIRE_ERROR_NO_SPACE)
-        return result;
-    if (is_taken_over(p, dedicated, slot))
-        return QUIRE_SUCCESS;
-    keep_error(p);
-    return dedicated ? find_dedicated(p, slot) : find_with_page(p, slot);
-}
-
-/*
- * With the lock, given up meanwhile: the same within the limits of the request's name. They are
- * looked at before a page is made in vain, and hold for what is really held, once that is known.
- */
-static quire_result find_by_name(placing *p, bool dedicated, uint32_t *slot)
-{
-    quire_memory *memory = p->shard->memory;
-    const char *name = p->request->name;
-    const char *limited = name ? name : p->request->name_later;
+    quire_memory *memory = c->shard->memory;
+    const char *name = c->request->name;
+    const char *limited = name ? name : c->request->name_later;
     if (!limited)
-        return find(p, dedicated, slot);
-    if (QI_IS_CHECKED ||
-        memory->on_out_of_memory.callback) /* a name's limit may give way meanwhile */
-        keep_error(p);
-    quire_result result =
-        qi_names_admit(&memory->names, limited,
-                       qi_checked_size_without(memory, p->request, p->range_request.size));
+        return climb_under_lock(c);
+    if (QI_IS_CHECKED || memory->on_out_of_memory.callback) /* may make room under the limit */
+        qi_climb_keep_error(c);
+    quire_result result = qi_names_admit(
+        &memory->names, limited, qi_checked_size_without(memory, c->request, c->range.size));
     if (!result)
-        result = find(p, dedicated, slot);
+        result = climb_under_lock(c);
     if (result || !name)
         return result;
-    qi_slot *record = qi_memory_slot(memory, *slot);
+    qi_slot *record = qi_memory_slot(memory, c->slot);
     result = qi_names_replace(&memory->names, NULL, name, record);
     if (result) {
-        record->meta = NULL; /* it has no name where it is not counted */
-        p->is_over_name = true;
+        record->meta = NULL; /* a record has a name only while its limits count it */
+        c->is_over_name = true;
     }
     return result;
 }
 
 /*
- * Without a lock: one attempt, from the calling thread's shard. The hook and the log are told when
- * it is over: what they do cannot make it begin again, and no page is under way.
+ * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the end,
+ * when no page is under way: what a hook does cannot restart the climb.
  */
-static quire_result attempt(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
+static quire_result attempt(qi_climb *c)
 {
-    p->shard = qi_shard_mine(memory);
-    p->leaving = NULL;
-    p->is_over_name = false;
-    qi_lock_acquire(&p->shard->lock);
-    p->leaving = qi_shard_catch_up(p->shard, NULL);
-    quire_result result = find_by_name(p, dedicated, slot);
-    qi_lock_release(&p->shard->lock);
-    if (p->leaving)
-        qi_pages_give_back(memory, p->leaving, &p->progress.events);
-    qi_page_events_report(memory, &p->progress.events, dedicated ? ", dedicated" : "");
-    if (p->is_over_name)
-        qi_release_unpublished(memory, *slot);
-    return result;
+    quire_memory *memory = c->home->memory;
+    c->shard = c->home;
+    c->leaving = NULL;
+    c->joined = NULL;
+    c->is_over_name = false;
+    c->result = QUIRE_ERROR_NO_SPACE;
+    qi_lock_acquire(&c->shard->lock);
+    c->leaving = qi_shard_catch_up(c->shard, NULL);
+    c->result = climb_within_name(c);
+    qi_lock_release(&c->shard->lock);
+    if (c->leaving)
+        qi_pages_give_back(memory, c->leaving, &c->progress.events);
+    qi_page_events_report(memory, &c->progress.events, c->dedicated ? ", dedicated" : "");
+    if (c->is_over_name)
+        qi_release_unpublished(memory, c->slot);
+    return c->result;
 }
 
-/* The same; in checked builds once more before a refusal, with all there that was freed. */
-static quire_result attempt_with_freed(quire_memory *memory, placing *p, bool dedicated,
-                                       uint32_t *slot)
+static bool if_quarantine(const qi_climb *c)
 {
-    quire_result result = attempt(memory, p, dedicated, slot);
-    if (!qi_is_out_of_pages(result) || !qi_checked_begin_out_of_memory(memory))
-        return result;
-    result = attempt(memory, p, dedicated, slot);
-    qi_checked_end_out_of_memory(memory);
-    return result;
+    return QI_IS_CHECKED && qi_is_out_of_pages(c->result);
 }
 
-/* Without a lock: whether the caller says that it has freed something; the error stays. */
-static bool caller_helps(quire_memory *memory, placing *p, quire_result reason, uint32_t times)
+static qi_outcome quarantine(qi_climb *c)
 {
-    const quire_on_out_of_memory *on_out_of_memory = &memory->on_out_of_memory;
-    if (!on_out_of_memory->callback || p->request->is_unaided || !qi_is_out_of_pages(reason) ||
-        times > QUIRE_MAX_OUT_OF_MEMORY_CALLS)
-        return false;
-    const quire_out_of_memory shortage = {.size = p->range_request.size,
-                                          .alignment = p->range_request.alignment,
-                                          .reason = reason,
-                                          .times = times};
+    if (!qi_checked_begin_out_of_memory(c->home->memory))
+        return QI_NEXT;
+    quire_result result = attempt(c);
+    qi_checked_end_out_of_memory(c->home->memory);
+    return result ? QI_NEXT : QI_PLACED;
+}
+
+static bool if_caller(const qi_climb *c)
+{
+    return c->home->memory->on_out_of_memory.callback && !c->request->is_unaided &&
+           qi_is_out_of_pages(c->result) && c->caller_calls < QUIRE_MAX_OUT_OF_MEMORY_CALLS;
+}
+
+/* The thread's last error stays: it is the reason of the refusal if the callback does not help. */
+static qi_outcome caller(qi_climb *c)
+{
+    quire_memory *memory = c->home->memory;
+    const quire_on_out_of_memory *on = &memory->on_out_of_memory;
+    const quire_out_of_memory event = {.size = c->range.size,
+                                       .alignment = c->range.alignment,
+                                       .reason = c->result,
+                                       .times = ++c->caller_calls};
     qi_error error = qi_error_save();
-    p->progress.tried |= QI_TRIED_CALLER;
+    qi_climb_note(c, QI_RUNG_CALLER);
     qi_transit_assert_none();
-    bool helps = on_out_of_memory->callback(on_out_of_memory->user, memory, &shortage);
+    bool has_freed = on->callback(on->user, memory, &event);
     qi_error_restore(&error);
-    return helps;
+    return has_freed ? QI_AGAIN : QI_NEXT;
 }
 
-/* Attempts, while the caller promises to help. What failed on the way to a success is not told. */
-static quire_result place(quire_memory *memory, placing *p, bool dedicated, uint32_t *slot)
+/* Requires no lock. What failed on the way to a success is not left as the thread's last error. */
+static quire_result climb(qi_climb *c)
 {
-    qi_error before;
-    quire_result result;
-    uint32_t times = 0;
-    p->before = &before;
-    do
-        result = attempt_with_freed(memory, p, dedicated, slot);
-    while (result && caller_helps(memory, p, result, ++times));
-    if (!result && p->has_before)
-        qi_error_restore(&before);
-    return result;
+    qi_outcome outcome;
+    do {
+        outcome = attempt(c) ? QI_NEXT : QI_PLACED;
+        for (int i = QI_RUNG_QUARANTINE; i < QI_RUNG_COUNT && outcome == QI_NEXT; i++)
+            if (RUNGS[i].applies(c))
+                outcome = RUNGS[i].step(c);
+    } while (outcome == QI_AGAIN);
+    if (outcome != QI_PLACED)
+        return c->result;
+    if (c->has_before)
+        qi_error_restore(&c->before);
+    return QUIRE_SUCCESS;
 }
 
-static quire_result prepare(const quire_memory *memory, const qi_request *request, placing *p)
+/* ---- requests ------------------------------------------------------------------------------- */
+
+static quire_result prepare(quire_memory *memory, const qi_request *request, qi_climb *c)
 {
     uint64_t held = request->held > request->size ? request->held : request->size;
-    *p = (placing){
-        .request = request,
-        .range_request = {.alignment = request->alignment,
-                          .requested = request->size,
-                          .user_data = request->object ? request->native : request->user_data,
-                          .object = request->object,
-                          .borrowed = request->borrowed}};
+    qi_range_request *range = &c->range;
+    *range = (qi_range_request){.alignment = request->alignment,
+                                .requested = request->size,
+                                .user_data = request->object ? request->native : request->user_data,
+                                .object = request->object,
+                                .borrowed = request->borrowed};
+    c->request = request;
+    c->home = qi_shard_mine(memory);
+    c->dedicated = qi_request_needs_dedicated(memory, request);
+    c->tried = c->caller_calls = 0;
+    c->has_before = false;
+    c->wait = (qi_page_wait){0};
+    c->progress = (qi_page_progress){0};
     if (memory->atom > request->alignment)
-        p->range_request.alignment = memory->atom;
-    if (request->tied) { /* the page is as large as the object, to the byte */
-        p->range_request.size = held;
+        range->alignment = memory->atom;
+    if (request->tied) { /* the page has exactly the object's size */
+        range->size = held;
         return QUIRE_SUCCESS;
     }
-    if (qi_policy_size_overflows(&memory->policy, held, &p->range_request.size) ||
-        qi_align_up_overflows(p->range_request.size, memory->atom, &p->range_request.size) ||
-        qi_checked_grow_overflows(memory, &p->range_request.alignment, &p->range_request.size))
+    if (qi_policy_size_overflows(&memory->policy, held, &range->size) ||
+        qi_align_up_overflows(range->size, memory->atom, &range->size) ||
+        qi_checked_grow_overflows(memory, &range->alignment, &range->size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%u bytes asked: more than can be counted once rounded up", held);
+                            "%u bytes requested: rounded up, that exceeds 64 bits", held);
     return QUIRE_SUCCESS;
+}
+
+/* Writes what the rungs of the mask have tried, in words. */
+static const char *tried_text(uint32_t tried, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < QI_RUNG_COUNT; i++)
+        if (tried >> i & 1 && length < size) {
+            int more = snprintf(text + length, size - length, "%s%s",
+                                length ? ", " : "; tried: ", RUNGS[i].report);
+            length += more > 0 ? (size_t)more : 0;
+        }
+    return text;
+}
+
+static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result result)
+{
+    char text[160];
+    const qi_request *request = c->request;
+    qi_slot_meta_release(&memory->host, c->range.meta);
+    return qi_oom_report(memory,
+                         &(qi_oom_request){
+                             .name = request->name ? request->name : request->name_later,
+                             .size = request->size,
+                             .alignment = c->range.alignment,
+                             .tried = tried_text(c->tried, text, sizeof text),
+                         },
+                         result);
 }
 
 quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_result failed,
                          uint32_t *slot)
 {
-    placing p;
+    qi_climb c;
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
-    bool dedicated = qi_request_needs_dedicated(memory, request);
-    quire_result result = prepare(memory, request, &p);
+    quire_result result = prepare(memory, request, &c);
     if (!result)
         result = failed;
     if (!result)
-        result =
-            qi_slot_meta_create(memory, request->name, request->object ? request->user_data : 0,
-                                request->object == QUIRE_OBJECT_IMAGE, &p.range_request.meta);
+        result = qi_slot_meta_create(&memory->host, request->name,
+                                     request->object ? request->user_data : 0,
+                                     request->object == QUIRE_OBJECT_IMAGE, &c.range.meta);
     if (!result)
-        result = place(memory, &p, dedicated, slot);
-    if (result) {
-        qi_slot_meta_release(memory, p.range_request.meta);
-        return qi_oom_report(memory, request->name ? request->name : request->name_later,
-                             request->size, p.range_request.alignment, p.progress.tried, result);
-    }
-    if (!request->tied) /* its object is not bound yet */
+        result = climb(&c);
+    if (result)
+        return refuse(memory, &c, result);
+    *slot = c.slot;
+    if (!request->tied) /* a tied object is not bound yet: its bytes cannot be written */
         qi_checked_placed(memory, *slot, request->zero);
     if (request->zero)
         result = qi_access_fill_zero(memory, *slot);

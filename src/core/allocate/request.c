@@ -7,7 +7,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/state/checked.h"
+#include "src/core/checked.h"
 #include "src/space/space.h"
 
 quire_result qi_request_check(const quire_memory *memory, const qi_request *request)

@@ -2,7 +2,7 @@
  * checked.c - red zones and fill patterns (see checked.h): sizing, writing, verifying. What waits
  * after its free is quarantine.c.
  */
-#include "src/core/state/checked.h"
+#include "src/core/checked.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
  * is counted as leaving and nobody else's; it goes back to its shard as any free, by its inbox from
  * another one. It is held until its range is free, so that figures and walks never show it.
  */
-#include "src/core/state/checked.h"
+#include "src/core/checked.h"
 
 #include <stdio.h>
 

@@ -1,25 +1,47 @@
 /*
- * put.h - what every allocation and every free comes down to, under the shard's lock: a slot and a
- * range of the shared pages are taken together, and given back together. Inline, because a program
- * does it millions of times.
+ * range_take.h - taking a slot together with a range of the shared pages, and giving both back.
+ *
+ * Every allocation and every free passes here, millions of times in a program, so that the functions
+ * are inline. Every function requires the lock of the shard.
+ * Invariant: the shard's statistics and the page's tally change together with slot and range.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_RANGE_TAKE_H
 #define QUIRE_SRC_CORE_PAGE_RANGE_TAKE_H
 
 #include "src/base/bits.h"
+#include "src/core/page/empty_pages.h"
 #include "src/core/state/memory.h"
 #include "src/space/space.h"
 
-/* What is put: sizes with all that the policy adds, and what the record keeps for the caller. */
+/* What a range is taken for, and what its record keeps for the caller. */
 typedef struct qi_range_request {
-    uint64_t size;
+    uint64_t size; /* bytes, with all that the policy and checked builds add */
     uint64_t alignment;
-    uint64_t requested;
-    uint64_t user_data; /* or an object's native, as in the record */
+    uint64_t requested; /* bytes that the caller requested */
+    uint64_t user_data; /* of an object: its native handle, as in qi_slot */
     qi_slot_meta *meta;
     quire_object object;
     bool borrowed;
 } qi_range_request;
+
+/*
+ * An allocation of `bytes`, left padding included, is added to or removed from a page. A page with
+ * its first allocation leaves the list of empty pages, one without its last enters it.
+ */
+static inline void qi_tally_add(qi_tally *tally, uint64_t bytes)
+{
+    if (qi_unlikely(!tally->allocation_count++))
+        qi_empty_pages_remove(tally->page);
+    tally->live_bytes += bytes;
+}
+
+static inline void qi_tally_remove(qi_tally *tally, uint64_t bytes)
+{
+    qi_raise(&tally->peak_live_bytes, tally->live_bytes);
+    tally->live_bytes -= bytes;
+    if (qi_unlikely(!--tally->allocation_count))
+        qi_empty_pages_add(tally->page);
+}
 
 static inline void qi_range_count_in(qi_shard *shard, const qi_slot *slot)
 {
@@ -45,8 +67,8 @@ static inline void qi_range_count_out(qi_shard *shard, qi_slot *slot)
     qi_tally_remove(slot->tally, held);
 }
 
-/* Fills the record of a private slot whose range is placed. */
-static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request *range_request,
+/* Fills the record of a PRIVATE slot from its placement. */
+static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request *request,
                                         uint32_t slot, const quire_placement *at)
 {
     qi_tally *tally = qi_shard_tally(shard, at->region);
@@ -54,22 +76,25 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
     *record = (qi_slot){
         .offset = at->offset + tally->skipped,
         .size = at->size,
-        .requested = range_request->requested,
-        .user_data = range_request->user_data,
+        .requested = request->requested,
+        .user_data = request->user_data,
         .range = at->range,
-        .meta = range_request->meta,
+        .meta = request->meta,
         .tally = tally,
         .left_padding = (uint32_t)at->left_padding,
         .shard = (uint8_t)shard->index,
-        .object = (uint8_t)range_request->object,
-        .borrowed = range_request->borrowed,
+        .object = (uint8_t)request->object,
+        .borrowed = request->borrowed,
     };
     qi_range_count_in(shard, record);
 }
 
-/* Takes a slot, which stays private, and a range. NO_SPACE without a sentence at QI_TRY. */
+/*
+ * Takes a slot, which stays PRIVATE, and a range. Returns NO_SPACE where no range fits; with QI_TRY no
+ * error text is written then. On failure nothing changed.
+ */
 QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard,
-                                                        const qi_range_request *range_request,
+                                                        const qi_range_request *request,
                                                         uint32_t how, uint32_t *slot)
 {
     quire_memory *memory = shard->memory;
@@ -77,17 +102,17 @@ QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard,
     if (qi_unlikely(result))
         return result;
     quire_placement at;
-    result = shard->space->allocate_range(shard->space, range_request->size,
-                                          range_request->alignment, *slot, how, &at);
+    result = shard->space->allocate_range(shard->space, request->size,
+                                          request->alignment, *slot, how, &at);
     if (qi_unlikely(result)) {
         qi_slot_give(&memory->slots, &shard->queue, *slot);
         return result;
     }
-    qi_range_fill_record(shard, range_request, *slot, &at);
+    qi_range_fill_record(shard, request, *slot, &at);
     return QUIRE_SUCCESS;
 }
 
-/* Gives back a private slot whose range is free. True: its page became empty. */
+/* Gives back a PRIVATE slot whose range is free already. Returns whether its page became empty. */
 static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t slot)
 {
     const qi_tally *tally = record->tally;
@@ -97,13 +122,13 @@ static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t
 }
 
 /*
- * Gives back the range of a private slot of this shard, whose object and name are gone, and the
- * slot. True: its page became empty, and the policy is to be applied.
+ * Gives back a PRIVATE slot of this shard and its range. The slot has no object and no name any more.
+ * Returns whether its page became empty; the caller then sets shard->emptied.
  */
 static inline bool qi_range_give(qi_shard *shard, qi_slot *record, uint32_t slot)
 {
     __builtin_prefetch(record->tally, 1);
-    if (record->range.id) /* none on a dedicated page; ours, and live until here */
+    if (record->range.id) /* 0 on a dedicated page. The range is live: this cannot fail. */
         (void)shard->space->free_range(shard->space, record->range);
     return qi_range_give_slot(shard, record, slot);
 }

@@ -33,7 +33,7 @@
 #include "src/base/handle.h"
 #include "src/base/lock.h"
 #include "src/base/table.h"
-#include "src/core/state/checked.h"
+#include "src/core/checked.h"
 
 typedef enum qi_phase {
     QI_PHASE_FREE = 0,

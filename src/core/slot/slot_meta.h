@@ -1,21 +1,23 @@
 /*
- * extra.h - the part of a slot that only names, images, the user data of objects and recorded uses
- * need.
+ * slot_meta.h - creating and releasing the meta record of a slot.
+ *
+ * Only allocations with a name, images, objects with user data, and allocations with recorded uses
+ * have one. No function requires a lock. The caller owns the record until it is stored in a slot.
  */
 #ifndef QUIRE_SRC_CORE_SLOT_SLOT_META_H
 #define QUIRE_SRC_CORE_SLOT_SLOT_META_H
 
-#include "src/core/state/memory.h"
+#include "src/base/host_memory.h"
+#include "src/core/slot/slot.h"
 
-/* *extra is NULL when nothing is to be in it. Fails with OUT_OF_HOST_MEMORY. */
-QUIRE_MUST_USE quire_result qi_slot_meta_create(quire_memory *memory, const char *name,
-                                                uint64_t user_data, bool is_image,
-                                                qi_slot_meta **meta);
+/* Sets *meta to NULL if nothing is to be stored in it. Fails with OUT_OF_HOST_MEMORY. */
+QUIRE_MUST_USE quire_result qi_slot_meta_create(qi_host *host, const char *name, uint64_t user_data,
+                                                bool is_image, qi_slot_meta **meta);
 
-/* One with nothing in it. NULL: no host memory. */
-qi_slot_meta *qi_slot_meta_create_empty(quire_memory *memory);
+/* Returns an empty record, or NULL if host memory is exhausted. */
+qi_slot_meta *qi_slot_meta_create_empty(qi_host *host);
 
 /* Accepts NULL. */
-void qi_slot_meta_release(quire_memory *memory, qi_slot_meta *meta);
+void qi_slot_meta_release(qi_host *host, qi_slot_meta *meta);
 
 #endif

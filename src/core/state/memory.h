@@ -1,26 +1,24 @@
 /*
- * memory.h - a memory: its configuration, its pages and slots, and the shards that share them.
+ * state/memory.h - the record of a memory: its configuration, its pages, its slots, its shards.
  *
- * No lock is ever held across a backend call, a log line or a callback. What takes long (making a
- * page, giving one back, binding, copying) is prepared under a lock, done without it, and published
- * under it again. The slots' state words are atomic, and a page's native side does not change while
- * an allocation in the page is pinned.
+ * No lock is ever held during a backend call, a log line or a callback. Slow work (creating or
+ * destroying a page, binding, copying) is prepared under a lock, done without it, and published
+ * under it again. The slots' state words are atomic. The native side of a page does not change while
+ * an allocation in it is in use.
  *
- * Invariant: reserved_bytes of the pages is the sum of the live ones; over all shards, live_bytes
- * is the sum of the allocations' size and left padding, and the empty_pages that of the live pages
- * without allocations.
+ * Invariants: reserved_bytes of the pages is the sum over the LIVE pages. Summed over the shards,
+ * live_bytes is the sum of size and left padding over the allocations, and the bytes of the empty
+ * pages are those of the LIVE pages without allocations.
  */
 #ifndef QUIRE_SRC_CORE_STATE_MEMORY_H
 #define QUIRE_SRC_CORE_STATE_MEMORY_H
 
 #include "src/base/thread.h"
 #include "src/core/device/device.h"
-#include "src/core/page/empty_pages.h"
 #include "src/core/slot/name_limit.h"
-#include "src/core/page/page.h"
-#include "src/core/stats/stats_scope.h"
-#include "src/core/state/shard.h"
 #include "src/core/slot/slot.h"
+#include "src/core/state/page.h"
+#include "src/core/state/shard.h"
 
 struct quire_memory {
     quire_device *device;
@@ -29,58 +27,55 @@ struct quire_memory {
     uint32_t kind;
     quire_memory_flags flags;
     bool exportable;
-    float priority;           /* of its pages */
-    quire_page_extra extra;   /* likewise: what the backend wants to know of each */
+    float priority;           /* eviction priority of its pages, 0 to 1 */
+    quire_page_extra extra;   /* what the backend wants to know of each page */
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_out_of_memory on_out_of_memory;
     quire_hook hook; /* kinds 0: none */
-    bool is_ending;  /* it is being destroyed, and makes no page for a hook or a log sink */
+    bool is_ending;  /* being destroyed: it makes no more pages */
     uint64_t
-        address_space; /* bytes that its only shared page may grow to; 0: it is not contiguous */
+        address_space; /* bytes its only shared page may grow to; 0: not contiguous */
     uint64_t max_alignment;
     uint64_t granule;
-    uint64_t atom; /* sizes and alignments are multiples of it: 1 unless mapped and not coherent */
+    uint64_t atom; /* sizes and alignments are multiples of it; 1 unless mapped and not coherent */
     quire_fit fit;
     qi_host host;
     qi_calls calls;
-    qi_account account; /* bytes of its pages, from before they are made until they are gone */
+    qi_account account; /* bytes of its pages, from before their creation until they are destroyed */
 
-    uint64_t max_fast_size; /* see qi_request_max_fast */
+    uint64_t max_fast_size; /* see qi_request_max_fast; 0 disables the fast path */
 
     qi_slots slots;
     qi_pages pages;
     uint32_t shard_count;
     qi_shard *shards;
-    qi_names names;                /* the limits of names */
-    qi_stats_scope *stats_scopes;  /* innermost first; under the locks of all shards */
-    quire_attachment *attachments; /* the backend's; under the device's lock */
-    qi_atomic_u64 oom_reports;     /* so far: their numbers */
+    qi_names names;                /* limits by name prefix */
+    struct qi_stats_scope *stats_scopes;  /* innermost first; protected by the locks of all shards */
+    quire_attachment *attachments; /* of the backend; protected by the device's lock */
+    qi_atomic_u64 oom_reports;     /* refused allocations so far; numbers them */
     const void *
-        destroying_thread; /* the thread that ends it, once nothing can keep it from that; see fork.h */
+        destroying_thread; /* the thread that destroys it, once that cannot fail any more: memory/fork.h */
     uint32_t tag;          /* of its slots, which have another one where the device is cut */
-    bool has_orphans;      /* slots and ranges may be left that threads before a fork had in hand */
+    bool has_orphans;      /* in the child of a fork: PRIVATE slots of vanished threads may exist */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif
 };
 
-/* Fails with INVALID_ARGUMENT. */
-quire_result qi_refuse_null_memory(void);
-
-/* The record of a slot that the caller has pinned, reserved or won. */
+/* Returns the record of a slot that the caller has in use, has claimed or has PRIVATE. */
 static inline qi_slot *qi_memory_slot(const quire_memory *memory, uint32_t slot)
 {
     return qi_slot_at(&memory->slots, slot);
 }
 
-/* The page of such a slot, and the shard that both are of. */
+/* Returns the page of such a slot. */
 static inline qi_page *qi_memory_page(const quire_memory *memory, uint32_t slot)
 {
     return qi_memory_slot(memory, slot)->tally->page;
 }
 
-/* Without a look at the record where there is only one. */
+/* Returns the shard of a slot and its page. Does not read the record where there is one shard. */
 static inline qi_shard *qi_shard_of(const quire_memory *memory, const qi_slot *record)
 {
     return &memory->shards[memory->shard_count == 1 ? 0 : record->shard];
@@ -91,7 +86,7 @@ static inline qi_shard *qi_shard_of_slot(const quire_memory *memory, uint32_t sl
     return qi_shard_of(memory, qi_memory_slot(memory, slot));
 }
 
-/* The shard the calling thread works in. */
+/* Returns the shard that the calling thread allocates in. */
 static inline qi_shard *qi_shard_mine(quire_memory *memory)
 {
     uint32_t count = memory->shard_count;

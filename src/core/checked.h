@@ -15,8 +15,8 @@
  * Without QUIRE_CHECKED every hook is an inline function without effect, and the default build has
  * the same instructions as if there were none. With it, locks and threads are said at each hook.
  */
-#ifndef QUIRE_SRC_CORE_STATE_CHECKED_H
-#define QUIRE_SRC_CORE_STATE_CHECKED_H
+#ifndef QUIRE_SRC_CORE_CHECKED_H
+#define QUIRE_SRC_CORE_CHECKED_H
 
 #include "quire/insight.h"
 #include "src/base/lock.h"

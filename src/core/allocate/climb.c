@@ -1,0 +1,76 @@
+/*
+ * climb.c - places a request in a page, and moves a climb between shards.
+ */
+#include "src/core/allocate/climb.h"
+
+#include "src/base/bits.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/page/retention.h"
+
+quire_result qi_climb_place(qi_climb *c, uint32_t how)
+{
+    quire_result result = qi_range_take(c->shard, &c->range, how, &c->slot);
+    if (!result)
+        qi_checked_mark(c->shard->memory, c->slot, c->request, c->range.alignment);
+    return result;
+}
+
+quire_result qi_climb_place_in_made(qi_climb *c)
+{
+    quire_result result = qi_climb_place(c, QI_TRY);
+    return result == QUIRE_ERROR_NO_SPACE ? qi_climb_place(c, QI_EXHAUSTIVE) : result;
+}
+
+quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page)
+{
+    quire_memory *memory = c->shard->memory;
+    quire_result result = qi_slot_take(&memory->slots, &c->shard->queue, &memory->host, &c->slot);
+    if (result)
+        return result;
+    uint64_t padding = page->tied ? 0 : qi_padding(page->native.native.address, c->range.alignment);
+    qi_slot *record = qi_memory_slot(memory, c->slot);
+    *record = (qi_slot){
+        .offset = padding,
+        .size = c->range.size,
+        .requested = c->range.requested,
+        .user_data = c->range.user_data,
+        .meta = c->range.meta,
+        .tally = page->tally,
+        .left_padding = (uint32_t)padding,
+        .shard = (uint8_t)c->shard->index,
+        .object = (uint8_t)c->range.object,
+        .borrowed = c->range.borrowed,
+    };
+    page->slot = c->slot;
+    qi_range_count_in(c->shard, record);
+    qi_checked_mark(memory, c->slot, c->request, c->range.alignment);
+    return QUIRE_SUCCESS;
+}
+
+void qi_climb_give_back(qi_climb *c)
+{
+    qi_page *leaving = c->leaving;
+    if (!leaving)
+        return;
+    c->leaving = NULL;
+    qi_lock_release(&c->shard->lock);
+    qi_pages_give_back(c->shard->memory, leaving, &c->progress.events);
+    qi_lock_acquire(&c->shard->lock);
+}
+
+void qi_climb_go_to(qi_climb *c, qi_shard *shard)
+{
+    if (shard == c->shard)
+        return;
+    qi_lock_release(&c->shard->lock);
+    c->shard = shard;
+    qi_lock_acquire(&shard->lock);
+    c->leaving = qi_shard_catch_up(shard, c->leaving);
+}
+
+void qi_climb_keep_error(qi_climb *c)
+{
+    if (!c->has_before)
+        c->before = qi_error_save();
+    c->has_before = true;
+}

@@ -1,0 +1,85 @@
+/*
+ * climb.h - one request on its way up the allocation ladder, and the places it can take.
+ *
+ * Every function requires the lock of c->shard. Functions that say so release and reacquire it.
+ */
+#ifndef QUIRE_SRC_CORE_ALLOCATE_CLIMB_H
+#define QUIRE_SRC_CORE_ALLOCATE_CLIMB_H
+
+#include "src/base/result.h"
+#include "src/core/allocate/request.h"
+#include "src/core/page/page_make.h"
+#include "src/core/page/page_wait.h"
+
+/* The rungs of the ladder, in the order in which they are tried. ladder.c says what each does. */
+typedef enum qi_rung {
+    QI_RUNG_REUSE,
+    QI_RUNG_EXISTING,
+    QI_RUNG_COLLECT,
+    QI_RUNG_TAKE_OVER,
+    QI_RUNG_BEGIN_PAGE, /* QI_AGAIN continues here */
+    QI_RUNG_JOIN,
+    QI_RUNG_KEPT_PAGE,
+    QI_RUNG_OTHER_SHARDS_PAGE,
+    QI_RUNG_ELASTIC,
+    QI_RUNG_EMPTY_PAGES,
+    QI_RUNG_NEW_PAGE,
+    QI_RUNG_WAIT,
+    QI_RUNG_FULL_SEARCH,
+    QI_RUNG_OTHER_SHARDS_SEARCH,
+    QI_RUNG_WAIT_LAST,
+    QI_RUNG_QUARANTINE, /* from here on without a lock */
+    QI_RUNG_CALLER,
+    QI_RUNG_COUNT
+} qi_rung;
+
+typedef struct qi_climb {
+    const qi_request *request;
+    qi_range_request range; /* sizes with all that the policy adds */
+    bool dedicated;
+    qi_shard *home;     /* the calling thread's shard */
+    qi_shard *shard;    /* the shard whose lock is held */
+    qi_page *leaving;   /* pages taken out under the lock, to be destroyed without it */
+    quire_result result; /* the last failure: NO_SPACE until a page was refused */
+    uint32_t slot;       /* the outcome */
+    uint32_t tried;      /* bit per qi_rung that the report names */
+    bool is_over_name;   /* placed, but over the limit of its name: to be given back */
+    const qi_page *joined;
+    qi_page_wait wait;
+    qi_page_progress progress;
+    uint32_t caller_calls; /* how often the application's callback was called */
+    bool has_before;       /* `before` has the thread's last error from before the first failure */
+    qi_error before;
+} qi_climb;
+
+/* Takes a slot and a range of the shard's shared pages. `how` is QI_TRY or QI_EXHAUSTIVE. */
+QUIRE_MUST_USE quire_result qi_climb_place(qi_climb *c, uint32_t how);
+
+/*
+ * Like qi_climb_place in a page that was just made: badly fitting holes can hide the new room from a
+ * bounded search, so that a full search follows.
+ */
+QUIRE_MUST_USE quire_result qi_climb_place_in_made(qi_climb *c);
+
+/* Gives the request the whole of an empty dedicated page. */
+QUIRE_MUST_USE quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page);
+
+/*
+ * Releases and reacquires the lock. Destroys the pages taken out so far. Called before a page is made
+ * or waited for: leaving pages still count, and a thread that waits for them would wait for itself.
+ */
+void qi_climb_give_back(qi_climb *c);
+
+/* Releases the lock that is held and acquires another shard's. */
+void qi_climb_go_to(qi_climb *c, qi_shard *shard);
+
+/* The report of a refusal names this rung. */
+static inline void qi_climb_note(qi_climb *c, qi_rung rung)
+{
+    c->tried |= UINT32_C(1) << rung;
+}
+
+/* Remembers the thread's last error, before the first failure of a climb that may still succeed. */
+void qi_climb_keep_error(qi_climb *c);
+
+#endif

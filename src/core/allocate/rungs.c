@@ -1,0 +1,301 @@
+/*
+ * rungs.c - the steps of the allocation ladder (rungs.h).
+ */
+#include "src/core/allocate/rungs.h"
+
+#include "src/base/bits.h"
+#include "src/core/deferred/deferred_free.h"
+#include "src/core/device/policy.h"
+#include "src/core/page/elastic_end.h"
+#include "src/core/page/elastic_grow.h"
+#include "src/core/page/empty_pages.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/page/page_size.h"
+#include "src/core/page/page_take.h"
+
+/* ---- conditions --------------------------------------------------------------------------- */
+
+/*
+ * What was freed on a stream serves the same stream before its points have passed. A request for
+ * zeros is left out: the host writes them and would not wait for the stream.
+ */
+bool qi_rung_if_on_stream(const qi_climb *c)
+{
+    return c->request->stream && !c->request->zero;
+}
+
+bool qi_rung_if_shared(const qi_climb *c)
+{
+    return !c->dedicated;
+}
+
+bool qi_rung_if_deferred(const qi_climb *c)
+{
+    return QI_IS_CHECKED || qi_deferred_count(c->shard->memory);
+}
+
+bool qi_rung_if_any(const qi_climb *c)
+{
+    (void)c;
+    return true;
+}
+
+/* An empty dedicated page serves raw requests only: a tied one was made for its object. */
+bool qi_rung_if_raw_dedicated(const qi_climb *c)
+{
+    return c->dedicated && !c->request->tied;
+}
+
+bool qi_rung_if_other_shards(const qi_climb *c)
+{
+    return !c->dedicated && c->shard->memory->shard_count > 1;
+}
+
+bool qi_rung_if_elastic(const qi_climb *c)
+{
+    return !c->dedicated && qi_elastic_page(c->shard);
+}
+
+bool qi_rung_if_none_refused(const qi_climb *c)
+{
+    return c->result == QUIRE_ERROR_NO_SPACE;
+}
+
+bool qi_rung_if_page_refused(const qi_climb *c)
+{
+    return qi_is_out_of_pages(c->result);
+}
+
+bool qi_rung_if_shared_refused(const qi_climb *c)
+{
+    return !c->dedicated && qi_is_out_of_pages(c->result);
+}
+
+bool qi_rung_if_other_shards_refused(const qi_climb *c)
+{
+    return qi_rung_if_other_shards(c) && qi_is_out_of_pages(c->result);
+}
+
+/* ---- ranges that exist --------------------------------------------------------------------- */
+
+/* Turns the result of a placement into the outcome of a rung. */
+static qi_outcome outcome_of(qi_climb *c, quire_result result)
+{
+    if (!result)
+        return QI_PLACED;
+    c->result = result;
+    return result == QUIRE_ERROR_NO_SPACE ? QI_NEXT : QI_REFUSED;
+}
+
+qi_outcome qi_rung_reuse(qi_climb *c)
+{
+    *c->request->has_waited =
+        qi_deferred_reuse(c->shard, c->request->stream, &c->range, c->dedicated, &c->slot);
+    return *c->request->has_waited ? QI_PLACED : QI_NEXT;
+}
+
+qi_outcome qi_rung_existing(qi_climb *c)
+{
+    return outcome_of(c, qi_climb_place(c, QI_TRY));
+}
+
+/* The threads that free ranges may be waiting for this climb's leaving pages: these go first. */
+qi_outcome qi_rung_collect(qi_climb *c)
+{
+    qi_climb_give_back(c);
+    bool has_passed = qi_deferred_make_room(c->shard);
+    bool has_room = qi_checked_make_room(c->shard) || has_passed;
+    return has_room && !c->dedicated ? qi_rung_existing(c) : QI_NEXT;
+}
+
+qi_outcome qi_rung_take_over(qi_climb *c)
+{
+    *c->request->has_waited =
+        qi_deferred_take_over(c->shard, c->request->stream, &c->range, c->dedicated, &c->slot);
+    return *c->request->has_waited ? QI_PLACED : QI_NEXT;
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+qi_outcome qi_rung_begin_page(qi_climb *c)
+{
+    qi_climb_keep_error(c);
+    qi_climb_give_back(c);
+    c->result = QUIRE_ERROR_NO_SPACE;
+    c->wait.changes = qi_pages_changes(c->shard);
+    return QI_NEXT;
+}
+
+/* After a wait: another thread may have made room in a page that exists. */
+static qi_outcome search_again(qi_climb *c)
+{
+    qi_outcome outcome = c->dedicated ? QI_NEXT : qi_rung_existing(c);
+    return outcome == QI_NEXT ? QI_AGAIN : outcome;
+}
+
+qi_outcome qi_rung_join(qi_climb *c)
+{
+    uint64_t room = 0;
+    if (qi_add_overflows(c->range.size, c->range.alignment, &room))
+        room = UINT64_MAX;
+    return qi_page_wait_for_room(c->shard, room, &c->joined) ? search_again(c) : QI_NEXT;
+}
+
+/*
+ * Looks for a page of the size that the policy rounds to, then for one of the needed size: the backend
+ * may have had no memory for the larger one.
+ */
+qi_outcome qi_rung_kept_page(qi_climb *c)
+{
+    uint64_t needed = 0;
+    if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, true, &needed))
+        return QI_NEXT; /* making the page fails likewise, and reports it */
+    const quire_page_policy *policy = &c->shard->memory->policy;
+    qi_page *page = qi_empty_pages_find_dedicated(c->shard, qi_policy_round(policy, needed));
+    if (!page)
+        page = qi_empty_pages_find_dedicated(c->shard, needed);
+    return page ? outcome_of(c, qi_climb_place_dedicated(c, page)) : QI_NEXT;
+}
+
+qi_outcome qi_rung_other_shards_page(qi_climb *c)
+{
+    quire_memory *memory = c->shard->memory;
+    qi_page *page = NULL;
+    uint64_t needed = 0;
+    if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, false, &needed))
+        return QI_NEXT; /* likewise */
+    for (uint32_t i = 1; i < memory->shard_count && !page; i++) {
+        qi_climb_go_to(c, &memory->shards[(c->home->index + i) % memory->shard_count]);
+        page = qi_empty_pages_find_shared(c->shard, needed);
+        if (page)
+            qi_page_leave_shard(page);
+    }
+    qi_climb_go_to(c, c->home);
+    if (!page || !qi_page_enter_shard(page, c->home, &c->leaving))
+        return QI_NEXT;
+    return qi_climb_place(c, QI_TRY) ? QI_NEXT : QI_PLACED;
+}
+
+/* A page was refused. Only an exhausted resource is worth waiting for. */
+static qi_outcome page_refused(qi_climb *c, quire_result result)
+{
+    c->result = result;
+    return qi_is_out_of_pages(result) ? QI_NEXT : QI_REFUSED;
+}
+
+/* What making or growing a page has tried so far belongs to the rungs that the report names. */
+static void note_progress(qi_climb *c)
+{
+    if (c->progress.gave_back_empty)
+        qi_climb_note(c, QI_RUNG_EMPTY_PAGES);
+    if (c->progress.is_smaller)
+        qi_climb_note(c, QI_RUNG_NEW_PAGE);
+}
+
+/* Several threads may grow the page in turn: each searches again after another one's growth. */
+qi_outcome qi_rung_elastic(qi_climb *c)
+{
+    qi_elastic_result grown = QI_ELASTIC_AWAITED;
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    qi_climb_give_back(c);
+    while (result == QUIRE_ERROR_NO_SPACE && qi_elastic_page(c->shard) &&
+           grown != QI_ELASTIC_NONE) {
+        result = qi_elastic_grow_for(c->shard, c->range.size, c->range.alignment, &grown,
+                                     &c->progress);
+        if (!result)
+            result = qi_climb_place_in_made(c);
+    }
+    note_progress(c);
+    return result && result != QUIRE_ERROR_NO_SPACE ? page_refused(c, result)
+                                                    : outcome_of(c, result);
+}
+
+/* The least size of the page to make. */
+static quire_result needed_size(const qi_climb *c, uint64_t *needed)
+{
+    if (!c->request->tied)
+        return qi_page_needed_size(c->shard, c->range.size, c->range.alignment, c->dedicated,
+                                   needed);
+    *needed = c->range.size;
+    return qi_page_check_total(c->shard->memory, c->range.size, c->range.size);
+}
+
+qi_outcome qi_rung_empty_pages(qi_climb *c)
+{
+    uint64_t needed = 0;
+    qi_climb_give_back(c);
+    quire_result result = needed_size(c, &needed);
+    if (result)
+        return page_refused(c, result);
+    qi_climb_note(c, QI_RUNG_EMPTY_PAGES);
+    qi_page_give_back_before(c->shard, needed, &c->progress.events);
+    return QI_NEXT;
+}
+
+/* Places the request in the page that was made for it, or takes the page back unreported. */
+static quire_result place_in_new_page(qi_climb *c, qi_page *page)
+{
+    quire_result result =
+        c->dedicated ? qi_climb_place_dedicated(c, page) : qi_climb_place_in_made(c);
+    if (!result) {
+        c->progress.events.made =
+            (qi_page_change){.size = page->native.size, .number = page->number};
+        qi_page_keep(page);
+        return QUIRE_SUCCESS;
+    }
+    qi_page *leaving = qi_page_take(page, NULL);
+    qi_lock_release(&c->shard->lock);
+    qi_page_undo(c->shard->memory, leaving, &c->progress.events);
+    qi_lock_acquire(&c->shard->lock);
+    return result;
+}
+
+qi_outcome qi_rung_new_page(qi_climb *c)
+{
+    const qi_request *request = c->request;
+    const qi_tie tie = {request->object, request->native, request->description};
+    qi_page *page = NULL;
+    quire_result result =
+        request->tied
+            ? qi_page_make_tied(c->shard, c->range.size, &tie, &page, &c->progress)
+            : qi_page_make(c->shard, c->range.size, c->range.alignment, c->dedicated, &page,
+                           &c->progress);
+    note_progress(c);
+    if (!result)
+        result = place_in_new_page(c, page);
+    return result ? page_refused(c, result) : QI_PLACED;
+}
+
+/* A leaving page of this thread would be waited for by the thread itself: it goes first. */
+qi_outcome qi_rung_wait(qi_climb *c)
+{
+    qi_climb_give_back(c);
+    return qi_page_wait_for_change(c->shard, c->result, &c->wait) ? search_again(c) : QI_NEXT;
+}
+
+/* ---- full searches -------------------------------------------------------------------------- */
+
+qi_outcome qi_rung_full_search(qi_climb *c)
+{
+    qi_error error = qi_error_save();
+    qi_climb_note(c, QI_RUNG_FULL_SEARCH);
+    if (!qi_climb_place(c, QI_EXHAUSTIVE))
+        return QI_PLACED;
+    qi_error_restore(&error);
+    return QI_NEXT;
+}
+
+qi_outcome qi_rung_other_shards_search(qi_climb *c)
+{
+    quire_memory *memory = c->shard->memory;
+    qi_error error = qi_error_save();
+    qi_climb_note(c, QI_RUNG_OTHER_SHARDS_SEARCH);
+    for (uint32_t i = 1; i < memory->shard_count; i++) {
+        qi_climb_go_to(c, &memory->shards[(c->home->index + i) % memory->shard_count]);
+        if (!qi_climb_place(c, QI_EXHAUSTIVE))
+            return QI_PLACED;
+    }
+    qi_error_restore(&error);
+    qi_climb_go_to(c, c->home);
+    return QI_NEXT;
+}

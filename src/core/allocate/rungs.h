@@ -1,0 +1,46 @@
+/*
+ * rungs.h - the conditions and steps of the allocation ladder that work under a shard's lock.
+ *
+ * Every function requires the lock of c->shard. A condition has no side effects. A step may release
+ * the lock and reacquire it, also that of another shard.
+ */
+#ifndef QUIRE_SRC_CORE_ALLOCATE_RUNGS_H
+#define QUIRE_SRC_CORE_ALLOCATE_RUNGS_H
+
+#include "src/core/allocate/climb.h"
+
+typedef enum qi_outcome {
+    QI_PLACED,  /* c->slot has the request */
+    QI_NEXT,    /* the next rung */
+    QI_AGAIN,   /* something changed: from QI_RUNG_BEGIN_PAGE */
+    QI_REFUSED, /* c->result is an error that no later rung changes */
+} qi_outcome;
+
+bool qi_rung_if_any(const qi_climb *c);
+bool qi_rung_if_on_stream(const qi_climb *c);
+bool qi_rung_if_shared(const qi_climb *c);
+bool qi_rung_if_deferred(const qi_climb *c);
+bool qi_rung_if_raw_dedicated(const qi_climb *c);
+bool qi_rung_if_other_shards(const qi_climb *c);
+bool qi_rung_if_elastic(const qi_climb *c);
+bool qi_rung_if_none_refused(const qi_climb *c);
+bool qi_rung_if_page_refused(const qi_climb *c);
+bool qi_rung_if_shared_refused(const qi_climb *c);
+bool qi_rung_if_other_shards_refused(const qi_climb *c);
+
+qi_outcome qi_rung_reuse(qi_climb *c);
+qi_outcome qi_rung_existing(qi_climb *c);
+qi_outcome qi_rung_collect(qi_climb *c);
+qi_outcome qi_rung_take_over(qi_climb *c);
+qi_outcome qi_rung_begin_page(qi_climb *c);
+qi_outcome qi_rung_join(qi_climb *c);
+qi_outcome qi_rung_kept_page(qi_climb *c);
+qi_outcome qi_rung_other_shards_page(qi_climb *c);
+qi_outcome qi_rung_elastic(qi_climb *c);
+qi_outcome qi_rung_empty_pages(qi_climb *c);
+qi_outcome qi_rung_new_page(qi_climb *c);
+qi_outcome qi_rung_wait(qi_climb *c);
+qi_outcome qi_rung_full_search(qi_climb *c);
+qi_outcome qi_rung_other_shards_search(qi_climb *c);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * drain.c - frees the slots in a shard's inbox, under the shard's lock.
+ */
+#include "src/core/page/drain.h"
+
+#include "src/core/page/range_take.h"
+
+static void drain(qi_shard *shard)
+{
+    const qi_slots *slots = &shard->memory->slots;
+    uint32_t slot = 0, next = 0;
+    for (uint32_t left = qi_inbox_take(&shard->inbox, &slot); left; left--, slot = next) {
+        next = qi_slot_next(slots, slot);
+        qi_slot_fetch(slots, next); /* another thread wrote it last: the line is in its cache */
+        shard->emptied |= qi_range_give(shard, qi_slot_at(slots, slot), slot);
+    }
+}
+
+void qi_shard_drain(qi_shard *shard)
+{
+    shard->unlooked = 0;
+    if (!qi_inbox_is_empty(&shard->inbox))
+        drain(shard);
+}
+
+void qi_shards_acquire(quire_memory *memory)
+{
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        qi_lock_acquire(&memory->shards[i].lock);
+        qi_shard_drain(&memory->shards[i]);
+    }
+}
+
+void qi_shards_release(quire_memory *memory)
+{
+    for (uint32_t i = memory->shard_count; i-- > 0;)
+        qi_lock_release(&memory->shards[i].lock);
+}

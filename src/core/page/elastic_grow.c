@@ -1,0 +1,134 @@
+/*
+ * elastic_grow.c - asks the backend to map more of an elastic page, and extends its region.
+ */
+#include "src/core/page/elastic_grow.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/base/transit.h"
+#include "src/core/page/elastic_end.h"
+#include "src/core/page/elastic_shrink.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/page/page_size.h"
+#include "src/core/page/retention.h"
+#include "src/space/space.h"
+
+/* Sets *needed to the page size at which the request fits at the page's end; 0 if it fits now. */
+static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t alignment,
+                                uint64_t *needed)
+{
+    const qi_shard *shard = page->shard;
+    const uint64_t granule = shard->memory->granule, most = page->native.native.size;
+    uint64_t end = page->tally->skipped + qi_elastic_region_size(page, page->native.size), total = 0;
+    uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
+    start +=
+        qi_padding(page->native.native.address + start, alignment > granule ? alignment : granule);
+    *needed = 0;
+    if (qi_align_up_overflows(size, granule, &total) || qi_add_overflows(start, total, &total) ||
+        qi_align_up_overflows(total, qi_page_unit(shard->memory), &total))
+        total = UINT64_MAX;
+    if (total > most)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b (%u bytes) asked: the page has %b, and addresses for %b", size,
+                            size, page->native.size, most);
+    if (total > page->native.size)
+        *needed = total;
+    return QUIRE_SUCCESS;
+}
+
+/* Requires the locks of the shard and of the pages. Returns the size that the policy grows to. */
+static uint64_t policy_size(const qi_page *page, uint64_t needed)
+{
+    const qi_shard *shard = page->shard;
+    uint64_t most = page->native.native.size, wanted = 0;
+    if (qi_add_overflows(page->native.size, qi_page_policy_size(shard), &wanted) || wanted > most)
+        wanted = most;
+    return wanted > needed ? wanted : needed;
+}
+
+/*
+ * Requires no lock. Asks the backend to map up to *to bytes. If memory is exhausted it gives back all
+ * empty pages, then halves the growth, down to `needed`.
+ */
+static quire_result ask(quire_memory *memory, const qi_page *page, uint64_t needed, uint64_t *to,
+                        qi_page_progress *progress)
+{
+    const uint64_t from = page->native.size, unit = qi_page_unit(memory);
+    for (;;) {
+        quire_result result;
+        do
+            result = qi_device_page_grow(memory->device, &memory->calls, &memory->account,
+                                         memory->name, &page->native, *to);
+        while (qi_is_out_of_memory(result) && qi_pages_give_back_empty(memory, &progress->events));
+        if (!qi_is_out_of_memory(result) || *to == needed)
+            return result;
+        uint64_t half = from + qi_align_down((*to - from) / 2, unit);
+        *to = half > needed ? half : needed;
+        progress->is_smaller = true;
+    }
+}
+
+/* Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. */
+static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, qi_page_progress *progress)
+{
+    qi_shard *shard = page->shard;
+    quire_memory *memory = shard->memory;
+    const uint64_t from = page->native.size;
+    qi_page *leaving = qi_empty_pages_take_oldest(shard, to - from, QI_EMPTY_PAGES_PER_CALL, NULL);
+    progress->gave_back_empty = true;
+    qi_lock_release(&shard->lock);
+    qi_pages_give_back(memory, leaving, &progress->events);
+    quire_result result = ask(memory, page, needed, &to, progress);
+    qi_lock_acquire(&shard->lock);
+    if (result)
+        return result;
+    result = qi_space_resize_region(shard->space, page->region, qi_elastic_region_size(page, to));
+    if (!result) {
+        qi_checked_page_grown(page, from, to);
+        qi_elastic_set_size(page, to);
+        return QUIRE_SUCCESS;
+    }
+    qi_lock_release(&shard->lock);
+    qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, to,
+                          from);
+    qi_lock_acquire(&shard->lock);
+    return result;
+}
+
+quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
+                                 qi_elastic_result *outcome, qi_page_progress *progress)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_page *page = qi_elastic_page(shard);
+    uint64_t needed = 0;
+    *outcome = QI_ELASTIC_NONE;
+    if (!page)
+        return QUIRE_SUCCESS;
+    if (!qi_elastic_begin(page)) {
+        if (qi_transit_is_on())
+            return qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                           "a call from inside a backend's function does not wait for the page");
+        qi_elastic_wait(shard, page);
+        *outcome = QI_ELASTIC_AWAITED;
+        return QUIRE_SUCCESS;
+    }
+    quire_result result = needed_size(page, size, alignment, &needed);
+    if (!result && needed) {
+        qi_lock_acquire(&pages->lock);
+        uint64_t wanted = policy_size(page, needed);
+        qi_lock_release(&pages->lock);
+        result = grow(page, needed, wanted, progress);
+        *outcome = result ? QI_ELASTIC_NONE : QI_ELASTIC_DONE;
+        if (!result)
+            progress->events.made = (qi_page_change){page->native.size, page->number, true};
+    }
+    qi_elastic_end(page, *outcome == QI_ELASTIC_DONE);
+    return result;
+}
+
+quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome, qi_page_progress *progress)
+{
+    const qi_page *page = qi_elastic_page(shard);
+    uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;
+    return qi_elastic_grow_for(shard, free + 1, 1, outcome, progress);
+}

@@ -1,0 +1,56 @@
+/*
+ * elastic_shrink.c - the end of an elastic page goes back to the backend in two steps: it is cut
+ * under the shard's lock and unmapped without it.
+ */
+#include "src/core/page/elastic_shrink.h"
+
+#include "src/base/bits.h"
+#include "src/core/page/drain.h"
+#include "src/core/page/elastic_end.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/page/page_size.h"
+#include "src/core/page/retention.h"
+#include "src/space/space.h"
+
+/* Returns how many bytes of the page's end can go: free whole units beyond `keep` and the floor. */
+static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
+{
+    const qi_shard *shard = page->shard;
+    uint64_t unit = qi_page_unit(shard->memory), size = page->native.size;
+    uint64_t free = qi_space_free_at_end(shard->space, page->region);
+    uint64_t above = qi_pages_above_floor(&shard->memory->pages);
+    uint64_t spare = free > keep ? free - keep : 0;
+    spare = qi_align_down(spare < above ? spare : above, unit);
+    return spare < size ? spare : qi_align_down(size - 1, unit);
+}
+
+qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
+{
+    qi_page *page = qi_elastic_page(shard);
+    if (!page || !qi_elastic_begin(page))
+        return leaving;
+    uint64_t spare = spare_bytes(page, keep), from = page->native.size;
+    if (!spare ||
+        qi_space_resize_region(shard->space, page->region, qi_elastic_region_size(page, from - spare))) {
+        qi_elastic_end(page, false);
+        return leaving;
+    }
+    qi_checked_page_cut(page, from - spare, from);
+    qi_elastic_set_size(page, from - spare);
+    page->cut_from = from;
+    page->next = leaving;
+    return page;
+}
+
+bool qi_pages_give_back_empty(quire_memory *memory, qi_page_events *events)
+{
+    qi_page *leaving = NULL;
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        qi_lock_acquire(&memory->shards[i].lock);
+        qi_shard_drain(&memory->shards[i]);
+        leaving = qi_empty_pages_take_oldest(&memory->shards[i], 0, QI_EMPTY_PAGES_ALL, leaving);
+        leaving = qi_elastic_shrink(&memory->shards[i], 0, leaving);
+        qi_lock_release(&memory->shards[i].lock);
+    }
+    return qi_pages_give_back(memory, leaving, events) != 0;
+}

@@ -1,0 +1,22 @@
+/*
+ * elastic_shrink.h - cutting the free end of an elastic page, and giving back every empty page.
+ */
+#ifndef QUIRE_SRC_CORE_PAGE_ELASTIC_SHRINK_H
+#define QUIRE_SRC_CORE_PAGE_ELASTIC_SHRINK_H
+
+#include "src/core/page/page_events.h"
+
+/*
+ * Requires the shard's lock. Cuts the free end of the elastic page beyond `keep` bytes, down to the
+ * memory's floor. Puts the page in front of the list, which the caller gives to qi_pages_give_back
+ * without a lock: that unmaps the end. Changes nothing if another thread moves the end.
+ */
+qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving);
+
+/*
+ * Requires no lock. Drains every inbox, and gives back the empty pages and free ends of all shards.
+ * Returns whether anything was given back.
+ */
+bool qi_pages_give_back_empty(quire_memory *memory, qi_page_events *events);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * state/page.h - the records of pages: of one page, of the pages of a memory, and of the empty pages
+ * of a shard.
+ *
+ * Life of a page: a thread gives it a number (phase MAKING), creates it in the backend without a
+ * lock, and publishes it (LIVE); a shared page becomes a region of its shard's space. To return it,
+ * a thread takes it out of the space and the statistics under the locks (LEAVING) and destroys it
+ * without a lock (GONE). The number is free again once the hook has been called for its end. The
+ * records do not move while the memory lives.
+ *
+ * Locks: the lock of qi_pages protects phase, shard and number of every page. A LIVE page leaves
+ * only while its shard's lock is held too. The shard's lock protects the rest of the record.
+ * Invariants: stats.reserved_bytes is the sum of native.size over the LIVE pages; the bytes of a
+ * qi_empty_pages are the sum over the shard's LIVE pages without allocations.
+ */
+#ifndef QUIRE_SRC_CORE_STATE_PAGE_H
+#define QUIRE_SRC_CORE_STATE_PAGE_H
+
+#include "quire/insight.h"
+#include "src/base/table.h"
+#include "src/core/device/device.h"
+
+typedef struct qi_shard qi_shard;
+
+typedef enum qi_page_phase {
+    QI_PAGE_NONE = 0, /* the number is free */
+    QI_PAGE_MAKING,
+    QI_PAGE_LIVE,
+    QI_PAGE_MOVING,  /* between two shards */
+    QI_PAGE_LEAVING, /* out of the space, not yet destroyed */
+    QI_PAGE_GONE     /* destroyed; the number is free once the hook has been called */
+} qi_page_phase;
+
+/*
+ * The object that a dedicated page is created for, where the backend wants to know it. The page has
+ * exactly the object's size and is destroyed with it.
+ */
+typedef struct qi_tie {
+    quire_object object; /* NONE: existing memory, named by its description */
+    uint64_t native;
+    const void *description;
+} qi_tie;
+
+typedef struct qi_page qi_page;
+
+/*
+ * Sums over the allocations of a page. Every allocation and every free updates one. The tallies of
+ * shared pages therefore lie together in an array indexed by region, not in the pages' records.
+ */
+typedef struct qi_tally {
+    qi_page *page;
+    uint64_t live_bytes;
+    uint64_t peak_live_bytes; /* valid up to the last fall of live_bytes: see qi_shard_keep_peaks */
+    uint32_t allocation_count;
+    uint32_t skipped; /* bytes before the region, where the native base is below a granule */
+} qi_tally;
+
+struct qi_page {
+    qi_shard *shard;
+    qi_tally *tally; /* of a region: an entry of its shard's by_region; otherwise &own */
+    qi_tally own;
+    uint32_t region; /* of a shared page: its number in the space */
+    uint32_t slot;   /* of a dedicated page: its allocation */
+    uint32_t number;
+    bool dedicated;
+    bool tied;     /* to an object: see qi_tie */
+    bool resizing; /* a thread moves its end (elastic.h); protected by the lock of qi_pages */
+    bool ending;   /* LEAVING, and its thread has called the backend to destroy it */
+    qi_page_phase phase;
+    /* qi_thread_self of the thread that makes, moves, resizes or destroys the page. In the child of
+       a fork no other thread can complete that (memory/fork.h). */
+    const void *owner;
+
+    qi_device_page native; /* constant from LIVE to GONE, except its size */
+    uint64_t cut_from;     /* the size before its end was cut, until the end is unmapped; or 0 */
+    uint64_t policy_size;  /* of a shared page: the policy's size when it was made */
+    uint64_t wanted;       /* the size requested from the backend */
+    uint64_t to_join;      /* while MAKING: bytes that waiting threads may still claim in it */
+    uint64_t turn;         /* the value of qi_pages.turns when it was begun */
+    struct qi_page *next;  /* in being_made, or in a list of leaving pages */
+
+    /* while it is empty: its links in the shard's qi_empty_pages */
+    struct qi_page *older, *newer, *previous_alike, *next_alike;
+    uint64_t emptied_at;
+};
+
+/* The pages of a memory. */
+typedef struct qi_pages {
+    qi_lock lock;
+    qi_table records;
+    uint32_t top;       /* numbers below were used at least once */
+    uint32_t free_hint; /* no number below is free */
+    uint32_t in_use;    /* numbers that are not free, without those of GONE pages */
+    uint32_t leaving;   /* numbers in phase LEAVING */
+    uint32_t moving;    /* numbers in phase MOVING */
+    uint64_t changes;   /* how often a page was published, moved, resized or destroyed */
+    qi_page *being_made;
+    uint64_t turns;           /* pages begun so far */
+    uint64_t last_size;       /* policy_size of the shared page made last; 0 before the first */
+    uint64_t floor;           /* bytes of pages to keep: quire_memory_preallocate */
+    quire_memory_stats stats; /* what pages count: reserved bytes, pages and their peaks */
+} qi_pages;
+
+enum { QI_EMPTY_SIZES = 64 };
+
+/* The pages of a shard without allocations, oldest first. Protected by the shard's lock. */
+typedef struct qi_empty_pages {
+    qi_page *oldest, *newest;
+    uint64_t bytes;
+    uint64_t least; /* a lower bound of their sizes */
+    uint32_t tied;  /* how many are tied to an object that is destroyed: none of these is kept */
+    qi_page *dedicated[QI_EMPTY_SIZES]; /* lists by the highest bit of the size */
+} qi_empty_pages;
+
+/* Requires the lock of the pages. Returns the record of a number below top, NULL above. */
+static inline qi_page *qi_page_at(const qi_pages *pages, uint32_t number)
+{
+    return number < pages->top ? qi_table_get(&pages->records, number) : NULL;
+}
+
+/* Requires the lock of the pages. From now on the number may become another page's. */
+static inline void qi_page_free_number(qi_pages *pages, qi_page *page)
+{
+    page->phase = QI_PAGE_NONE;
+    if (page->number < pages->free_hint)
+        pages->free_hint = page->number;
+}
+
+/* Returns the bytes of pages above the floor. Takes the lock of the pages. */
+static inline uint64_t qi_pages_above_floor(qi_pages *pages)
+{
+    qi_lock_acquire(&pages->lock);
+    uint64_t reserved = pages->stats.reserved_bytes, floor = pages->floor;
+    qi_lock_release(&pages->lock);
+    return reserved > floor ? reserved - floor : 0;
+}
+
+#endif
