@@ -5,8 +5,10 @@
 
 #include <stdio.h>
 
+#include "src/core/device/backend_call.h"
 #include "src/core/state/event.h"
 #include "src/core/state/memory.h"
+#include "src/core/stats/stats.h"
 
 /* Bytes of a name, so that a long one leaves room for the rest. */
 enum { MAX_SHOWN = 128 };
@@ -59,9 +61,8 @@ quire_result qi_oom_report(quire_memory *memory, const char *name, uint64_t size
     snprintf(why, sizeof why, "%s", quire_last_error());
     int64_t native = quire_last_native_code();
     qi_oom_count(memory);
-    quire_memory_stats stats;
-    qi_ignore(quire_memory_get_stats(memory, &stats));
-    result = quire_backend_fail(
+    quire_memory_stats stats = qi_stats_get(memory);
+    result = qi_backend_fail(
         result, native,
         "cannot allocate %s%.*s%s%s%s at alignment %llu%s: %s; memory '%s' (kind %u, %s): %llu "
         "page%s, largest free range %s of %s free%s",

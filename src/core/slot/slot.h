@@ -33,6 +33,7 @@
 #include "src/base/handle.h"
 #include "src/base/lock.h"
 #include "src/base/table.h"
+#include "src/core/device/disabled.h"
 #include "src/core/state/checked.h"
 
 typedef enum qi_phase {
@@ -94,9 +95,6 @@ typedef struct qi_slots {
 
 /* The tag where the device is cut (fork.h): more than QI_TAG_BITS, no handle has it. */
 #define QI_TAG_DISABLED UINT32_MAX
-#define QI_DISABLED_SENTENCE                                                                            \
-    "the device was opened before a fork and does not survive it: in the child it can only be "    \
-    "destroyed"
 
 #define QI_NO_SLOT (QI_SLOT_COUNT - 1) /* this one is never used */
 
