@@ -4,7 +4,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "src/core/device/policy.h"
+#include "src/core/page/page_history.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)
@@ -104,7 +104,7 @@ UNIT(policy_growth, pages_being_made_count_with_the_size_they_are_to_have)
     put(&pages, &host, (qi_page){.phase = QI_PAGE_LEAVING, .native.size = 8000});
     put(&pages, &host, (qi_page){.phase = QI_PAGE_NONE, .native.size = 16000});
     quire_page_policy p = {.growth = QUIRE_GROWTH_LARGEST};
-    qi_page_history had = qi_policy_history(&p, &pages);
+    qi_page_history had = qi_page_history_of(&p, &pages);
     CHECK_EQ(had.last, 7);
     CHECK_EQ(had.largest, 2000);
     CHECK_EQ(had.total, 3000);

@@ -1,19 +1,18 @@
 /*
- * access.c - map, flush, invalidate, write, read and fill.
+ * access.c - map, flush, invalidate, write, read and fill (see access.h).
  *
- * Host-visible pages are mapped when they are made, so that mapping is arithmetic and a count. Each
- * call pins the allocation while it works: nobody can free it under the copy.
+ * Each call holds a use of the allocation while it works: no thread can free it during the copy.
+ * No lock is held while bytes are copied or the backend is called.
  */
 #include "src/core/copy/access.h"
 
 #include <string.h>
 
-#include "quire/transfer.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Host bytes handed to the backend at a time when it has to write zeros, or another value: those
-   lie on the stack. */
+/* Host bytes per backend call when a fill is written as copies. Zeros come from a static array;
+   any other value from an array on the stack, which is therefore smaller. */
 enum { ZERO_CHUNK = 64 * 1024, VALUE_CHUNK = 8 * 1024 };
 
 static quire_result refuse_device_only(const quire_memory *memory)
@@ -40,6 +39,18 @@ quire_result qi_access_resolve_range(uint64_t limit, uint64_t offset, uint64_t *
     return QUIRE_SUCCESS;
 }
 
+quire_result qi_access_check_range(quire_memory *memory, quire_allocation allocation,
+                                   uint64_t offset, uint64_t *size)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    result = qi_access_resolve_range(qi_memory_slot(memory, slot)->requested, offset, size);
+    qi_slot_end_use(&memory->slots, slot);
+    return result;
+}
+
 static bool is_mappable(const quire_memory *memory)
 {
     return (memory->flags & QUIRE_HOST_VISIBLE) != 0;
@@ -50,7 +61,7 @@ static bool is_coherent(const quire_memory *memory)
     return (memory->flags & QUIRE_HOST_COHERENT) != 0;
 }
 
-/* Where a slot's bytes are for the host; its page is mapped. */
+/* The host address of a slot's first byte. Its page must be mapped. */
 static char *host_bytes(const quire_memory *memory, uint32_t slot)
 {
     char *page = qi_memory_page(memory, slot)->native.host;
@@ -73,13 +84,9 @@ quire_result qi_access_begin(quire_memory *memory, quire_allocation allocation, 
 
 /* ---- map ---------------------------------------------------------------------------------- */
 
-quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                             uint64_t size, void **pointer)
+quire_result qi_access_map(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                           uint64_t size, void **pointer)
 {
-    if (pointer)
-        *pointer = NULL;
-    if (!memory || !pointer)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_map: memory or pointer is null");
     uint32_t slot = 0;
     quire_result result = qi_access_begin(memory, allocation, offset, &size, &slot);
     if (result)
@@ -91,15 +98,8 @@ quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, 
     return result;
 }
 
-quire_result quire_map(quire_memory *memory, quire_allocation allocation, void **pointer)
+quire_result qi_access_unmap(quire_memory *memory, quire_allocation allocation)
 {
-    return quire_map_range(memory, allocation, 0, 0, pointer);
-}
-
-quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
-{
-    if (!memory)
-        return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
@@ -111,13 +111,13 @@ quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
 
 /* ---- flush and invalidate ----------------------------------------------------------------- */
 
+/* qi_device_flush or qi_device_invalidate. */
 typedef quire_result (*sync_function)(quire_device *, qi_calls *, const qi_device_page *, uint64_t,
                                       uint64_t);
 
 /*
- * A part of a page, rounded outwards to the atom, up to the page's end. On a kind that is not
- * coherent, offsets and sizes of allocations are multiples of it, so that the rounded range stays
- * inside the allocation; but for those that are alone in a page of exactly their size.
+ * Rounds a part of a page outwards to atoms, at most to the page's end: a dedicated page has
+ * exactly the size of its allocation, which need not be a multiple of the atom.
  */
 static quire_page_range round_out(const quire_memory *memory, const qi_device_page *page,
                                   uint64_t begin, uint64_t size)
@@ -146,19 +146,19 @@ static quire_result sync_bytes(quire_memory *memory, const qi_device_page *page,
     return sync(memory->device, &memory->calls, page, range.offset, range.size);
 }
 
-quire_result qi_access_flush(quire_memory *memory, const qi_device_page *page, uint64_t begin,
-                             uint64_t size)
+quire_result qi_access_flush_page(quire_memory *memory, const qi_device_page *page, uint64_t begin,
+                                  uint64_t size)
 {
     return sync_bytes(memory, page, begin, size, qi_device_flush);
 }
 
-quire_result qi_access_invalidate(quire_memory *memory, const qi_device_page *page, uint64_t begin,
-                                  uint64_t size)
+quire_result qi_access_invalidate_page(quire_memory *memory, const qi_device_page *page,
+                                       uint64_t begin, uint64_t size)
 {
     return sync_bytes(memory, page, begin, size, qi_device_invalidate);
 }
 
-/* The same of a part of a pinned slot. */
+/* Flushes or invalidates a part of a slot in use. */
 static quire_result sync_range(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
                                sync_function sync)
 {
@@ -170,8 +170,6 @@ static quire_result sync_range(quire_memory *memory, uint32_t slot, uint64_t off
 static quire_result sync_call(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                               uint64_t size, sync_function sync)
 {
-    if (!memory)
-        return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_access_begin(memory, allocation, offset, &size, &slot);
     if (result)
@@ -181,14 +179,14 @@ static quire_result sync_call(quire_memory *memory, quire_allocation allocation,
     return result;
 }
 
-quire_result quire_flush(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                         uint64_t size)
+quire_result qi_access_flush(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                             uint64_t size)
 {
     return sync_call(memory, allocation, offset, size, qi_device_flush);
 }
 
-quire_result quire_invalidate(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                              uint64_t size)
+quire_result qi_access_invalidate(quire_memory *memory, quire_allocation allocation,
+                                  uint64_t offset, uint64_t size)
 {
     return sync_call(memory, allocation, offset, size, qi_device_invalidate);
 }
@@ -221,14 +219,10 @@ static quire_result read_bytes(quire_memory *memory, uint32_t slot, uint64_t off
                                     qi_memory_slot(memory, slot)->offset + offset, data, size);
 }
 
-/* Pins for a copy and checks its range; a size of 0 is allowed and copies nothing. */
+/* Begins a use for a copy and checks the range, which may be empty. The caller ends the use. */
 static quire_result begin_copy(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                               const void *data, uint64_t size, uint32_t *slot)
+                               uint64_t size, uint32_t *slot)
 {
-    if (!memory)
-        return qi_refuse_null_memory();
-    if (!data && size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_write or quire_read: data is null");
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
         return result;
@@ -239,11 +233,11 @@ static quire_result begin_copy(quire_memory *memory, quire_allocation allocation
     return refuse_range(limit, offset, size);
 }
 
-quire_result quire_write(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                         const void *data, uint64_t size)
+quire_result qi_access_write(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                             const void *data, uint64_t size)
 {
     uint32_t slot = 0;
-    quire_result result = begin_copy(memory, allocation, offset, data, size, &slot);
+    quire_result result = begin_copy(memory, allocation, offset, size, &slot);
     if (result)
         return result;
     if (size)
@@ -252,11 +246,11 @@ quire_result quire_write(quire_memory *memory, quire_allocation allocation, uint
     return result;
 }
 
-quire_result quire_read(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                        void *data, uint64_t size)
+quire_result qi_access_read(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                            void *data, uint64_t size)
 {
     uint32_t slot = 0;
-    quire_result result = begin_copy(memory, allocation, offset, data, size, &slot);
+    quire_result result = begin_copy(memory, allocation, offset, size, &slot);
     if (result)
         return result;
     if (size)
@@ -265,6 +259,7 @@ quire_result quire_read(quire_memory *memory, quire_allocation allocation, uint6
     return result;
 }
 
+/* A fill as writes, for backends that cannot fill. */
 static quire_result write_value(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
                                 uint8_t value)
 {
@@ -281,8 +276,8 @@ static quire_result write_value(quire_memory *memory, uint32_t slot, uint64_t of
     return result;
 }
 
-quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
-                            uint8_t value)
+quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot, uint64_t offset,
+                                 uint64_t size, uint8_t value)
 {
     if (is_mappable(memory)) {
         memset(host_bytes(memory, slot) + offset, value, size);
@@ -290,6 +285,7 @@ quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset
     }
     if (!qi_device_offers(memory->device, QUIRE_BACKEND_FILL))
         return write_value(memory, slot, offset, size, value);
+    /* a backend that fills some pages only answers UNSUPPORTED for the others */
     qi_error before = qi_error_save();
     quire_result result =
         qi_device_fill_page(memory->device, &memory->calls, &qi_memory_page(memory, slot)->native,
@@ -305,7 +301,7 @@ quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset
 quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    return qi_access_fill(memory, slot, 0, qi_checked_usable(record, record->size), 0);
+    return qi_access_fill_slot(memory, slot, 0, qi_checked_usable(record, record->size), 0);
 }
 
 quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
@@ -322,40 +318,23 @@ quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocat
     return result;
 }
 
-quire_result quire_fill(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                        uint64_t size, uint8_t value)
+quire_result qi_access_fill(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                            uint64_t size, uint8_t value)
 {
-    if (!memory)
-        return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_access_begin_fill(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
-    result = qi_access_fill(memory, slot, offset, size, value);
+    result = qi_access_fill_slot(memory, slot, offset, size, value);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
 
 /* ---- native side -------------------------------------------------------------------------- */
 
-quire_result quire_allocation_hold(quire_memory *memory, quire_allocation allocation)
+quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocation,
+                                  quire_native *native)
 {
-    return memory ? qi_slot_hold(&memory->slots, &memory->host, allocation)
-                  : qi_refuse_null_memory();
-}
-
-quire_result quire_allocation_release(quire_memory *memory, quire_allocation allocation)
-{
-    return memory ? qi_slot_release(&memory->slots, allocation) : qi_refuse_null_memory();
-}
-
-quire_result quire_get_native(quire_memory *memory, quire_allocation allocation,
-                              quire_native *native)
-{
-    if (native)
-        *native = (quire_native){0};
-    if (!memory || !native)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_get_native: memory or native is null");
     uint32_t slot = 0;
     quire_result result =
         qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED, &slot);
@@ -368,6 +347,7 @@ quire_result quire_get_native(quire_memory *memory, quire_allocation allocation,
     native->host = page->native.host ? host_bytes(memory, slot) : NULL;
     native->offset = record->offset;
     native->size = record->size;
+    /* the lock guards the word that holds the user data or the native handle (slot.h) */
     qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     native->object = record->object;
     native->handle = qi_slot_native(record);

@@ -1,47 +1,101 @@
 /*
- * access.h - the bytes of an allocation: reading, writing and filling through the mapping or
- * through the backend.
+ * access.h - the bytes of an allocation: mapping, flushing, reading, writing and filling, through
+ * the mapping of the page or through the backend.
+ *
+ * Functions that take a handle hold a use of the allocation while they run, so that no thread can
+ * free it meanwhile. Functions that take a slot require that the caller holds a use of it, or owns
+ * the slot. None may be called with a lock held: each may call the backend.
  */
 #ifndef QUIRE_SRC_CORE_COPY_ACCESS_H
 #define QUIRE_SRC_CORE_COPY_ACCESS_H
 
 #include "src/core/state/memory.h"
 
-/* Fills a reserved or pinned slot with zeros, or a range of it with a value. */
-QUIRE_MUST_USE quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot);
-QUIRE_MUST_USE quire_result qi_access_fill(quire_memory *memory, uint32_t slot, uint64_t offset,
-                                           uint64_t size, uint8_t value);
+/* ---- by handle: what the public functions of quire/allocation.h do ------------------------- */
 
-/* Pins an allocation for a fill and resolves its range. */
+/*
+ * *pointer receives the address of the byte at `offset`. The mapping is counted until
+ * qi_access_unmap. Pages of host-visible kinds are mapped when they are created, so that mapping
+ * costs a count and an addition. `size` of 0 means up to the end.
+ */
+QUIRE_MUST_USE quire_result qi_access_map(quire_memory *memory, quire_allocation allocation,
+                                          uint64_t offset, uint64_t size, void **pointer);
+QUIRE_MUST_USE quire_result qi_access_unmap(quire_memory *memory, quire_allocation allocation);
+
+/* Nothing happens where the memory kind is coherent. `size` of 0 means up to the end. */
+QUIRE_MUST_USE quire_result qi_access_flush(quire_memory *memory, quire_allocation allocation,
+                                            uint64_t offset, uint64_t size);
+QUIRE_MUST_USE quire_result qi_access_invalidate(quire_memory *memory, quire_allocation allocation,
+                                                 uint64_t offset, uint64_t size);
+
+/*
+ * access_batch.c: the same for many ranges. All are checked and taken into use first; then the
+ * backend gets them in lists of at most QUIRE_MAX_RANGES. On failure some may have been flushed.
+ */
+QUIRE_MUST_USE quire_result qi_access_flush_batch(quire_memory *memory, const quire_view *views,
+                                                  uint64_t count);
+QUIRE_MUST_USE quire_result qi_access_invalidate_batch(quire_memory *memory,
+                                                       const quire_view *views, uint64_t count);
+
+/* A size of 0 is allowed and copies nothing; the handle and the offset are checked all the same. */
+QUIRE_MUST_USE quire_result qi_access_write(quire_memory *memory, quire_allocation allocation,
+                                            uint64_t offset, const void *data, uint64_t size);
+QUIRE_MUST_USE quire_result qi_access_read(quire_memory *memory, quire_allocation allocation,
+                                           uint64_t offset, void *data, uint64_t size);
+
+/* `size` of 0 means up to the end. */
+QUIRE_MUST_USE quire_result qi_access_fill(quire_memory *memory, quire_allocation allocation,
+                                           uint64_t offset, uint64_t size, uint8_t value);
+
+/* Checks that a range lies in a live allocation. Replaces a size of 0 by the bytes up to the end. */
+QUIRE_MUST_USE quire_result qi_access_check_range(quire_memory *memory, quire_allocation allocation,
+                                                  uint64_t offset, uint64_t *size);
+
+/* What a backend needs of a live or reserved allocation. Takes the lock of its shard. */
+QUIRE_MUST_USE quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocation,
+                                                 quire_native *native);
+
+/* ---- by slot ------------------------------------------------------------------------------- */
+
+/* Fills all bytes of a slot with zeros, or a range with a value. */
+QUIRE_MUST_USE quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot);
+QUIRE_MUST_USE quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot,
+                                                uint64_t offset, uint64_t size, uint8_t value);
+
+/* Begins a use of an allocation for a fill and resolves its range. The caller ends the use. */
 QUIRE_MUST_USE quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
                                                  uint64_t offset, uint64_t *size, uint32_t *slot);
 
-/*
- * For a part of a mapped page, which lies in one allocation: what the host wrote reaches the
- * device, and the reverse. Nothing is done where the kind is coherent.
- */
-QUIRE_MUST_USE quire_result qi_access_flush(quire_memory *memory, const qi_device_page *page,
-                                            uint64_t begin, uint64_t size);
-QUIRE_MUST_USE quire_result qi_access_invalidate(quire_memory *memory, const qi_device_page *page,
-                                                 uint64_t begin, uint64_t size);
-
-/*
- * The size that 0 stands for ("to the end"), and whether the range lies in its parent of `limit`
- * bytes and is not empty. OUT_OF_RANGE with the numbers otherwise.
- */
-QUIRE_MUST_USE quire_result qi_access_resolve_range(uint64_t limit, uint64_t offset,
-                                                    uint64_t *size);
-
-/* Pins an allocation for access by the host and resolves the range, as above. */
+/* Begins a use of an allocation for access by the host and resolves the range. The caller ends the
+   use. Fails with NOT_HOST_VISIBLE where the kind cannot be mapped. */
 QUIRE_MUST_USE quire_result qi_access_begin(quire_memory *memory, quire_allocation allocation,
                                             uint64_t offset, uint64_t *size, uint32_t *slot);
 
 /*
- * The part of its page that is flushed or invalidated for a range of a pinned slot: rounded
- * outwards to the atom. On a kind that is not coherent, offsets and sizes of allocations are
- * multiples of it, so that the rounded range stays inside the allocation.
+ * Replaces a size of 0 by the bytes up to the end, and checks that the range is not empty and lies
+ * in its parent of `limit` bytes. Fails with OUT_OF_RANGE; the message has the numbers.
+ */
+QUIRE_MUST_USE quire_result qi_access_resolve_range(uint64_t limit, uint64_t offset,
+                                                    uint64_t *size);
+
+/*
+ * The part of its page that is flushed or invalidated for a range of a slot: rounded outwards to
+ * the atom. On a kind that is not coherent, offsets and sizes of allocations are multiples of the
+ * atom, so that the rounded range stays inside the allocation.
  */
 quire_page_range qi_access_atoms(const quire_memory *memory, uint32_t slot, uint64_t offset,
                                  uint64_t size);
+
+/* ---- by page ------------------------------------------------------------------------------- */
+
+/*
+ * Flushes or invalidates a part of a mapped page that lies in one allocation. Nothing happens where
+ * the memory kind is coherent.
+ */
+QUIRE_MUST_USE quire_result qi_access_flush_page(quire_memory *memory, const qi_device_page *page,
+                                                 uint64_t begin, uint64_t size);
+QUIRE_MUST_USE quire_result qi_access_invalidate_page(quire_memory *memory,
+                                                      const qi_device_page *page, uint64_t begin,
+                                                      uint64_t size);
 
 #endif

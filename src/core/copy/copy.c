@@ -1,19 +1,18 @@
 /*
- * transfer.c - copies: what is asked is checked and pinned, then copied part by part (way.c).
- *
- * Each check is made before anything is copied. No lock is held: pins keep both ends.
+ * copy.c - copies that are complete on return: from options to two ends and a region, then part by
+ * part (see copy.h).
  */
 #include "src/core/copy/copy.h"
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/base/transit.h"
-#include "src/core/memory/fork.h"
+#include "src/core/slot/uses.h"
 
-/* Bytes between two calls of a progress callback that does not say. */
+/* 16 MiB: bytes between two calls of a progress callback whose step is 0. */
 static const uint64_t DEFAULT_STEP = UINT64_C(16) << 20;
 
-/* ---- the shape ---------------------------------------------------------------------------- */
+/* ---- the region --------------------------------------------------------------------------- */
 
 static quire_result check_options(const quire_copy_options *o)
 {
@@ -32,11 +31,11 @@ static quire_result check_options(const quire_copy_options *o)
     return qi_check_unused(o, "quire_copy_options");
 }
 
-static quire_result refuse_pitch(const char *end, const char *what, uint64_t pitch, uint64_t least)
+static quire_result refuse_pitch(const char *end, const char *what, uint64_t pitch, uint64_t min)
 {
     return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                         "the copy's %s has a %s pitch of %llu bytes, and a %s has %llu", end, what,
-                        (unsigned long long)pitch, what, (unsigned long long)least);
+                        (unsigned long long)pitch, what, (unsigned long long)min);
 }
 
 static quire_result refuse_extent(const qi_copy_region *region)
@@ -46,7 +45,7 @@ static quire_result refuse_extent(const qi_copy_region *region)
                         region->rows, region->size);
 }
 
-/* The pitches of an end, defaults resolved, and how far it reaches. */
+/* Resolves the pitches of an end, whose 0 means "without a gap", and computes its extent. */
 static quire_result resolve_side(const qi_copy_region *region, const quire_copy_end *end,
                                  const char *name, qi_copy_region_side *side, uint64_t *extent)
 {
@@ -74,15 +73,15 @@ static const qi_device_page *page_of(const quire_memory *memory, uint32_t slot)
     return &qi_memory_page(memory, slot)->native;
 }
 
-/* Pins an allocation and moves the side from its first byte to its page's. */
-static quire_result begin_in_memory(const quire_copy_end *asked, uint64_t extent, qi_end *end,
+/* Begins a use of an allocation. The side's offset then counts from the first byte of the page. */
+static quire_result begin_in_memory(const quire_copy_end *requested, uint64_t extent, qi_end *end,
                                     qi_copy_region_side *side)
 {
-    quire_memory *memory = asked->memory;
+    quire_memory *memory = requested->memory;
     quire_result result = qi_device_check_bytes(memory->device, memory->kind);
     if (result)
         return result;
-    result = qi_slot_begin_use(&memory->slots, asked->allocation, QI_ACCEPT_LIVE, &end->slot);
+    result = qi_slot_begin_use(&memory->slots, requested->allocation, QI_ACCEPT_LIVE, &end->slot);
     if (result)
         return result;
     const qi_slot *record = qi_memory_slot(memory, end->slot);
@@ -100,7 +99,7 @@ static quire_result begin_in_memory(const quire_copy_end *asked, uint64_t extent
     return QUIRE_SUCCESS;
 }
 
-/* The pointer is only read where it is the source. */
+/* For both directions: the memory is written only where this end is the target. */
 static quire_result begin_on_host(const void *pointer, uint64_t extent, qi_end *end,
                                   const qi_copy_region_side *side)
 {
@@ -115,41 +114,42 @@ static quire_result begin_on_host(const void *pointer, uint64_t extent, qi_end *
     return QUIRE_SUCCESS;
 }
 
-static void unpin(const qi_end *end)
+static void end_use(const qi_end *end)
 {
     if (end->memory)
         qi_slot_end_use(&end->memory->slots, end->slot);
 }
 
-static quire_result begin_ends(qi_copy *t, const quire_copy_options *o, uint64_t to_extent,
+static quire_result begin_ends(qi_copy *copy, const quire_copy_options *o, uint64_t to_extent,
                                uint64_t from_extent)
 {
     quire_result result = o->to.memory
-                              ? begin_in_memory(&o->to, to_extent, &t->to, &t->region.to)
-                              : begin_on_host(o->host_to, to_extent, &t->to, &t->region.to);
+                              ? begin_in_memory(&o->to, to_extent, &copy->to, &copy->region.to)
+                              : begin_on_host(o->host_to, to_extent, &copy->to, &copy->region.to);
     if (result)
         return result;
-    result = o->from.memory ? begin_in_memory(&o->from, from_extent, &t->from, &t->region.from)
-                            : begin_on_host(o->host_from, from_extent, &t->from, &t->region.from);
+    result = o->from.memory
+                 ? begin_in_memory(&o->from, from_extent, &copy->from, &copy->region.from)
+                 : begin_on_host(o->host_from, from_extent, &copy->from, &copy->region.from);
     if (result)
-        unpin(&t->to);
+        end_use(&copy->to);
     return result;
 }
 
 /* ---- overlap ------------------------------------------------------------------------------ */
 
 /*
- * Whether one byte is of both ends: of one page, or at one address of the host, which two pages can
- * be mapped at where one was made of the other's memory.
+ * The ends must not share a byte. They can where both lie in one page, or where the host reaches
+ * both at the same address: two pages can be mapped there if one was made of the other's memory.
  */
-static quire_result check_overlap(const qi_copy *t)
+static quire_result check_overlap(const qi_copy *copy)
 {
-    qi_copy_region region = t->region;
-    if (t->to.page != t->from.page) {
-        if (!t->to.host || !t->from.host)
+    qi_copy_region region = copy->region;
+    if (copy->to.page != copy->from.page) {
+        if (!copy->to.host || !copy->from.host)
             return QUIRE_SUCCESS;
-        region.to.offset += (uintptr_t)t->to.host;
-        region.from.offset += (uintptr_t)t->from.host;
+        region.to.offset += (uintptr_t)copy->to.host;
+        region.from.offset += (uintptr_t)copy->from.host;
     }
     if (!qi_copy_region_overlaps(&region))
         return QUIRE_SUCCESS;
@@ -162,10 +162,10 @@ static quire_result check_overlap(const qi_copy *t)
                         qi_copy_region_extent(&region, &region.from));
 }
 
-quire_result qi_copy_begin(qi_copy *transfer, const quire_copy_options *o)
+quire_result qi_copy_begin(qi_copy *copy, const quire_copy_options *o)
 {
-    *transfer = (qi_copy){.region = {.size = o->size, .rows = 1, .slices = 1}};
-    qi_copy_region *region = &transfer->region;
+    *copy = (qi_copy){.region = {.size = o->size, .rows = 1, .slices = 1}};
+    qi_copy_region *region = &copy->region;
     uint64_t to_extent = 0, from_extent = 0;
     if (o->size && o->rows)
         region->rows = o->rows;
@@ -177,52 +177,55 @@ quire_result qi_copy_begin(qi_copy *transfer, const quire_copy_options *o)
     if (!result)
         result = resolve_side(region, &o->from, "source", &region->from, &from_extent);
     if (!result)
-        result = begin_ends(transfer, o, to_extent, from_extent);
+        result = begin_ends(copy, o, to_extent, from_extent);
     if (result || !o->size)
         return result;
     qi_copy_region_merge(region);
-    result = check_overlap(transfer);
+    result = check_overlap(copy);
     if (result)
-        qi_copy_end(transfer);
+        qi_copy_end(copy);
     return result;
 }
 
-void qi_copy_end(qi_copy *transfer)
+void qi_copy_end(qi_copy *copy)
 {
-    qi_copy_finish(transfer);
-    unpin(&transfer->to);
-    unpin(&transfer->from);
+    qi_copy_finish(copy);
+    end_use(&copy->to);
+    end_use(&copy->from);
 }
 
 /* ---- copying ------------------------------------------------------------------------------ */
 
-/* Whether to go on; what fails within the callback is not the copy's failure. */
-static bool tell(const quire_progress *progress, uint64_t done, uint64_t total)
+/*
+ * Calls the progress callback; returns whether the copy continues. An error of a call inside the
+ * callback does not become the copy's. A fork inside the callback keeps the uses of both ends.
+ */
+static bool report_progress(const quire_progress *progress, uint64_t done, uint64_t total)
 {
     if (!progress->goes_on)
         return true;
     qi_transit_assert_none();
     qi_error before = qi_error_save();
-    qi_fork_keep_uses(true);
+    qi_uses_begin_callback();
     bool goes_on = progress->goes_on(progress->user, done, total);
-    qi_fork_keep_uses(false);
+    qi_uses_end_callback();
     qi_error_restore(&before);
     return goes_on || done == total;
 }
 
-quire_result qi_copy_run(qi_copy *transfer, const quire_progress *progress)
+quire_result qi_copy_run(qi_copy *copy, const quire_progress *progress)
 {
-    const qi_copy_region *region = &transfer->region;
+    const qi_copy_region *region = &copy->region;
     uint64_t total = qi_copy_region_bytes(region), step = total;
     if (progress->goes_on)
         step = progress->step ? progress->step : DEFAULT_STEP;
     for (uint64_t done = 0; done < total;) {
         qi_copy_region part = qi_copy_region_part(region, done, step);
-        quire_result result = qi_copy_execute(transfer, &part);
+        quire_result result = qi_copy_execute(copy, &part);
         if (result)
             return result;
         done += qi_copy_region_bytes(&part);
-        if (!tell(progress, done, total))
+        if (!report_progress(progress, done, total))
             return qi_fail_with(QUIRE_ERROR_BUSY,
                                 "the copy was ended by its progress callback after %u of %u bytes",
                                 done, total);
@@ -230,17 +233,15 @@ quire_result qi_copy_run(qi_copy *transfer, const quire_progress *progress)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_copy(const quire_copy_options *options)
+quire_result qi_copy_now(const quire_copy_options *options)
 {
-    if (!options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy: options is null");
-    qi_copy transfer;
-    quire_result result = qi_copy_begin(&transfer, options);
+    qi_copy copy;
+    quire_result result = qi_copy_begin(&copy, options);
     if (result)
         return result;
     if (options->size)
-        result = qi_copy_run(&transfer, &options->progress);
-    qi_copy_end(&transfer);
+        result = qi_copy_run(&copy, &options->progress);
+    qi_copy_end(&copy);
     return result;
 }
 
@@ -249,19 +250,9 @@ static bool has_bytes(const quire_memory *memory)
     return !memory || !(memory->flags & QUIRE_OBJECTS_ONLY);
 }
 
-quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_copy_path *path)
+quire_copy_path qi_copy_path_between(const quire_memory *to, const quire_memory *from)
 {
-    if (path)
-        *path = QUIRE_COPY_DIRECT;
-    if (!path)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy_get_path: path is null");
-    if (!to && !from)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_copy_get_path: both memories are null, which is host memory");
-    if ((to && to->device->is_disabled) || (from && from->device->is_disabled))
-        return qi_refuse_disabled();
-    qi_copy_path way =
+    qi_copy_path path =
         has_bytes(to) && has_bytes(from) ? qi_copy_path_first(to, from) : QI_COPY_PATH_NONE;
-    *path = qi_copy_path_public(way, to, from);
-    return QUIRE_SUCCESS;
+    return qi_copy_path_public(path, to, from);
 }

@@ -1,21 +1,45 @@
 /*
- * transfer.h - what quire_copy and quire_copy_on share: from options to two pinned ends and a box.
+ * copy.h - copies and fills of whole requests: checks the options, takes both ends into use, then
+ * copies part by part (copy_path.h).
+ *
+ * All checks come before the first byte is copied. A qi_copy holds a use of the allocation at each
+ * end until it is ended. No lock may be held: copies call the backend and the progress callback.
  */
 #ifndef QUIRE_SRC_CORE_COPY_COPY_H
 #define QUIRE_SRC_CORE_COPY_COPY_H
 
 #include "src/core/copy/copy_path.h"
 
+/* ---- whole copies and fills ---------------------------------------------------------------- */
+
+/* As quire_copy. */
+QUIRE_MUST_USE quire_result qi_copy_now(const quire_copy_options *options);
+
+/* As quire_copy_get_path, for two memories of which at most one is NULL. */
+quire_copy_path qi_copy_path_between(const quire_memory *to, const quire_memory *from);
+
 /*
- * Checks options and pins both ends. A box of size 0: there is nothing to copy. On failure nothing
- * is pinned.
+ * copy_stream.c: as quire_copy_on and quire_fill_on. `done` may be NULL; on success it receives the
+ * point after the copy, or stays as it is where the copy is complete on return.
  */
-QUIRE_MUST_USE quire_result qi_copy_begin(qi_copy *transfer, const quire_copy_options *options);
+QUIRE_MUST_USE quire_result qi_copy_on_stream(quire_stream *stream,
+                                              const quire_copy_options *options, quire_point *done);
+QUIRE_MUST_USE quire_result qi_fill_on_stream(quire_stream *stream, quire_memory *memory,
+                                              quire_allocation allocation, qi_stream_fill fill,
+                                              quire_point *done);
 
-/* Copies all of it, and tells the caller on the way. */
-QUIRE_MUST_USE quire_result qi_copy_run(qi_copy *transfer, const quire_progress *progress);
+/* ---- steps of a copy ----------------------------------------------------------------------- */
 
-/* Unpins, and gives back what copying took. */
-void qi_copy_end(qi_copy *transfer);
+/*
+ * Checks options and begins a use of both ends. A region of size 0 means that there is nothing to
+ * copy. On failure nothing is in use.
+ */
+QUIRE_MUST_USE quire_result qi_copy_begin(qi_copy *copy, const quire_copy_options *options);
+
+/* Copies all bytes, and calls the progress callback after each step. */
+QUIRE_MUST_USE quire_result qi_copy_run(qi_copy *copy, const quire_progress *progress);
+
+/* Ends the uses and frees what copying allocated. */
+void qi_copy_end(qi_copy *copy);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * way.h - the ways in which bytes get from one end of a copy to the other.
+ * copy_path.h - the paths on which bytes get from one end of a copy to the other.
  *
- * Which way is taken is decided by the two memories' kinds and by what their backends offer; where
- * a backend answers UNSUPPORTED the next way is tried. Ends are pinned by the caller, and no lock
- * is held.
+ * The kinds of the two memories and the features of their backends decide the path. Where a backend
+ * answers UNSUPPORTED the next path is tried. The caller holds a use of the allocation at each end,
+ * so that page and record stay. No lock may be held.
  */
 #ifndef QUIRE_SRC_CORE_COPY_COPY_PATH_H
 #define QUIRE_SRC_CORE_COPY_COPY_PATH_H
@@ -12,58 +12,56 @@
 #include "src/core/copy/copy_region.h"
 #include "src/core/state/memory.h"
 
-/* One end of a copy; offsets of its box count from the page's first byte or from `host`. */
+/* One end of a copy. Offsets of the region count from the page's first byte, or from `host`. */
 typedef struct qi_end {
     quire_memory *memory; /* NULL: host memory */
-    uint32_t slot;        /* pinned */
+    uint32_t slot;        /* in use while the copy runs */
     const qi_device_page *page;
-    char *host; /* of that first byte; NULL where the host cannot reach it */
+    char *host; /* the page's first byte or the caller's pointer; NULL: the host cannot reach it */
 } qi_end;
 
 typedef struct qi_copy {
-    qi_end to, from; /* one of them is in a memory */
+    qi_end to, from; /* at least one of them is in a memory */
     qi_copy_region region;
-    char *bounce; /* host memory that both ends are copied through, or NULL: not needed yet */
+    char *bounce; /* host memory between the two ends; NULL until it is needed */
     uint64_t bounce_size;
 } qi_copy;
 
-/* The ways in the order in which they are tried. */
+/* The paths in the order in which they are tried. */
 typedef enum qi_copy_path {
     QI_COPY_PATH_NONE = 0,
-    QI_COPY_PATH_PAGES,     /* copy_pages */
-    QI_COPY_PATH_PEER,      /* copy_peer */
-    QI_COPY_PATH_HOST,      /* by the host, which reaches both */
+    QI_COPY_PATH_PAGES,     /* copy_pages of the backend */
+    QI_COPY_PATH_PEER,      /* copy_peer of the backend */
+    QI_COPY_PATH_HOST,      /* memcpy: the host reaches both ends */
     QI_COPY_PATH_TO_PAGE,   /* copy_to_page, from host memory or a mapping */
-    QI_COPY_PATH_FROM_PAGE, /* copy_from_page, into them */
-    QI_COPY_PATH_BOUNCE     /* copy_from_page and copy_to_page through host memory of quire's */
+    QI_COPY_PATH_FROM_PAGE, /* copy_from_page, into host memory or a mapping */
+    QI_COPY_PATH_BOUNCE     /* copy_from_page, then copy_to_page, through the bounce buffer */
 } qi_copy_path;
 
-/* The best way, and the one after it: NONE behind the last. NULL is host memory. */
+/* The best path, and the one to try after `path`; NONE after the last. NULL means host memory. */
 qi_copy_path qi_copy_path_first(const quire_memory *to, const quire_memory *from);
-qi_copy_path qi_copy_path_next(qi_copy_path way, const quire_memory *to, const quire_memory *from);
+qi_copy_path qi_copy_path_next(qi_copy_path path, const quire_memory *to, const quire_memory *from);
 
-/* What a way is to the caller, for these memories. */
-quire_copy_path qi_copy_path_public(qi_copy_path way, const quire_memory *to,
+/* What quire_copy_get_path reports for a path between these memories. */
+quire_copy_path qi_copy_path_public(qi_copy_path path, const quire_memory *to,
                                     const quire_memory *from);
 
-/* Copies a part of a transfer's box by the best way that is supported. */
-QUIRE_MUST_USE quire_result qi_copy_execute(qi_copy *transfer, const qi_copy_region *part);
+/* Copies a part of a copy's region on the best supported path. May allocate the bounce buffer. */
+QUIRE_MUST_USE quire_result qi_copy_execute(qi_copy *copy, const qi_copy_region *part);
 
-/* Gives back what copying took. */
-void qi_copy_finish(qi_copy *transfer);
+/* Frees the bounce buffer, if there is one. */
+void qi_copy_finish(qi_copy *copy);
 
-/*
- * Calls a function of a backend that takes jobs, for a part of a transfer: once where it takes
- * rows, else for each row.
- */
+/* A function of a backend that takes jobs, with its arguments. */
 typedef struct qi_job_call {
     quire_result (*call)(const struct qi_job_call *self, const quire_copy_job *job);
     quire_device *device;
     qi_calls *calls;
-    uint64_t stream; /* of stream_copy */
+    uint64_t stream; /* native; for stream_copy only */
 } qi_job_call;
 
-QUIRE_MUST_USE quire_result qi_copy_call(const qi_copy *transfer, const qi_copy_region *part,
+/* Calls it for a part of a copy: once where the backend takes rows, or once for each row. */
+QUIRE_MUST_USE quire_result qi_copy_call(const qi_copy *copy, const qi_copy_region *part,
                                          const qi_job_call *call);
 
 #endif

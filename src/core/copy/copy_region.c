@@ -1,5 +1,5 @@
 /*
- * box.c - see box.h.
+ * copy_region.c - see copy_region.h.
  */
 #include "src/core/copy/copy_region.h"
 
@@ -20,12 +20,13 @@ uint64_t qi_copy_region_extent(const qi_copy_region *region, const qi_copy_regio
     return (region->slices - 1) * side->slice + (region->rows - 1) * side->row + region->size;
 }
 
-/* The rows of each slice follow each other; so do the slices. */
+/* Whether the rows of each slice follow each other without a gap. */
 static bool are_rows_tight(const qi_copy_region *region, const qi_copy_region_side *side)
 {
     return region->rows == 1 || side->row == region->size;
 }
 
+/* Whether the slices follow each other without a gap, given that their rows do. */
 static bool are_slices_tight(const qi_copy_region *region, const qi_copy_region_side *side)
 {
     return region->slices == 1 || side->slice == region->size * region->rows;
@@ -36,7 +37,10 @@ bool qi_copy_region_is_tight(const qi_copy_region *region, const qi_copy_region_
     return are_rows_tight(region, side) && are_slices_tight(region, side);
 }
 
-/* Slices of one row are rows; rows at one distance throughout are of one slice. */
+/*
+ * Turns slices into rows of one slice where all rows have the same distance: slices of one row
+ * each, or slices that follow each other at the distance of the rows.
+ */
 static void flatten(qi_copy_region *region)
 {
     bool is_even = region->rows == 1 || (region->to.slice == region->rows * region->to.row &&
@@ -59,7 +63,7 @@ void qi_copy_region_merge(qi_copy_region *region)
     }
     flatten(region);
     if (are_rows_tight(region, &region->to) && are_rows_tight(region, &region->from)) {
-        region->size *= region->rows; /* what were slices */
+        region->size *= region->rows; /* the slices became rows */
         region->rows = 1;
     }
 }
@@ -90,8 +94,8 @@ qi_copy_region qi_copy_region_part(const qi_copy_region *region, uint64_t done, 
 }
 
 /*
- * Whether a row of the side has a byte in [begin, begin + size). Rows do not overlap, so that only
- * the last one that begins below the end can.
+ * Whether a row of this end has a byte in [begin, begin + size). Rows ascend and do not overlap, so
+ * only the last row that begins before the end of the range can.
  */
 static bool reaches(const qi_copy_region *region, const qi_copy_region_side *side, uint64_t begin)
 {

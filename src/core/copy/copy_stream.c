@@ -1,8 +1,9 @@
 /*
- * transfer_stream.c - copies and fills in the order of a stream.
+ * copy_stream.c - copies and fills in the order of a stream (see copy.h).
  *
- * What the backend cannot do on the stream is done after the stream's work so far, complete on
- * return: the order is the same, and the point that is told has passed.
+ * What the backend cannot do on the stream is done by the calling thread, after it waited for the
+ * work submitted to the stream so far. The order is the same, the copy is complete on return, and
+ * no point is needed.
  */
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
@@ -26,7 +27,7 @@ static quire_result refuse_device(const quire_stream *stream)
                         stream->name);
 }
 
-/* Until all that was submitted to the stream is done. */
+/* Waits until the work submitted to the stream so far is done. */
 static quire_result await_work(quire_stream *stream)
 {
     uint64_t value = 0;
@@ -34,8 +35,8 @@ static quire_result await_work(quire_stream *stream)
     return result ? result : qi_stream_await(stream, value, QUIRE_FOREVER);
 }
 
-/* The point behind what was just submitted. */
-static quire_result tell_point(quire_stream *stream, quire_point *done)
+/* Marks the stream where the caller wants the point after what was just submitted. */
+static quire_result get_point(quire_stream *stream, quire_point *done)
 {
     uint64_t value = 0;
     quire_result result = done ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
@@ -46,7 +47,7 @@ static quire_result tell_point(quire_stream *stream, quire_point *done)
 
 /* ---- copies ------------------------------------------------------------------------------- */
 
-/* An end that the stream's backend knows: host memory, or a page of a device of its own. */
+/* Whether the backend of the stream knows this end: host memory, or a page of one of its devices. */
 static bool is_known(const quire_stream *stream, const quire_memory *memory)
 {
     return !memory || memory->device->original == stream->device->original;
@@ -62,50 +63,48 @@ static quire_result call_stream_copy(const qi_job_call *self, const quire_copy_j
     return qi_device_stream_copy(self->device, self->calls, self->stream, job);
 }
 
-/* UNSUPPORTED: not by this backend, not these ends. Rows may have been submitted then. */
-static quire_result submit_copy(const quire_stream *stream, const qi_copy *t)
+/* Returns UNSUPPORTED where the backend cannot copy, or not between these ends. Some rows may have
+   been submitted by then: the copy after the wait writes the same bytes again. */
+static quire_result submit_copy(const quire_stream *stream, const qi_copy *copy)
 {
-    quire_memory *memory = is_on_device(stream, t->to.memory) ? t->to.memory : t->from.memory;
+    quire_memory *memory =
+        is_on_device(stream, copy->to.memory) ? copy->to.memory : copy->from.memory;
     const qi_job_call call = {call_stream_copy, stream->device, &memory->calls, stream->native};
     if (!qi_device_offers(stream->device, QUIRE_BACKEND_STREAM_COPY) ||
-        !is_known(stream, t->to.memory) || !is_known(stream, t->from.memory))
+        !is_known(stream, copy->to.memory) || !is_known(stream, copy->from.memory))
         return QUIRE_ERROR_UNSUPPORTED;
-    return qi_copy_call(t, &t->region, &call);
+    return qi_copy_call(copy, &copy->region, &call);
 }
 
-static quire_result copy_on(quire_stream *stream, qi_copy *t, quire_point *done)
+static quire_result copy_on(quire_stream *stream, qi_copy *copy, quire_point *done)
 {
-    if (!is_on_device(stream, t->to.memory) && !is_on_device(stream, t->from.memory))
+    if (!is_on_device(stream, copy->to.memory) && !is_on_device(stream, copy->from.memory))
         return refuse_device(stream);
-    if (!qi_copy_region_bytes(&t->region))
+    if (!qi_copy_region_bytes(&copy->region))
         return QUIRE_SUCCESS;
     qi_error before = qi_error_save();
-    quire_result result = submit_copy(stream, t);
+    quire_result result = submit_copy(stream, copy);
     if (result != QUIRE_ERROR_UNSUPPORTED)
-        return result ? result : tell_point(stream, done);
+        return result ? result : get_point(stream, done);
     qi_error_restore(&before);
     result = await_work(stream);
-    return result ? result : qi_copy_run(t, &(quire_progress){0});
+    return result ? result : qi_copy_run(copy, &(quire_progress){0});
 }
 
-quire_result quire_copy_on(quire_stream *stream, const quire_copy_options *options,
-                           quire_point *done)
+quire_result qi_copy_on_stream(quire_stream *stream, const quire_copy_options *options,
+                               quire_point *done)
 {
-    if (done)
-        *done = (quire_point){0};
-    if (!stream || !options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy_on: stream or options is null");
     quire_result result = check_stream(stream);
     if (!result && options->progress.goes_on)
         result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                          "a copy on a stream tells no progress: it goes on after the call");
-    qi_copy transfer;
+    qi_copy copy;
     if (!result)
-        result = qi_copy_begin(&transfer, options);
+        result = qi_copy_begin(&copy, options);
     if (result)
         return result;
-    result = copy_on(stream, &transfer, done);
-    qi_copy_end(&transfer);
+    result = copy_on(stream, &copy, done);
+    qi_copy_end(&copy);
     return result;
 }
 
@@ -127,28 +126,24 @@ static quire_result fill_on(quire_stream *stream, quire_memory *memory, uint32_t
     qi_error before = qi_error_save();
     quire_result result = submit_fill(stream, memory, slot, *fill);
     if (result != QUIRE_ERROR_UNSUPPORTED)
-        return result ? result : tell_point(stream, done);
+        return result ? result : get_point(stream, done);
     qi_error_restore(&before);
     result = await_work(stream);
-    return result ? result : qi_access_fill(memory, slot, fill->offset, fill->size, fill->value);
+    return result ? result
+                  : qi_access_fill_slot(memory, slot, fill->offset, fill->size, fill->value);
 }
 
-quire_result quire_fill_on(quire_stream *stream, quire_memory *memory, quire_allocation allocation,
-                           uint64_t offset, uint64_t size, uint8_t value, quire_point *done)
+quire_result qi_fill_on_stream(quire_stream *stream, quire_memory *memory,
+                               quire_allocation allocation, qi_stream_fill fill, quire_point *done)
 {
-    if (done)
-        *done = (quire_point){0};
-    if (!stream || !memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_fill_on: stream or memory is null");
     uint32_t slot = 0;
     quire_result result = check_stream(stream);
     if (!result && memory->device != stream->device)
         result = refuse_device(stream);
     if (!result)
-        result = qi_access_begin_fill(memory, allocation, offset, &size, &slot);
+        result = qi_access_begin_fill(memory, allocation, fill.offset, &fill.size, &slot);
     if (result)
         return result;
-    const qi_stream_fill fill = {.offset = offset, .size = size, .value = value};
     result = fill_on(stream, memory, slot, &fill, done);
     qi_slot_end_use(&memory->slots, slot);
     return result;

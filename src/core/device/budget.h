@@ -1,13 +1,14 @@
 /*
- * budget.h - what may be taken, and what is taken: bytes of a heap, bytes of a memory's pages,
+ * budget.h - limits and what counts against them: bytes of a heap, bytes of the pages of a memory,
  * bytes under a name, pages of a device.
  *
- * Each is an account. Something is taken before it is made and given back after it is gone, by
- * compare-and-exchange against the limit as it is then, so that threads cannot overshoot together;
- * a refusal leaves no trace. A limit that falls below what is taken takes nothing away: nothing
- * more is taken until enough was given back.
+ * Each is an account. An amount is taken from an account before something is made and given back
+ * after it is destroyed. Taking compares and exchanges against the limit as it is at that time, so
+ * that threads cannot exceed it together; a refusal leaves no trace. Lowering a limit below what is
+ * used takes nothing away: nothing more can be taken until enough was given back.
  *
- * door.c takes and gives for pages, name.c for allocations with names. No lock guards an account.
+ * backend_page.c takes and gives for pages, slot/name_limit.c for allocations with names. Accounts
+ * are atomic: no lock guards them. Invariant: `used` of an account is the sum of the claims on it.
  */
 #ifndef QUIRE_SRC_CORE_DEVICE_BUDGET_H
 #define QUIRE_SRC_CORE_DEVICE_BUDGET_H
@@ -17,7 +18,7 @@
 
 typedef struct qi_account {
     qi_atomic_u64 used;
-    qi_atomic_u64 limit; /* the caller's, at any time; 0: none */
+    qi_atomic_u64 limit; /* set by the caller at any time; 0 means none */
 } qi_account;
 
 static inline uint64_t qi_account_used(const qi_account *account)
@@ -25,7 +26,7 @@ static inline uint64_t qi_account_used(const qi_account *account)
     return qi_atomic_load_u64(&account->used);
 }
 
-/* The caller's limit, or the largest number. */
+/* The caller's limit; UINT64_MAX where there is none. */
 static inline uint64_t qi_account_max(const qi_account *account)
 {
     uint64_t limit = qi_atomic_load_u64(&account->limit);
@@ -42,65 +43,72 @@ static inline void qi_account_give(qi_account *account, uint64_t amount)
     qi_atomic_sub_release_u64(&account->used, amount);
 }
 
-/* Takes `amount` where no more than `most` is used with it; *used gets what was used before. */
-static inline bool qi_account_take(qi_account *account, uint64_t amount, uint64_t most,
+/*
+ * Takes `amount` if at most `max` is used afterwards, and returns false if not. *used receives what
+ * was used before.
+ */
+static inline bool qi_account_take(qi_account *account, uint64_t amount, uint64_t max,
                                    uint64_t *used)
 {
     *used = qi_atomic_load_u64(&account->used);
     do {
-        if (*used > most || amount > most - *used)
+        if (*used > max || amount > max - *used)
             return false;
     } while (!qi_atomic_exchange_if_u64(&account->used, used, *used + amount));
     return true;
 }
 
 /*
- * The pages of a heap. A backend tells how much of the heap is in use, quire's pages among it; what
- * is not quire's follows only where it is known which pages it counted. Four sums that only grow
- * bound these: at any moment during a question the backend had
- *     at least  made before it - ended after it,
- *     at most   begun after it - gone before it.
- * While no page comes or goes both are the same number.
+ * The pages of a heap. A backend reports how many bytes of the heap are in use, and quire's own
+ * pages are part of that number. To subtract them one has to know which of them the backend had
+ * counted. Four sums that only grow bound this: at any moment during the query the backend had
+ *     at least  made (read before the query) - ended (read after it) bytes of quire's pages,
+ *     at most   begun (read after it) - gone (read before it).
+ * While no page is created or destroyed both bounds are the same number.
  */
 typedef struct qi_heap {
-    qi_account account;   /* bytes of pages, from before they are made until they are gone */
+    qi_account account;   /* bytes of pages, from before they are made until they are destroyed */
     qi_atomic_u64 begun;  /* bytes taken for pages, before the backend makes them */
-    qi_atomic_u64 made;   /* of these, after the backend made them */
-    qi_atomic_u64 ended;  /* of these, before the backend destroys them */
-    qi_atomic_u64 gone;   /* of those begun, after they were destroyed or not made at all */
-    qi_atomic_u64 others; /* bytes that are not quire's, as the last question showed */
+    qi_atomic_u64 made;   /* of these, counted after the backend made them */
+    qi_atomic_u64 ended;  /* of these, counted before the backend destroys them */
+    qi_atomic_u64 gone;   /* of begun, counted after they were destroyed or could not be made */
+    qi_atomic_u64 others; /* bytes that are not quire's, as the last query showed */
 } qi_heap;
 
 /*
- * What one page takes: a page of the device, and its bytes of its memory and of its heap; the
- * growth of a page, or a part that it loses, bytes alone.
+ * What one page takes: one page of the device, and its bytes of the account of its memory and of
+ * its heap. Where a page grows or shrinks the claim is the difference, in bytes alone.
  */
-typedef struct qi_taking {
+typedef struct qi_budget_claim {
     quire_device *device;
     qi_account *memory;
-    const char *name; /* the memory's */
+    const char *name; /* the memory's, for messages */
     uint32_t heap;
-    bool is_part;
+    bool is_part; /* a difference in size: no page is counted */
     uint64_t bytes;
-    uint64_t most; /* what all pages of the heap may take, as the backend said for this one */
-} qi_taking;
+    uint64_t max; /* bytes that all pages of the heap may take, as the backend granted them */
+} qi_budget_claim;
 
 /*
- * Without a lock: takes `bytes` of them for a page, before it is made. The memory and the pages are
- * looked at first; then the backend is asked for its budget. Fails with OVER_BUDGET, TOO_MANY_PAGES
- * and what the backend answers.
+ * Claims `bytes` before a page is made. Requires that no lock is held. Checks the memory and the
+ * count of pages first and then queries the backend's budget. Fails with OVER_BUDGET,
+ * TOO_MANY_PAGES and what the backend answers; then nothing is claimed.
  */
-QUIRE_MUST_USE quire_result qi_budget_take(qi_taking *taking, uint64_t bytes);
+QUIRE_MUST_USE quire_result qi_budget_claim_page(qi_budget_claim *claim, uint64_t bytes);
 
-/* The page is `bytes` larger than it was asked to be: takes these too. Fails with OVER_BUDGET. */
-QUIRE_MUST_USE quire_result qi_budget_take_more(qi_taking *taking, uint64_t bytes);
+/* Claims more bytes: the backend made a page larger than requested. Fails with OVER_BUDGET. */
+QUIRE_MUST_USE quire_result qi_budget_claim_more(qi_budget_claim *claim, uint64_t bytes);
 
-/* The page is made; it is about to be destroyed; it is gone, or was not made. */
-void qi_budget_made(const qi_taking *taking);
-void qi_budget_ending(const qi_taking *taking);
-void qi_budget_give(const qi_taking *taking);
+/* Records that the backend made the bytes. */
+void qi_budget_page_made(const qi_budget_claim *claim);
 
-/* Whether less memory might be had where this much was refused. */
+/* Records that the backend is about to destroy the bytes. */
+void qi_budget_begin_return(const qi_budget_claim *claim);
+
+/* Returns the claim: the bytes are destroyed, or could not be made. */
+void qi_budget_return(const qi_budget_claim *claim);
+
+/* Whether a smaller request might succeed where this result was returned. */
 static inline bool qi_is_out_of_memory(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET;

@@ -1,9 +1,15 @@
 /*
- * device.h - a device: the one door to the functions of its backend.
+ * device.h - a device: the record, and every call into its backend.
  *
- * Nothing else calls the table. Each door function asserts that no lock is held, counts the call
- * and its time for the device and for the memory on whose behalf it is made, and checks what the
- * backend promised, so that backends stay simple.
+ * The module owns the record of a device, its budgets and the copy of the backend's function table.
+ * No other code calls a function of the table, except the handlers of a fork (memory/fork.c). Each
+ * qi_device_* function that calls the backend asserts that the thread holds no lock, counts the
+ * call for the device and for the memory that causes it, and checks what the backend promised, so
+ * that backends stay simple.
+ *
+ * `lock` guards the lists of memories and streams. The counters and accounts are atomic. The table,
+ * the description and the log do not change after creation, except in the child of a fork, which
+ * has one thread (qi_device_disable).
  */
 #ifndef QUIRE_SRC_CORE_DEVICE_DEVICE_H
 #define QUIRE_SRC_CORE_DEVICE_DEVICE_H
@@ -14,38 +20,39 @@
 #include "src/base/lock.h"
 #include "src/base/log.h"
 #include "src/core/device/budget.h"
+#include "src/core/device/disabled.h"
 
-/* Calls into the backend and the time spent there. */
+/* Calls into the backend, and the time spent in those that are timed. */
 typedef struct qi_calls {
     qi_atomic_u64 count;
     qi_atomic_u64 nanoseconds;
 } qi_calls;
 
 struct quire_device {
-    quire_backend table; /* copied; functions the backend did not know are NULL */
+    quire_backend table; /* a copy; functions that the backend does not know are NULL */
     const quire_backend *original;
-    void *state;
+    void *state; /* the backend's */
     quire_device_info info;
     quire_log log;
     qi_host host;
     qi_calls calls;
-    qi_account pages; /* made or being made, of all memories */
+    qi_account pages; /* count of pages of all memories, including pages being made */
     qi_heap heaps[QUIRE_MAX_HEAPS];
-    qi_atomic_u64 reserved_bytes;
+    qi_atomic_u64 reserved_bytes; /* bytes of all pages */
     qi_atomic_u64 peak_reserved_bytes;
-    qi_lock lock;           /* the lists of memories and streams */
-    quire_memory *memories; /* linked by their next_of_device */
+    qi_lock lock;           /* guards the lists of memories and streams */
+    quire_memory *memories; /* linked by next_of_device */
     uint32_t memory_count;
-    quire_stream *streams; /* linked by their next_of_device */
-    /* of these, and of held ones that are gone while uses of allocations name them */
+    quire_stream *streams; /* linked by next_of_device */
+    /* streams, and destroyed capture streams that recorded uses of allocations still name */
     qi_atomic_u64 stream_records;
-    /* nanoseconds that a memory that ends waits for streams of which no point passes meanwhile;
-       tests shorten it */
+    /* nanoseconds that the destruction of a memory waits while no point of a stream passes; tests
+       shorten it */
     uint64_t stall_timeout;
-    /* see fork.h; under the lock there, or set in the child of a fork before anything runs in it */
+    /* the devices of the process: guarded by the lock of base/fork.h */
     quire_device *next_of_process, *previous_of_process;
-    bool is_copy;     /* made before the fork of this process */
-    bool is_disabled; /* likewise, and it does not survive: nothing but its end is left */
+    bool is_copy;     /* this process is a fork made after the device was created */
+    bool is_disabled; /* a copy that does not survive the fork: it can only be destroyed */
 };
 
 static inline bool qi_device_offers(const quire_device *device, quire_backend_features feature)
@@ -53,59 +60,129 @@ static inline bool qi_device_offers(const quire_device *device, quire_backend_fe
     return (device->table.features & feature) != 0;
 }
 
-/* kind.c: memory flags in words, "DEVICE_LOCAL|HOST_VISIBLE" or "no flags"; as qi_bytes is used. */
-/* All flags of memory kinds that there are. */
+/* ---- creation: device.c, describe.c -------------------------------------------------------- */
+
+/*
+ * Creates the record of a device: copies and checks the backend's table, and queries and checks its
+ * description. `options` must have passed the check of its unused fields. The caller owns the
+ * record and frees it with qi_device_free. On failure *out is unchanged.
+ */
+QUIRE_MUST_USE quire_result qi_device_create(const quire_backend *table, void *state,
+                                             const quire_device_options *options,
+                                             quire_device **out);
+
+/* Frees the record. Does not call the backend. */
+void qi_device_free(quire_device *device);
+
+/*
+ * Closes the backend and frees the record. Nobody uses the device, and it has no memory and no
+ * stream. In the child of a fork the record stays where destroyed streams still count as named: the
+ * thread that would have released the last one may not exist there.
+ */
+void qi_device_destroy(quire_device *device);
+
+/* Checks the table of `device` and fills in and checks its description. Calls `describe`. */
+QUIRE_MUST_USE quire_result qi_device_describe(quire_device *device);
+
+/* ---- after a fork: disabled.c -------------------------------------------------------------- */
+
+/*
+ * Replaces the table: from now on its functions answer NOT_PERMITTED and those that destroy do
+ * nothing. Where the backend handles forks (QUIRE_BACKEND_FORK) its own destroying functions stay.
+ * Only for the child of a fork, before other threads run there.
+ */
+void qi_device_disable(quire_device *device);
+
+/* ---- memory kinds: kind.c ------------------------------------------------------------------ */
+
+/* The memory flags that this version knows. */
 #define QI_KNOWN_FLAGS ((quire_memory_flags)0x1ff)
 
+/* The name of one flag; NULL for 0, for several flags and for an unknown flag. */
+const char *qi_memory_flag_name(quire_memory_flags flag);
+
+/* Flags as text: "DEVICE_LOCAL|HOST_VISIBLE" or "no flags". Use within one expression, as
+   qi_flags(flags).text. */
 typedef struct qi_flags_text {
     char text[160];
 } qi_flags_text;
 
 qi_flags_text qi_flags(quire_memory_flags flags);
 
-/* kind.c: what an intent asks of a kind; refuses contradictions and what the backend cannot do. */
+/* Chooses the kind that serves `request` best. As quire_device_choose_kind. */
+QUIRE_MUST_USE quire_result qi_kind_choose(const quire_device *device,
+                                           const quire_kind_request *request, uint32_t *kind);
+
+/* Translates an intent into a request. Fails with INVALID_ARGUMENT where the intent contradicts
+   itself, and with UNSUPPORTED where the backend cannot export. */
 QUIRE_MUST_USE quire_result qi_kind_request_for(const quire_device *device,
                                                 const quire_intent *intent,
                                                 quire_kind_request *request);
 
-void qi_device_add_memory(quire_device *device, quire_memory *memory);
-void qi_device_remove_memory(quire_device *device, quire_memory *memory);
+/* Fails with UNSUPPORTED for kinds that are for objects only: their bytes cannot be read or
+   written. The calls that copy to and from pages, and fill them, check it as well. */
+QUIRE_MUST_USE quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind);
 
-/* A page, mapped when its kind is host-visible. */
+/* ---- budgets: budget.c --------------------------------------------------------------------- */
+
+/* Sets the caller's limit on the bytes of pages in a heap; 0 means none. Fails with OUT_OF_RANGE. */
+QUIRE_MUST_USE quire_result qi_device_set_heap_limit(quire_device *device, uint32_t heap,
+                                                     uint64_t bytes);
+
+/* As quire_device_get_budget. Calls the backend where it reports budgets. */
+QUIRE_MUST_USE quire_result qi_device_get_budget(quire_device *device, uint32_t heap,
+                                                 quire_budget_info *info);
+
+/*
+ * ---- calls into the backend ----------------------------------------------------------------
+ *
+ * None may be called with a lock held. `calls` is the counter of the memory that causes the call;
+ * NULL counts it for the device alone. Each returns what the backend answers, with BACKEND_FAILURE
+ * in place of an answer that no backend may give.
+ */
+
+/* Queries the usage and budget of a heap. The backend must offer QUIRE_BACKEND_BUDGET. */
+QUIRE_MUST_USE quire_result qi_device_heap_budget(quire_device *device, uint32_t heap,
+                                                  quire_heap_budget *budget);
+
+/* ---- pages: backend_page.c ----------------------------------------------------------------- */
+
+/* A page, mapped where its kind is host-visible. */
 typedef struct qi_device_page {
     quire_native_page native;
-    uint64_t size; /* bytes of it; less than native.size where it may grow */
+    uint64_t size; /* bytes; less than native.size where the page may grow */
     uint32_t kind;
-    void *host; /* NULL where not host-visible */
+    void *host; /* NULL where the kind is not host-visible */
 } qi_device_page;
 
 /*
- * Makes and maps a page. Takes it from the device's pages, its memory's account and its heap before
- * the backend is asked, so that threads cannot overshoot together, and gives all that back once it
- * is destroyed. A page that comes out larger than it was asked to be takes the rest then, and where
- * that is too much it is destroyed again. Fails with TOO_MANY_PAGES, OVER_BUDGET and what the
- * backend answers.
+ * Creates and maps a page. Claims it from the page count of the device, the account of the memory
+ * and the heap before it calls the backend, so that threads cannot exceed a limit together. Where
+ * the backend makes a larger page than requested the rest is claimed too; if that fails the page is
+ * destroyed again. Fails with TOO_MANY_PAGES, OVER_BUDGET and what the backend answers.
  */
 QUIRE_MUST_USE quire_result qi_device_page_create(quire_device *device, qi_calls *calls,
                                                   qi_account *account,
                                                   const quire_page_request *request,
                                                   qi_device_page *page);
+
+/* Unmaps and destroys a page, then returns what was claimed for it. */
 void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *account,
                             const qi_device_page *page);
 
 /*
- * Makes a page that may grow larger, likewise, or smaller, which cannot fail. Its size is for the
- * caller to set.
+ * Makes an elastic page larger, with claims as for a new one. The caller sets page->size. `name`
+ * is the memory's, for the message.
  */
 QUIRE_MUST_USE quire_result qi_device_page_grow(quire_device *device, qi_calls *calls,
                                                 qi_account *account, const char *name,
                                                 const qi_device_page *page, uint64_t to);
+
+/* Makes an elastic page smaller, which cannot fail. The caller sets page->size. */
 void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,
                            const qi_device_page *page, uint64_t from, uint64_t to);
 
-/* What the backend tells of a heap, which offers it. Counted for the device alone. */
-QUIRE_MUST_USE quire_result qi_device_heap_budget(quire_device *device, uint32_t heap,
-                                                  quire_heap_budget *budget);
+/* ---- contents of pages: backend_content.c -------------------------------------------------- */
 
 QUIRE_MUST_USE quire_result qi_device_flush(quire_device *device, qi_calls *calls,
                                             const qi_device_page *page, uint64_t offset,
@@ -113,27 +190,31 @@ QUIRE_MUST_USE quire_result qi_device_flush(quire_device *device, qi_calls *call
 QUIRE_MUST_USE quire_result qi_device_invalidate(quire_device *device, qi_calls *calls,
                                                  const qi_device_page *page, uint64_t offset,
                                                  uint64_t size);
-/* The same for a list, one by one where the backend takes none. */
+/* The same for a list of ranges: one call for each where the backend takes no lists. */
 QUIRE_MUST_USE quire_result qi_device_flush_many(quire_device *device, qi_calls *calls,
                                                  const quire_page_range *ranges, uint32_t count);
 QUIRE_MUST_USE quire_result qi_device_invalidate_many(quire_device *device, qi_calls *calls,
                                                       const quire_page_range *ranges,
                                                       uint32_t count);
-/* UNSUPPORTED for kinds that are for objects only; the copies and fills below ask it too. */
-QUIRE_MUST_USE quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind);
 
+/* Fail with UNSUPPORTED where the backend has no such function. */
 QUIRE_MUST_USE quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
                                                    const qi_device_page *page, uint64_t offset,
                                                    const void *data, uint64_t size);
 QUIRE_MUST_USE quire_result qi_device_copy_from_page(quire_device *device, qi_calls *calls,
                                                      const qi_device_page *page, uint64_t offset,
                                                      void *data, uint64_t size);
-/* Of a backend that offers QUIRE_BACKEND_FILL. */
+/* The backend must offer QUIRE_BACKEND_FILL. */
 QUIRE_MUST_USE quire_result qi_device_fill_page(quire_device *device, qi_calls *calls,
                                                 const qi_device_page *page, uint64_t offset,
                                                 uint64_t size, uint8_t value);
-/* door_copy.c: of a backend that offers the function; `to` is a page of the device, at least one of
-   both of the device of a stream. */
+
+/* ---- copies: backend_copy.c ---------------------------------------------------------------- */
+
+/*
+ * The backend must offer the function. For copy_pages and copy_peer, `to` of the job is a page of
+ * the device; for a stream at least one end is.
+ */
 QUIRE_MUST_USE quire_result qi_device_copy_pages(quire_device *device, qi_calls *calls,
                                                  const quire_copy_job *job);
 QUIRE_MUST_USE quire_result qi_device_copy_peer(quire_device *device, qi_calls *calls,
@@ -141,7 +222,7 @@ QUIRE_MUST_USE quire_result qi_device_copy_peer(quire_device *device, qi_calls *
 QUIRE_MUST_USE quire_result qi_device_stream_copy(quire_device *device, qi_calls *calls,
                                                   uint64_t stream, const quire_copy_job *job);
 
-/* Bytes of a page that become one value. */
+/* Bytes of a page that are set to one value. */
 typedef struct qi_stream_fill {
     uint64_t offset, size;
     uint8_t value;
@@ -151,14 +232,20 @@ QUIRE_MUST_USE quire_result qi_device_stream_fill(quire_device *device, qi_calls
                                                   uint64_t stream, const qi_device_page *page,
                                                   const qi_stream_fill *fill);
 
-/* The device address of a page, or of a buffer in it that the backend made of
-   quire_buffer_options (0: of the page). 0: the backend tells none. */
+/* ---- objects: backend_object.c ------------------------------------------------------------- */
+
+/*
+ * The device address of a page, or of a buffer in it. `buffer` is the native buffer that the
+ * backend created from quire_buffer_options; 0 means the page. Returns 0 where the backend has no
+ * device addresses.
+ */
 uint64_t qi_device_address(quire_device *device, qi_calls *calls, const qi_device_page *page,
                            uint64_t buffer);
 
 QUIRE_MUST_USE quire_result qi_device_image_requirements(quire_device *device, qi_calls *calls,
                                                          const quire_image_options *options,
                                                          quire_requirements *requirements);
+/* The caller destroys *native, unless the request says that it is borrowed. */
 QUIRE_MUST_USE quire_result qi_device_object_create(quire_device *device, qi_calls *calls,
                                                     const quire_object_request *request,
                                                     uint64_t *native,
@@ -168,11 +255,5 @@ QUIRE_MUST_USE quire_result qi_device_object_bind(quire_device *device, qi_calls
                                                   const qi_device_page *page, uint64_t offset);
 void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
                               uint64_t native);
-
-/* cut.c: NOT_PERMITTED, of a device that is cut. */
-quire_result qi_refuse_disabled(void);
-
-/* What a backend answered, turned into BACKEND_FAILURE where it may not be, with a sentence. */
-quire_result qi_backend_answer(const char *backend, quire_result result, uint64_t errors_before);
 
 #endif

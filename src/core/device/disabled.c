@@ -1,28 +1,21 @@
 /*
- * cut.c - the refusal of calls on devices that did not survive a fork, in the child (see fork.h).
+ * disabled.c - the table of a device that did not survive a fork, in the child (see memory/fork.h).
+ *
+ * Functions that return a result fail with NOT_PERMITTED. Functions that destroy do nothing: what
+ * they would destroy belongs to the parent.
  */
 #include "src/base/result.h"
-#include "src/core/memory/fork.h"
-#include "src/core/deferred/stream.h"
+#include "src/core/device/device.h"
 
 quire_result qi_refuse_disabled(void)
 {
     return qi_fail(QUIRE_ERROR_NOT_PERMITTED, QI_DISABLED_SENTENCE);
 }
 
-quire_result qi_stream_refuse_after_fork(const quire_stream *stream)
-{
-    return stream->device->is_disabled
-               ? qi_refuse_disabled()
-               : qi_fail_text(QUIRE_ERROR_NOT_PERMITTED,
-                              "stream '%s' was made before a fork: nothing runs on it in the child",
-                              stream->name);
-}
-
 /* ---- pages -------------------------------------------------------------------------------- */
 
-static quire_result cut_page_create(void *state, const quire_page_request *request,
-                                    quire_native_page *page)
+static quire_result refuse_page_create(void *state, const quire_page_request *request,
+                                       quire_native_page *page)
 {
     (void)state;
     (void)request;
@@ -30,13 +23,14 @@ static quire_result cut_page_create(void *state, const quire_page_request *reque
     return qi_refuse_disabled();
 }
 
-static void cut_page_end(void *state, const quire_native_page *page)
+/* For page_destroy and unmap. */
+static void ignore_page(void *state, const quire_native_page *page)
 {
     (void)state;
     (void)page;
 }
 
-static quire_result cut_map(void *state, const quire_native_page *page, void **pointer)
+static quire_result refuse_map(void *state, const quire_native_page *page, void **pointer)
 {
     (void)state;
     (void)page;
@@ -44,8 +38,8 @@ static quire_result cut_map(void *state, const quire_native_page *page, void **p
     return qi_refuse_disabled();
 }
 
-/* flush, invalidate and page_resize alike. */
-static quire_result cut_range(void *state, const quire_native_page *page, uint64_t a, uint64_t b)
+/* For flush, invalidate and page_resize. */
+static quire_result refuse_range(void *state, const quire_native_page *page, uint64_t a, uint64_t b)
 {
     (void)state;
     (void)page;
@@ -54,7 +48,7 @@ static quire_result cut_range(void *state, const quire_native_page *page, uint64
     return qi_refuse_disabled();
 }
 
-static quire_result cut_ranges(void *state, const quire_page_range *ranges, uint32_t count)
+static quire_result refuse_ranges(void *state, const quire_page_range *ranges, uint32_t count)
 {
     (void)state;
     (void)ranges;
@@ -62,35 +56,36 @@ static quire_result cut_ranges(void *state, const quire_page_range *ranges, uint
     return qi_refuse_disabled();
 }
 
-static quire_result cut_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
-                                     const void *data, uint64_t size)
+static quire_result refuse_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
+                                        const void *data, uint64_t size)
 {
     (void)data;
-    return cut_range(state, page, offset, size);
+    return refuse_range(state, page, offset, size);
 }
 
-static quire_result cut_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
-                                       void *data, uint64_t size)
+static quire_result refuse_copy_from_page(void *state, const quire_native_page *page,
+                                          uint64_t offset, void *data, uint64_t size)
 {
     (void)data;
-    return cut_range(state, page, offset, size);
+    return refuse_range(state, page, offset, size);
 }
 
-static quire_result cut_fill_page(void *state, const quire_native_page *page, uint64_t offset,
-                                  uint64_t size, uint8_t value)
+static quire_result refuse_fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                                     uint64_t size, uint8_t value)
 {
     (void)value;
-    return cut_range(state, page, offset, size);
+    return refuse_range(state, page, offset, size);
 }
 
-static quire_result cut_copy(void *state, const quire_copy_job *job)
+/* For copy_pages and copy_peer. */
+static quire_result refuse_copy(void *state, const quire_copy_job *job)
 {
     (void)state;
     (void)job;
     return qi_refuse_disabled();
 }
 
-static quire_result cut_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
+static quire_result refuse_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
 {
     (void)state;
     (void)heap;
@@ -100,8 +95,8 @@ static quire_result cut_heap_budget(void *state, uint32_t heap, quire_heap_budge
 
 /* ---- objects ------------------------------------------------------------------------------ */
 
-static quire_result cut_image_requirements(void *state, const quire_image_options *options,
-                                           quire_requirements *requirements)
+static quire_result refuse_image_requirements(void *state, const quire_image_options *options,
+                                              quire_requirements *requirements)
 {
     (void)state;
     (void)options;
@@ -109,8 +104,8 @@ static quire_result cut_image_requirements(void *state, const quire_image_option
     return qi_refuse_disabled();
 }
 
-static quire_result cut_object_create(void *state, const quire_object_request *request,
-                                      uint64_t *native, quire_requirements *requirements)
+static quire_result refuse_object_create(void *state, const quire_object_request *request,
+                                         uint64_t *native, quire_requirements *requirements)
 {
     (void)state;
     (void)request;
@@ -119,14 +114,14 @@ static quire_result cut_object_create(void *state, const quire_object_request *r
     return qi_refuse_disabled();
 }
 
-static quire_result cut_object_bind(void *state, quire_object object, uint64_t native,
-                                    const quire_native_page *page, uint64_t offset)
+static quire_result refuse_object_bind(void *state, quire_object object, uint64_t native,
+                                       const quire_native_page *page, uint64_t offset)
 {
     (void)object;
-    return cut_range(state, page, native, offset);
+    return refuse_range(state, page, native, offset);
 }
 
-static void cut_object_destroy(void *state, quire_object object, uint64_t native)
+static void ignore_object(void *state, quire_object object, uint64_t native)
 {
     (void)state;
     (void)object;
@@ -135,7 +130,7 @@ static void cut_object_destroy(void *state, quire_object object, uint64_t native
 
 /* ---- streams ------------------------------------------------------------------------------ */
 
-static quire_result cut_stream_create(void *state, const void *description, uint64_t *stream)
+static quire_result refuse_stream_create(void *state, const void *description, uint64_t *stream)
 {
     (void)state;
     (void)description;
@@ -143,14 +138,14 @@ static quire_result cut_stream_create(void *state, const void *description, uint
     return qi_refuse_disabled();
 }
 
-static void cut_stream_destroy(void *state, uint64_t stream)
+static void ignore_stream(void *state, uint64_t stream)
 {
     (void)state;
     (void)stream;
 }
 
-/* stream_mark and stream_passed alike. */
-static quire_result cut_stream_value(void *state, uint64_t stream, uint64_t *value)
+/* For stream_mark and stream_passed. */
+static quire_result refuse_stream_value(void *state, uint64_t stream, uint64_t *value)
 {
     (void)state;
     (void)stream;
@@ -158,36 +153,37 @@ static quire_result cut_stream_value(void *state, uint64_t stream, uint64_t *val
     return qi_refuse_disabled();
 }
 
-static quire_result cut_stream_await(void *state, uint64_t stream, uint64_t value,
-                                     uint64_t nanoseconds, bool *has_passed)
+static quire_result refuse_stream_await(void *state, uint64_t stream, uint64_t value,
+                                        uint64_t nanoseconds, bool *has_passed)
 {
     (void)value;
     (void)nanoseconds;
     (void)has_passed;
-    return cut_stream_value(state, stream, NULL);
+    return refuse_stream_value(state, stream, NULL);
 }
 
-static quire_result cut_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value)
+static quire_result refuse_stream_order(void *state, uint64_t later, uint64_t earlier,
+                                        uint64_t value)
 {
     (void)earlier;
     (void)value;
-    return cut_stream_value(state, later, NULL);
+    return refuse_stream_value(state, later, NULL);
 }
 
-static quire_result cut_stream_copy(void *state, uint64_t stream, const quire_copy_job *job)
+static quire_result refuse_stream_copy(void *state, uint64_t stream, const quire_copy_job *job)
 {
     (void)stream;
-    return cut_copy(state, job);
+    return refuse_copy(state, job);
 }
 
-static quire_result cut_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
-                                    uint64_t offset, uint64_t size, uint8_t value)
+static quire_result refuse_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
+                                       uint64_t offset, uint64_t size, uint8_t value)
 {
     (void)stream;
-    return cut_fill_page(state, page, offset, size, value);
+    return refuse_fill_page(state, page, offset, size, value);
 }
 
-static uint64_t cut_device_address(void *state, const quire_native_page *page, uint64_t buffer)
+static uint64_t refuse_device_address(void *state, const quire_native_page *page, uint64_t buffer)
 {
     (void)state;
     (void)page;
@@ -197,35 +193,36 @@ static uint64_t cut_device_address(void *state, const quire_native_page *page, u
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-static const quire_backend CUT = {
-    .page_create = cut_page_create,
-    .page_destroy = cut_page_end,
-    .map = cut_map,
-    .unmap = cut_page_end,
-    .flush = cut_range,
-    .invalidate = cut_range,
-    .copy_to_page = cut_copy_to_page,
-    .copy_from_page = cut_copy_from_page,
-    .image_requirements = cut_image_requirements,
-    .object_create = cut_object_create,
-    .object_bind = cut_object_bind,
-    .object_destroy = cut_object_destroy,
-    .heap_budget = cut_heap_budget,
-    .fill_page = cut_fill_page,
-    .copy_pages = cut_copy,
-    .copy_peer = cut_copy,
-    .stream_create = cut_stream_create,
-    .stream_destroy = cut_stream_destroy,
-    .stream_mark = cut_stream_value,
-    .stream_passed = cut_stream_value,
-    .stream_await = cut_stream_await,
-    .stream_order = cut_stream_order,
-    .stream_copy = cut_stream_copy,
-    .stream_fill = cut_stream_fill,
-    .flush_many = cut_ranges,
-    .invalidate_many = cut_ranges,
-    .page_resize = cut_range,
-    .device_address = cut_device_address,
+/* `describe` is missing: it is called only when a device is created. */
+static const quire_backend DISABLED = {
+    .page_create = refuse_page_create,
+    .page_destroy = ignore_page,
+    .map = refuse_map,
+    .unmap = ignore_page,
+    .flush = refuse_range,
+    .invalidate = refuse_range,
+    .copy_to_page = refuse_copy_to_page,
+    .copy_from_page = refuse_copy_from_page,
+    .image_requirements = refuse_image_requirements,
+    .object_create = refuse_object_create,
+    .object_bind = refuse_object_bind,
+    .object_destroy = ignore_object,
+    .heap_budget = refuse_heap_budget,
+    .fill_page = refuse_fill_page,
+    .copy_pages = refuse_copy,
+    .copy_peer = refuse_copy,
+    .stream_create = refuse_stream_create,
+    .stream_destroy = ignore_stream,
+    .stream_mark = refuse_stream_value,
+    .stream_passed = refuse_stream_value,
+    .stream_await = refuse_stream_await,
+    .stream_order = refuse_stream_order,
+    .stream_copy = refuse_stream_copy,
+    .stream_fill = refuse_stream_fill,
+    .flush_many = refuse_ranges,
+    .invalidate_many = refuse_ranges,
+    .page_resize = refuse_range,
+    .device_address = refuse_device_address,
 };
 
 void qi_device_disable(quire_device *device)
@@ -233,12 +230,13 @@ void qi_device_disable(quire_device *device)
     const quire_backend own = device->table;
     quire_backend *table = &device->table;
     device->is_disabled = true;
-    *table = CUT;
+    *table = DISABLED;
     table->size = own.size;
     table->name = own.name;
     table->features = own.features;
     if (!qi_device_offers(device, QUIRE_BACKEND_FORK))
         return;
+    /* this backend knows of the fork: it destroys only what the child owns */
     table->page_destroy = own.page_destroy;
     table->unmap = own.unmap;
     table->object_destroy = own.object_destroy;

@@ -1,11 +1,14 @@
 /*
- * kind.c - which memory kind of a device serves a request or an intent best.
+ * kind.c - memory kinds: the names of their flags, and which kind of a device serves a request or
+ * an intent best.
  *
- * A cost decides: each missing preferred and present avoided flag outweighs all the flags that
- * nobody asked for, and these tell between kinds that are equal so far. A kind is taken for what it
- * is needed for, so that a small window of device memory that the host can reach is not used up by
- * work that never looks at it. Drivers order their kinds by speed: the lowest index wins between
- * equals.
+ * The candidate of lowest cost is chosen. Each preferred flag that a kind lacks and each avoided
+ * flag that it has costs more than all flags that the request does not name; these decide between
+ * kinds that are otherwise equal. A kind with few extra flags costs less, so that a small window of
+ * device memory that the host can reach is not used up by work that does not need the host.
+ * Drivers list their kinds by speed: between equal costs the lowest index wins.
+ *
+ * Pure functions of their arguments and the description of the device; no lock.
  */
 #include <stdio.h>
 
@@ -13,14 +16,15 @@
 #include "src/base/result.h"
 #include "src/core/device/device.h"
 
-enum { COST_PREFERENCE = 16, COST_UNASKED = 1 }; /* there are 9 flags */
+/* 16 is above the 9 flags that a kind can have beyond the request. */
+enum { COST_PREFERENCE = 16, COST_EXTRA = 1 };
 
-/* Kinds with one of these behave so differently that they are never taken by accident. */
+/* Kinds with one of these flags behave so differently that a request must name the flag. */
 static const quire_memory_flags ONLY_WHEN_NAMED = QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED |
                                                   QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED |
                                                   QUIRE_OBJECTS_ONLY;
 
-const char *quire_memory_flag_name(quire_memory_flags flag)
+const char *qi_memory_flag_name(quire_memory_flags flag)
 {
     static const char *const names[] = {
         "DEVICE_LOCAL",        "HOST_VISIBLE",        "HOST_COHERENT",
@@ -35,10 +39,10 @@ qi_flags_text qi_flags(quire_memory_flags flags)
 {
     qi_flags_text out = {"no flags"};
     size_t length = 0;
-    for (quire_memory_flags flag = 1; quire_memory_flag_name(flag); flag <<= 1)
+    for (quire_memory_flags flag = 1; qi_memory_flag_name(flag); flag <<= 1)
         if (flags & flag)
             length += (size_t)snprintf(out.text + length, sizeof out.text - length, "%s%s",
-                                       length ? "|" : "", quire_memory_flag_name(flag));
+                                       length ? "|" : "", qi_memory_flag_name(flag));
     return out;
 }
 
@@ -52,10 +56,10 @@ static bool is_candidate(const quire_kind_request *request, quire_memory_flags f
 
 static uint32_t cost_of(const quire_kind_request *request, quire_memory_flags flags)
 {
-    quire_memory_flags asked = request->required | request->preferred | request->avoided;
+    quire_memory_flags named = request->required | request->preferred | request->avoided;
     return COST_PREFERENCE * qi_count_bits(request->preferred & ~flags) +
            COST_PREFERENCE * qi_count_bits(request->avoided & flags) +
-           COST_UNASKED * qi_count_bits(flags & ~asked);
+           COST_EXTRA * qi_count_bits(flags & ~named);
 }
 
 static quire_result refuse(const quire_device *device, const quire_kind_request *request)
@@ -86,16 +90,9 @@ static quire_result check_request(const quire_kind_request *request)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_device_choose_kind(const quire_device *device, const quire_kind_request *request,
-                                      uint32_t *kind)
+quire_result qi_kind_choose(const quire_device *device, const quire_kind_request *request,
+                            uint32_t *kind)
 {
-    if (kind)
-        *kind = 0;
-    if (!device || !request || !kind)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_choose_kind: device, request or kind is null");
-    if (device->is_disabled)
-        return qi_refuse_disabled();
     quire_result result = check_request(request);
     if (result)
         return result;
@@ -114,7 +111,7 @@ quire_result quire_device_choose_kind(const quire_device *device, const quire_ki
     return best == UINT32_MAX ? refuse(device, request) : QUIRE_SUCCESS;
 }
 
-/* What an intent asks of a kind; the table stands in quire/device.h. */
+/* The table of quire/device.h, at quire_intent. */
 static quire_kind_request request_for(const quire_intent *intent)
 {
     if (intent->host_read && intent->host_write)
@@ -148,17 +145,11 @@ quire_result qi_kind_request_for(const quire_device *device, const quire_intent 
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_device_choose_kind_for(const quire_device *device, const quire_intent *intent,
-                                          uint32_t *kind)
+quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind)
 {
-    if (kind)
-        *kind = 0;
-    if (!device || !intent || !kind)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_choose_kind_for: device, intent or kind is null");
-    if (device->is_disabled)
-        return qi_refuse_disabled();
-    quire_kind_request request;
-    quire_result result = qi_kind_request_for(device, intent, &request);
-    return result ? result : quire_device_choose_kind(device, &request, kind);
+    if (!(device->info.kinds[kind].flags & QUIRE_OBJECTS_ONLY))
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                        "memory kind %u is for objects only: it has no bytes to write or read",
+                        kind);
 }

@@ -1,5 +1,6 @@
 /*
- * policy.c - see policy.h.
+ * policy.c - the page policy of a memory (see policy.h): defaults, checks, sizes of pages and of
+ * allocations. Pure functions of their arguments.
  */
 #include "src/core/device/policy.h"
 
@@ -7,13 +8,14 @@
 #include "src/base/result.h"
 
 /*
- * 32 MiB: large enough that a training run of 23 GiB makes under 400 backend calls, small enough
- * that the last page costs little. A small heap is not filled by one page.
+ * 32 MiB: large enough that a training run of 23 GiB makes fewer than 400 backend calls, small
+ * enough that the unused part of the last page costs little. A page is at most an eighth of the
+ * heap, so that one page does not fill a small heap.
  */
 static const uint64_t DEFAULT_PAGE_SIZE = UINT64_C(32) << 20;
 enum { HEAP_FRACTION = 8, MAX_GROWTH_PERCENT = 1000 };
 
-/* Up to the granularity; sizes near 2^64 down. */
+/* Rounds up to the granularity, or down where rounding up exceeds 64 bits. */
 static uint64_t round_size(uint64_t size, uint64_t granularity)
 {
     uint64_t rounded = 0;
@@ -21,20 +23,20 @@ static uint64_t round_size(uint64_t size, uint64_t granularity)
                                                               : rounded;
 }
 
-/* What is no power of two stays, to be refused. */
-static uint64_t resolve_granularity(uint64_t asked, uint64_t backend)
+/* The coarser of both. A request that is not a power of two stays: qi_policy_validate refuses it. */
+static uint64_t resolve_granularity(uint64_t requested, uint64_t backend)
 {
-    bool is_finer = !asked || (qi_is_power_of_two(asked) && asked < backend);
-    return is_finer ? backend : asked;
+    bool is_finer = !requested || (qi_is_power_of_two(requested) && requested < backend);
+    return is_finer ? backend : requested;
 }
 
-quire_page_policy qi_policy_resolve(const quire_page_policy *asked, const quire_device *device,
+quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const quire_device *device,
                                     uint32_t kind)
 {
-    quire_page_policy policy = *asked;
+    quire_page_policy policy = *requested;
     uint64_t heap = device->info.heaps[device->info.kinds[kind].heap].size;
     uint64_t granularity =
-        resolve_granularity(asked->page_granularity, device->info.limits.page_granularity);
+        resolve_granularity(requested->page_granularity, device->info.limits.page_granularity);
     policy.page_granularity = granularity;
     if (!policy.page_size) {
         uint64_t share = qi_align_down(heap / HEAP_FRACTION, granularity);
@@ -84,7 +86,7 @@ static quire_result check_growth(const quire_page_policy *policy)
     return QUIRE_SUCCESS;
 }
 
-/* `below`: the largest request of the classes before; UINT64_MAX behind the last one. */
+/* `below` is max_request of the class before it; UINT64_MAX after the last class in use. */
 static quire_result check_class(const quire_page_class *class, uint32_t number, uint64_t below)
 {
     if (!class->max_request && class->page_size)
@@ -158,7 +160,8 @@ quire_result qi_policy_validate(const quire_page_policy *policy)
 
 /* ---- sizes of pages ----------------------------------------------------------------------- */
 
-/* So many percent, rounded up, and no more than the largest page; above 100 always more. */
+/* A percentage of `size`, rounded up to the granularity and at most max_page. Above 100 percent the
+   result exceeds `size` unless max_page prevents it. */
 static uint64_t percent_of(const quire_page_policy *policy, uint64_t size, uint64_t percent,
                            uint64_t granularity)
 {
@@ -169,12 +172,13 @@ static uint64_t percent_of(const quire_page_policy *policy, uint64_t size, uint6
     return share < policy->max_page ? share : policy->max_page;
 }
 
-/* The step of growth after this one; the largest page is the last. */
+/* The step of growth after `step`; max_page is the last step. */
 static uint64_t step_after(const quire_page_policy *policy, uint64_t step, uint64_t granularity)
 {
     return percent_of(policy, step, 100 + (uint64_t)policy->growth_percent, granularity);
 }
 
+/* The first step of growth above the largest page; page_size where pages do not grow. */
 static uint64_t step_above(const quire_page_policy *policy, uint64_t largest, uint64_t granularity)
 {
     if (largest && !policy->growth_percent)
@@ -185,26 +189,10 @@ static uint64_t step_above(const quire_page_policy *policy, uint64_t largest, ui
     return step;
 }
 
-/* Sizes of pages are multiples of both. */
+/* Sizes of pages are multiples of the coarser granularity, and so of both: powers of two. */
 static uint64_t coarser(const quire_page_policy *policy, uint64_t granularity)
 {
     return policy->page_granularity > granularity ? policy->page_granularity : granularity;
-}
-
-qi_page_history qi_policy_history(const quire_page_policy *policy, const qi_pages *pages)
-{
-    qi_page_history history = {.last = pages->last_size};
-    for (uint32_t i = 0; policy->growth != QUIRE_GROWTH_LAST && i < pages->top; i++) {
-        const qi_page *page = qi_page_at(pages, i);
-        bool is_making = page->phase == QI_PAGE_MAKING;
-        if (page->dedicated ||
-            (!is_making && page->phase != QI_PAGE_LIVE && page->phase != QI_PAGE_MOVING))
-            continue;
-        uint64_t size = is_making ? page->wanted : page->native.size;
-        qi_raise(&history.largest, size);
-        history.total += size;
-    }
-    return history;
 }
 
 uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_history *history,

@@ -1,41 +1,55 @@
 /*
- * policy.h - the page policy of a memory: defaults, checks, and the size of the next page.
+ * policy.h - the page policy of a memory: what its zeros mean, checks, and the size of the next
+ * page.
+ *
+ * A policy is plain data that does not change after the memory is created. All functions are pure:
+ * no lock is needed.
  */
 #ifndef QUIRE_SRC_CORE_DEVICE_POLICY_H
 #define QUIRE_SRC_CORE_DEVICE_POLICY_H
 
 #include "quire/memory.h"
-#include "src/core/page/page.h"
+#include "quire/preset.h"
+#include "src/core/device/device.h"
 
-/* Fills in what 0 means, for a kind of a device. */
-quire_page_policy qi_policy_resolve(const quire_page_policy *asked, const quire_device *device,
+/* Returns `requested` with every 0 replaced by what it means for this kind of the device. */
+quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const quire_device *device,
                                     uint32_t kind);
 
-/* Refuses what contradicts itself, and what a later version will offer. For a resolved policy. */
+/* Checks a resolved policy. Fails with INVALID_ARGUMENT where it contradicts itself, and where a
+   field is set that this version does not use. */
 QUIRE_MUST_USE quire_result qi_policy_validate(const quire_page_policy *policy);
 
-/* What the size of the next shared page depends on beside the policy; bytes. */
+/* The policies of other allocators, as quire_page_policy_preset and quire_page_policy_paddle. */
+QUIRE_MUST_USE quire_result qi_policy_preset(quire_preset preset, const quire_device *device,
+                                             uint32_t kind, quire_page_policy *policy);
+QUIRE_MUST_USE quire_result qi_policy_paddle(quire_paddle_strategy strategy,
+                                             const quire_paddle_sizes *sizes,
+                                             quire_page_policy *policy);
+
+/* What the size of the next shared page depends on besides the policy; bytes. */
 typedef struct qi_page_history {
-    uint64_t last;    /* what the policy said for the one made last; 0: none yet */
-    uint64_t largest; /* of those there are, those being made included; 0: none */
-    uint64_t total;   /* of the same */
+    uint64_t last;    /* policy size of the page made last; 0 means no page was made */
+    uint64_t largest; /* size of the largest page, including pages being made; 0 means none */
+    uint64_t total;   /* sum of the sizes of the same pages */
 } qi_page_history;
 
-/* Looks at every page, where the policy grows by those there are: else they count for nothing. */
-qi_page_history qi_policy_history(const quire_page_policy *policy, const qi_pages *pages);
-
-/* The size of the next shared page without regard to a request; at most the largest page. */
+/* The size of the next shared page, without regard to a request; at most the policy's max_page. */
 uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_history *history,
                              uint64_t granularity);
 
-/* The same for a request that `size` bytes are placed for, where `next` is due. */
+/* The size of the page for a request of `size` placed bytes, where `next` is the next page's. */
 uint64_t qi_policy_page_for(const quire_page_policy *policy, uint64_t next, uint64_t size,
                             uint64_t granularity);
 
-/* The bytes a page needs, up to the policy's page granularity; as they are near 2^64. */
+/* Rounds the bytes that a page needs up to the policy's page granularity. Returns them unchanged
+   where the rounded number exceeds 64 bits. */
 uint64_t qi_policy_round(const quire_page_policy *policy, uint64_t needed);
 
-/* Bytes to place for a request: extra padding added, then rounded up to the size granularity. */
+/*
+ * Computes the bytes to place for a request: adds the extra padding, then rounds up to the size
+ * granularity. Returns true where the result exceeds 64 bits.
+ */
 QUIRE_MUST_USE bool qi_policy_size_overflows(const quire_page_policy *policy, uint64_t requested,
                                              uint64_t *size);
 

@@ -1,9 +1,7 @@
 /*
- * preset.c - see quire/preset.h: the page policies of other allocators, as data. Where the figures
- * come from is said in docs/policies.md. Pure functions of their arguments, no lock.
+ * preset.c - the page policies of other allocators, as data (see quire/preset.h). docs/policies.md
+ * gives the source of each number. Pure functions of their arguments; no lock.
  */
-#include "quire/preset.h"
-
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/device/policy.h"
@@ -12,9 +10,10 @@
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 
-/* ---- systems that look at the heap -------------------------------------------------------- */
+/* ---- policies that depend on the heap ----------------------------------------------------- */
 
-/* Growth that comes to nothing once all is rounded would be refused as a contradiction. */
+/* On a small heap the first page is as large as the largest once both are rounded. Growth is then
+   removed, because qi_policy_validate refuses growth that cannot happen. */
 static void drop_idle_growth(quire_page_policy *policy, const quire_device *device, uint32_t kind)
 {
     quire_page_policy resolved = qi_policy_resolve(policy, device, kind);
@@ -63,16 +62,9 @@ static quire_page_policy pytorch_policy(void)
     };
 }
 
-quire_result quire_page_policy_preset(quire_preset preset, const quire_device *device,
-                                      uint32_t kind, quire_page_policy *policy)
+quire_result qi_policy_preset(quire_preset preset, const quire_device *device, uint32_t kind,
+                              quire_page_policy *policy)
 {
-    if (policy)
-        *policy = (quire_page_policy){0};
-    if (!device || !policy)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_page_policy_preset: device or policy is null");
-    if (device->is_disabled)
-        return qi_refuse_disabled();
     if (preset != QUIRE_PRESET_VMA && preset != QUIRE_PRESET_RMM && preset != QUIRE_PRESET_PYTORCH)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no preset %u",
                             (uint64_t)preset);
@@ -90,11 +82,13 @@ quire_result quire_page_policy_preset(quire_preset preset, const quire_device *d
 
 /* ---- PaddlePaddle ------------------------------------------------------------------------- */
 
-enum { PADDLE_DESCRIPTOR = 64 }; /* bytes of memory::detail::MemoryBlock::Desc, before each block */
+/* Bytes of memory::detail::MemoryBlock::Desc, which lies before each block. */
+enum { PADDLE_DESCRIPTOR = 64 };
 
-static uint64_t cut(uint64_t size, uint64_t most)
+/* `max` of 0 means no limit. */
+static uint64_t cap(uint64_t size, uint64_t max)
 {
-    return most && size > most ? most : size;
+    return max && size > max ? max : size;
 }
 
 static quire_result auto_growth(const quire_paddle_sizes *sizes, uint64_t multiple,
@@ -106,14 +100,14 @@ static quire_result auto_growth(const quire_paddle_sizes *sizes, uint64_t multip
                             "a chunk of %u bytes cannot be rounded up to a multiple of %u",
                             sizes->chunk, multiple);
     *policy = (quire_page_policy){
-        .page_size = cut(chunk > multiple ? chunk : multiple, sizes->max_alloc),
+        .page_size = cap(chunk > multiple ? chunk : multiple, sizes->max_alloc),
         .size_granularity = multiple,
         .extra_padding = sizes->extra_padding,
     };
     return QUIRE_SUCCESS;
 }
 
-/* The smallest request whose padded and rounded size is above max_chunk; 0: every one. */
+/* The smallest request whose padded and rounded size exceeds max_chunk; 0 means every request. */
 static uint64_t first_above(uint64_t max_chunk, uint64_t multiple, uint64_t padding)
 {
     uint64_t max_padded = max_chunk - max_chunk % multiple;
@@ -139,23 +133,15 @@ static quire_result naive_best_fit(const quire_paddle_sizes *sizes, uint64_t mul
     }
     uint64_t init = sizes->init_alloc ? sizes->init_alloc : sizes->max_chunk;
     uint64_t again = sizes->re_alloc ? sizes->re_alloc : sizes->max_chunk;
-    policy->first_page_size = cut(init, sizes->max_alloc);
-    policy->page_size = cut(again, sizes->max_alloc);
+    policy->first_page_size = cap(init, sizes->max_alloc);
+    policy->page_size = cap(again, sizes->max_alloc);
     policy->growth = QUIRE_GROWTH_LARGEST;
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_page_policy_paddle(quire_paddle_strategy strategy,
-                                      const quire_paddle_sizes *sizes, quire_page_policy *policy)
+quire_result qi_policy_paddle(quire_paddle_strategy strategy, const quire_paddle_sizes *sizes,
+                              quire_page_policy *policy)
 {
-    if (policy)
-        *policy = (quire_page_policy){0};
-    if (!sizes || !policy)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_page_policy_paddle: sizes or policy is null");
-    quire_result result = qi_check_unused(sizes, "quire_paddle_sizes");
-    if (result)
-        return result;
     uint64_t multiple = sizes->min_chunk ? sizes->min_chunk : 1;
     switch (strategy) {
     case QUIRE_PADDLE_AUTO_GROWTH:

@@ -8,6 +8,7 @@
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/allocate/ladder.h"
 #include "src/core/deferred/stream.h"
+#include "src/core/slot/uses.h"
 
 /* ---- the devices of the process ----------------------------------------------------------- */
 
@@ -320,18 +321,10 @@ static void end_stream(quire_stream *stream)
     qi_atomic_raise_release_u64(&stream->passed, QI_ALL_PASSED);
 }
 
-/* Of the calling thread: callbacks that it is in with allocations pinned. */
-static _Thread_local uint32_t callbacks_with_uses;
-
-void qi_fork_keep_uses(bool keep)
-{
-    callbacks_with_uses += keep ? 1 : UINT32_MAX;
-}
-
 static void settle_memory(quire_memory *memory)
 {
     settle_pages(memory);
-    if (!callbacks_with_uses)
+    if (!qi_uses_are_kept())
         qi_slots_drop_uses(&memory->slots);
     qi_checked_forked(memory);
     memory->has_orphans = true;

@@ -31,17 +31,7 @@
 QUIRE_MUST_USE quire_result qi_fork_add(quire_device *device);
 void qi_fork_remove(quire_device *device);
 
-/* Around a callback during which the calling thread has allocations pinned: where it forks there,
-   all pins stay in the child. */
-void qi_fork_keep_uses(bool keep);
-
 /* For a memory that ends, without a lock: gives back what no thread has in hand any more. */
 void qi_fork_free_orphans(quire_memory *memory);
-
-/*
- * cut.c: from now on the device's table answers NOT_PERMITTED, but what ends something, which is
- * the backend's own where it has heard of the fork (QUIRE_BACKEND_FORK), and nothing else.
- */
-void qi_device_disable(quire_device *device);
 
 #endif

@@ -15,6 +15,7 @@
 #include "src/core/page/page_size.h"
 #include "src/core/allocate/ladder.h"
 #include "src/core/device/policy.h"
+#include "src/core/memory/device_members.h"
 #include "src/core/deferred/deferred_free.h"
 
 static const uint64_t DEFAULT_LARGEST_ALIGNMENT = UINT64_C(2) << 20;
@@ -83,7 +84,7 @@ static quire_result choose_kind(const quire_device *device, const quire_memory_o
             return result;
     }
     request.kind_mask = options->kind_mask;
-    return quire_device_choose_kind(device, &request, kind);
+    return qi_kind_choose(device, &request, kind);
 }
 
 /* Host-visible kinds that are not coherent: neighbours must not share an atom. */

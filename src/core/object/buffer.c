@@ -1,5 +1,7 @@
 /*
- * buffer.c - buffers from this library's own options (see resource.h).
+ * buffer.c - buffers from quire_buffer_options (see object.h).
+ *
+ * Where the backend has no objects a buffer is a raw range with the device's buffer alignment.
  */
 #include "src/base/result.h"
 #include "src/core/allocate/fallback.h"
@@ -25,28 +27,23 @@ static quire_buffer_options resolve_buffer(const quire_buffer_options *options)
     return out;
 }
 
-static quire_result buffer_needs(qi_object_build *m)
+static quire_result buffer_needs(qi_object_build *build)
 {
-    if (qi_object_backend_has(m->memory))
-        return qi_object_build_native(m);
-    m->needs = (quire_requirements){
-        .size = m->native_request.buffer->size,
-        .alignment = m->memory->device->info.limits.buffer_alignment,
+    if (qi_object_backend_has(build->memory))
+        return qi_object_build_native(build);
+    build->needs = (quire_requirements){
+        .size = build->native_request.buffer->size,
+        .alignment = build->memory->device->info.limits.buffer_alignment,
         .kind_mask = UINT32_MAX,
     };
     return QUIRE_SUCCESS;
 }
 
-static quire_result create(quire_memory *memory, const quire_buffer_options *asked, bool is_unaided,
-                           quire_buffer *buffer)
+quire_result qi_buffer_create(quire_memory *memory, const quire_buffer_options *requested,
+                              bool is_unaided, quire_buffer *buffer)
 {
-    if (buffer)
-        *buffer = (quire_buffer){0};
-    if (!memory || !asked || !buffer)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_buffer_create: memory, options or buffer is null");
-    quire_buffer_options options = resolve_buffer(asked);
-    qi_object_build m = {
+    quire_buffer_options options = resolve_buffer(requested);
+    qi_object_build build = {
         .memory = memory,
         .native_request = {.object = QUIRE_OBJECT_BUFFER,
                            .buffer = &options,
@@ -63,47 +60,33 @@ static quire_result create(quire_memory *memory, const quire_buffer_options *ask
     };
     quire_result result = check_buffer(&options);
     if (!result)
-        result = qi_request_check(memory, &m.request);
+        result = qi_request_check(memory, &build.request);
     if (!result)
-        result = buffer_needs(&m);
+        result = buffer_needs(&build);
     if (result)
         return result;
     uint32_t slot = 0;
-    result = qi_object_build_place(&m, false, &slot);
+    result = qi_object_build_place(&build, false, &slot);
     if (!result)
         qi_memory_slot(memory, slot)->usage = (uint8_t)options.usage;
-    return qi_object_build_finish(&m, result, slot, &buffer->allocation);
-}
-
-quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_options *options,
-                                 quire_buffer *buffer)
-{
-    return create(memory, options, false, buffer);
+    return qi_object_build_finish(&build, result, slot, &buffer->allocation);
 }
 
 static quire_result create_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
 {
-    return create(memory, fallback->options, is_unaided, fallback->made);
+    return qi_buffer_create(memory, fallback->options, is_unaided, fallback->made);
 }
 
-quire_result quire_buffer_create_fallback(quire_memory *const *memories, uint32_t count,
-                                          const quire_buffer_options *options, uint32_t *chosen,
-                                          quire_buffer *buffer)
+quire_result qi_buffer_create_fallback(quire_memory *const *memories, uint32_t count,
+                                       const quire_buffer_options *options, uint32_t *chosen,
+                                       quire_buffer *buffer)
 {
-    if (buffer)
-        *buffer = (quire_buffer){0};
     const qi_fallback fallback = {memories, count, options, buffer, create_in};
     return qi_fallback_run(&fallback, chosen);
 }
 
-quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
-                                   quire_buffer_info *info)
+quire_result qi_buffer_get_info(quire_memory *memory, quire_buffer buffer, quire_buffer_info *info)
 {
-    if (info)
-        *info = (quire_buffer_info){0};
-    if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_buffer_get_info: memory or info is null");
     uint32_t slot = 0;
     quire_result result =
         qi_object_begin_use(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &slot);

@@ -1,5 +1,8 @@
 /*
- * image.c - images from this library's own options (see resource.h).
+ * image.c - images from quire_image_options (see object.h).
+ *
+ * Where the backend has no native objects an image is a raw range with the size and alignment that
+ * the backend reports for it.
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
@@ -11,7 +14,7 @@ static const quire_usage IMAGE_USAGES = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAG
 
 enum { MAX_CHANNELS = 4 };
 
-uint32_t quire_channel_size(quire_channel_type type)
+uint32_t qi_channel_size(quire_channel_type type)
 {
     switch (type) {
     case QUIRE_UINT8:
@@ -45,15 +48,16 @@ static quire_image_options resolve_image(const quire_image_options *options)
     return out;
 }
 
+/* Computes the bytes of all texels without padding; returns true where they exceed 64 bits. */
 static bool texels_overflow(const quire_image_options *o, uint64_t *bytes)
 {
     return qi_multiply_overflows(o->width, o->height, bytes) ||
            qi_multiply_overflows(*bytes, o->depth, bytes) ||
-           qi_multiply_overflows(*bytes, o->channel_count * quire_channel_size(o->channel_type),
+           qi_multiply_overflows(*bytes, o->channel_count * qi_channel_size(o->channel_type),
                                  bytes);
 }
 
-/* For resolved options; *minimum gets the bytes of the texels alone. */
+/* Checks resolved options. *minimum receives the bytes of the texels without padding. */
 static quire_result check_image(const quire_image_options *options, uint64_t *minimum)
 {
     quire_result result = qi_check_unused(options, "quire_image_options");
@@ -64,7 +68,7 @@ static quire_result check_image(const quire_image_options *options, uint64_t *mi
     if (options->channel_count > MAX_CHANNELS)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "an image of %u channels: %u at most",
                             options->channel_count, MAX_CHANNELS);
-    if (!quire_channel_size(options->channel_type))
+    if (!qi_channel_size(options->channel_type))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no channel type %u",
                             (uint64_t)options->channel_type);
     if (options->tiling != QUIRE_TILING_OPTIMAL && options->tiling != QUIRE_TILING_LINEAR)
@@ -100,16 +104,9 @@ static quire_image_info describe_image(const quire_image_options *o,
     };
 }
 
-quire_result quire_image_get_requirements(quire_device *device, const quire_image_options *options,
-                                          quire_requirements *requirements)
+quire_result qi_image_get_requirements(quire_device *device, const quire_image_options *options,
+                                       quire_requirements *requirements)
 {
-    if (requirements)
-        *requirements = (quire_requirements){0};
-    if (!device || !options || !requirements)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_image_get_requirements: device, options or requirements is null");
-    if (device->is_disabled)
-        return qi_refuse_disabled();
     quire_image_options resolved = resolve_image(options);
     uint64_t minimum = 0;
     quire_result result = check_image(&resolved, &minimum);
@@ -120,27 +117,22 @@ quire_result quire_image_get_requirements(quire_device *device, const quire_imag
     return result;
 }
 
-static quire_result image_needs(qi_object_build *m)
+static quire_result image_needs(qi_object_build *build)
 {
-    if (qi_object_backend_has(m->memory) &&
-        qi_device_offers(m->memory->device, QUIRE_BACKEND_IMAGES))
-        return qi_object_build_native(m);
-    return qi_device_image_requirements(m->memory->device, &m->memory->calls,
-                                        m->native_request.image, &m->needs);
+    if (qi_object_backend_has(build->memory) &&
+        qi_device_offers(build->memory->device, QUIRE_BACKEND_IMAGES))
+        return qi_object_build_native(build);
+    return qi_device_image_requirements(build->memory->device, &build->memory->calls,
+                                        build->native_request.image, &build->needs);
 }
 
-static quire_result create(quire_memory *memory, const quire_image_options *asked, bool is_unaided,
-                           quire_image *image)
+quire_result qi_image_create(quire_memory *memory, const quire_image_options *requested,
+                             bool is_unaided, quire_image *image)
 {
-    if (image)
-        *image = (quire_image){0};
-    if (!memory || !asked || !image)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_image_create: memory, options or image is null");
-    quire_image_options options = resolve_image(asked);
+    quire_image_options options = resolve_image(requested);
     uint64_t minimum = 0;
     quire_result result = check_image(&options, &minimum);
-    qi_object_build m = {
+    qi_object_build build = {
         .memory = memory,
         .native_request = {.object = QUIRE_OBJECT_IMAGE,
                            .image = &options,
@@ -156,47 +148,36 @@ static quire_result create(quire_memory *memory, const quire_image_options *aske
                     .object = QUIRE_OBJECT_IMAGE},
     };
     if (!result)
-        result = qi_request_check(memory, &m.request);
+        result = qi_request_check(memory, &build.request);
     if (!result)
-        result = image_needs(&m);
+        result = image_needs(&build);
     if (result)
         return result;
-    m.request.size = m.needs.size; /* the rows' padding can be read and written too */
+    build.request.size =
+        build.needs.size; /* includes the padding of rows, which can be read and written as well */
     uint32_t slot = 0;
-    result = qi_object_build_place(&m, options.tiling == QUIRE_TILING_OPTIMAL, &slot);
+    result = qi_object_build_place(&build, options.tiling == QUIRE_TILING_OPTIMAL, &slot);
     if (!result)
-        *qi_memory_slot(memory, slot)->meta->image = describe_image(&options, &m.needs, minimum);
-    return qi_object_build_finish(&m, result, slot, &image->allocation);
-}
-
-quire_result quire_image_create(quire_memory *memory, const quire_image_options *options,
-                                quire_image *image)
-{
-    return create(memory, options, false, image);
+        *qi_memory_slot(memory, slot)->meta->image =
+            describe_image(&options, &build.needs, minimum);
+    return qi_object_build_finish(&build, result, slot, &image->allocation);
 }
 
 static quire_result create_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
 {
-    return create(memory, fallback->options, is_unaided, fallback->made);
+    return qi_image_create(memory, fallback->options, is_unaided, fallback->made);
 }
 
-quire_result quire_image_create_fallback(quire_memory *const *memories, uint32_t count,
-                                         const quire_image_options *options, uint32_t *chosen,
-                                         quire_image *image)
+quire_result qi_image_create_fallback(quire_memory *const *memories, uint32_t count,
+                                      const quire_image_options *options, uint32_t *chosen,
+                                      quire_image *image)
 {
-    if (image)
-        *image = (quire_image){0};
     const qi_fallback fallback = {memories, count, options, image, create_in};
     return qi_fallback_run(&fallback, chosen);
 }
 
-quire_result quire_image_get_info(quire_memory *memory, quire_image image, quire_image_info *info)
+quire_result qi_image_get_info(quire_memory *memory, quire_image image, quire_image_info *info)
 {
-    if (info)
-        *info = (quire_image_info){0};
-    if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_image_get_info: memory or info is null");
     uint32_t slot = 0;
     quire_result result = qi_object_begin_use(memory, image.allocation, QUIRE_OBJECT_IMAGE, &slot);
     if (result)

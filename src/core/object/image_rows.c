@@ -1,11 +1,14 @@
 /*
- * image_rows.c - texels of linear images as rows of bytes, for copies.
+ * image_rows.c - texels of linear images as rows of bytes, and copies of them (see object.h).
+ *
+ * Images of optimal tiling have no rows: only the backend knows where their texels lie.
  */
-#include "quire/transfer.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/core/copy/copy.h"
+#include "src/core/object/object.h"
 
-/* One side of a region, 0 being to the end. */
+/* Resolves the size of a region in one dimension: 0 means up to the end. */
 static quire_result resolve(const char *what, uint64_t limit, uint64_t begin, uint32_t *size)
 {
     if (!*size && begin < limit)
@@ -31,17 +34,12 @@ static quire_result check_image(const quire_image_info *info)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_image_get_rows(quire_memory *memory, quire_image image,
-                                  const quire_image_region *region, quire_image_rows *rows)
+quire_result qi_image_get_rows(quire_memory *memory, quire_image image,
+                               const quire_image_region *region, quire_image_rows *rows)
 {
-    if (rows)
-        *rows = (quire_image_rows){0};
-    if (!memory || !rows)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_image_get_rows: memory or rows is null");
     quire_image_region r = region ? *region : (quire_image_region){0};
     quire_image_info info;
-    quire_result result = quire_image_get_info(memory, image, &info);
+    quire_result result = qi_image_get_info(memory, image, &info);
     if (!result)
         result = check_image(&info);
     if (!result)
@@ -52,7 +50,7 @@ quire_result quire_image_get_rows(quire_memory *memory, quire_image image,
         result = resolve("depth", info.depth, r.z, &r.depth);
     if (result)
         return result;
-    uint64_t texel = (uint64_t)info.channel_count * quire_channel_size(info.channel_type);
+    uint64_t texel = (uint64_t)info.channel_count * qi_channel_size(info.channel_type);
     *rows = (quire_image_rows){
         .end = {.memory = memory,
                 .allocation = image.allocation,
@@ -66,42 +64,17 @@ quire_result quire_image_get_rows(quire_memory *memory, quire_image image,
     return QUIRE_SUCCESS;
 }
 
-/* Between a region and host memory: one of the two pointers is set. */
-static quire_result copy(quire_memory *memory, quire_image image, const quire_image_region *region,
-                         const quire_copy_options *host)
+quire_result qi_image_copy(quire_memory *memory, quire_image image,
+                           const quire_image_region *region, const quire_copy_options *host)
 {
     quire_image_rows rows;
     quire_copy_options options = *host;
-    quire_result result = quire_image_get_rows(memory, image, region, &rows);
+    quire_result result = qi_image_get_rows(memory, image, region, &rows);
     if (result)
         return result;
     *(host->host_from ? &options.to : &options.from) = rows.end;
     options.size = rows.size;
     options.rows = rows.rows;
     options.slices = rows.slices;
-    return quire_copy(&options);
-}
-
-static quire_result refuse_null(void)
-{
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_image_write or quire_image_read: memory or "
-                                                 "data is null");
-}
-
-quire_result quire_image_write(quire_memory *memory, quire_image image,
-                               const quire_image_region *region, const void *data,
-                               uint64_t row_pitch, uint64_t slice_pitch)
-{
-    const quire_copy_options host = {.host_from = data,
-                                     .from = {.row_pitch = row_pitch, .slice_pitch = slice_pitch}};
-    return memory && data ? copy(memory, image, region, &host) : refuse_null();
-}
-
-quire_result quire_image_read(quire_memory *memory, quire_image image,
-                              const quire_image_region *region, void *data, uint64_t row_pitch,
-                              uint64_t slice_pitch)
-{
-    const quire_copy_options host = {.host_to = data,
-                                     .to = {.row_pitch = row_pitch, .slice_pitch = slice_pitch}};
-    return memory && data ? copy(memory, image, region, &host) : refuse_null();
+    return qi_copy_now(&options);
 }

@@ -1,5 +1,6 @@
 /*
- * resource.c - see resource.h; and objects made from a backend's own description.
+ * object.c - the steps in which buffers and images are built (see object.h), and objects created
+ * from a backend's own description.
  */
 #include "src/core/object/object.h"
 
@@ -9,109 +10,112 @@
 #include "src/core/state/event.h"
 #include "src/core/allocate/oom_report.h"
 
-static quire_result check_kind(const qi_object_build *m)
+static quire_result check_kind(const qi_object_build *build)
 {
-    if (m->needs.kind_mask >> m->memory->kind & 1)
+    if (build->needs.kind_mask >> build->memory->kind & 1)
         return QUIRE_SUCCESS;
     return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                         "memory '%s' is of kind %u, and the object can lie in kinds 0x%x",
-                        m->memory->name, m->memory->kind, m->needs.kind_mask);
+                        build->memory->name, build->memory->kind, build->needs.kind_mask);
 }
 
 /*
- * Resources in the backend's own tiling keep the buffer-image granularity on both sides, so that no
- * linear neighbour shares a granule with them.
+ * Images of optimal tiling in shared pages begin and end at multiples of the buffer-image
+ * granularity, so that no linear resource shares such a stretch with them.
  */
-static quire_result apply_granularity(qi_object_build *m, bool optimal)
+static quire_result apply_granularity(qi_object_build *build, bool optimal)
 {
-    uint64_t granularity = m->memory->device->info.limits.buffer_image_granularity;
+    uint64_t granularity = build->memory->device->info.limits.buffer_image_granularity;
     if (!optimal || granularity <= 1)
         return QUIRE_SUCCESS;
-    if (m->request.alignment < granularity)
-        m->request.alignment = granularity;
-    if (qi_align_up_overflows(m->request.held, granularity, &m->request.held))
+    if (build->request.alignment < granularity)
+        build->request.alignment = granularity;
+    if (qi_align_up_overflows(build->request.held, granularity, &build->request.held))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u bytes is asked for",
-                            m->needs.size);
+                            build->needs.size);
     return QUIRE_SUCCESS;
 }
 
-static quire_result bind(const qi_object_build *m, uint32_t slot)
+static quire_result bind(const qi_object_build *build, uint32_t slot)
 {
-    const qi_page *page = qi_memory_page(m->memory, slot);
-    return m->request.native
-               ? qi_device_object_bind(m->memory->device, &m->memory->calls,
-                                       m->native_request.object, m->request.native, &page->native,
-                                       qi_memory_slot(m->memory, slot)->offset)
+    const qi_page *page = qi_memory_page(build->memory, slot);
+    return build->request.native
+               ? qi_device_object_bind(build->memory->device, &build->memory->calls,
+                                       build->native_request.object, build->request.native,
+                                       &page->native, qi_memory_slot(build->memory, slot)->offset)
                : QUIRE_SUCCESS;
 }
 
-/* One attempt: in a page of the object's own, or beside others. */
-static quire_result try_place(qi_object_build *m, bool tied, bool optimal, uint32_t *slot)
+/* One attempt: in a dedicated page (`tied`), or in a shared one. */
+static quire_result try_place(qi_object_build *build, bool tied, bool optimal, uint32_t *slot)
 {
-    qi_request *request = &m->request;
+    qi_request *request = &build->request;
     request->tied = tied;
-    request->held = m->needs.size;
-    if (m->needs.alignment > request->alignment)
-        request->alignment = m->needs.alignment;
-    quire_result result = apply_granularity(m, optimal && !tied);
+    request->held = build->needs.size;
+    if (build->needs.alignment > request->alignment)
+        request->alignment = build->needs.alignment;
+    quire_result result = apply_granularity(build, optimal && !tied);
     if (!result)
-        result = qi_request_check(m->memory, request);
-    return result ? result : qi_allocate(m->memory, request, QUIRE_SUCCESS, slot);
+        result = qi_request_check(build->memory, request);
+    return result ? result : qi_allocate(build->memory, request, QUIRE_SUCCESS, slot);
 }
 
-/* In a page of its own where the backend needs that, or would rather have it and it can be had. */
-static quire_result find_place(qi_object_build *m, bool optimal, uint32_t *slot)
+/*
+ * Uses a dedicated page where the backend requires one. Where the backend only prefers one, a
+ * dedicated page is tried first, and a shared one if there is no memory for it.
+ */
+static quire_result place(qi_object_build *build, bool optimal, uint32_t *slot)
 {
-    bool prefers = m->needs.prefers_dedicated && !m->needs.dedicated &&
-                   m->memory->policy.dedicated != QUIRE_DEDICATED_NEVER;
+    bool prefers = build->needs.prefers_dedicated && !build->needs.dedicated &&
+                   build->memory->policy.dedicated != QUIRE_DEDICATED_NEVER;
     if (prefers) {
         qi_error before = qi_error_save();
-        quire_result result = try_place(m, true, optimal, slot);
+        quire_result result = try_place(build, true, optimal, slot);
         if (!qi_is_out_of_memory(result) && result != QUIRE_ERROR_TOO_MANY_PAGES)
             return result;
         qi_error_restore(&before);
     }
-    return try_place(m, m->needs.dedicated, optimal, slot);
+    return try_place(build, build->needs.dedicated, optimal, slot);
 }
 
-quire_result qi_object_build_place(qi_object_build *m, bool optimal, uint32_t *slot)
+quire_result qi_object_build_place(qi_object_build *build, bool optimal, uint32_t *slot)
 {
-    bool zero = m->request.zero;
-    m->request.zero = false;
-    quire_result result = check_kind(m);
+    bool zero = build->request.zero;
+    build->request.zero = false;
+    quire_result result = check_kind(build);
     if (!result)
-        result = find_place(m, optimal, slot);
+        result = place(build, optimal, slot);
     if (result)
         return result;
-    result = bind(m, *slot);
+    result = bind(build, *slot);
     if (!result && zero) {
-        result = qi_access_fill_zero(m->memory, *slot);
+        result = qi_access_fill_zero(build->memory, *slot);
         if (result)
-            qi_oom_count(m->memory);
+            qi_oom_count(build->memory);
     }
     if (result)
-        qi_release_unpublished(m->memory, *slot);
+        qi_release_unpublished(build->memory, *slot);
     return result;
 }
 
-quire_result qi_object_build_finish(qi_object_build *m, quire_result result, uint32_t slot,
+quire_result qi_object_build_finish(qi_object_build *build, quire_result result, uint32_t slot,
                                     quire_allocation *allocation)
 {
     if (result) {
-        if (m->request.native && !m->request.borrowed)
-            qi_device_object_destroy(m->memory->device, &m->memory->calls, m->native_request.object,
-                                     m->request.native);
+        if (build->request.native && !build->request.borrowed)
+            qi_device_object_destroy(build->memory->device, &build->memory->calls,
+                                     build->native_request.object, build->request.native);
         return result;
     }
-    qi_event_slot(m->memory, QUIRE_EVENT_ALLOCATED, slot);
-    *allocation = qi_slot_publish(&m->memory->slots, slot, QI_PHASE_LIVE);
+    qi_event_slot(build->memory, QUIRE_EVENT_ALLOCATED, slot);
+    *allocation = qi_slot_publish(&build->memory->slots, slot, QI_PHASE_LIVE);
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_object_build_native(qi_object_build *m)
+quire_result qi_object_build_native(qi_object_build *build)
 {
-    return qi_device_object_create(m->memory->device, &m->memory->calls, &m->native_request,
-                                   &m->request.native, &m->needs);
+    return qi_device_object_create(build->memory->device, &build->memory->calls,
+                                   &build->native_request, &build->request.native, &build->needs);
 }
 
 static const char *object_name(quire_object object)
@@ -143,7 +147,7 @@ quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocati
                         object_name(found), object_name(object));
 }
 
-/* ---- from a backend's own description ----------------------------------------------------- */
+/* ---- from a description of the backend ---------------------------------------------------- */
 
 static quire_result check_object(const quire_memory *memory, const quire_object_options *options)
 {
@@ -160,21 +164,16 @@ static quire_result check_object(const quire_memory *memory, const quire_object_
                : QUIRE_SUCCESS;
 }
 
-quire_result quire_object_create(quire_memory *memory, const quire_object_options *options,
-                                 quire_allocation *allocation)
+quire_result qi_object_create(quire_memory *memory, const quire_object_options *options,
+                              quire_allocation *allocation)
 {
-    if (allocation)
-        *allocation = (quire_allocation){0};
-    if (!memory || !options || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_object_create: memory, options or allocation is null");
-    qi_object_build m = {
+    qi_object_build build = {
         .memory = memory,
         .native_request = {.object = options->object,
                            .description = options->description,
                            .borrowed = options->borrowed,
                            .exportable = memory->exportable},
-        .request = {.size = 1, /* until the backend has said */
+        .request = {.size = 1, /* until the backend reports the size */
                     .alignment = options->alignment + !options->alignment,
                     .name = options->name,
                     .user_data = options->user_data,
@@ -186,19 +185,19 @@ quire_result quire_object_create(quire_memory *memory, const quire_object_option
     };
     quire_result result = check_object(memory, options);
     if (!result)
-        result = qi_request_check(memory, &m.request);
+        result = qi_request_check(memory, &build.request);
     if (!result)
-        result = qi_object_build_native(&m);
+        result = qi_object_build_native(&build);
     if (result)
         return result;
     bool is_buffer = options->object == QUIRE_OBJECT_BUFFER;
     bool is_sized = is_buffer && options->info.buffer.size;
-    m.request.size = is_sized ? options->info.buffer.size : m.needs.size;
+    build.request.size = is_sized ? options->info.buffer.size : build.needs.size;
     uint32_t slot = 0;
-    result = qi_object_build_place(&m, options->optimal, &slot);
+    result = qi_object_build_place(&build, options->optimal, &slot);
     if (!result && is_buffer)
         qi_memory_slot(memory, slot)->usage = (uint8_t)options->info.buffer.usage;
     else if (!result)
         *qi_memory_slot(memory, slot)->meta->image = options->info.image;
-    return qi_object_build_finish(&m, result, slot, allocation);
+    return qi_object_build_finish(&build, result, slot, allocation);
 }

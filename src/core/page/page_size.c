@@ -5,8 +5,8 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/device/policy.h"
-#include "src/space/space.h"
+#include "src/core/page/page_history.h"
+#include "src/space/fit.h"
 
 uint64_t qi_page_unit(const quire_memory *memory)
 {
@@ -75,7 +75,7 @@ static uint64_t within_limits(const qi_shard *shard, uint64_t size)
 uint64_t qi_page_policy_size(const qi_shard *shard)
 {
     const quire_memory *memory = shard->memory;
-    qi_page_history had = qi_policy_history(&memory->policy, &memory->pages);
+    qi_page_history had = qi_page_history_of(&memory->policy, &memory->pages);
     return within_limits(shard, qi_policy_next_page(&memory->policy, &had, qi_page_unit(memory)));
 }
 

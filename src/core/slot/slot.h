@@ -33,6 +33,7 @@
 #include "src/base/handle.h"
 #include "src/base/lock.h"
 #include "src/base/table.h"
+#include "src/core/device/disabled.h"
 #include "src/core/checked.h"
 
 typedef enum qi_phase {
@@ -63,7 +64,7 @@ typedef struct qi_slot {
         uint64_t native;    /* of an object: the backend's, or 0; likewise */
     };
     quire_range range;      /* in the space; {0} on a dedicated page */
-    qi_slot_meta *meta;     /* or NULL; set under the memory's lock */
+    qi_slot_meta *meta;        /* or NULL; set under the memory's lock */
     struct qi_tally *tally; /* of the page */
     uint32_t left_padding;  /* below the largest alignment, 1 GiB */
     uint8_t shard;          /* of the page: to free it elsewhere its busy line is not looked at */
@@ -94,9 +95,6 @@ typedef struct qi_slots {
 
 /* The tag where the device is cut (fork.h): more than QI_TAG_BITS, no handle has it. */
 #define QI_TAG_DISABLED UINT32_MAX
-#define QI_DISABLED_SENTENCE                                                                       \
-    "the device was opened before a fork and does not survive it: in the child it can only be "    \
-    "destroyed"
 
 #define QI_NO_SLOT (QI_SLOT_COUNT - 1) /* this one is never used */
 
@@ -207,7 +205,8 @@ QUIRE_MUST_USE static inline quire_result qi_slot_take(qi_slots *slots, qi_slot_
  * Hands a private slot out as RESERVED or LIVE, and tells its handle; until here every use of it is
  * refused.
  */
-static inline quire_allocation qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase)
+static inline quire_allocation qi_slot_publish(const qi_slots *slots, uint32_t slot,
+                                                qi_phase phase)
 {
     qi_atomic_u64 *state = qi_slot_state(slots, slot);
     uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
@@ -277,7 +276,7 @@ enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2 };
  * handles do, and with WRONG_STATE for a phase that is not accepted.
  */
 QUIRE_MUST_USE quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocation,
-                                              int accept, uint32_t *slot);
+                                        int accept, uint32_t *slot);
 void qi_slot_end_use(const qi_slots *slots, uint32_t slot);
 
 /*

@@ -28,21 +28,3 @@ void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t
                                 .allocation = {qi_handle(memory->slots.tag, generation, slot)},
                             });
 }
-
-quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
-{
-    const quire_event_kinds all = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED | QUIRE_EVENT_REFUSED |
-                                  QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE |
-                                  QUIRE_EVENT_PAGE_RESIZED;
-    if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_hook: memory is null");
-    if (memory->device->is_disabled)
-        return qi_refuse_disabled();
-    if (hook && hook->kinds & ~all)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there are no events %x",
-                            hook->kinds & ~all);
-    memory->hook = hook && hook->event ? *hook : (quire_hook){0};
-    if (memory->hook.event && !memory->hook.kinds)
-        memory->hook.kinds = all;
-    return QUIRE_SUCCESS;
-}

@@ -1,5 +1,5 @@
 /*
- * figures.c - see figures.h.
+ * stats.c - the statistics of memories and devices (see stats.h).
  */
 #include "src/core/stats/stats.h"
 
@@ -8,12 +8,13 @@
 #include "src/core/state/memory.h"
 #include "src/space/space.h"
 
+/* The share of `whole` that is not used; 0 where `whole` is 0. */
 static double lost_share(uint64_t used, uint64_t whole)
 {
     return whole ? 1.0 - (double)used / (double)whole : 0.0;
 }
 
-/* With its lock: adds what a shard counts. */
+/* Requires the shard lock. Adds what the shard counts. */
 static void add_shard(quire_memory_stats *out, const qi_shard *shard)
 {
     quire_memory_stats now = shard->stats;
@@ -33,6 +34,7 @@ static void add_shard(quire_memory_stats *out, const qi_shard *shard)
     out->deferred_count += stats->deferred_count;
 }
 
+/* Requires the shard lock. */
 static void add_space(quire_space_stats *spaces, const qi_shard *shard)
 {
     quire_space_stats space;
@@ -46,12 +48,12 @@ static void add_space(quire_space_stats *spaces, const qi_shard *shard)
 }
 
 /*
- * The shards' peaks need not have been at one time. What was live lay in pages: their peak, which
- * is exact, bounds it, too.
+ * The sum of the shards' peaks is an upper bound: they need not have occurred at one time. Live
+ * bytes lie in pages, so that the peak of the pages, which is exact, bounds them as well.
  */
 static void bound_peaks(const quire_memory *memory, quire_memory_stats *out)
 {
-    uint32_t shards = 0; /* that had allocations */
+    uint32_t shards = 0; /* shards that had allocations */
     for (uint32_t i = 0; i < memory->shard_count; i++)
         shards += memory->shards[i].stats.peak_allocation_count ||
                   memory->shards[i].stats.allocation_count;
@@ -62,7 +64,7 @@ static void bound_peaks(const quire_memory *memory, quire_memory_stats *out)
         out->peak_requested_bytes = out->peak_live_bytes;
 }
 
-/* With the lock of the pages: adds what they count. */
+/* Requires the lock of the pages. Sets what they count. */
 static void add_pages(quire_memory_stats *out, const quire_memory_stats *stats)
 {
     out->reserved_bytes = stats->reserved_bytes;
@@ -110,17 +112,33 @@ quire_memory_stats qi_stats_of(quire_memory *memory)
     return out;
 }
 
-quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *out)
+quire_memory_stats qi_stats_get(quire_memory *memory)
 {
-    if (out)
-        *out = (quire_memory_stats){0};
-    if (!memory || !out)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_get_stats: memory or stats is null");
-    if (memory->device->is_disabled)
-        return qi_refuse_disabled();
     qi_shards_acquire(memory);
-    *out = qi_stats_of(memory);
+    quire_memory_stats stats = qi_stats_of(memory);
     qi_shards_release(memory);
-    return QUIRE_SUCCESS;
+    return stats;
+}
+
+quire_device_stats qi_stats_get_device(quire_device *device)
+{
+    quire_device_stats out = {0};
+    for (uint32_t i = 0; i < QUIRE_MAX_HEAPS; i++)
+        out.heap_reserved_bytes[i] = qi_account_used(&device->heaps[i].account);
+    out.reserved_bytes = qi_atomic_load_u64(&device->reserved_bytes);
+    out.peak_reserved_bytes = qi_atomic_load_u64(&device->peak_reserved_bytes);
+    out.page_count = qi_account_used(&device->pages);
+    out.backend_calls = qi_atomic_load_u64(&device->calls.count);
+    out.backend_nanoseconds = qi_atomic_load_u64(&device->calls.nanoseconds);
+    out.metadata_bytes = qi_atomic_load_u64(&device->host.bytes);
+    qi_lock_acquire(&device->lock); /* no memory of the list is destroyed while it is read */
+    out.memory_count = device->memory_count;
+    for (quire_memory *m = device->memories; m; m = m->next_of_device) {
+        quire_memory_stats stats = qi_stats_get(m);
+        out.live_bytes += stats.live_bytes;
+        out.allocation_count += stats.allocation_count;
+        out.metadata_bytes += stats.metadata_bytes;
+    }
+    qi_lock_release(&device->lock);
+    return out;
 }

@@ -1,5 +1,5 @@
 /*
- * section.c - see section.h.
+ * stats_scope.c - see stats_scope.h.
  */
 #include "src/core/stats/stats_scope.h"
 
@@ -13,7 +13,7 @@ static size_t size_of(uint32_t shard_count)
     return sizeof(qi_stats_scope) + shard_count * sizeof(qi_peaks);
 }
 
-/* What there is now becomes the peak; what it was is told. */
+/* Restarts the peaks at the present values and returns what they were. */
 static qi_peaks begin_peaks(quire_memory_stats *stats)
 {
     qi_shard_keep_peaks(stats);
@@ -30,6 +30,7 @@ static qi_peaks begin_peaks(quire_memory_stats *stats)
     return peaks;
 }
 
+/* Restores the peaks from before the scope where they are higher. */
 static void end_peaks(quire_memory_stats *stats, const qi_peaks *before)
 {
     qi_raise(&stats->peak_live_bytes, before->live_bytes);
@@ -39,31 +40,27 @@ static void end_peaks(quire_memory_stats *stats, const qi_peaks *before)
     qi_raise(&stats->peak_page_count, before->page_count);
 }
 
-quire_result quire_memory_push_stats(quire_memory *memory)
+quire_result qi_stats_push(quire_memory *memory)
 {
-    if (!memory)
-        return qi_refuse_null_memory();
-    if (memory->device->is_disabled)
-        return qi_refuse_disabled();
-    qi_stats_scope *section = qi_host_allocate(&memory->host, 1, size_of(memory->shard_count));
-    if (!section)
+    qi_stats_scope *scope = qi_host_allocate(&memory->host, 1, size_of(memory->shard_count));
+    if (!scope)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a section's figures");
-    section->shard_count = memory->shard_count;
+    scope->shard_count = memory->shard_count;
     qi_shards_acquire(memory);
-    section->begun = qi_stats_of(memory);
+    scope->begun = qi_stats_of(memory);
     for (uint32_t i = 0; i < memory->shard_count; i++)
-        section->shards[i] = begin_peaks(&memory->shards[i].stats);
+        scope->shards[i] = begin_peaks(&memory->shards[i].stats);
     qi_lock_acquire(&memory->pages.lock);
-    section->pages = begin_peaks(&memory->pages.stats);
+    scope->pages = begin_peaks(&memory->pages.stats);
     qi_lock_release(&memory->pages.lock);
-    section->outer = memory->stats_scopes;
-    memory->stats_scopes = section;
+    scope->outer = memory->stats_scopes;
+    memory->stats_scopes = scope;
     qi_shards_release(memory);
     return QUIRE_SUCCESS;
 }
 
-/* What only grows, without what there was before. */
-static void take_from(quire_memory_stats *stats, const quire_memory_stats *begun)
+/* Subtracts the counters that only grow, as they were at the push. */
+static void subtract(quire_memory_stats *stats, const quire_memory_stats *begun)
 {
     stats->allocations -= begun->allocations;
     stats->frees -= begun->frees;
@@ -76,41 +73,34 @@ static void take_from(quire_memory_stats *stats, const quire_memory_stats *begun
     stats->full_pass_hits -= begun->full_pass_hits;
 }
 
-/* The innermost section, with its figures, taken off; NULL where there is none. */
-static qi_stats_scope *take_off(quire_memory *memory, quire_memory_stats *stats)
+/* Removes the innermost scope and returns it with its statistics; NULL where there is none. */
+static qi_stats_scope *remove_scope(quire_memory *memory, quire_memory_stats *stats)
 {
     qi_shards_acquire(memory);
-    qi_stats_scope *section = memory->stats_scopes;
-    if (section) {
+    qi_stats_scope *scope = memory->stats_scopes;
+    if (scope) {
         *stats = qi_stats_of(memory);
-        take_from(stats, &section->begun);
+        subtract(stats, &scope->begun);
         for (uint32_t i = 0; i < memory->shard_count; i++)
-            end_peaks(&memory->shards[i].stats, &section->shards[i]);
+            end_peaks(&memory->shards[i].stats, &scope->shards[i]);
         qi_lock_acquire(&memory->pages.lock);
-        end_peaks(&memory->pages.stats, &section->pages);
+        end_peaks(&memory->pages.stats, &scope->pages);
         qi_lock_release(&memory->pages.lock);
-        memory->stats_scopes = section->outer;
+        memory->stats_scopes = scope->outer;
     }
     qi_shards_release(memory);
-    return section;
+    return scope;
 }
 
-quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *stats)
+quire_result qi_stats_pop(quire_memory *memory, quire_memory_stats *stats)
 {
-    if (stats)
-        *stats = (quire_memory_stats){0};
-    if (!memory || !stats)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_pop_stats: memory or stats is null");
-    if (memory->device->is_disabled)
-        return qi_refuse_disabled();
-    qi_stats_scope *section = take_off(memory, stats);
-    if (!section)
+    qi_stats_scope *scope = remove_scope(memory, stats);
+    if (!scope)
         return qi_fail_text(QUIRE_ERROR_WRONG_STATE,
                             "memory '%s' has no section to end: push comes before pop",
                             memory->name);
-    section->outer = NULL;
-    qi_stats_scopes_finish(section, &memory->host);
+    scope->outer = NULL;
+    qi_stats_scopes_finish(scope, &memory->host);
     return QUIRE_SUCCESS;
 }
 

@@ -1,8 +1,10 @@
 /*
- * section.h - figures of a part of a program: what is counted between a push and its pop.
+ * stats_scope.h - statistics of a part of a program, between a push and its pop.
  *
- * Nothing is counted twice for it. A push puts the peaks aside and lets them begin anew; its pop
- * takes what was counted before off, and puts the higher peaks back.
+ * The hot path counts nothing twice for a scope. A push saves the peaks and restarts them at the
+ * present values; its pop subtracts what was counted before the push, and restores the higher of
+ * the saved and the new peaks. The scopes of a memory are a stack, guarded by the locks of all its
+ * shards.
  */
 #ifndef QUIRE_SRC_CORE_STATS_STATS_SCOPE_H
 #define QUIRE_SRC_CORE_STATS_STATS_SCOPE_H
@@ -10,7 +12,7 @@
 #include "quire/insight.h"
 #include "src/base/host_memory.h"
 
-/* What a shard, or the pages, had reached when the section began. */
+/* Peaks of a shard, or of the pages, when the scope began. */
 typedef struct qi_peaks {
     uint64_t live_bytes, requested_bytes, reserved_bytes;
     uint64_t allocation_count, page_count;
@@ -18,13 +20,13 @@ typedef struct qi_peaks {
 
 typedef struct qi_stats_scope {
     struct qi_stats_scope *outer;
-    quire_memory_stats begun; /* as they were */
+    quire_memory_stats begun; /* statistics at the push */
     uint32_t shard_count;
     qi_peaks pages;
     qi_peaks shards[];
 } qi_stats_scope;
 
-/* Those never popped, when a memory ends. */
+/* Frees the scopes that were never popped, when a memory is destroyed. */
 void qi_stats_scopes_finish(qi_stats_scope *innermost, qi_host *host);
 
 #endif

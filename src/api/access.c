@@ -1,0 +1,189 @@
+/*
+ * access.c - the public functions that reach the bytes of an allocation (quire/allocation.h: map,
+ * flush, invalidate, write, read and their forms for views), and those of quire/backend.h that hold
+ * an allocation and return its native side.
+ *
+ * Pointers are checked here. The core checks handles and ranges, and with them refuses the handles
+ * of a device that did not survive a fork.
+ */
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/core/copy/access.h"
+
+/* ---- map ---------------------------------------------------------------------------------- */
+
+quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                             uint64_t size, void **pointer)
+{
+    if (pointer)
+        *pointer = NULL;
+    if (!memory || !pointer)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_map: memory or pointer is null");
+    return qi_access_map(memory, allocation, offset, size, pointer);
+}
+
+quire_result quire_map(quire_memory *memory, quire_allocation allocation, void **pointer)
+{
+    return quire_map_range(memory, allocation, 0, 0, pointer);
+}
+
+quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
+{
+    return memory ? qi_access_unmap(memory, allocation) : qi_refuse_null_memory();
+}
+
+/* ---- flush and invalidate ----------------------------------------------------------------- */
+
+quire_result quire_flush(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                         uint64_t size)
+{
+    return memory ? qi_access_flush(memory, allocation, offset, size) : qi_refuse_null_memory();
+}
+
+quire_result quire_invalidate(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                              uint64_t size)
+{
+    return memory ? qi_access_invalidate(memory, allocation, offset, size)
+                  : qi_refuse_null_memory();
+}
+
+static quire_result check_views(const quire_memory *memory, const quire_view *views, uint64_t count)
+{
+    if (!memory)
+        return qi_refuse_null_memory();
+    if (!views && count)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_flush_batch or quire_invalidate_batch: views is null");
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_flush_batch(quire_memory *memory, const quire_view *views, uint64_t count)
+{
+    quire_result result = check_views(memory, views, count);
+    return result ? result : qi_access_flush_batch(memory, views, count);
+}
+
+quire_result quire_invalidate_batch(quire_memory *memory, const quire_view *views, uint64_t count)
+{
+    quire_result result = check_views(memory, views, count);
+    return result ? result : qi_access_invalidate_batch(memory, views, count);
+}
+
+/* ---- write and read ----------------------------------------------------------------------- */
+
+static quire_result check_data(const quire_memory *memory, const void *data, uint64_t size)
+{
+    if (!memory)
+        return qi_refuse_null_memory();
+    if (!data && size)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_write or quire_read: data is null");
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_write(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                         const void *data, uint64_t size)
+{
+    quire_result result = check_data(memory, data, size);
+    return result ? result : qi_access_write(memory, allocation, offset, data, size);
+}
+
+quire_result quire_read(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                        void *data, uint64_t size)
+{
+    quire_result result = check_data(memory, data, size);
+    return result ? result : qi_access_read(memory, allocation, offset, data, size);
+}
+
+/* ---- views -------------------------------------------------------------------------------- */
+
+/*
+ * A view is a plain value: an allocation, an offset and a size. It is checked against its parent
+ * when it is made and again at each use, because its fields are public.
+ */
+
+quire_result quire_view_create(quire_memory *memory, quire_allocation allocation, uint64_t offset,
+                               uint64_t size, quire_view *view)
+{
+    if (view)
+        *view = (quire_view){0};
+    if (!memory || !view)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_view_create: memory or view is null");
+    quire_result result = qi_access_check_range(memory, allocation, offset, &size);
+    if (!result)
+        *view = (quire_view){.allocation = allocation, .offset = offset, .size = size};
+    return result;
+}
+
+quire_result quire_view_narrow(quire_view parent, uint64_t offset, uint64_t size, quire_view *view)
+{
+    if (!view)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_view_narrow: view is null");
+    *view = (quire_view){0};
+    uint64_t begin = 0;
+    quire_result result = qi_access_resolve_range(parent.size, offset, &size);
+    if (result)
+        return result;
+    if (qi_add_overflows(parent.offset, offset, &begin))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "offset %u in a view at offset %u", offset,
+                            parent.offset);
+    *view = (quire_view){.allocation = parent.allocation, .offset = begin, .size = size};
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_view_map(quire_memory *memory, quire_view view, void **pointer)
+{
+    if (pointer)
+        *pointer = NULL;
+    if (!view.size) /* no view of these functions; quire_map_range would map up to the end */
+        return qi_fail(QUIRE_ERROR_OUT_OF_RANGE, "the view has size 0");
+    return quire_map_range(memory, view.allocation, view.offset, view.size, pointer);
+}
+
+/* *begin receives the offset in the allocation of a range of a view. */
+static quire_result locate(quire_view view, uint64_t offset, uint64_t size, uint64_t *begin)
+{
+    if (qi_range_fits(offset, size, view.size) && !qi_add_overflows(view.offset, offset, begin))
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                        "%u bytes at offset %u are outside a view of %u bytes", size, offset,
+                        view.size);
+}
+
+quire_result quire_view_write(quire_memory *memory, quire_view view, uint64_t offset,
+                              const void *data, uint64_t size)
+{
+    uint64_t begin = 0;
+    quire_result result = locate(view, offset, size, &begin);
+    return result ? result : quire_write(memory, view.allocation, begin, data, size);
+}
+
+quire_result quire_view_read(quire_memory *memory, quire_view view, uint64_t offset, void *data,
+                             uint64_t size)
+{
+    uint64_t begin = 0;
+    quire_result result = locate(view, offset, size, &begin);
+    return result ? result : quire_read(memory, view.allocation, begin, data, size);
+}
+
+/* ---- native side -------------------------------------------------------------------------- */
+
+quire_result quire_allocation_hold(quire_memory *memory, quire_allocation allocation)
+{
+    return memory ? qi_slot_hold(&memory->slots, &memory->host, allocation)
+                  : qi_refuse_null_memory();
+}
+
+quire_result quire_allocation_release(quire_memory *memory, quire_allocation allocation)
+{
+    return memory ? qi_slot_release(&memory->slots, allocation) : qi_refuse_null_memory();
+}
+
+quire_result quire_get_native(quire_memory *memory, quire_allocation allocation,
+                              quire_native *native)
+{
+    if (native)
+        *native = (quire_native){0};
+    if (!memory || !native)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_get_native: memory or native is null");
+    return qi_access_get_native(memory, allocation, native);
+}

@@ -1,0 +1,165 @@
+/*
+ * device.c - the public functions of quire/device.h, and those of quire/backend.h that create a
+ * device and look into it.
+ *
+ * Each checks its arguments, refuses a device that did not survive a fork, and calls the core.
+ */
+#include <string.h>
+
+#include "src/base/result.h"
+#include "src/core/device/backend_call.h"
+#include "src/core/device/device.h"
+#include "src/core/memory/device_members.h"
+#include "src/core/memory/fork.h"
+
+/* ---- creation and destruction ------------------------------------------------------------- */
+
+quire_result quire_device_create(const quire_backend *table, void *state,
+                                 const quire_device_options *options, quire_device **out)
+{
+    if (out)
+        *out = NULL;
+    if (!table || !out)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_create: table or device is null");
+    if (table->size < offsetof(quire_backend, destroy))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "the backend table says it has %u bytes, too few for what is required",
+                            table->size);
+    quire_device_options resolved = options ? *options : (quire_device_options){0};
+    quire_result result = qi_check_unused(&resolved, "quire_device_options");
+    if (result)
+        return result;
+    quire_device *device = NULL;
+    result = qi_device_create(table, state, &resolved, &device);
+    if (result)
+        return result;
+    result = qi_fork_add(device);
+    if (result) {
+        qi_device_free(device);
+        return result;
+    }
+    *out = device;
+    qi_log(&device->log, QUIRE_LOG_INFO,
+           "device '%s' opened: backend %s, %u heaps, %u memory kinds", device->info.name,
+           table->name, device->info.heap_count, device->info.kind_count);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_device_destroy(quire_device **device)
+{
+    if (!device)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_destroy: device is null");
+    quire_device *destroyed = *device;
+    if (!destroyed)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_device_check_unused(destroyed);
+    if (result)
+        return result;
+    *device = NULL;
+    qi_fork_remove(destroyed);
+    qi_device_destroy(destroyed);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- description -------------------------------------------------------------------------- */
+
+quire_result quire_device_get_info(const quire_device *device, quire_device_info *info)
+{
+    if (info)
+        memset(info, 0, sizeof *info);
+    if (!device || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_get_info: device or info is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    *info = device->info;
+    return QUIRE_SUCCESS;
+}
+
+const quire_backend *quire_device_backend(const quire_device *device)
+{
+    return device ? device->original : NULL;
+}
+
+void *quire_device_state(const quire_device *device)
+{
+    return device ? device->state : NULL;
+}
+
+quire_result quire_backend_fail(quire_result result, int64_t native_code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    qi_fail_native(result, native_code, format, args);
+    va_end(args);
+    return result;
+}
+
+/* ---- memory kinds ------------------------------------------------------------------------- */
+
+const char *quire_memory_flag_name(quire_memory_flags flag)
+{
+    return qi_memory_flag_name(flag);
+}
+
+quire_result quire_device_choose_kind(const quire_device *device, const quire_kind_request *request,
+                                      uint32_t *kind)
+{
+    if (kind)
+        *kind = 0;
+    if (!device || !request || !kind)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_choose_kind: device, request or kind is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_kind_choose(device, request, kind);
+}
+
+quire_result quire_device_choose_kind_for(const quire_device *device, const quire_intent *intent,
+                                          uint32_t *kind)
+{
+    if (kind)
+        *kind = 0;
+    if (!device || !intent || !kind)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_choose_kind_for: device, intent or kind is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    quire_kind_request request;
+    quire_result result = qi_kind_request_for(device, intent, &request);
+    return result ? result : qi_kind_choose(device, &request, kind);
+}
+
+/* ---- limits and budgets ------------------------------------------------------------------- */
+
+quire_result quire_device_set_heap_limit(quire_device *device, uint32_t heap, uint64_t bytes)
+{
+    if (!device)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_set_heap_limit: device is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_device_set_heap_limit(device, heap, bytes);
+}
+
+quire_result quire_device_set_page_limit(quire_device *device, uint64_t pages)
+{
+    if (!device)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_set_page_limit: device is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    qi_account_set_limit(&device->pages, pages);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_device_get_budget(quire_device *device, uint32_t heap, quire_budget_info *info)
+{
+    if (info)
+        *info = (quire_budget_info){0};
+    if (!device || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_get_budget: device or info is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_device_get_budget(device, heap, info);
+}

@@ -1,0 +1,144 @@
+/*
+ * insight.c - the public functions of quire/insight.h, except those that render text and pictures
+ * (src/render); and quire_page_get_info.
+ *
+ * Each zeroes its outputs, checks its arguments, refuses a device that did not survive a fork, and
+ * calls the core.
+ */
+#include "quire/insight.h"
+
+#include "src/base/result.h"
+#include "src/core/state/memory.h"
+#include "src/core/stats/stats.h"
+
+/* ---- statistics --------------------------------------------------------------------------- */
+
+quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *stats)
+{
+    if (stats)
+        *stats = (quire_memory_stats){0};
+    if (!memory || !stats)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_get_stats: memory or stats is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    *stats = qi_stats_get(memory);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_device_get_stats(quire_device *device, quire_device_stats *stats)
+{
+    if (stats)
+        *stats = (quire_device_stats){0};
+    if (!device || !stats)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_get_stats: device or stats is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    *stats = qi_stats_get_device(device);
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_page_info *info)
+{
+    if (info)
+        *info = (quire_page_info){0};
+    if (!memory || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_page_get_info: memory or info is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_page_get_info(memory, number, info);
+}
+
+quire_result quire_memory_push_stats(quire_memory *memory)
+{
+    if (!memory)
+        return qi_refuse_null_memory();
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_stats_push(memory);
+}
+
+quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *stats)
+{
+    if (stats)
+        *stats = (quire_memory_stats){0};
+    if (!memory || !stats)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_pop_stats: memory or stats is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_stats_pop(memory, stats);
+}
+
+quire_result quire_memory_check(quire_memory *memory)
+{
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_check: memory is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_memory_check(memory);
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
+{
+    const quire_event_kinds all = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED | QUIRE_EVENT_REFUSED |
+                                  QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE |
+                                  QUIRE_EVENT_PAGE_RESIZED;
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_hook: memory is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    if (hook && hook->kinds & ~all)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there are no events %x",
+                            hook->kinds & ~all);
+    memory->hook = hook && hook->event ? *hook : (quire_hook){0};
+    if (memory->hook.event && !memory->hook.kinds)
+        memory->hook.kinds = all;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- walk and owner ----------------------------------------------------------------------- */
+
+quire_result quire_memory_walk(quire_memory *memory,
+                               bool (*visit)(void *user, const quire_item *item), void *user)
+{
+    if (!memory || !visit)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_walk: memory or visit is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_memory_walk(memory, visit, user);
+}
+
+quire_result quire_memory_find_owner(quire_memory *memory, uint64_t address, quire_owner *owner)
+{
+    if (owner)
+        *owner = (quire_owner){0};
+    if (!memory || !owner)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_find_owner: memory or owner is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_owner_find(memory, address, owner);
+}
+
+quire_result quire_device_find_owner(quire_device *device, uint64_t address, quire_memory **memory,
+                                     quire_owner *owner)
+{
+    if (owner)
+        *owner = (quire_owner){0};
+    if (memory)
+        *memory = NULL;
+    if (!device || !owner)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_find_owner: device or owner is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    quire_memory *found = NULL;
+    quire_result result = qi_owner_find_in_device(device, address, &found, owner);
+    if (memory)
+        *memory = found;
+    return result;
+}

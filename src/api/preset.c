@@ -1,0 +1,32 @@
+/*
+ * preset.c - the public functions of quire/preset.h: argument checks before core/device/preset.c.
+ */
+#include "quire/preset.h"
+
+#include "src/base/result.h"
+#include "src/core/device/policy.h"
+
+quire_result quire_page_policy_preset(quire_preset preset, const quire_device *device,
+                                      uint32_t kind, quire_page_policy *policy)
+{
+    if (policy)
+        *policy = (quire_page_policy){0};
+    if (!device || !policy)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_page_policy_preset: device or policy is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_policy_preset(preset, device, kind, policy);
+}
+
+quire_result quire_page_policy_paddle(quire_paddle_strategy strategy,
+                                      const quire_paddle_sizes *sizes, quire_page_policy *policy)
+{
+    if (policy)
+        *policy = (quire_page_policy){0};
+    if (!sizes || !policy)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_page_policy_paddle: sizes or policy is null");
+    quire_result result = qi_check_unused(sizes, "quire_paddle_sizes");
+    return result ? result : qi_policy_paddle(strategy, sizes, policy);
+}

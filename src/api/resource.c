@@ -1,0 +1,106 @@
+/*
+ * resource.c - the public functions of quire/resource.h (buffers and images), and
+ * quire_object_create of quire/backend.h.
+ *
+ * Each zeroes its outputs and checks pointers. The core resolves and checks options.
+ */
+#include "quire/resource.h"
+
+#include "src/base/result.h"
+#include "src/core/object/object.h"
+
+/* ---- buffers ------------------------------------------------------------------------------ */
+
+quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_options *options,
+                                 quire_buffer *buffer)
+{
+    if (buffer)
+        *buffer = (quire_buffer){0};
+    if (!memory || !options || !buffer)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_buffer_create: memory, options or buffer is null");
+    return qi_buffer_create(memory, options, false, buffer);
+}
+
+quire_result quire_buffer_create_fallback(quire_memory *const *memories, uint32_t count,
+                                          const quire_buffer_options *options, uint32_t *chosen,
+                                          quire_buffer *buffer)
+{
+    if (buffer)
+        *buffer = (quire_buffer){0};
+    return qi_buffer_create_fallback(memories, count, options, chosen, buffer);
+}
+
+quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
+                                   quire_buffer_info *info)
+{
+    if (info)
+        *info = (quire_buffer_info){0};
+    if (!memory || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_buffer_get_info: memory or info is null");
+    return qi_buffer_get_info(memory, buffer, info);
+}
+
+/* ---- images ------------------------------------------------------------------------------- */
+
+uint32_t quire_channel_size(quire_channel_type type)
+{
+    return qi_channel_size(type);
+}
+
+quire_result quire_image_get_requirements(quire_device *device, const quire_image_options *options,
+                                          quire_requirements *requirements)
+{
+    if (requirements)
+        *requirements = (quire_requirements){0};
+    if (!device || !options || !requirements)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_image_get_requirements: device, options or requirements is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_image_get_requirements(device, options, requirements);
+}
+
+quire_result quire_image_create(quire_memory *memory, const quire_image_options *options,
+                                quire_image *image)
+{
+    if (image)
+        *image = (quire_image){0};
+    if (!memory || !options || !image)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_image_create: memory, options or image is null");
+    return qi_image_create(memory, options, false, image);
+}
+
+quire_result quire_image_create_fallback(quire_memory *const *memories, uint32_t count,
+                                         const quire_image_options *options, uint32_t *chosen,
+                                         quire_image *image)
+{
+    if (image)
+        *image = (quire_image){0};
+    return qi_image_create_fallback(memories, count, options, chosen, image);
+}
+
+quire_result quire_image_get_info(quire_memory *memory, quire_image image, quire_image_info *info)
+{
+    if (info)
+        *info = (quire_image_info){0};
+    if (!memory || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_image_get_info: memory or info is null");
+    return qi_image_get_info(memory, image, info);
+}
+
+/* ---- objects ------------------------------------------------------------------------------ */
+
+quire_result quire_object_create(quire_memory *memory, const quire_object_options *options,
+                                 quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !options || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_object_create: memory, options or allocation is null");
+    return qi_object_create(memory, options, allocation);
+}

@@ -1,0 +1,17 @@
+/*
+ * disabled.h - the refusal of calls on a device that did not survive a fork. For code below the
+ * record of a device as well: a handle of such a device is refused with the same sentence.
+ */
+#ifndef QUIRE_SRC_CORE_DEVICE_DISABLED_H
+#define QUIRE_SRC_CORE_DEVICE_DISABLED_H
+
+#include "quire/base.h"
+
+#define QI_DISABLED_SENTENCE                                                                       \
+    "the device was opened before a fork and does not survive it: in the child it can only be "    \
+    "destroyed"
+
+/* Fails with NOT_PERMITTED: for a call on a disabled device. */
+quire_result qi_refuse_disabled(void);
+
+#endif

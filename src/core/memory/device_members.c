@@ -1,0 +1,69 @@
+/*
+ * device_members.c - see device_members.h.
+ */
+#include "src/core/memory/device_members.h"
+
+#include <stdio.h>
+
+#include "src/base/result.h"
+#include "src/core/deferred/stream.h"
+#include "src/core/state/memory.h"
+
+void qi_device_add_memory(quire_device *device, quire_memory *memory)
+{
+    qi_lock_acquire(&device->lock);
+    memory->next_of_device = device->memories;
+    device->memories = memory;
+    device->memory_count++;
+    qi_lock_release(&device->lock);
+}
+
+void qi_device_remove_memory(quire_device *device, quire_memory *memory)
+{
+    qi_lock_acquire(&device->lock);
+    quire_memory **link = &device->memories;
+    while (*link != memory)
+        link = &(*link)->next_of_device;
+    *link = memory->next_of_device;
+    device->memory_count--;
+    qi_lock_release(&device->lock);
+}
+
+/* Requires the lock of the device. Writes the names of its memories, cut where `text` is full. */
+static void list_memories(const quire_device *device, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (quire_memory *m = device->memories; m && length + 1 < size; m = m->next_of_device) {
+        int written = snprintf(text + length, size - length, "%s'%s'", length ? ", " : "", m->name);
+        length += written > 0 ? (size_t)written : 0;
+    }
+}
+
+static quire_result refuse_memories(const quire_device *device, uint32_t count, const char *names)
+{
+    qi_log(&device->log, QUIRE_LOG_WARNING, "device '%s' cannot go, memories live (%u): %s",
+           device->info.name, count, names);
+    return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' still has live memories (%u): %s",
+                        device->info.name, count, names);
+}
+
+quire_result qi_device_check_unused(quire_device *device)
+{
+    char names[512];
+    qi_lock_acquire(&device->lock);
+    uint32_t count = device->memory_count;
+    list_memories(device, names, sizeof names);
+    qi_lock_release(&device->lock);
+    if (count)
+        return refuse_memories(device, count, names);
+    if (device->streams)
+        return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' still has streams: '%s' is one",
+                            device->info.name, device->streams->name);
+    if (qi_atomic_load_acquire_u64(&device->stream_records) && !device->is_copy)
+        return qi_fail_text(QUIRE_ERROR_BUSY,
+                            "device '%s': allocations of another device were used on a held stream "
+                            "of it that is gone, and are live",
+                            device->info.name);
+    return QUIRE_SUCCESS;
+}
