@@ -7,6 +7,7 @@
  * of a device that did not survive a fork.
  */
 #include "src/base/bits.h"
+#include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
 
@@ -29,7 +30,7 @@ quire_result quire_map(quire_memory *memory, quire_allocation allocation, void *
 
 quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_access_unmap(memory, allocation) : qi_refuse_null_memory();
+    return memory ? qi_access_unmap(memory, allocation) : refuse_null_memory();
 }
 
 /* ---- flush and invalidate ----------------------------------------------------------------- */
@@ -37,20 +38,19 @@ quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
 quire_result quire_flush(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                          uint64_t size)
 {
-    return memory ? qi_access_flush(memory, allocation, offset, size) : qi_refuse_null_memory();
+    return memory ? qi_access_flush(memory, allocation, offset, size) : refuse_null_memory();
 }
 
 quire_result quire_invalidate(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                               uint64_t size)
 {
-    return memory ? qi_access_invalidate(memory, allocation, offset, size)
-                  : qi_refuse_null_memory();
+    return memory ? qi_access_invalidate(memory, allocation, offset, size) : refuse_null_memory();
 }
 
 static quire_result check_views(const quire_memory *memory, const quire_view *views, uint64_t count)
 {
     if (!memory)
-        return qi_refuse_null_memory();
+        return refuse_null_memory();
     if (!views && count)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_flush_batch or quire_invalidate_batch: views is null");
@@ -74,7 +74,7 @@ quire_result quire_invalidate_batch(quire_memory *memory, const quire_view *view
 static quire_result check_data(const quire_memory *memory, const void *data, uint64_t size)
 {
     if (!memory)
-        return qi_refuse_null_memory();
+        return refuse_null_memory();
     if (!data && size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_write or quire_read: data is null");
     return QUIRE_SUCCESS;
@@ -169,13 +169,12 @@ quire_result quire_view_read(quire_memory *memory, quire_view view, uint64_t off
 
 quire_result quire_allocation_hold(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_slot_hold(&memory->slots, &memory->host, allocation)
-                  : qi_refuse_null_memory();
+    return memory ? qi_slot_hold(&memory->slots, &memory->host, allocation) : refuse_null_memory();
 }
 
 quire_result quire_allocation_release(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_slot_release(&memory->slots, allocation) : qi_refuse_null_memory();
+    return memory ? qi_slot_release(&memory->slots, allocation) : refuse_null_memory();
 }
 
 quire_result quire_get_native(quire_memory *memory, quire_allocation allocation,

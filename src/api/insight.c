@@ -7,6 +7,7 @@
  */
 #include "quire/insight.h"
 
+#include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
@@ -53,7 +54,7 @@ quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_pa
 quire_result quire_memory_push_stats(quire_memory *memory)
 {
     if (!memory)
-        return qi_refuse_null_memory();
+        return refuse_null_memory();
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     return qi_stats_push(memory);

@@ -6,6 +6,7 @@
  */
 #include "quire/transfer.h"
 
+#include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
 #include "src/core/copy/copy.h"
@@ -50,8 +51,7 @@ quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_cop
 quire_result quire_fill(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                         uint64_t size, uint8_t value)
 {
-    return memory ? qi_access_fill(memory, allocation, offset, size, value)
-                  : qi_refuse_null_memory();
+    return memory ? qi_access_fill(memory, allocation, offset, size, value) : refuse_null_memory();
 }
 
 quire_result quire_fill_on(quire_stream *stream, quire_memory *memory, quire_allocation allocation,

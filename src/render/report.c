@@ -11,6 +11,7 @@
 #include "src/base/writer.h"
 #include "src/render/owners.h"
 #include "src/core/state/memory.h"
+#include "src/core/allocate/oom_report.h"
 
 enum { MAX_PAGES_TOLD = 10, MAX_NAMES_TOLD = 20 };
 

@@ -2,13 +2,14 @@
  * growth.c - the page of a contiguous memory: when and by how much it grows and shrinks, what stays
  * where it is meanwhile, and who waits for whom.
  */
-#include "src/core/page/elastic.h"
+#include "src/core/page/elastic_grow.h"
 
 #include <sched.h>
 
 #include "quire/host.h"
 #include "tests/support/crew.h"
 #include "tests/support/fixture.h"
+#include "src/core/page/elastic_end.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB, MOST = 1024 * KIB };
 

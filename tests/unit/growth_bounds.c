@@ -2,9 +2,10 @@
  * growth_bounds.c - where the page of a contiguous memory must not grow: for a request that fits,
  * beyond what the device allows a page, and where the backend made another page than was asked.
  */
-#include "src/core/page/elastic.h"
+#include "src/core/page/elastic_grow.h"
 
 #include "tests/support/fixture.h"
+#include "src/core/page/elastic_end.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB, MOST = 1024 * KIB };
 

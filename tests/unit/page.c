@@ -5,6 +5,7 @@
  */
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
+#include "src/core/page/page_wait.h"
 
 enum { PAGE = 4096 };
 
@@ -337,11 +338,11 @@ UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
 
 /* ---- waiting for pages of others ------------------------------------------------------------ */
 
-static bool waits(fixture *f, qi_page_wait *stall_timeout)
+static bool waits(fixture *f, qi_page_wait *wait)
 {
     qi_shard *shard = f->memory->shards;
     qi_lock_acquire(&shard->lock);
-    bool is_over = !qi_page_wait_for_change(shard, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, stall_timeout);
+    bool is_over = !qi_page_wait_for_change(shard, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, wait);
     qi_lock_release(&shard->lock);
     return !is_over;
 }
@@ -352,17 +353,17 @@ UNIT(page, who_is_refused_after_a_change_waits_for_all_pages_begun_till_then)
     fixture f;
     fixture_make(&f, NULL);
     qi_pages *pages = &f.memory->pages;
-    qi_page_wait stall_timeout = {.changes = pages->changes};
+    qi_page_wait wait = {.changes = pages->changes};
     pages->changes++; /* after the page was asked for, and before it was refused */
     pages->turns = 7;
-    CHECK(waits(&f, &stall_timeout));
-    CHECK_EQ(stall_timeout.turn, 7);
-    stall_timeout.changes = pages->changes;
+    CHECK(waits(&f, &wait));
+    CHECK_EQ(wait.turn, 7);
+    wait.changes = pages->changes;
     pages->turns = 9;
-    CHECK(!waits(&f, &stall_timeout)); /* none is being made */
-    CHECK_EQ(stall_timeout.turn, 9);
+    CHECK(!waits(&f, &wait)); /* none is being made */
+    CHECK_EQ(wait.turn, 9);
     pages->turns = 10;
-    CHECK(!waits(&f, &stall_timeout));
-    CHECK_EQ(stall_timeout.turn, 9);
+    CHECK(!waits(&f, &wait));
+    CHECK_EQ(wait.turn, 9);
     fixture_end(&f);
 }

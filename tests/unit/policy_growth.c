@@ -5,6 +5,7 @@
 #include "tests/support/fixture.h"
 
 #include "src/core/page/page_history.h"
+#include "src/core/page/page_take.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)

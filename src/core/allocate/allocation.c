@@ -1,106 +1,27 @@
 /*
- * allocation.c - the public calls on allocations: allocate, reserve, commit, abort, free, and
- * asking where they lie. How a place is found is place.c.
+ * allocation.c - raw allocations: their creation beyond the fast path, and their records.
  */
+#include "src/core/allocate/allocation.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "src/base/result.h"
-#include "src/core/allocate/fallback.h"
-#include "src/core/state/event.h"
 #include "src/core/slot/slot_meta.h"
-#include "src/core/allocate/ladder.h"
-#include "src/core/deferred/deferred_free.h"
 
-/* ---- public calls ------------------------------------------------------------------------- */
-
-/* How an allocation is made, or'ed together. */
-enum { COMMITTED = 1, UNAIDED = 2 };
-
-/* All others, and what is left to say when a usual one failed. */
-static quire_result allocate_with_request(quire_memory *memory,
-                                          const quire_allocation_options *options, int how,
-                                          quire_result failed, uint32_t *slot)
+quire_result qi_allocation_place(quire_memory *memory, const quire_allocation_options *options,
+                                 int how, quire_result failed, uint32_t *slot)
 {
     qi_request request;
     quire_result result = qi_request_from(memory, options, &request);
-    request.is_unaided = how & UNAIDED;
+    request.is_unaided = how & QI_UNAIDED;
     return result ? result : qi_allocate(memory, &request, failed, slot);
 }
 
-static inline quire_result place(quire_memory *memory, const quire_allocation_options *options,
-                                 int how, uint32_t *slot)
+quire_result qi_allocation_adopt(quire_memory *memory, const void *description,
+                                 const quire_allocation_options *options,
+                                 quire_allocation *allocation)
 {
-    quire_result failed = QUIRE_SUCCESS;
-    if (qi_request_is_plain(memory, options)) {
-        const qi_range_request range_request = qi_range_request_from(options);
-        failed = qi_allocate_fast(memory, &range_request, slot);
-        if (!failed)
-            return QUIRE_SUCCESS;
-        failed = failed == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : failed;
-    }
-    return allocate_with_request(memory, options, how, failed, slot);
-}
-
-/* What was placed becomes the caller's. */
-static inline void hand_out(quire_memory *memory, uint32_t slot, qi_phase phase,
-                            quire_allocation *allocation)
-{
-    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
-    *allocation = qi_slot_publish(&memory->slots, slot, phase);
-}
-
-static quire_result reserve(quire_memory *memory, const quire_allocation_options *options, int how,
-                            quire_allocation *allocation)
-{
-    if (allocation)
-        *allocation = (quire_allocation){0};
-    if (!memory || !options || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocate: memory, options or allocation is null");
-    uint32_t slot = 0;
-    quire_result result = place(memory, options, how, &slot);
-    if (!result)
-        hand_out(memory, slot, how & COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED, allocation);
-    return result;
-}
-
-quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,
-                            quire_allocation *allocation)
-{
-    return reserve(memory, options, COMMITTED, allocation);
-}
-
-quire_result quire_reserve(quire_memory *memory, const quire_allocation_options *options,
-                           quire_allocation *allocation)
-{
-    return reserve(memory, options, 0, allocation);
-}
-
-static quire_result allocate_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
-{
-    return reserve(memory, fallback->options, COMMITTED | (is_unaided ? UNAIDED : 0),
-                   fallback->made);
-}
-
-quire_result quire_allocate_fallback(quire_memory *const *memories, uint32_t count,
-                                     const quire_allocation_options *options, uint32_t *chosen,
-                                     quire_allocation *allocation)
-{
-    if (allocation)
-        *allocation = (quire_allocation){0};
-    const qi_fallback fallback = {memories, count, options, allocation, allocate_in};
-    return qi_fallback_run(&fallback, chosen);
-}
-
-quire_result quire_page_adopt(quire_memory *memory, const void *description,
-                              const quire_allocation_options *options, quire_allocation *allocation)
-{
-    if (allocation)
-        *allocation = (quire_allocation){0};
-    if (!memory || !description || !options || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_page_adopt: memory, description, options or allocation is null");
     qi_request request;
     uint32_t slot = 0;
     quire_result result = qi_request_from(memory, options, &request);
@@ -110,41 +31,16 @@ quire_result quire_page_adopt(quire_memory *memory, const void *description,
     request.description = description;
     result = qi_allocate(memory, &request, QUIRE_SUCCESS, &slot);
     if (!result)
-        hand_out(memory, slot, QI_PHASE_LIVE, allocation);
+        qi_allocation_publish(memory, slot, QI_PHASE_LIVE, allocation);
     return result;
 }
 
-quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
-{
-    return memory ? qi_slot_commit(&memory->slots, allocation) : qi_refuse_null_memory();
-}
-
-static quire_result leave(quire_memory *memory, quire_allocation allocation, int accept)
-{
-    if (!memory)
-        return qi_refuse_null_memory();
-    uint32_t slot = 0;
-    quire_result result = qi_slot_claim(&memory->slots, allocation, accept, &slot);
-    if (result)
-        return result;
-    return qi_deferred_free(memory, slot);
-}
-
-quire_result quire_abort(quire_memory *memory, quire_allocation allocation)
-{
-    return leave(memory, allocation, QI_ACCEPT_RESERVED);
-}
-
-quire_result quire_free(quire_memory *memory, quire_allocation allocation)
-{
-    return leave(memory, allocation, QI_ACCEPT_LIVE);
-}
+/* ---- reading -------------------------------------------------------------------------------- */
 
 /*
- * Of a pinned allocation, without a lock. A page that came with no address may have one that its
- * backend finds out when it is asked. A buffer made of quire_buffer_options has a usage, and one
- * made of a description of the backend's own has none: only of the first is it known that the
- * backend may ask for its address.
+ * Returns the device address of a slot in use, or 0. A page may come without an address and have one
+ * that the backend finds when it is asked. Only a buffer made of quire_buffer_options has a usage; for
+ * one made of the backend's own description it is unknown whether its address may be queried.
  */
 static uint64_t address_of(quire_memory *memory, uint32_t slot, const quire_allocation_info *info)
 {
@@ -184,14 +80,9 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
 
 enum { ACCEPT_ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
 
-quire_result quire_allocation_get_info(quire_memory *memory, quire_allocation allocation,
-                                       quire_allocation_info *info)
+quire_result qi_allocation_get_info(quire_memory *memory, quire_allocation allocation,
+                                    quire_allocation_info *info)
 {
-    if (info)
-        *info = (quire_allocation_info){0};
-    if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocation_get_info: memory or info is null");
     uint32_t slot = 0;
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, ACCEPT_ANY, &slot);
     if (result)
@@ -201,14 +92,9 @@ quire_result quire_allocation_get_info(quire_memory *memory, quire_allocation al
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_allocation_get_map_count(quire_memory *memory, quire_allocation allocation,
-                                            uint32_t *count)
+quire_result qi_allocation_get_map_count(quire_memory *memory, quire_allocation allocation,
+                                         uint32_t *count)
 {
-    if (count)
-        *count = 0;
-    if (!memory || !count)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocation_get_map_count: memory or count is null");
     uint32_t slot = 0;
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, ACCEPT_ANY, &slot);
     if (result)
@@ -218,14 +104,9 @@ quire_result quire_allocation_get_map_count(quire_memory *memory, quire_allocati
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation allocation,
-                                       char *name, size_t size)
+quire_result qi_allocation_get_name(quire_memory *memory, quire_allocation allocation, char *name,
+                                    size_t size)
 {
-    if (name && size)
-        name[0] = '\0';
-    if (!memory || !name || !size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocation_get_name: memory or name is null, or size is 0");
     uint32_t slot = 0;
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, ACCEPT_ANY, &slot);
     if (result)
@@ -239,7 +120,12 @@ quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation al
     return QUIRE_SUCCESS;
 }
 
-/* With the lock: puts the name of `made` (NULL: none) into a slot; returns what is left over. */
+/* ---- changing ------------------------------------------------------------------------------- */
+
+/*
+ * Requires the shard's lock. Puts the name of `made` (NULL: no name) into the record. Returns the meta
+ * record that is left over, or NULL.
+ */
 static qi_slot_meta *exchange_name(quire_memory *memory, qi_slot *record, qi_slot_meta *made)
 {
     qi_slot_meta *kept = record->meta;
@@ -260,7 +146,7 @@ static qi_slot_meta *exchange_name(quire_memory *memory, qi_slot *record, qi_slo
     return made;
 }
 
-/* The same within the limits of names; `made` is used up in any case. */
+/* Exchanges the name within the limits of names. Uses up `made` in any case. */
 static quire_result rename_slot(quire_memory *memory, uint32_t slot, qi_slot_meta *made)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
@@ -271,15 +157,13 @@ static quire_result rename_slot(quire_memory *memory, uint32_t slot, qi_slot_met
     if (!result)
         made = exchange_name(memory, record, made);
     qi_lock_release(lock);
-    qi_slot_meta_release(memory, made);
+    qi_slot_meta_release(&memory->host, made);
     return result;
 }
 
-quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation allocation,
-                                       const char *name)
+quire_result qi_allocation_set_name(quire_memory *memory, quire_allocation allocation,
+                                    const char *name)
 {
-    if (!memory)
-        return qi_refuse_null_memory();
     if (name && strlen(name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(name), QUIRE_MAX_NAME);
@@ -288,14 +172,14 @@ quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation al
     if (result)
         return result;
     qi_slot_meta *made = NULL;
-    result = qi_slot_meta_create(memory, name, 0, false, &made);
+    result = qi_slot_meta_create(&memory->host, name, 0, false, &made);
     if (!result)
         result = rename_slot(memory, slot, made);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
 
-/* With the lock. */
+/* Requires the shard's lock. Fails with OUT_OF_HOST_MEMORY. */
 static quire_result keep_user_data(quire_memory *memory, qi_slot *record, uint64_t user_data)
 {
     if (!record->object) {
@@ -303,7 +187,7 @@ static quire_result keep_user_data(quire_memory *memory, qi_slot *record, uint64
         return QUIRE_SUCCESS;
     }
     if (!record->meta && user_data)
-        record->meta = qi_slot_meta_create_empty(memory);
+        record->meta = qi_slot_meta_create_empty(&memory->host);
     if (record->meta)
         record->meta->user_data = user_data;
     else if (user_data)
@@ -311,11 +195,9 @@ static quire_result keep_user_data(quire_memory *memory, qi_slot *record, uint64
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocation allocation,
-                                            uint64_t user_data)
+quire_result qi_allocation_set_user_data(quire_memory *memory, quire_allocation allocation,
+                                         uint64_t user_data)
 {
-    if (!memory)
-        return qi_refuse_null_memory();
     uint32_t slot = 0;
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)

@@ -1,24 +1,25 @@
 /*
- * batch.c - many equal allocations, and many frees, at once: one hold of the lock and one search
- * for many of them.
+ * batch.c - many equal allocations, and many frees, in groups of QI_MAX_TOGETHER: one hold of the lock
+ * and one search for a group.
  */
-#include <string.h>
+#include "src/core/allocate/batch.h"
 
 #include "src/base/result.h"
-#include "src/core/state/event.h"
-#include "src/core/allocate/ladder.h"
-#include "src/core/page/range_take.h"
+#include "src/core/allocate/allocation.h"
 #include "src/core/deferred/deferred_free.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/page/retention.h"
+#include "src/core/release/release.h"
 
 /* ---- allocating --------------------------------------------------------------------------- */
 
-/* What is placed together, on the way from the slots to the records. */
+/* Slots and placements of a group, until the records are filled. */
 typedef struct group {
     uint32_t slots[QI_MAX_BATCH];
     quire_placement placements[QI_MAX_BATCH];
 } group;
 
-/* With the lock: takes slots, which the ranges will name. Returns how many could be had. */
+/* Requires the lock. Takes slots, which the ranges refer to. Returns how many it got. */
 static uint32_t take_slots(qi_shard *shard, group *g, uint32_t count)
 {
     quire_memory *memory = shard->memory;
@@ -30,9 +31,9 @@ static uint32_t take_slots(qi_shard *shard, group *g, uint32_t count)
     return count;
 }
 
-/* With the lock. False: not all could be had, and nothing changed. */
-static bool put_group(qi_shard *shard, const qi_range_request *range_request, group *g,
-                      uint32_t count)
+/* Requires the lock. Returns false, and changes nothing, if not all of the group fits. */
+static bool take_group(qi_shard *shard, const qi_range_request *range_request, group *g,
+                       uint32_t count)
 {
     uint32_t taken = take_slots(shard, g, count);
     if (taken == count &&
@@ -47,13 +48,13 @@ static bool put_group(qi_shard *shard, const qi_range_request *range_request, gr
     return false;
 }
 
-static quire_allocation hand_out(quire_memory *memory, uint32_t slot)
+static quire_allocation publish(quire_memory *memory, uint32_t slot)
 {
     qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
     return qi_slot_publish(&memory->slots, slot, QI_PHASE_LIVE);
 }
 
-/* Up to a group of usual ranges in pages there are. False: they need more than that. */
+/* Places a group of plain ranges in existing pages. Returns false if that is not possible. */
 static bool place_group(quire_memory *memory, const qi_request *request,
                         quire_allocation *allocations, uint32_t count)
 {
@@ -65,12 +66,12 @@ static bool place_group(quire_memory *memory, const qi_request *request,
     const qi_range_request range_request = qi_range_request_of(request);
     qi_lock_acquire(&shard->lock);
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
-    bool is_placed = put_group(shard, &range_request, &g, count);
+    bool is_placed = take_group(shard, &range_request, &g, count);
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(memory, leaving);
     for (uint32_t i = 0; i < count && is_placed; i++)
-        allocations[i] = hand_out(memory, g.slots[i]);
+        allocations[i] = publish(memory, g.slots[i]);
     if (!is_placed)
         qi_error_restore(&before);
     return is_placed;
@@ -84,12 +85,12 @@ static quire_result place_each(quire_memory *memory, const qi_request *request,
         quire_result result = qi_allocate(memory, request, QUIRE_SUCCESS, &slot);
         if (result)
             return result;
-        allocations[*done] = hand_out(memory, slot);
+        allocations[*done] = publish(memory, slot);
     }
     return QUIRE_SUCCESS;
 }
 
-/* What was made so far goes again: nobody else has seen it. */
+/* Takes back what was made so far: the caller has not seen it. */
 static void undo(quire_memory *memory, quire_allocation *allocations, uint64_t count)
 {
     uint32_t slot = 0;
@@ -120,28 +121,19 @@ static quire_result place_all(quire_memory *memory, const qi_request *request,
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_allocate_batch(quire_memory *memory, const quire_allocation_options *options,
-                                  quire_allocation *allocations, uint64_t count)
+quire_result qi_allocate_batch(quire_memory *memory, const quire_allocation_options *options,
+                               quire_allocation *allocations, uint64_t count)
 {
-    if (allocations)
-        memset(allocations, 0, count * sizeof *allocations);
-    if (!memory || !options || (!allocations && count))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocate_batch: memory, options or allocations is null");
     qi_request request;
     quire_result result = qi_request_from(memory, options, &request);
-    if (!result)
-        result = place_all(memory, &request, allocations, count);
-    if (result && allocations)
-        memset(allocations, 0, count * sizeof *allocations);
-    return result;
+    return result ? result : place_all(memory, &request, allocations, count);
 }
 
 /* ---- freeing ------------------------------------------------------------------------------ */
 
-/* Wins them all. Fails as quire_free for the first that cannot be had, and gives the others up. */
-static quire_result win_all(quire_memory *memory, const quire_allocation *allocations,
-                            uint64_t count)
+/* Claims all of them. Fails as quire_free for the first that fails; the others stay live then. */
+static quire_result claim_all(quire_memory *memory, const quire_allocation *allocations,
+                              uint64_t count)
 {
     uint32_t slot = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -155,16 +147,16 @@ static quire_result win_all(quire_memory *memory, const quire_allocation *alloca
     return QUIRE_SUCCESS;
 }
 
-/* Slots that were won, by what their free takes. */
-typedef struct parting {
+/* Claimed slots, by what their release needs. */
+typedef struct sorting {
     uint32_t plain[QI_MAX_BATCH], other[QI_MAX_BATCH];
-    quire_range ranges[QI_MAX_BATCH]; /* of the plain ones in shared pages */
+    quire_range ranges[QI_MAX_BATCH]; /* of the plain ones, in shared pages */
     uint32_t plain_count, other_count, range_count;
-} parting;
+} sorting;
 
-/* Plain: nothing but a place in this shard is to be given back, at once. */
-static void part(const quire_memory *memory, const qi_shard *shard,
-                 const quire_allocation *allocations, uint32_t count, parting *p)
+/* Plain slots need nothing but the release of a range in this shard. */
+static void sort(const quire_memory *memory, const qi_shard *shard,
+                 const quire_allocation *allocations, uint32_t count, sorting *p)
 {
     p->plain_count = p->other_count = p->range_count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -175,22 +167,23 @@ static void part(const quire_memory *memory, const qi_shard *shard,
             continue;
         }
         p->plain[p->plain_count++] = slot;
-        if (record->range.id) /* none on a dedicated page */
+        if (record->range.id) /* 0 on a dedicated page */
             p->ranges[p->range_count++] = record->range;
     }
 }
 
-/* *harm gets CORRUPTED where somebody wrote beside one of them; all are freed. */
+/* Sets *corruption to CORRUPTED if bytes beside one of them were written; frees all of them. */
 static void free_group(quire_memory *memory, const quire_allocation *allocations, uint32_t count,
                        quire_result *corruption)
 {
-    parting p;
+    sorting p;
     qi_shard *shard = qi_shard_mine(memory);
-    part(memory, shard, allocations, count, &p);
+    sort(memory, shard, allocations, count, &p);
     for (uint32_t i = 0; i < p.plain_count; i++)
         qi_event_slot(memory, QUIRE_EVENT_FREED, p.plain[i]);
     qi_lock_acquire(&shard->lock);
-    qi_ignore(qi_space_free_batch(shard->space, p.ranges, p.range_count)); /* all are live */
+    qi_ignore(qi_space_free_batch(shard->space, p.ranges,
+                                  p.range_count)); /* all ranges are live: this cannot fail */
     for (uint32_t i = 0; i < p.plain_count; i++)
         shard->emptied |= qi_range_give_slot(shard, qi_memory_slot(memory, p.plain[i]), p.plain[i]);
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
@@ -202,13 +195,10 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
             *corruption = QUIRE_ERROR_CORRUPTED;
 }
 
-quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allocations,
-                              uint64_t count)
+quire_result qi_free_batch(quire_memory *memory, const quire_allocation *allocations,
+                           uint64_t count)
 {
-    if (!memory || (!allocations && count))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_free_batch: memory or allocations is null");
-    quire_result result = win_all(memory, allocations, count), corruption = QUIRE_SUCCESS;
+    quire_result result = claim_all(memory, allocations, count), corruption = QUIRE_SUCCESS;
     for (uint64_t begin = 0; begin < count && !result; begin += QI_MAX_BATCH) {
         uint64_t left = count - begin;
         free_group(memory, allocations + begin, left < QI_MAX_BATCH ? (uint32_t)left : QI_MAX_BATCH,

@@ -12,6 +12,8 @@
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_size.h"
 #include "src/core/page/page_take.h"
+#include "src/core/deferred/deferred_collect.h"
+#include "src/core/deferred/deferred_reuse.h"
 
 /* ---- conditions --------------------------------------------------------------------------- */
 
@@ -200,8 +202,8 @@ qi_outcome qi_rung_elastic(qi_climb *c)
     qi_climb_give_back(c);
     while (result == QUIRE_ERROR_NO_SPACE && qi_elastic_page(c->shard) &&
            grown != QI_ELASTIC_NONE) {
-        result = qi_elastic_grow_for(c->shard, c->range.size, c->range.alignment, &grown,
-                                     &c->progress);
+        result =
+            qi_elastic_grow_for(c->shard, c->range.size, c->range.alignment, &grown, &c->progress);
         if (!result)
             result = qi_climb_place_in_made(c);
     }
@@ -256,10 +258,9 @@ qi_outcome qi_rung_new_page(qi_climb *c)
     const qi_tie tie = {request->object, request->native, request->description};
     qi_page *page = NULL;
     quire_result result =
-        request->tied
-            ? qi_page_make_tied(c->shard, c->range.size, &tie, &page, &c->progress)
-            : qi_page_make(c->shard, c->range.size, c->range.alignment, c->dedicated, &page,
-                           &c->progress);
+        request->tied ? qi_page_make_tied(c->shard, c->range.size, &tie, &page, &c->progress)
+                      : qi_page_make(c->shard, c->range.size, c->range.alignment, c->dedicated,
+                                     &page, &c->progress);
     note_progress(c);
     if (!result)
         result = place_in_new_page(c, page);

@@ -14,6 +14,10 @@
 #include "src/base/result.h"
 #include "src/core/debug/corruption.h"
 #include "src/core/allocate/ladder.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/native/native.h"
+#include "src/core/release/release.h"
+#include "src/core/page/retention.h"
 
 static uint64_t whole_of(const qi_slot *record)
 {
@@ -205,7 +209,7 @@ static void end_object_and_name(quire_memory *memory, qi_slot *record)
         meta->name = NULL;
         qi_lock_release(lock);
     }
-    qi_native_release(memory, record);
+    qi_native_destroy(memory, record);
 }
 
 static bool has_room(const qi_checked *checked, uint64_t bytes)

@@ -1,23 +1,46 @@
 /*
- * waiting.h - memory in the order of streams: frees that wait for points, and who may have the
- * range before they have passed (quire/stream.h; lane.h has the records).
+ * deferred_free.h - freeing allocations that streams may still use.
  *
- * The backend is asked about points by whoever collects, and by an allocation that finds no room,
- * before a page is made for it. No lock is held meanwhile.
+ * A deferred free keeps its slot PRIVATE and its range taken until the points it waits for have
+ * passed. stream_queue.h has the records. deferred_collect.h asks the backend and releases what has
+ * passed. deferred_reuse.h hands ranges out again before their points have passed.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_DEFERRED_FREE_H
 #define QUIRE_SRC_CORE_DEFERRED_DEFERRED_FREE_H
 
-#include "src/core/allocate/ladder.h"
 #include "src/core/deferred/stream.h"
+#include "src/core/state/memory.h"
+
+typedef struct qi_wait qi_wait;
 
 /*
- * Frees a slot that the caller has won: once what it was used for has passed, if it was recorded.
- * Fails with CORRUPTED alone, as qi_release_checked.
+ * Requires no lock. Frees a slot that the caller has claimed, after its recorded uses have passed.
+ * Fails only with CORRUPTED, as qi_release_checked.
  */
 quire_result qi_deferred_free(quire_memory *memory, uint32_t slot);
 
-/* How many allocations wait. */
+/*
+ * Requires no lock. Frees a claimed slot after its recorded uses and after a value of the stream
+ * (NULL: none; value 0: everything submitted until the next mark). Fails with OUT_OF_HOST_MEMORY; the
+ * slot is unchanged then. Otherwise like qi_deferred_free.
+ */
+quire_result qi_deferred_free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
+                                    uint64_t value);
+
+/* Claims a live allocation and frees it so. Fails as handles do. On failure nothing changed. */
+quire_result qi_deferred_claim_and_free(quire_memory *memory, quire_allocation allocation,
+                                        quire_stream *stream, uint64_t value);
+
+/*
+ * Requires the shard's lock. Puts the slot into the queue of its first wait whose point has not
+ * passed. Returns false if all have passed: the caller releases the slot.
+ */
+bool qi_deferred_advance(qi_shard *shard, qi_wait *first, uint32_t slot);
+
+/* Requires the shard's lock. Whether the slot has neither an object nor a meta record. */
+bool qi_deferred_is_raw(const qi_shard *shard, uint32_t slot);
+
+/* Returns how many allocations have deferred frees. */
 static inline uint64_t qi_deferred_count(const quire_memory *memory)
 {
     uint64_t count = 0;
@@ -25,33 +48,5 @@ static inline uint64_t qi_deferred_count(const quire_memory *memory)
         count += qi_atomic_load_u64(&memory->shards[i].deferred);
     return count;
 }
-
-/* Gives back what has passed; adds the bytes. The first error that a backend answers. */
-quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes);
-
-/* The same with a shard's lock, given up meanwhile: whether anything was given back. */
-bool qi_deferred_make_room(qi_shard *shard);
-
-/* The same of one stream in all memories; what has not passed may take so long. */
-quire_result qi_deferred_collect_stream(quire_stream *stream, uint64_t nanoseconds);
-
-/* Nothing waits for the stream any more. */
-void qi_deferred_forget_stream(quire_stream *stream);
-
-/*
- * With the shard's lock: what was freed on the stream and fits becomes the load's. The second, with
- * the lock given up meanwhile, of another stream of the device, behind whose point it is ordered.
- */
-bool qi_deferred_reuse(qi_shard *shard, quire_stream *stream, const qi_range_request *range_request,
-                       bool dedicated, uint32_t *slot);
-bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream,
-                           const qi_range_request *range_request, bool dedicated, uint32_t *slot);
-
-/*
- * Sleeps until everything has passed and gives it back, of live allocations with recorded uses too:
- * for a memory that ends. What a capture stream keeps is given back all the same, and, with a line in
- * the log, what waits for a stream of which no point passed for the device's stall_timeout.
- */
-void qi_deferred_finish(quire_memory *memory);
 
 #endif

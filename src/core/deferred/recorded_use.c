@@ -1,17 +1,18 @@
 /*
- * waiting_use.c - uses of live allocations by streams, which every free of them waits for.
+ * recorded_use.c - adds a stream to the uses of an allocation, once.
  */
-#include "src/base/result.h"
-#include "src/core/slot/slot_meta.h"
-#include "src/core/deferred/stream_queue.h"
-#include "src/core/deferred/deferred_free.h"
+#include "src/core/deferred/recorded_use.h"
 
-/* With the lock: a pinned slot's use of a stream, unless it is there already. */
+#include "src/base/result.h"
+#include "src/core/deferred/stream_queue.h"
+#include "src/core/slot/slot_meta.h"
+
+/* Requires the lock, and the slot in use. Returns false if host memory is exhausted. */
 static bool add_use(qi_shard *shard, uint32_t slot, quire_stream *stream)
 {
     qi_slot *record = qi_memory_slot(shard->memory, slot);
     if (!record->meta)
-        record->meta = qi_slot_meta_create_empty(shard->memory);
+        record->meta = qi_slot_meta_create_empty(&shard->memory->host);
     if (!record->meta)
         return false;
     for (const qi_wait *use = record->meta->uses; use; use = use->then)
@@ -25,11 +26,8 @@ static bool add_use(qi_shard *shard, uint32_t slot, quire_stream *stream)
     return true;
 }
 
-quire_result quire_record_use(quire_memory *memory, quire_allocation allocation,
-                              quire_stream *stream)
+quire_result qi_record_use(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
 {
-    if (!memory || !stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_use: memory or stream is null");
     uint32_t slot = 0;
     quire_result result = qi_stream_check_marks(stream);
     if (!result)

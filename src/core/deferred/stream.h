@@ -1,9 +1,13 @@
 /*
- * stream.h - a stream: what is known of its points without asking the backend, and who waits.
+ * stream.h - a stream: which of its points are known to have passed, and marking new ones.
  *
- * Its two values only grow, so that any thread may look at them at any time; what is asked of the
- * backend raises them. A stream whose device is lost, and a held one that has ended, have passed
- * everything.
+ * A stream's values only grow. `marked` is the highest value known to be set, `passed` the highest
+ * value known to have passed; both are atomic, and answers of the backend raise them. All points of a
+ * stream count as passed if its device is lost, or if it is a capture stream that was destroyed.
+ *
+ * The stream's lock protects lookers and queues. Functions that call the backend require that the
+ * caller holds no lock; the others may be called under any lock.
+ * Invariant: `waits` is 1 + the number of qi_wait records that name the stream, until it is destroyed.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_STREAM_H
 #define QUIRE_SRC_CORE_DEFERRED_STREAM_H
@@ -11,10 +15,10 @@
 #include "quire/stream.h"
 #include "src/core/device/device.h"
 
-/* The value that has passed where nothing is waited for any more. */
+/* The value of `passed` when nothing of the stream is waited for any more. */
 #define QI_ALL_PASSED UINT64_MAX
 
-/* Who sets the values of a stream; known once a mark was asked for. */
+/* Who sets the values of a stream. Known after the first request for a mark. */
 typedef enum qi_marking { QI_MARKING_UNKNOWN = 0, QI_MARKED_BY_BACKEND, QI_ANNOUNCED } qi_marking;
 
 struct quire_stream {
@@ -22,19 +26,17 @@ struct quire_stream {
     quire_stream *next_of_device;
     char *name;
     uint64_t native;
-    bool capture;
+    bool capture;          /* nothing runs on it, and no point passes before it is destroyed */
     qi_atomic_u32 marking; /* a qi_marking */
-    qi_atomic_u64 marked;  /* the highest value known */
-    qi_atomic_u64 passed;  /* the highest known to have passed */
-    /* waits that name it, of allocations that were freed and of live ones that were used on it; and
-       one more until it is destroyed: with the last the record goes */
-    qi_atomic_u64 waits;
-    qi_lock lock;     /* of the following */
-    uint32_t lookers; /* threads that call the backend about it for a lane */
-    const void
-        *destroying_thread; /* the thread that destroys it: see fork.h; under the device's lock */
-    bool is_over; /* made before the fork of this process: nothing runs on it, all has passed */
-    struct qi_stream_queue *queues; /* what waits, by shard */
+    qi_atomic_u64 marked;
+    qi_atomic_u64 passed;
+    qi_atomic_u64 waits; /* the record is released with the last one */
+    qi_lock lock;
+    uint32_t lookers; /* threads that call the backend for a queue of the stream */
+    /* the thread that destroys it (memory/fork.h); protected by the device's lock */
+    const void *destroying_thread;
+    bool is_over; /* created before the fork of this process: nothing runs on it any more */
+    struct qi_stream_queue *queues; /* its queues, one for each shard with deferred frees */
 };
 
 /* Whether a value is known to have passed. */
@@ -43,27 +45,42 @@ static inline bool qi_stream_has_passed(const quire_stream *stream, uint64_t val
     return qi_atomic_load_acquire_u64(&stream->passed) >= value;
 }
 
-/* Whether the work before a value may be submitted later: its owner has not announced it. */
+/* Whether the owner of the stream may still submit the work before a value. */
 static inline bool qi_stream_is_ahead(const quire_stream *stream, uint64_t value)
 {
     return !stream->capture && value > qi_atomic_load_acquire_u64(&stream->marked);
 }
 
-/* A value behind all that was submitted so far; 0 on failure. As quire_stream_mark. */
+/* How many deferred frees and recorded uses name the stream. */
+static inline uint64_t qi_stream_waits(const quire_stream *stream)
+{
+    return qi_atomic_load_acquire_u64(&stream->waits) - 1;
+}
+
+/*
+ * Sets *value to a value after all work submitted so far, or to 0 on failure. Where the owner signals
+ * the values it is the last announced one. Fails with UNSUPPORTED if none was announced, and as the
+ * backend does.
+ */
 QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value);
 
-/* Whether it can be marked or was announced to; asks the backend once. UNSUPPORTED if not.
-   Of a lost device nothing is to be marked. */
+/* As quire_stream_announce, for arguments that are checked. */
+QUIRE_MUST_USE quire_result qi_stream_announce(quire_stream *stream, uint64_t value);
+
+/*
+ * Whether frees can be deferred on the stream: the backend marks it, or a value was announced. Calls
+ * the backend at most once. Succeeds on a lost device, which needs no marks. Fails with UNSUPPORTED.
+ */
 QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
 
-/* A value above the last mark: see qi_stream_check_point. */
+/* The part of qi_stream_check_point for a value above the last mark. */
 QUIRE_MUST_USE quire_result qi_stream_check_unmarked_point(quire_stream *stream, uint64_t value);
 
 /*
- * Whether a caller may name a point. Where the backend marks the stream that is a value up to the
- * last mark, so that a point lies behind work that was submitted, and no streams wait for each
- * other in a circle. Where the stream's owner signals its values it is any value. May ask the
- * backend once, who marks. Fails with INVALID_ARGUMENT, and as the backend's mark does.
+ * Whether a caller may name a point. Where the backend marks the stream, the value must not exceed the
+ * last mark: every point then follows work that was submitted, and no streams can wait for each other
+ * in a circle. Where the owner signals the values, any value is allowed. Calls the backend at most
+ * once. Fails with INVALID_ARGUMENT, and as the backend's mark does.
  */
 QUIRE_MUST_USE static inline quire_result qi_stream_check_point(const quire_point *point)
 {
@@ -73,29 +90,32 @@ QUIRE_MUST_USE static inline quire_result qi_stream_check_point(const quire_poin
     return qi_stream_check_unmarked_point(stream, point->value);
 }
 
-/* Asks the backend how far it is. Of a lost device everything has passed. */
+/* Asks the backend which value has passed. */
 QUIRE_MUST_USE quire_result qi_stream_query(quire_stream *stream);
 
-/* As quire_point_await. */
+/* As quire_point_await: waits up to `nanoseconds`. Fails with BUSY. */
 QUIRE_MUST_USE quire_result qi_stream_await(quire_stream *stream, uint64_t value,
                                             uint64_t nanoseconds);
 
-/* Later work of a stream comes after another's value. As quire_stream_wait. */
+/* As quire_stream_wait: work submitted to `later` from now on follows a value of `earlier`. */
 QUIRE_MUST_USE quire_result qi_stream_order(quire_stream *later, quire_stream *earlier,
                                             uint64_t value);
 
 /*
- * With the lock of a shard that has a lane of it, which is given up between the two: a call of the
- * backend for what waits. Who ends the stream sleeps until no such calls go on.
+ * Bracket a backend call for a queue of the stream. Both require the lock of the queue's shard, which
+ * the caller releases between them. The thread that destroys the stream waits for the end.
  */
 void qi_stream_begin_look(quire_stream *stream);
 void qi_stream_end_look(quire_stream *stream);
 
-/* cut.c: NOT_PERMITTED, of a stream that is over. */
-quire_result qi_stream_refuse_after_fork(const quire_stream *stream);
-
-/* One wait more that names it, and one less: with the last one the record goes. */
+/* Count one more and one fewer qi_wait. The last one releases the record of a destroyed stream. */
 void qi_stream_add_wait(quire_stream *stream);
 void qi_stream_drop_wait(quire_stream *stream);
+
+/* Releases a record that no device lists and no qi_wait names. */
+void qi_stream_release_record(quire_stream *stream);
+
+/* Returns NOT_PERMITTED, for a stream that was created before the fork of this process. */
+quire_result qi_stream_refuse_after_fork(const quire_stream *stream);
 
 #endif

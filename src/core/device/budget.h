@@ -114,4 +114,11 @@ static inline bool qi_is_out_of_memory(quire_result result)
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET;
 }
 
+/* Whether no page is available, so that only existing ranges or other memories can help. */
+static inline bool qi_is_out_of_pages(quire_result result)
+{
+    return qi_is_out_of_memory(result) || result == QUIRE_ERROR_TOO_MANY_PAGES ||
+           result == QUIRE_ERROR_OUT_OF_RANGE;
+}
+
 #endif

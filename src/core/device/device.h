@@ -256,4 +256,20 @@ QUIRE_MUST_USE quire_result qi_device_object_bind(quire_device *device, qi_calls
 void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
                               uint64_t native);
 
+/* ---- streams: backend_stream.c -------------------------------------------------------------- */
+
+/* The functions of quire_backend of the same names, which the backend must offer. */
+QUIRE_MUST_USE quire_result qi_device_stream_create(quire_device *device, const void *description,
+                                                    uint64_t *native);
+void qi_device_stream_destroy(quire_device *device, uint64_t native);
+QUIRE_MUST_USE quire_result qi_device_stream_mark(quire_device *device, uint64_t native,
+                                                  uint64_t *value);
+QUIRE_MUST_USE quire_result qi_device_stream_passed(quire_device *device, uint64_t native,
+                                                    uint64_t *value);
+QUIRE_MUST_USE quire_result qi_device_stream_await(quire_device *device, uint64_t native,
+                                                   uint64_t value, uint64_t nanoseconds,
+                                                   bool *has_passed);
+QUIRE_MUST_USE quire_result qi_device_stream_order(quire_device *device, uint64_t later,
+                                                   uint64_t earlier, uint64_t value);
+
 #endif

@@ -1,12 +1,10 @@
 /*
- * attachment.c - what backends keep in a memory beside allocations: a list under the device's lock.
+ * attachment.c - what a backend keeps in a memory besides allocations.
  */
-#include "src/core/state/memory.h"
+#include "src/core/memory/attachment.h"
 
-void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
+void qi_attachment_add(quire_memory *memory, quire_attachment *attachment)
 {
-    if (!memory || !attachment)
-        return;
     qi_lock_acquire(&memory->device->lock);
     attachment->previous = NULL;
     attachment->next = memory->attachments;
@@ -16,10 +14,8 @@ void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
     qi_lock_release(&memory->device->lock);
 }
 
-void quire_memory_detach(quire_memory *memory, quire_attachment *attachment)
+void qi_attachment_remove(quire_memory *memory, quire_attachment *attachment)
 {
-    if (!memory || !attachment)
-        return;
     qi_lock_acquire(&memory->device->lock);
     if (attachment->next)
         attachment->next->previous = attachment->previous;

@@ -9,6 +9,8 @@
 #include "src/core/allocate/ladder.h"
 #include "src/core/deferred/stream.h"
 #include "src/core/slot/uses.h"
+#include "src/core/release/release.h"
+#include "src/core/page/drain.h"
 
 /* ---- the devices of the process ----------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "src/base/result.h"
 #include "src/core/allocate/fallback.h"
 #include "src/core/object/object.h"
+#include "src/core/allocate/allocation.h"
 
 static quire_result check_buffer(const quire_buffer_options *options)
 {

@@ -9,6 +9,7 @@
 #include "src/core/copy/access.h"
 #include "src/core/state/event.h"
 #include "src/core/allocate/oom_report.h"
+#include "src/core/release/release.h"
 
 static quire_result check_kind(const qi_object_build *build)
 {

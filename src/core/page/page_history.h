@@ -5,7 +5,7 @@
 #define QUIRE_SRC_CORE_PAGE_PAGE_HISTORY_H
 
 #include "src/core/device/policy.h"
-#include "src/core/page/page.h"
+#include "src/core/state/page.h"
 
 /*
  * Requires the lock of the pages. Reads every page where the policy grows by the pages that exist;

@@ -14,13 +14,14 @@
 #include "src/core/page/page_region.h"
 #include "src/core/page/page_size.h"
 #include "src/core/page/retention.h"
+#include "src/space/space.h"
 
 /*
  * Requires no lock. Creates a page of one size. If memory is exhausted, it gives back the empty pages
  * of all shards and tries again.
  */
 static quire_result create_sized(quire_memory *memory, const quire_page_request *request,
-                        qi_device_page *native, qi_page_events *events)
+                                 qi_device_page *native, qi_page_events *events)
 {
     quire_result result;
     bool is_exhausted;
@@ -62,25 +63,6 @@ static quire_result create(quire_memory *memory, const qi_page *page, const qi_p
         request.size = half > p->needed ? half : p->needed;
         progress->is_smaller = true;
     }
-}
-
-quire_result qi_page_add_region(qi_shard *shard, qi_page *page)
-{
-    const quire_native_page *native = &page->native.native;
-    uint64_t skipped = qi_padding(native->address, shard->memory->granule);
-    uint64_t size = qi_align_down(page->native.size - skipped, shard->memory->granule);
-    /* regions take the lowest free number: none is above their count */
-    if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
-    quire_result result =
-        qi_space_add_region(shard->space, size, native->address + skipped, &page->region);
-    if (result)
-        return result;
-    page->tally = qi_shard_tally(shard, page->region);
-    *page->tally = page->own;
-    page->tally->skipped = (uint32_t)skipped;
-    shard->shared++;
-    return QUIRE_SUCCESS;
 }
 
 static void count_in(qi_pages *pages, const qi_page *page)
@@ -146,7 +128,8 @@ void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *
 }
 
 /* Requires the shard's lock. Calls qi_page_begin under the lock of the pages. */
-static quire_result number(qi_shard *shard, const qi_page_plan *p, qi_page **page, qi_page_events *events)
+static quire_result number(qi_shard *shard, const qi_page_plan *p, qi_page **page,
+                           qi_page_events *events)
 {
     qi_pages *pages = &shard->memory->pages;
     qi_lock_acquire(&pages->lock);

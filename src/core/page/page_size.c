@@ -7,6 +7,7 @@
 #include "src/base/result.h"
 #include "src/core/page/page_history.h"
 #include "src/space/fit.h"
+#include "src/space/space.h"
 
 uint64_t qi_page_unit(const quire_memory *memory)
 {

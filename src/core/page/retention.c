@@ -74,7 +74,7 @@ static qi_page *take_down_to(qi_shard *shard, uint64_t keep, portion *p, qi_page
     return leaving;
 }
 
-qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t most,
+qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t max,
                                     qi_page *leaving)
 {
     portion p = begin(shard, needed, max);
@@ -115,8 +115,8 @@ qi_page *qi_empty_pages_apply(qi_shard *shard, uint32_t max, qi_page *leaving)
     leaving = take_tied(shard, leaving);
     portion p = begin(shard, 0, max);
     if (policy->retained_empty_bytes)
-        leaving =
-            take_down_to(shard, policy->retained_empty_bytes / shard->memory->shard_count, &p, leaving);
+        leaving = take_down_to(shard, policy->retained_empty_bytes / shard->memory->shard_count, &p,
+                               leaving);
     if (policy->retention_nanoseconds)
         leaving = take_old(shard, policy->retention_nanoseconds, &p, leaving);
     shard->emptied = p.beyond >= max;

@@ -21,8 +21,8 @@ static qi_slot_meta *detach_meta(qi_shard *shard, qi_slot *record)
 {
     qi_slot_meta *meta = record->meta;
     qi_lock_acquire(&shard->lock);
-    qi_ignore(
-        qi_names_replace(&shard->memory->names, meta->name, NULL, record)); /* removing a name cannot fail */
+    qi_ignore(qi_names_replace(&shard->memory->names, meta->name, NULL,
+                               record)); /* removing a name cannot fail */
     record->meta = NULL;
     qi_lock_release(&shard->lock);
     return meta;
@@ -34,7 +34,7 @@ static void release_rest(quire_memory *memory, qi_slot *record)
     if (record->object)
         qi_native_destroy(memory, record);
     if (record->meta)
-        qi_slot_meta_release(memory, detach_meta(qi_shard_of(memory, record), record));
+        qi_slot_meta_release(&memory->host, detach_meta(qi_shard_of(memory, record), record));
 }
 
 void qi_release_name(quire_memory *memory, uint32_t slot)

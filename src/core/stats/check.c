@@ -9,7 +9,9 @@
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
+#include "src/core/page/drain.h"
+#include "src/core/stats/name_usage.h"
 
 static quire_result damaged(const quire_memory *memory, const char *what, uint64_t number)
 {
@@ -50,7 +52,7 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
         return damaged(memory, "a dedicated page names another allocation", slot);
     if (!page->dedicated) {
         quire_placement at;
-        if (quire_space_get(page->shard->space, record->range, &at) || at.user != slot ||
+        if (qi_space_get(page->shard->space, record->range, &at) || at.user != slot ||
             at.offset + page->tally->skipped + qi_checked_front(record) != record->offset ||
             at.size != qi_checked_front(record) + record->size + qi_checked_behind(record) ||
             at.region != page->region)
@@ -148,7 +150,7 @@ static quire_result check_locked(quire_memory *memory)
     quire_result result = QUIRE_SUCCESS;
     uint32_t used = 0, top = qi_slots_top(&memory->slots);
     for (uint32_t i = 0; i < memory->shard_count && !result; i++)
-        result = quire_space_check(memory->shards[i].space);
+        result = qi_space_check(memory->shards[i].space);
     for (uint32_t i = 0; i < top && !result; i++)
         if (qi_slot_phase(&memory->slots, i) != QI_PHASE_FREE) {
             result = check_slot(memory, i, &seen);

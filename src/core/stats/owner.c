@@ -6,6 +6,8 @@
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
 #include "src/space/fit.h"
+#include "src/space/space.h"
+#include "src/core/page/page_take.h"
 
 /*
  * Whether a page holds an address, of the device or of the host's mapping; *offset receives the

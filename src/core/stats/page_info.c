@@ -4,7 +4,8 @@
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
+#include "src/core/page/page_take.h"
 
 static bool find_largest(void *user, const quire_space_item *item)
 {

@@ -7,6 +7,7 @@
 #include "src/base/result.h"
 #include "src/core/stats/stats.h"
 #include "src/core/state/memory.h"
+#include "src/core/page/drain.h"
 
 static size_t size_of(uint32_t shard_count)
 {

@@ -1,0 +1,60 @@
+/*
+ * backend.c - the public functions that backends call (quire/backend_core.h), except those of devices
+ * (device.c), objects (resource.c) and native handles (access.c).
+ */
+#include "quire/backend.h"
+
+#include "src/base/result.h"
+#include "src/core/allocate/allocation.h"
+#include "src/core/deferred/stream_life.h"
+#include "src/core/memory/attachment.h"
+
+quire_result quire_page_adopt(quire_memory *memory, const void *description,
+                              const quire_allocation_options *options, quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !description || !options || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_page_adopt: memory, description, options or allocation is null");
+    return qi_allocation_adopt(memory, description, options, allocation);
+}
+
+quire_result quire_allocation_get_map_count(quire_memory *memory, quire_allocation allocation,
+                                            uint32_t *count)
+{
+    if (count)
+        *count = 0;
+    if (!memory || !count)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_allocation_get_map_count: memory or count is null");
+    return qi_allocation_get_map_count(memory, allocation, count);
+}
+
+quire_result quire_stream_wrap(quire_device *device, const void *description, const char *name,
+                               quire_stream **stream)
+{
+    if (stream)
+        *stream = NULL;
+    if (!device || !description || !stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_stream_wrap: device, description or stream is null");
+    return qi_stream_create(device, description, name, false, stream);
+}
+
+uint64_t quire_stream_native(const quire_stream *stream)
+{
+    return stream ? stream->native : 0;
+}
+
+void quire_memory_attach(quire_memory *memory, quire_attachment *attachment)
+{
+    if (memory && attachment)
+        qi_attachment_add(memory, attachment);
+}
+
+void quire_memory_detach(quire_memory *memory, quire_attachment *attachment)
+{
+    if (memory && attachment)
+        qi_attachment_remove(memory, attachment);
+}

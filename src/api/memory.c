@@ -1,0 +1,137 @@
+/*
+ * memory.c - the public functions of quire/memory.h.
+ *
+ * Pointers are checked here, and memories of a device that did not survive a fork are refused.
+ */
+#include "quire/memory.h"
+
+#include <string.h>
+
+#include "src/base/result.h"
+#include "src/core/memory/memory_life.h"
+#include "src/core/page/preallocate.h"
+#include "src/core/page/trim.h"
+#include "src/core/stats/name_usage.h"
+
+/* ---- creation and destruction --------------------------------------------------------------- */
+
+quire_result quire_memory_create_with(quire_device *device, const quire_memory_options *options,
+                                      quire_page_extra extra, quire_memory **memory)
+{
+    if (memory)
+        *memory = NULL;
+    if (!device || !memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_create: device or memory is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    return qi_memory_create(device, options, extra, memory);
+}
+
+quire_result quire_memory_create(quire_device *device, const quire_memory_options *options,
+                                 quire_memory **memory)
+{
+    return quire_memory_create_with(device, options, (quire_page_extra){.pointer = NULL}, memory);
+}
+
+quire_result quire_memory_destroy(quire_memory **memory)
+{
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_destroy: memory is null");
+    if (!*memory)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_memory_destroy(*memory);
+    if (!result)
+        *memory = NULL;
+    return result;
+}
+
+void quire_memory_destroy_all(quire_memory **memory)
+{
+    if (!memory || !*memory)
+        return;
+    qi_memory_destroy_all(*memory);
+    *memory = NULL;
+}
+
+quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)
+{
+    if (info)
+        *info = (quire_memory_info){0};
+    if (!memory || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_get_info: memory or info is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    *info = qi_memory_get_info(memory);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+/* What every call below checks first. */
+static quire_result check(const quire_memory *memory, const char *call)
+{
+    if (!memory)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory is null", call);
+    return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
+}
+
+quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *released)
+{
+    if (released)
+        *released = 0;
+    quire_result result = check(memory, "quire_memory_trim");
+    if (result)
+        return result;
+    uint64_t bytes = qi_memory_trim(memory, target);
+    if (released)
+        *released = bytes;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
+{
+    quire_result result = check(memory, "quire_memory_set_limit");
+    if (!result)
+        qi_memory_set_limit(memory, bytes);
+    return result;
+}
+
+quire_result quire_memory_preallocate(quire_memory *memory, uint64_t bytes)
+{
+    quire_result result = check(memory, "quire_memory_preallocate");
+    return result ? result : qi_memory_preallocate(memory, bytes);
+}
+
+/* ---- limits by name ------------------------------------------------------------------------- */
+
+static quire_result check_prefix(const quire_memory *memory, const char *prefix, const char *call)
+{
+    if (!memory || !prefix)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory or prefix is null", call);
+    if (strlen(prefix) > QUIRE_MAX_NAME)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a prefix of %u bytes: %u are allowed",
+                            strlen(prefix), QUIRE_MAX_NAME);
+    return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
+}
+
+quire_result quire_memory_set_name_limit(quire_memory *memory, const char *prefix, uint64_t bytes)
+{
+    quire_result result = check_prefix(memory, prefix, "quire_memory_set_name_limit");
+    return result ? result : qi_name_limit_set(memory, prefix, bytes);
+}
+
+quire_result quire_memory_get_name_usage(quire_memory *memory, const char *prefix,
+                                         quire_name_usage *usage)
+{
+    if (usage)
+        *usage = (quire_name_usage){0};
+    quire_result result = check_prefix(memory, prefix, "quire_memory_get_name_usage");
+    if (!result && !usage)
+        result =
+            qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_get_name_usage: usage is null");
+    if (!result)
+        *usage = qi_name_usage_of(memory, prefix);
+    return result;
+}

@@ -1,0 +1,189 @@
+/*
+ * stream.c - the public functions of quire/stream.h.
+ */
+#include "quire/stream.h"
+
+#include "src/base/result.h"
+#include "src/core/allocate/allocate_on.h"
+#include "src/core/deferred/deferred_collect.h"
+#include "src/core/deferred/deferred_free.h"
+#include "src/core/deferred/recorded_use.h"
+#include "src/core/deferred/stream_life.h"
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+quire_result quire_stream_create(quire_device *device, const quire_stream_options *options,
+                                 quire_stream **stream)
+{
+    if (stream)
+        *stream = NULL;
+    if (!device || !stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_stream_create: device or stream is null");
+    const quire_stream_options given = options ? *options : (quire_stream_options){0};
+    quire_result result = qi_check_unused(&given, "quire_stream_options");
+    return result ? result : qi_stream_create(device, NULL, given.name, given.capture, stream);
+}
+
+quire_result quire_stream_destroy(quire_stream **stream)
+{
+    if (!stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_destroy: stream is null");
+    if (!*stream)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_stream_destroy(*stream);
+    if (!result)
+        *stream = NULL;
+    return result;
+}
+
+quire_result quire_stream_get_info(quire_stream *stream, quire_stream_info *info)
+{
+    if (info)
+        *info = (quire_stream_info){0};
+    if (!stream || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_stream_get_info: stream or info is null");
+    if (stream->device->is_disabled)
+        return qi_refuse_disabled();
+    *info = (quire_stream_info){
+        .name = stream->name,
+        .device = stream->device,
+        .capture = stream->capture,
+        .native = stream->native,
+        .marked = qi_atomic_load_acquire_u64(&stream->marked),
+        .passed = qi_atomic_load_acquire_u64(&stream->passed),
+        .deferred = qi_stream_waits(stream),
+    };
+    return QUIRE_SUCCESS;
+}
+
+/* ---- points --------------------------------------------------------------------------------- */
+
+quire_result quire_stream_mark(quire_stream *stream, quire_point *point)
+{
+    if (point)
+        *point = (quire_point){0};
+    if (!stream || !point)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_mark: stream or point is null");
+    if (stream->is_over)
+        return qi_stream_refuse_after_fork(stream);
+    uint64_t value = 0;
+    quire_result result = qi_stream_mark(stream, &value);
+    if (!result)
+        *point = (quire_point){stream, value};
+    return result;
+}
+
+quire_result quire_stream_announce(quire_stream *stream, uint64_t value)
+{
+    if (!stream || !value)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_stream_announce: stream is null or value is 0");
+    return stream->is_over ? qi_stream_refuse_after_fork(stream)
+                           : qi_stream_announce(stream, value);
+}
+
+quire_result quire_stream_wait(quire_stream *stream, const quire_point *point)
+{
+    if (!stream || !point)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_wait: stream or point is null");
+    if (stream->is_over)
+        return qi_stream_refuse_after_fork(stream);
+    quire_result result = qi_stream_check_point(point);
+    if (result || !point->stream)
+        return result;
+    return qi_stream_order(stream, point->stream, point->value);
+}
+
+quire_result quire_point_has_passed(const quire_point *point, bool *has_passed)
+{
+    if (has_passed)
+        *has_passed = false;
+    if (!point || !has_passed)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_point_has_passed: point or has_passed is null");
+    if (point->stream && point->stream->device->is_disabled)
+        return qi_refuse_disabled();
+    quire_result result = qi_stream_check_point(point);
+    if (!result && point->stream && !qi_stream_has_passed(point->stream, point->value))
+        result = qi_stream_query(point->stream);
+    *has_passed = !result && (!point->stream || qi_stream_has_passed(point->stream, point->value));
+    return result;
+}
+
+quire_result quire_point_await(const quire_point *point, uint64_t nanoseconds)
+{
+    if (!point)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_point_await: point is null");
+    if (point->stream && point->stream->device->is_disabled)
+        return qi_refuse_disabled();
+    quire_result result = qi_stream_check_point(point);
+    if (result || !point->stream)
+        return result;
+    return qi_stream_await(point->stream, point->value, nanoseconds);
+}
+
+/* ---- memory in the order of streams --------------------------------------------------------- */
+
+quire_result quire_allocate_on(quire_memory *memory, const quire_allocation_options *options,
+                               quire_stream *stream, quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !options || !stream || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_allocate_on: memory, options, stream or allocation is null");
+    return qi_allocate_on(memory, options, stream, allocation);
+}
+
+quire_result quire_free_on(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+{
+    if (!memory || !stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_on: memory or stream is null");
+    quire_result result = qi_stream_check_marks(stream);
+    return result ? result : qi_deferred_claim_and_free(memory, allocation, stream, 0);
+}
+
+/* Frees at once if the point has passed. */
+static quire_result free_now(quire_memory *memory, quire_allocation allocation)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_claim(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    return result ? result : qi_deferred_free(memory, slot);
+}
+
+quire_result quire_free_after(quire_memory *memory, quire_allocation allocation,
+                              const quire_point *point)
+{
+    if (!memory || !point)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_after: memory or point is null");
+    if (!point->stream || qi_stream_has_passed(point->stream, point->value))
+        return free_now(memory, allocation);
+    quire_result result = qi_stream_check_point(point);
+    return result ? result
+                  : qi_deferred_claim_and_free(memory, allocation, point->stream, point->value);
+}
+
+quire_result quire_record_use(quire_memory *memory, quire_allocation allocation,
+                              quire_stream *stream)
+{
+    if (!memory || !stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_use: memory or stream is null");
+    return qi_record_use(memory, allocation, stream);
+}
+
+quire_result quire_collect(quire_memory *memory, uint64_t *released)
+{
+    if (released)
+        *released = 0;
+    if (!memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_collect: memory is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    uint64_t bytes = 0;
+    quire_result result = qi_deferred_collect(memory, &bytes);
+    if (released)
+        *released = bytes;
+    return result;
+}

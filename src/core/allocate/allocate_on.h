@@ -1,0 +1,18 @@
+/*
+ * allocate_on.h - allocations in the order of a stream.
+ */
+#ifndef QUIRE_SRC_CORE_ALLOCATE_ALLOCATE_ON_H
+#define QUIRE_SRC_CORE_ALLOCATE_ALLOCATE_ON_H
+
+#include "src/core/deferred/stream.h"
+#include "src/core/state/memory.h"
+
+/*
+ * As quire_allocate_on, for checked pointers. Requires no lock. Prefers what was freed on the stream,
+ * whose points need not have passed.
+ */
+QUIRE_MUST_USE quire_result qi_allocate_on(quire_memory *memory,
+                                           const quire_allocation_options *options,
+                                           quire_stream *stream, quire_allocation *allocation);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * deferred_collect.c - asks the backend which points have passed, and releases what waited for them.
+ */
+#include "src/core/deferred/deferred_collect.h"
+
+#include "src/base/result.h"
+#include "src/core/deferred/deferred_free.h"
+#include "src/core/page/drain.h"
+#include "src/core/release/release.h"
+
+static uint64_t passed_of(const qi_stream_queue *queue)
+{
+    return qi_atomic_load_acquire_u64(&queue->stream->passed);
+}
+
+/* Requires the lock. Puts waits back into their queue, with the value of the mark that was set. */
+static void put_marked(qi_shard *shard, qi_wait *wait, uint64_t value)
+{
+    for (qi_wait *next = NULL; wait; wait = next) {
+        next = wait->next;
+        wait->value = value;
+        qi_stream_queue_put(shard, wait, qi_deferred_is_raw(shard, wait->slot));
+    }
+}
+
+quire_result qi_stream_queue_look(qi_stream_queue *queue, uint64_t nanoseconds)
+{
+    qi_shard *shard = queue->shard;
+    quire_stream *stream = queue->stream;
+    if (qi_stream_queue_is_empty(queue) || stream->capture ||
+        qi_stream_has_passed(stream, QI_ALL_PASSED))
+        return QUIRE_SUCCESS;
+    uint64_t last = nanoseconds ? qi_stream_queue_highest(queue) : 0, value = 0;
+    qi_wait *fresh = qi_stream_queue_take_fresh(queue);
+    qi_stream_begin_look(stream);
+    qi_lock_release(&shard->lock);
+    quire_result marked = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
+    quire_result result = QUIRE_SUCCESS;
+    if (nanoseconds)
+        result = qi_stream_await(stream, value > last ? value : last, nanoseconds);
+    if (!nanoseconds || result) {
+        quire_result asked = qi_stream_query(stream);
+        result = result ? result : asked;
+    }
+    qi_lock_acquire(&shard->lock);
+    put_marked(shard, fresh, value);
+    qi_stream_end_look(stream);
+    return marked ? marked : result;
+}
+
+uint32_t qi_deferred_take_passed(qi_stream_queue *queue, uint64_t passed, uint32_t first,
+                                 uint64_t *bytes)
+{
+    qi_shard *shard = queue->shard;
+    quire_memory *memory = shard->memory;
+    qi_wait *wait;
+    while ((wait = qi_stream_queue_take_passed(queue, passed)) != NULL) {
+        uint32_t slot = wait->slot;
+        if (qi_deferred_advance(shard, qi_stream_queue_end_wait(shard, wait), slot))
+            continue;
+        const qi_slot *record = qi_memory_slot(memory, slot);
+        *bytes += record->size + record->left_padding;
+        qi_slot_set_next(&memory->slots, slot, first);
+        first = slot;
+    }
+    return first;
+}
+
+void qi_deferred_release_chain(quire_memory *memory, uint32_t first)
+{
+    for (uint32_t next; first != QI_NO_SLOT; first = next) {
+        next = qi_slot_next(&memory->slots, first);
+        qi_ignore(qi_release_checked(memory, first)); /* CORRUPTED is logged */
+    }
+}
+
+static quire_result collect_shard(qi_shard *shard, uint64_t *bytes)
+{
+    quire_result result = QUIRE_SUCCESS;
+    uint32_t first = QI_NO_SLOT;
+    qi_lock_acquire(&shard->lock);
+    for (qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
+        quire_result looked = qi_stream_queue_look(queue, 0);
+        result = result ? result : looked;
+        first = qi_deferred_take_passed(queue, passed_of(queue), first, bytes);
+    }
+    qi_lock_release(&shard->lock);
+    qi_deferred_release_chain(shard->memory, first);
+    return result;
+}
+
+quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes)
+{
+    quire_result result = QUIRE_SUCCESS;
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        quire_result collected = collect_shard(&memory->shards[i], bytes);
+        result = result ? result : collected;
+    }
+    return result;
+}
+
+bool qi_deferred_make_room(qi_shard *shard)
+{
+    quire_memory *memory = shard->memory;
+    if (!qi_deferred_count(memory))
+        return false;
+    uint64_t bytes = 0;
+    qi_lock_release(&shard->lock);
+    qi_error error = qi_error_save();
+    qi_ignore(qi_deferred_collect(memory, &bytes)); /* on an error the frees stay deferred */
+    qi_error_restore(&error);
+    qi_lock_acquire(&shard->lock);
+    qi_shard_drain(shard);
+    return bytes != 0;
+}
+
+/* New queues are added at the front, and a queue stays while the stream lives. */
+static qi_stream_queue *first_queue(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    qi_stream_queue *queue = stream->queues;
+    qi_lock_release(&stream->lock);
+    return queue;
+}
+
+quire_result qi_deferred_collect_stream(quire_stream *stream, uint64_t nanoseconds)
+{
+    quire_result result = QUIRE_SUCCESS;
+    for (qi_stream_queue *queue = first_queue(stream); queue; queue = queue->next_of_stream) {
+        qi_shard *shard = queue->shard;
+        uint64_t bytes = 0;
+        qi_lock_acquire(&shard->lock);
+        quire_result looked = qi_stream_queue_look(queue, nanoseconds);
+        result = result ? result : looked;
+        if (looked)
+            nanoseconds = 0; /* the time is over, or waiting failed */
+        uint32_t first = qi_deferred_take_passed(queue, passed_of(queue), QI_NO_SLOT, &bytes);
+        qi_lock_release(&shard->lock);
+        qi_deferred_release_chain(shard->memory, first);
+    }
+    return result;
+}
+
+void qi_deferred_forget_stream(quire_stream *stream)
+{
+    for (qi_stream_queue *queue; (queue = first_queue(stream)) != NULL;) {
+        qi_shard *shard = queue->shard;
+        qi_lock_acquire(&shard->lock);
+        qi_stream_queue_release(queue);
+        qi_lock_release(&shard->lock);
+    }
+}

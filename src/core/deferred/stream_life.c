@@ -1,0 +1,123 @@
+/*
+ * stream_life.c - creates and destroys streams.
+ */
+#include "src/core/deferred/stream_life.h"
+
+#include <string.h>
+
+#include "src/base/result.h"
+#include "src/base/thread.h"
+#include "src/core/deferred/deferred_free.h"
+#include "src/core/deferred/deferred_collect.h"
+
+/* A stream that is destroyed waits this long for its deferred frees; nanoseconds. */
+static const uint64_t GRACE_NANOSECONDS = UINT64_C(1000000000);
+
+static void add_to_device(quire_stream *stream)
+{
+    quire_device *device = stream->device;
+    qi_lock_acquire(&device->lock);
+    stream->next_of_device = device->streams;
+    device->streams = stream;
+    qi_lock_release(&device->lock);
+}
+
+static void remove_from_device(const quire_stream *stream)
+{
+    quire_device *device = stream->device;
+    qi_lock_acquire(&device->lock);
+    quire_stream **link = &device->streams;
+    while (*link != stream)
+        link = &(*link)->next_of_device;
+    *link = stream->next_of_device;
+    qi_lock_release(&device->lock);
+}
+
+static quire_stream *make_record(quire_device *device, const char *name, bool capture)
+{
+    quire_stream *stream = qi_host_allocate(&device->host, 1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    qi_atomic_add_u64(&device->stream_records, 1);
+    stream->device = device;
+    stream->capture = capture;
+    stream->name = qi_host_copy_text(&device->host, name ? name : "stream");
+    qi_atomic_init_u32(&stream->marking, QI_MARKING_UNKNOWN);
+    qi_atomic_init_u64(&stream->marked, 0);
+    qi_atomic_init_u64(&stream->passed, 0);
+    qi_atomic_init_u64(&stream->waits, 1);
+    qi_lock_init(&stream->lock, "stream", QI_RANK_STREAM);
+    if (stream->name)
+        return stream;
+    qi_stream_release_record(stream);
+    return NULL;
+}
+
+quire_result qi_stream_create(quire_device *device, const void *description, const char *name,
+                              bool capture, quire_stream **out)
+{
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    if (!capture && !qi_device_offers(device, QUIRE_BACKEND_STREAMS))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no streams",
+                            device->info.backend);
+    if (name && strlen(name) > QUIRE_MAX_NAME)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+                            strlen(name), QUIRE_MAX_NAME);
+    quire_stream *stream = make_record(device, name, capture);
+    if (!stream)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a stream");
+    if (!capture) {
+        quire_result result = qi_device_stream_create(device, description, &stream->native);
+        if (result) {
+            qi_stream_release_record(stream);
+            return result;
+        }
+    }
+    add_to_device(stream);
+    *out = stream;
+    return QUIRE_SUCCESS;
+}
+
+/* Waits until no thread calls the backend for a queue of the stream. */
+static void await_lookers(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    while (stream->lookers)
+        qi_lock_wait(&stream->lock, NULL);
+    qi_lock_release(&stream->lock);
+}
+
+/*
+ * Releases the deferred frees whose points pass within the grace period. On an error of the backend the
+ * others stay deferred.
+ */
+static void collect_last(quire_stream *ending)
+{
+    qi_error error = qi_error_save();
+    quire_result result = qi_deferred_collect_stream(ending, GRACE_NANOSECONDS);
+    await_lookers(ending);
+    if (!result && qi_stream_waits(ending)) /* another thread had taken frees out to mark them */
+        qi_ignore(qi_deferred_collect_stream(ending, GRACE_NANOSECONDS));
+    qi_error_restore(&error);
+}
+
+quire_result qi_stream_destroy(quire_stream *ending)
+{
+    if (ending->capture)
+        qi_atomic_raise_release_u64(&ending->passed, QI_ALL_PASSED);
+    collect_last(ending);
+    if (!ending->capture && !ending->is_over && qi_stream_waits(ending))
+        return qi_fail_text(QUIRE_ERROR_BUSY,
+                            "allocations that wait for stream '%s', or were used on it: %llu",
+                            ending->name, (unsigned long long)qi_stream_waits(ending));
+    ending->destroying_thread = qi_thread_self();
+    await_lookers(ending); /* no free waits for the stream: no thread looks at it from now on */
+    qi_deferred_forget_stream(ending);
+    remove_from_device(ending);
+    if (!ending->capture) {
+        qi_device_stream_destroy(ending->device, ending->native);
+    }
+    qi_stream_drop_wait(ending);
+    return QUIRE_SUCCESS;
+}

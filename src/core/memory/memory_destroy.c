@@ -1,0 +1,185 @@
+/*
+ * memory_destroy.c - destroys memories, and lists what keeps one from being destroyed.
+ */
+#include <stdio.h>
+
+#include "src/base/result.h"
+#include "src/core/deferred/deferred_collect.h"
+#include "src/core/deferred/deferred_finish.h"
+#include "src/core/deferred/deferred_free.h"
+#include "src/core/memory/device_members.h"
+#include "src/core/memory/fork.h"
+#include "src/core/memory/memory_life.h"
+#include "src/core/page/drain.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/page/page_take.h"
+#include "src/core/release/release.h"
+
+/*
+ * Takes every page out. From then on no thread finds room or an empty page: allocations that a hook or
+ * a log sink requests during the destruction are refused. The device's statistics still count the
+ * memory.
+ */
+static qi_page *shut(quire_memory *memory)
+{
+    qi_shards_acquire(memory);
+    qi_page *leaving = qi_pages_take_all(memory);
+    memory->is_ending = true;
+    memory->slots.is_shut = true;
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
+        qi_shard *shard = &memory->shards[i];
+        qi_slot_queue_init(&shard->queue);
+        shard->empty_pages = (qi_empty_pages){.oldest = NULL};
+        shard->shared = 0;
+    }
+    qi_shards_release(memory);
+    return leaving;
+}
+
+/* Destroys a memory without allocations. No other thread uses it. */
+static void finish(quire_memory *memory)
+{
+    qi_checked_drain(memory);
+    qi_pages_destroy(memory, shut(memory));
+    qi_device_remove_memory(memory->device, memory);
+    qi_log(&memory->device->log, QUIRE_LOG_INFO, "memory '%s' destroyed", memory->name);
+    qi_memory_release(memory);
+}
+
+/* Drains inboxes and the quarantine. Returns how many allocations are left. */
+static uint32_t count_left(quire_memory *memory)
+{
+    uint32_t used = 0;
+    qi_checked_drain(memory);
+    qi_shards_acquire(memory);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        used += memory->shards[i].queue.used;
+    qi_shards_release(memory);
+    return used;
+}
+
+/* Logs every live allocation and lists the first names in the text. */
+static void list_allocations(quire_memory *memory, char *text, size_t room)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++) {
+        if (qi_slot_phase(&memory->slots, i) == QI_PHASE_FREE)
+            continue;
+        const qi_slot slot =
+            *qi_memory_slot(memory, i); /* a copy, because the log sink may free it */
+        const char *name = slot.meta && slot.meta->name ? slot.meta->name : "(unnamed)";
+        if (length + 1 < room) {
+            int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
+            length += more > 0 ? (size_t)more : 0;
+        }
+        qi_log(&memory->device->log, QUIRE_LOG_WARNING,
+               "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
+               qi_bytes(slot.size).text, slot.tally->page->number, (unsigned long long)slot.offset);
+    }
+}
+
+static const quire_attachment *attachment_at(const quire_memory *memory, uint32_t index)
+{
+    const quire_attachment *a = memory->attachments;
+    while (a && index--)
+        a = a->next;
+    return a;
+}
+
+/* The same for attachments. The log sink may destroy one: each is looked up by its index. */
+static void list_attachments(quire_memory *memory, char *text, size_t room)
+{
+    const quire_attachment *a;
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; (a = attachment_at(memory, i)) != NULL; i++) {
+        const char *name = a->name ? a->name : "(unnamed)";
+        if (length + 1 < room) {
+            int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
+            length += more > 0 ? (size_t)more : 0;
+        }
+        qi_log(&memory->device->log, QUIRE_LOG_WARNING, "memory '%s' still has '%s' of backend %s",
+               memory->name, name, memory->device->info.backend);
+    }
+}
+
+/* Asks each attachment to end itself. */
+static void let_attachments_leave(quire_memory *memory)
+{
+    for (quire_attachment *a = memory->attachments, *next; a; a = next) {
+        next = a->next;
+        if (a->leave)
+            a->leave(a);
+    }
+}
+
+quire_result qi_memory_destroy(quire_memory *ending)
+{
+    if (ending->device->is_disabled) { /* no other call can free what it has */
+        qi_memory_destroy_all(ending);
+        return QUIRE_SUCCESS;
+    }
+    let_attachments_leave(ending);
+    qi_error error = qi_error_save();
+    qi_ignore(
+        qi_deferred_collect(ending, &(uint64_t){0})); /* on an error the frees stay deferred */
+    qi_error_restore(&error);
+    uint64_t waiting = qi_deferred_count(ending);
+    if (waiting)
+        return qi_fail_text(QUIRE_ERROR_BUSY,
+                            "memory '%s' has freed allocations that wait for points: %llu",
+                            ending->name, (unsigned long long)waiting);
+    ending->is_ending = true;
+    uint32_t left = count_left(ending);
+    if (left && ending->has_orphans) {
+        qi_fork_free_orphans(ending);
+        left = count_left(ending);
+    }
+    if (left) {
+        char names[768];
+        ending->is_ending = false;
+        list_allocations(ending, names, sizeof names);
+        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
+                            ending->name, left, names);
+    }
+    if (ending->attachments) {
+        char names[768];
+        ending->is_ending = false;
+        list_attachments(ending, names, sizeof names);
+        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
+                            ending->name, ending->device->info.backend, names);
+    }
+    ending->destroying_thread = qi_thread_self();
+    finish(ending);
+    return QUIRE_SUCCESS;
+}
+
+/*
+ * Frees every live allocation. Returns false if there was none, not even one that a hook or a log sink
+ * has made since.
+ */
+static bool free_live(quire_memory *memory)
+{
+    bool was_any = false;
+    for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++)
+        if (qi_slot_force_claim(&memory->slots, i)) {
+            was_any = true;
+            qi_ignore(qi_release_checked(memory, i)); /* CORRUPTED is logged */
+        }
+    return was_any;
+}
+
+void qi_memory_destroy_all(quire_memory *ending)
+{
+    ending->destroying_thread = qi_thread_self();
+    ending->is_ending = true;
+    while (ending->attachments)
+        ending->attachments->end(ending->attachments);
+    do {
+        qi_deferred_finish(ending);
+        count_left(ending); /* drains inboxes and quarantine */
+        qi_fork_free_orphans(ending);
+    } while (free_live(ending));
+    finish(ending);
+}

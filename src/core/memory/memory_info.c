@@ -1,0 +1,31 @@
+/*
+ * memory_info.c - describes a memory.
+ */
+#include "src/core/memory/memory_life.h"
+#include "src/core/page/page_size.h"
+
+quire_memory_info qi_memory_get_info(quire_memory *memory)
+{
+    qi_shard *shard = qi_shard_mine(memory);
+    qi_lock_acquire(&shard->lock);
+    qi_lock_acquire(&memory->pages.lock);
+    uint64_t page_size = qi_page_policy_size(shard);
+    uint64_t page_count = memory->pages.stats.page_count;
+    qi_lock_release(&memory->pages.lock);
+    qi_lock_release(&shard->lock);
+    return (quire_memory_info){
+        .name = memory->name,
+        .device = memory->device,
+        .kind = memory->kind,
+        .flags = memory->flags,
+        .mappable = (memory->flags & QUIRE_HOST_VISIBLE) != 0,
+        .checked = qi_checked_is_on(memory),
+        .fit = memory->fit,
+        .page_size = page_size,
+        .granule = memory->granule,
+        .page_count = (uint32_t)page_count,
+        .shards = memory->shard_count,
+        .limit = qi_atomic_load_u64(&memory->account.limit),
+        .address_space = memory->address_space,
+    };
+}

@@ -1,0 +1,32 @@
+/*
+ * memory_life.h - creating and destroying memories. No function requires a lock.
+ */
+#ifndef QUIRE_SRC_CORE_MEMORY_MEMORY_LIFE_H
+#define QUIRE_SRC_CORE_MEMORY_MEMORY_LIFE_H
+
+#include "src/core/state/memory.h"
+
+/*
+ * As quire_memory_create, for checked pointers; NULL options mean {0}. `extra` is what the backend
+ * wants to know of each page.
+ */
+QUIRE_MUST_USE quire_result qi_memory_create(quire_device *device,
+                                             const quire_memory_options *options,
+                                             quire_page_extra extra, quire_memory **memory);
+
+/*
+ * Destroys a memory without allocations. Fails with BUSY, which lists what remains; the memory is
+ * unchanged then. No other thread may use the memory.
+ */
+QUIRE_MUST_USE quire_result qi_memory_destroy(quire_memory *memory);
+
+/* Destroys a memory with its allocations, after their deferred frees. */
+void qi_memory_destroy_all(quire_memory *memory);
+
+/* As quire_memory_get_info. Takes the locks of a shard and of the pages. */
+quire_memory_info qi_memory_get_info(quire_memory *memory);
+
+/* Releases the records of a memory that no device lists. */
+void qi_memory_release(quire_memory *memory);
+
+#endif

@@ -1,0 +1,151 @@
+/*
+ * memory_options.c - what the options of a memory mean for a device.
+ */
+#include "src/core/memory/memory_options.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/core/device/policy.h"
+
+static const uint64_t DEFAULT_LARGEST_ALIGNMENT = UINT64_C(2) << 20;
+
+static quire_result check_options(const quire_memory_options *options)
+{
+    if (options->intent && (options->flags || options->exact))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "memory options: give flags or an intent, not both");
+    if (options->shards > QI_MAX_SHARDS)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shards: most %u are allowed",
+                            options->shards, QI_MAX_SHARDS);
+    if (options->contiguous && options->shards > 1)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "%u shards: a contiguous memory has one page, which cannot be shared "
+                            "out",
+                            options->shards);
+    if (options->contiguous &&
+        (options->fit == QUIRE_FIT_BUDDY || options->fit == QUIRE_FIT_LINEAR))
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "a contiguous memory: the fits buddy and linear cannot follow a page that "
+                       "grows");
+    if (options->address_space && !options->contiguous)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "an address space is for contiguous memories only");
+    if (options->shards > 1 && options->fit == QUIRE_FIT_LINEAR)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "%u shards: the linear fit works in one page, which cannot be shared "
+                            "out",
+                            options->shards);
+    if (options->limit_percent > 100)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a limit of %u percent of the heap",
+                            options->limit_percent);
+    if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+                            strlen(options->name), QUIRE_MAX_NAME);
+    if (!(options->priority >= 0 && options->priority <= 1))
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "priority %g is not from 0 to 1",
+                            (double)options->priority);
+    return qi_check_unused(options, "quire_memory_options");
+}
+
+/* A mask of one bit, without flags or an intent, names the kind itself, whatever its flags are. */
+static bool names_kind(const quire_device *device, const quire_memory_options *options)
+{
+    return !options->flags && !options->exact && !options->intent &&
+           qi_is_power_of_two(options->kind_mask) &&
+           qi_lowest_bit(options->kind_mask) < device->info.kind_count;
+}
+
+static quire_result choose_kind(const quire_device *device, const quire_memory_options *options,
+                                uint32_t *kind)
+{
+    if (names_kind(device, options)) {
+        *kind = qi_lowest_bit(options->kind_mask);
+        return QUIRE_SUCCESS;
+    }
+    quire_kind_request request = {.required = options->flags, .exact = options->exact};
+    if (!options->flags && !options->exact)
+        request.required = QUIRE_DEVICE_LOCAL;
+    if (options->intent) {
+        quire_result result = qi_kind_request_for(device, options->intent, &request);
+        if (result)
+            return result;
+    }
+    request.kind_mask = options->kind_mask;
+    return qi_kind_choose(device, &request, kind);
+}
+
+/* On host-visible kinds that are not coherent, neighbours must not share an atom. */
+static uint64_t atom_of(const quire_device *device, quire_memory_flags flags)
+{
+    bool flushed = flags & QUIRE_HOST_VISIBLE && !(flags & QUIRE_HOST_COHERENT);
+    return flushed ? device->info.limits.non_coherent_atom : 1;
+}
+
+/* Returns the lower one of the two limits in the options; 0 means no limit. */
+static uint64_t limit_of(const quire_device *device, uint32_t kind,
+                         const quire_memory_options *options)
+{
+    uint64_t size = device->info.heaps[device->info.kinds[kind].heap].size;
+    uint64_t share =
+        size / 100 * options->limit_percent + size % 100 * options->limit_percent / 100;
+    if (!options->limit_percent || (options->limit && options->limit < share))
+        return options->limit;
+    return share ? share : 1; /* a share of 0 bytes must not become "no limit" */
+}
+
+static quire_result resolve_address_space(const quire_memory_options *options, quire_memory *memory)
+{
+    const quire_device_info *info = &memory->device->info;
+    if (!options->contiguous)
+        return QUIRE_SUCCESS;
+    if (!(info->limits.elastic_kinds >> memory->kind & 1))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "a contiguous memory: pages of memory kind %" PRIu32
+                            " of backend %s cannot grow",
+                            memory->kind, info->backend);
+    memory->address_space = options->address_space;
+    if (!memory->address_space)
+        memory->address_space = info->heaps[info->kinds[memory->kind].heap].size;
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_memory_resolve(quire_device *device, const quire_memory_options *options,
+                               quire_memory *memory)
+{
+    quire_result result = check_options(options);
+    if (!result)
+        result = choose_kind(device, options, &memory->kind);
+    if (result)
+        return result;
+    memory->device = device;
+    memory->flags = device->info.kinds[memory->kind].flags;
+    memory->priority = options->priority;
+    memory->exportable = options->intent && options->intent->exportable;
+    memory->atom = atom_of(device, memory->flags);
+    memory->fit = options->fit;
+    memory->clock = options->clock;
+    memory->on_out_of_memory = options->on_out_of_memory;
+    memory->shard_count = options->shards ? options->shards : 1;
+    memory->max_alignment =
+        options->max_alignment ? options->max_alignment : DEFAULT_LARGEST_ALIGNMENT;
+    if (!qi_is_power_of_two(memory->max_alignment))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "largest alignment %u is not a power of two", memory->max_alignment);
+    if (memory->max_alignment < memory->atom)
+        memory->max_alignment = memory->atom;
+    uint64_t base = device->info.limits.page_alignment;
+    if (base && base < memory->atom)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "memory kind %u is flushed in atoms of %b, but the device aligns its "
+                            "pages to %b only",
+                            memory->kind, memory->atom, base);
+    result = resolve_address_space(options, memory);
+    if (result)
+        return result;
+    qi_account_set_limit(&memory->account, limit_of(device, memory->kind, options));
+    memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
+    return qi_policy_validate(&memory->policy);
+}

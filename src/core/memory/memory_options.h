@@ -1,0 +1,17 @@
+/*
+ * memory_options.h - checking and resolving the options of a memory.
+ */
+#ifndef QUIRE_SRC_CORE_MEMORY_MEMORY_OPTIONS_H
+#define QUIRE_SRC_CORE_MEMORY_MEMORY_OPTIONS_H
+
+#include "src/core/state/memory.h"
+
+/*
+ * Fills the fields of a memory that follow from its options, before any host memory is allocated.
+ * Requires no lock. Fails with INVALID_ARGUMENT, UNSUPPORTED, and as quire_device_choose_kind.
+ */
+QUIRE_MUST_USE quire_result qi_memory_resolve(quire_device *device,
+                                              const quire_memory_options *options,
+                                              quire_memory *memory);
+
+#endif
