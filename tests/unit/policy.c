@@ -117,14 +117,15 @@ static void expect_refused(quire_page_policy asked, quire_result code, const cha
 UNIT(policy, contradictions_are_refused_with_their_numbers)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
-    expect_refused((quire_page_policy){.growth_percent = 1001}, invalid, "1001 percent, most 1000");
+    expect_refused((quire_page_policy){.growth_percent = 1001}, invalid,
+                   "1001 percent: at most 1000");
     expect_refused((quire_page_policy){.growth_percent = 50}, invalid,
                    "pages cannot grow by 50 percent: the first one, 32 MiB, is as large as");
     expect_refused((quire_page_policy){.page_size = 4096, .max_page = 2048}, invalid,
                    "largest page 2 KiB is below the page size 4 KiB");
     expect_refused(
-        (quire_page_policy){.page_size = 1024, .first_page_size = 8192, .max_page = 4096},
-        invalid, "the first page's 8 KiB");
+        (quire_page_policy){.page_size = 1024, .first_page_size = 8192, .max_page = 4096}, invalid,
+        "the first page's 8 KiB");
     expect_refused((quire_page_policy){.dedicated = (quire_dedicated)3}, invalid,
                    "no dedicated mode 3");
     expect_refused(
@@ -133,15 +134,13 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
     expect_refused(
         (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .dedicated_threshold = 1}, invalid,
         "contradicts one page per object");
-    expect_refused((quire_page_policy){.unused = {0, 1}}, invalid,
-                   "quire_page_policy.unused[1]");
+    expect_refused((quire_page_policy){.unused = {0, 1}}, invalid, "quire_page_policy.unused[1]");
 }
 
 UNIT(policy, the_outermost_allowed_values_are_taken)
 {
-    quire_page_policy p =
-        resolve((quire_page_policy){.growth_percent = 1000, .max_page = GIB, .max_pages = 1},
-                GIB, 256);
+    quire_page_policy p = resolve(
+        (quire_page_policy){.growth_percent = 1000, .max_page = GIB, .max_pages = 1}, GIB, 256);
     CHECK_OK(qi_policy_validate(&p));
     p = resolve((quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS}, GIB, 256);
     CHECK_OK(qi_policy_validate(&p));
@@ -177,8 +176,7 @@ UNIT(policy, without_growth_the_first_page_alone_may_differ)
 
 UNIT(policy, growth_goes_on_from_the_first_page_to_the_largest)
 {
-    const quire_page_policy doubling = {
-        .page_size = 1024, .growth_percent = 100, .max_page = 5120};
+    const quire_page_policy doubling = {.page_size = 1024, .growth_percent = 100, .max_page = 5120};
     EXPECT_PAGES(doubling, 1024, 2048, 4096, 5120, 5120);
     const quire_page_policy fourfold = {.page_size = 1 * MIB,
                                         .first_page_size = 64 * KIB,

@@ -185,7 +185,7 @@ UNIT(waiting_failure, device_stays_while_uses_name_a_held_stream_of_it_that_is_g
     CHECK_OK(quire_record_use(w.f.memory, used, graph));
     CHECK_OK(quire_stream_destroy(&graph));
     CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
-    CHECK(strstr(quire_last_error(), "held stream"));
+    CHECK(strstr(quire_last_error(), "capture stream"));
     CHECK_OK(quire_free(w.f.memory, used));
     CHECK_OK(quire_device_destroy(&device));
     end(&w);

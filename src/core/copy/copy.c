@@ -41,8 +41,8 @@ static quire_result refuse_pitch(const char *end, const char *what, uint64_t pit
 static quire_result refuse_extent(const qi_copy_region *region)
 {
     return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                        "%u slices of %u rows of %u bytes: they cannot be counted", region->slices,
-                        region->rows, region->size);
+                        "%u slices of %u rows of %u bytes: their size exceeds 64 bits",
+                        region->slices, region->rows, region->size);
 }
 
 /* Resolves the pitches of an end, whose 0 means "without a gap", and computes its extent. */
@@ -227,8 +227,8 @@ quire_result qi_copy_run(qi_copy *copy, const quire_progress *progress)
         done += qi_copy_region_bytes(&part);
         if (!report_progress(progress, done, total))
             return qi_fail_with(QUIRE_ERROR_BUSY,
-                                "the copy was ended by its progress callback after %u of %u bytes",
-                                done, total);
+                                "the progress callback ended the copy after %u of %u bytes", done,
+                                total);
     }
     return QUIRE_SUCCESS;
 }

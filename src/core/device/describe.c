@@ -38,11 +38,12 @@ static quire_result check_dependencies(const quire_backend *table)
         QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_STREAM_COPY;
     if (table->features & streams && !(table->features & QUIRE_BACKEND_STREAMS))
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "backend '%s' orders, copies or fills on streams and has none",
+                            "backend '%s' announces calls on streams and has no streams",
                             table->name);
     if (table->features & QUIRE_BACKEND_ROWS && !(table->features & copies))
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "backend '%s' takes rows and has no copy that does", table->name);
+                            "backend '%s' announces rows and has no copy function that takes them",
+                            table->name);
     return QUIRE_SUCCESS;
 }
 
@@ -182,7 +183,8 @@ static quire_result check_info(const quire_backend *table, const quire_device_in
                             info->heap_count, info->kind_count);
     for (uint32_t i = 0; i < info->heap_count; i++)
         if (!info->heaps[i].size || info->heaps[i].flags & ~KNOWN_HEAP_FLAGS)
-            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "heap %u has size %u and flags %x", i,
+            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                                "heap %u has size 0 or unknown flags: size %u, flags %x", i,
                                 info->heaps[i].size, info->heaps[i].flags);
     for (uint32_t i = 0; i < info->kind_count; i++) {
         quire_result result = check_kind(table, info, i);

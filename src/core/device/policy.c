@@ -64,7 +64,7 @@ static quire_result check_growth(const quire_page_policy *policy)
 {
     if (policy->growth_percent > MAX_GROWTH_PERCENT)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "pages cannot grow by %u percent, most %u", policy->growth_percent,
+                            "pages cannot grow by %u percent: at most %u", policy->growth_percent,
                             MAX_GROWTH_PERCENT);
     if (policy->growth_percent && policy->first_page_size >= policy->max_page)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -77,7 +77,7 @@ static quire_result check_growth(const quire_page_policy *policy)
                             (uint64_t)policy->growth);
     if (policy->growth == QUIRE_GROWTH_RESERVED && !policy->growth_percent)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "pages that are a share of what is reserved need a growth percent");
+                       "pages that grow by a share of the reserved bytes need a growth percent");
     if (policy->request_factor > 1 &&
         (!policy->growth_percent || policy->growth == QUIRE_GROWTH_RESERVED))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -94,10 +94,10 @@ static quire_result check_class(const quire_page_class *class, uint32_t number, 
                             "page class %u has pages of %b for no request", number,
                             class->page_size);
     if (class->max_request && class->max_request <= below)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "page class %u, up to %b, lies behind the last or not above the one "
-                            "before it",
-                            number, class->max_request);
+        return qi_fail_with(
+            QUIRE_ERROR_INVALID_ARGUMENT,
+            "page class %u, up to %b, follows an unused class or is not above the one before it",
+            number, class->max_request);
     if (class->page_size < class->max_request)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "page class %u: no page of %b holds a request of %b", number,

@@ -123,7 +123,7 @@ static quire_result naive_best_fit(const quire_paddle_sizes *sizes, uint64_t mul
                             "a chunk of %b is given: naive_best_fit has none", sizes->chunk);
     if (qi_add_overflows(sizes->extra_padding, PADDLE_DESCRIPTOR, &padding))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "%u bytes of padding cannot be counted with %u of a descriptor",
+                            "%u bytes of padding and %u of a descriptor exceed 64 bits",
                             sizes->extra_padding, PADDLE_DESCRIPTOR);
     *policy = (quire_page_policy){.size_granularity = multiple, .extra_padding = padding};
     policy->dedicated_threshold = first_above(sizes->max_chunk, multiple, padding);

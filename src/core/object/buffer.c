@@ -13,7 +13,7 @@ static quire_result check_buffer(const quire_buffer_options *options)
     if (result)
         return result;
     if (!options->size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is requested");
     return qi_check_buffer_usage(options->usage);
 }
 

@@ -64,7 +64,7 @@ static quire_result check_image(const quire_image_options *options, uint64_t *mi
     if (result)
         return result;
     if (!options->width)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an image of width 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an image of width 0 is requested");
     if (options->channel_count > MAX_CHANNELS)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "an image of %u channels: %u at most",
                             options->channel_count, MAX_CHANNELS);
@@ -79,7 +79,7 @@ static quire_result check_image(const quire_image_options *options, uint64_t *mi
                             options->usage & ~IMAGE_USAGES);
     if (texels_overflow(options, minimum))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "an image of %u x %u x %u texels: its bytes cannot be counted",
+                            "an image of %u x %u x %u texels: its size exceeds 64 bits",
                             options->width, options->height, options->depth);
     return QUIRE_SUCCESS;
 }

@@ -24,8 +24,7 @@ static quire_result check_image(const quire_image_info *info)
 {
     if (!info->channel_count)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the texels of an image that was not made by quire_image_create are not "
-                       "known");
+                       "the image was not created by quire_image_create: its texels are unknown");
     if (!info->row_pitch)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the texels of the image lie in the backend's own order: "

@@ -15,7 +15,7 @@ static quire_result check_kind(const qi_object_build *build)
     if (build->needs.kind_mask >> build->memory->kind & 1)
         return QUIRE_SUCCESS;
     return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                        "memory '%s' is of kind %u, and the object can lie in kinds 0x%x",
+                        "memory '%s' is of kind %u, and the object needs one of kinds 0x%x",
                         build->memory->name, build->memory->kind, build->needs.kind_mask);
 }
 
@@ -31,7 +31,7 @@ static quire_result apply_granularity(qi_object_build *build, bool optimal)
     if (build->request.alignment < granularity)
         build->request.alignment = granularity;
     if (qi_align_up_overflows(build->request.held, granularity, &build->request.held))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u bytes is asked for",
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u bytes is requested",
                             build->needs.size);
     return QUIRE_SUCCESS;
 }
@@ -152,10 +152,10 @@ quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocati
 static quire_result check_object(const quire_memory *memory, const quire_object_options *options)
 {
     if (options->object != QUIRE_OBJECT_BUFFER && options->object != QUIRE_OBJECT_IMAGE)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no object %u to be made",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no object type %u",
                             (uint64_t)options->object);
     if (!options->description)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an object without a description");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the object has no description");
     if (!qi_object_backend_has(memory))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no objects",
                             memory->device->info.backend);
