@@ -140,7 +140,8 @@ static quire_result begin_ends(qi_copy *copy, const quire_copy_options *o, uint6
 
 /*
  * The ends must not share a byte. They can where both lie in one page, or where the host reaches
- * both at the same address: two pages can be mapped there if one was made of the other's memory.
+ * both at the same address: two pages can be mapped there if one was created from the memory of the
+ * other.
  */
 static quire_result check_overlap(const qi_copy *copy)
 {

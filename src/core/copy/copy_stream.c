@@ -46,7 +46,7 @@ static quire_result get_point(quire_stream *stream, quire_point *done)
 
 /* ---- copies ------------------------------------------------------------------------------- */
 
-/* Whether the backend of the stream knows this end: host memory, or a page of one of its devices. */
+/* Whether the stream's backend knows this end: host memory, or a page of one of its devices. */
 static bool is_known(const quire_stream *stream, const quire_memory *memory)
 {
     return !memory || memory->device->original == stream->device->original;

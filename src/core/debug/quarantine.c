@@ -224,8 +224,8 @@ static bool has_room(const qi_checked *checked, uint64_t bytes)
 }
 
 /*
- * Takes a slot into the ring and evicts others to make room. Returns false if an allocation is about
- * to be refused and needs all free ranges, and if other threads refill the ring as fast.
+ * Takes a slot into the ring and evicts others to make room. Returns false if an allocation is
+ * about to be refused and needs all free ranges, and if other threads refill the ring as fast.
  */
 static bool enter(quire_memory *memory, uint32_t slot, qi_slot *record)
 {

@@ -92,7 +92,7 @@ static void give_page(const qi_budget_claim *claim)
         qi_account_give(&claim->device->pages, 1);
 }
 
-/* Fails with OVER_BUDGET. The message names the lower bound: the caller's limit or the backend's. */
+/* Fails with OVER_BUDGET. The message names the lower one: the caller's limit or the budget. */
 static quire_result refuse_heap(uint32_t heap, uint64_t bytes, uint64_t used, uint64_t limit,
                                 const heap_query *seen)
 {

@@ -160,6 +160,7 @@ static quire_result check_limits(const quire_limits *limits)
     return QUIRE_SUCCESS;
 }
 
+/* Kinds whose pages can be resized exist, and the backend has the function for it. */
 static quire_result check_elastic(const quire_backend *table, const quire_device_info *info)
 {
     uint64_t kinds = info->limits.elastic_kinds; /* one bit for each kind */
@@ -205,6 +206,7 @@ static void resolve_limits(quire_limits *limits)
         *ones[i] += !*ones[i];
 }
 
+/* Where the backend fails without a reason, qi_backend_answer adds one. */
 static quire_result describe(quire_device *device)
 {
     memset(&device->info, 0, sizeof device->info);
@@ -213,7 +215,7 @@ static quire_result describe(quire_device *device)
     result = qi_backend_answer(device->original->name, result, errors);
     if (result)
         return result;
-    device->info.name[sizeof device->info.name - 1] = '\0';
+    device->info.name[sizeof device->info.name - 1] = '\0'; /* a backend may fill the whole array */
     device->info.backend = device->original->name;
     result = check_info(&device->table, &device->info);
     if (!result)

@@ -36,6 +36,7 @@ uint32_t qi_channel_size(quire_channel_type type)
     return 0;
 }
 
+/* Replaces zeros by what they mean: sizes and channels of 1, and every usage that an image has. */
 static quire_image_options resolve_image(const quire_image_options *options)
 {
     quire_image_options out = *options;
@@ -84,6 +85,7 @@ static quire_result check_image(const quire_image_options *options, uint64_t *mi
     return QUIRE_SUCCESS;
 }
 
+/* The information that the slot keeps; `place` is filled in when it is queried. */
 static quire_image_info describe_image(const quire_image_options *o,
                                        const quire_requirements *needs, uint64_t minimum)
 {
@@ -117,6 +119,7 @@ quire_result qi_image_get_requirements(quire_device *device, const quire_image_o
     return result;
 }
 
+/* A native image reports its own requirements. Otherwise the backend computes them from options. */
 static quire_result image_needs(qi_object_build *build)
 {
     if (qi_object_backend_has(build->memory) &&
@@ -153,8 +156,8 @@ quire_result qi_image_create(quire_memory *memory, const quire_image_options *re
         result = image_needs(&build);
     if (result)
         return result;
-    build.request.size =
-        build.needs.size; /* includes the padding of rows, which can be read and written as well */
+    /* what the backend needs, including the padding of rows: it can be read and written as well */
+    build.request.size = build.needs.size;
     uint32_t slot = 0;
     result = qi_object_build_place(&build, options.tiling == QUIRE_TILING_OPTIMAL, &slot);
     if (!result)
@@ -163,6 +166,7 @@ quire_result qi_image_create(quire_memory *memory, const quire_image_options *re
     return qi_object_build_finish(&build, result, slot, &image->allocation);
 }
 
+/* One attempt of qi_image_create_fallback. */
 static quire_result create_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
 {
     return qi_image_create(memory, fallback->options, is_unaided, fallback->made);

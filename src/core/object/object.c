@@ -10,6 +10,7 @@
 #include "src/core/state/event.h"
 #include "src/core/allocate/oom_report.h"
 
+/* The backend must accept the memory kind for this object. */
 static quire_result check_kind(const qi_object_build *build)
 {
     if (build->needs.kind_mask >> build->memory->kind & 1)
@@ -36,6 +37,7 @@ static quire_result apply_granularity(qi_object_build *build, bool optimal)
     return QUIRE_SUCCESS;
 }
 
+/* Does nothing for objects without a native handle. */
 static quire_result bind(const qi_object_build *build, uint32_t slot)
 {
     const qi_page *page = qi_memory_page(build->memory, slot);
@@ -81,7 +83,7 @@ static quire_result place(qi_object_build *build, bool optimal, uint32_t *slot)
 quire_result qi_object_build_place(qi_object_build *build, bool optimal, uint32_t *slot)
 {
     bool zero = build->request.zero;
-    build->request.zero = false;
+    build->request.zero = false; /* the placement would write the zeros before the binding */
     quire_result result = check_kind(build);
     if (!result)
         result = place(build, optimal, slot);
@@ -90,7 +92,7 @@ quire_result qi_object_build_place(qi_object_build *build, bool optimal, uint32_
     result = bind(build, *slot);
     if (!result && zero) {
         result = qi_access_fill_zero(build->memory, *slot);
-        if (result)
+        if (result) /* the placement succeeded and has not counted the failure */
             qi_oom_count(build->memory);
     }
     if (result)
@@ -191,6 +193,7 @@ quire_result qi_object_create(quire_memory *memory, const quire_object_options *
     if (result)
         return result;
     bool is_buffer = options->object == QUIRE_OBJECT_BUFFER;
+    /* the caller may give the size of a buffer; otherwise the backend reports it */
     bool is_sized = is_buffer && options->info.buffer.size;
     build.request.size = is_sized ? options->info.buffer.size : build.needs.size;
     uint32_t slot = 0;

@@ -16,7 +16,7 @@ static size_t size_of(uint32_t shard_count)
 /* Restarts the peaks at the present values and returns what they were. */
 static qi_peaks begin_peaks(quire_memory_stats *stats)
 {
-    qi_shard_keep_peaks(stats);
+    qi_shard_keep_peaks(stats); /* peaks are raised late (state/shard.h): bring them up to date */
     const qi_peaks peaks = {.live_bytes = stats->peak_live_bytes,
                             .requested_bytes = stats->peak_requested_bytes,
                             .reserved_bytes = stats->peak_reserved_bytes,
