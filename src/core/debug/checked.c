@@ -64,11 +64,11 @@ bool qi_checked_grow_overflows(const quire_memory *memory, uint64_t *alignment, 
 {
     if (!qi_checked_is_on(memory))
         return false;
-    uint64_t least = MIN_ALIGNMENT;
-    if (least > memory->max_alignment)
-        least = memory->max_alignment;
-    if (*alignment < least)
-        *alignment = least;
+    uint64_t min = MIN_ALIGNMENT;
+    if (min > memory->max_alignment)
+        min = memory->max_alignment;
+    if (*alignment < min)
+        *alignment = min;
     uint64_t unit = memory->atom > MIN_ALIGNMENT ? memory->atom : MIN_ALIGNMENT;
     return qi_align_up_overflows(*size, memory->granule, size) ||
            qi_add_overflows(*size, front_of(*alignment) + QI_ZONE_SIZE, size) ||

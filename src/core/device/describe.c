@@ -47,17 +47,8 @@ static quire_result check_dependencies(const quire_backend *table)
     return QUIRE_SUCCESS;
 }
 
-static quire_result check_table(const quire_backend *t)
+static quire_result check_groups(const quire_backend *t)
 {
-    if (!t->name || !*t->name)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the backend table has no name");
-    if (!t->describe || !t->page_create || !t->page_destroy)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_DEVICE_ADDRESS << 1) - 1;
-    if (t->features & ~known)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "backend '%s' announces features this version does not know", t->name);
     const struct {
         quire_backend_features bit;
         const char *names;
@@ -99,7 +90,22 @@ static quire_result check_table(const quire_backend *t)
         if (result)
             return result;
     }
-    return check_dependencies(t);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_table(const quire_backend *t)
+{
+    if (!t->name || !*t->name)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the backend table has no name");
+    if (!t->describe || !t->page_create || !t->page_destroy)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' lacks describe, page_create or page_destroy", t->name);
+    const quire_backend_features known = (QUIRE_BACKEND_DEVICE_ADDRESS << 1) - 1;
+    if (t->features & ~known)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' announces features this version does not know", t->name);
+    quire_result result = check_groups(t);
+    return result ? result : check_dependencies(t);
 }
 
 /* ---- the description ---------------------------------------------------------------------- */
