@@ -104,8 +104,8 @@ void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_request
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_watch *watch = &record->watch;
     *watch = (qi_watch){.tail = record->size, .end = record->size};
-    if (!qi_checked_is_on(memory) ||
-        request->tied) /* a page of the size of its object has no room for zones */
+    /* a tied page has the size of its object: there is no room for zones */
+    if (!qi_checked_is_on(memory) || request->tied)
         return;
     uint64_t held = held_of(request), front = front_of(alignment);
     watch->front = (uint32_t)front;
@@ -164,9 +164,8 @@ void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
     qi_debug_pattern_unpoison(page, own);
     if (!qi_checked_is_on(memory))
         return;
-    if (!zero)
-        qi_debug_pattern_put_edges(memory, page, own,
-                                   QI_FRESH); /* a failure only loses the pattern */
+    if (!zero) /* a failure loses the pattern and nothing else */
+        qi_debug_pattern_put_edges(memory, page, own, QI_FRESH);
     record->watch.is_written = put_zones(memory, slot);
 }
 
@@ -207,8 +206,8 @@ bool qi_checked_is_corrupted(quire_memory *memory, uint32_t slot)
     if (!qi_corruption_find(memory, slot, &corruption))
         return false;
     qi_corruption_sentence sentence = qi_corruption_describe(memory, slot, &corruption);
-    qi_memory_slot(memory, slot)->watch.is_written =
-        put_zones(memory, slot); /* zones are rewritten: reported once */
+    /* the zones are restored, so that the finding is reported once */
+    qi_memory_slot(memory, slot)->watch.is_written = put_zones(memory, slot);
     qi_corruption_report(memory, sentence.text);
     qi_fail_text(QUIRE_ERROR_CORRUPTED, "%s", sentence.text);
     return true;

@@ -13,8 +13,8 @@
 enum { CHUNK = 8 * 1024 };
 
 /*
- * 1 GiB. Larger pages stay unpoisoned: the tools keep one byte for every eight or fewer bytes, and
- * would need gigabytes for elastic pages, which are mostly address space.
+ * 1 GiB. Larger pages stay unpoisoned: the tools keep at least one byte for every eight, and would
+ * need gigabytes for elastic pages, which are mostly address space.
  */
 static const uint64_t MAX_POISONED = UINT64_C(1) << 30;
 

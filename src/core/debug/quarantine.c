@@ -177,8 +177,8 @@ bool qi_checked_begin_out_of_memory(quire_memory *memory)
 void qi_checked_end_out_of_memory(quire_memory *memory)
 {
     qi_lock_acquire(&memory->checked.lock);
-    memory->checked.shortages -=
-        memory->checked.shortages != 0; /* it is 0 where the allocation began before a fork */
+    /* 0 where the allocation began before a fork, whose child resets it */
+    memory->checked.shortages -= memory->checked.shortages != 0;
     qi_lock_release(&memory->checked.lock);
 }
 
@@ -208,15 +208,15 @@ static void release_object_and_name(quire_memory *memory, qi_slot *record)
         qi_lock *lock = &qi_shard_of(memory, record)->lock;
         qi_lock_acquire(lock);
         record->watch.name = meta->name;
-        qi_ignore(
-            qi_names_replace(&memory->names, meta->name, NULL,
-                             record)); /* without a new name it takes nothing and cannot fail */
+        /* without a new name nothing is taken, so that it cannot fail */
+        qi_ignore(qi_names_replace(&memory->names, meta->name, NULL, record));
         meta->name = NULL;
         qi_lock_release(lock);
     }
     qi_native_release(memory, record);
 }
 
+/* Requires the lock of the ring. A range larger than all bytes of the quarantine never gets here. */
 static bool has_room(const qi_checked *checked, uint64_t bytes)
 {
     return !checked->count || (checked->count < QI_QUARANTINE_COUNT &&

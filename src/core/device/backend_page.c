@@ -164,8 +164,8 @@ void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *ac
     claim.bytes = from - to;
     claim.is_part = true;
     qi_budget_begin_return(&claim);
-    qi_error before =
-        qi_error_save(); /* shrinking cannot fail: the backend's sentence is dropped */
+    /* shrinking cannot fail: what the backend may report is dropped */
+    qi_error before = qi_error_save();
     qi_ignore(resize(device, calls, &page->native, from, to));
     qi_error_restore(&before);
     qi_budget_return(&claim);
