@@ -367,7 +367,7 @@ UNIT(budget, wrong_heaps_and_devices_are_refused)
     quire_budget_info info = {.size = 1};
     CHECK_FAILS(quire_device_get_budget(b.device, 2, &info), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_EQ(info.size, 0);
-    CHECK_HAS(quire_last_error(), "no heap 2, it has 2");
+    CHECK_HAS(quire_last_error(), "no heap 2: it has 2");
     CHECK_FAILS(quire_device_set_heap_limit(b.device, 2, 1), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_device_set_heap_limit(NULL, 0, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_device_set_page_limit(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);

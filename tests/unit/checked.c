@@ -46,25 +46,25 @@ static void find_beside(uint32_t kind, int64_t at, const char *where, const char
 UNIT(checked, a_byte_behind_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        find_beside(kind, SIZE, "overwritten behind its last byte: 1 bytes", "at byte 100,");
+        find_beside(kind, SIZE, "overwritten after its last byte: 1 bytes", "at byte 100,");
 }
 
 UNIT(checked, the_last_byte_of_the_zone_behind_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        find_beside(kind, SIZE + 63, "behind its last byte", "at byte 163,");
+        find_beside(kind, SIZE + 63, "after its last byte", "at byte 163,");
 }
 
 UNIT(checked, a_byte_in_front_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        find_beside(kind, -1, "overwritten in front of its first byte: 1 bytes", "at byte -1,");
+        find_beside(kind, -1, "overwritten before its first byte: 1 bytes", "at byte -1,");
 }
 
 UNIT(checked, the_first_byte_of_the_zone_in_front_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        find_beside(kind, -64, "in front of its first byte", "at byte -64,");
+        find_beside(kind, -64, "before its first byte", "at byte -64,");
 }
 
 UNIT(checked, on_dedicated_pages_and_in_reserved_ranges_too)
@@ -94,7 +94,7 @@ UNIT(checked, a_memory_that_ends_tells_what_it_finds)
     watched_spoil(&w, &native, SIZE);
     watched_end(&w);
     CHECK_HAS(w.log, "'weights'");
-    CHECK_HAS(w.log, "behind its last byte");
+    CHECK_HAS(w.log, "after its last byte");
 }
 
 UNIT(checked, a_zone_in_front_is_kept_up_to_alignments_of_256)
@@ -241,7 +241,7 @@ UNIT(checked, a_memory_that_cannot_be_watched_says_so_once)
     w.fake.table.copy_from_page = NULL;
     watched_open(&w, &(quire_memory_options){.name = "far", .kind_mask = 1 << KIND_DEVICE});
     CHECK_STR(w.log, "memory 'far' of kind 0 has no red zones: it cannot be mapped, and backend "
-                     "fake does not copy both ways\n");
+                     "fake cannot copy in both directions\n");
     CHECK_OK(quire_memory_get_info(w.memory, &info));
     CHECK(!info.checked);
     CHECK_EQ(watched_info(&w, watched_allocate(&w, SIZE, NULL)).left_padding, 0);

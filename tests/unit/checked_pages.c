@@ -228,7 +228,7 @@ UNIT(checked_pages, stray_writes_are_found_by_a_free_from_another_shard)
         w.log[0] = '\0';
         in_other_shard(&w, watched_settle);
         CHECK_HAS(w.log, "'whole'");
-        CHECK_HAS(w.log, "written to after its free");
+        CHECK_HAS(w.log, "written after it was freed");
         CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
         CHECK_OK(quire_memory_destroy(&w.memory));
         watched_end(&w);
@@ -252,7 +252,7 @@ UNIT(checked_pages, ranges_of_a_batch_are_watched_one_by_one)
         watched_spoil(&w, &native, SIZE);
         CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
         CHECK_FAILS(quire_free_batch(w.memory, many, MANY), QUIRE_ERROR_CORRUPTED);
-        CHECK_HAS(quire_last_error(), "behind its last byte");
+        CHECK_HAS(quire_last_error(), "after its last byte");
         for (int i = 0; i < MANY; i++) /* all are freed */
             CHECK_FAILS(quire_free(w.memory, many[i]), QUIRE_ERROR_STALE_HANDLE);
         CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);

@@ -50,7 +50,7 @@ UNIT(checked_waiting, batch_with_uses_that_are_over_tells_of_damage)
         CHECK_OK(quire_stream_destroy(&held));
         spoil(&w, many[MANY - 1]);
         CHECK_FAILS(quire_free_batch(w.memory, many, MANY), QUIRE_ERROR_CORRUPTED);
-        CHECK_HAS(quire_last_error(), "behind its last byte");
+        CHECK_HAS(quire_last_error(), "after its last byte");
         expect_stale(&w, many);
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
         CHECK_EQ(stats.allocation_count + stats.deferred_count, 0);
@@ -79,7 +79,7 @@ UNIT(checked_waiting, batch_that_waits_tells_of_damage_when_it_is_given_back)
         CHECK_STR(w.log, "");
         streams_pass(stream);
         CHECK_OK(quire_collect(w.memory, NULL));
-        CHECK_HAS(w.log, "behind its last byte");
+        CHECK_HAS(w.log, "after its last byte");
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
         CHECK_EQ(stats.deferred_count, 0);
         CHECK_OK(quire_stream_destroy(&stream));

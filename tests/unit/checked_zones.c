@@ -59,7 +59,7 @@ UNIT(checked_zones, both_ends_of_a_large_zone_are_watched)
         expect_found(&w, &native, end - 1, true);
         watched_spoil(&w, &native, (int64_t)end - 1);
         CHECK_FAILS(quire_free(w.memory, w.allocation), QUIRE_ERROR_CORRUPTED);
-        CHECK_HAS(quire_last_error(), "behind its last byte: 1 bytes");
+        CHECK_HAS(quire_last_error(), "after its last byte: 1 bytes");
         watched_end(&w);
     }
 }

@@ -152,7 +152,7 @@ UNIT(device, rows_that_nobody_takes_are_refused)
     fake_backend fake;
     fake_init(&fake);
     fake.table.features |= QUIRE_BACKEND_ROWS;
-    expect_refused(&fake, "'fake'", "takes rows");
+    expect_refused(&fake, "'fake'", "announces rows");
     fake.table.features |= QUIRE_BACKEND_STAGES;
     fake.table.features &= ~QUIRE_BACKEND_ROWS;
     expect_accepted(&fake);

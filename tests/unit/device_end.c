@@ -113,7 +113,7 @@ UNIT(device_end, warnings_name_what_lives_and_where)
     play(&lines, QUIRE_LOG_WARNING);
     CHECK_STR(lines.text, "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
                           "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n"
-                          "device 'fake device' cannot go, memories live (1): 'weights'\n");
+                          "device 'fake device' is not destroyed: memories live (1): 'weights'\n");
     CHECK_EQ(lines.count[QUIRE_LOG_WARNING], 3);
 }
 

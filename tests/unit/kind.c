@@ -188,7 +188,7 @@ UNIT(kind, contradictory_requests_are_refused_each_with_its_sentence)
         {{.required = 0x201}, "unknown memory flags 0x200"},
         {{.preferred = 0x80000000}, "unknown memory flags 0x80000000"},
         {{.avoided = 0x400}, "unknown memory flags 0x400"},
-        {{.required = DL | HV, .avoided = DL}, "flags 0x1 are both avoided and asked for"},
+        {{.required = DL | HV, .avoided = DL}, "flags 0x1 are both avoided and requested"},
         {{.required = DL, .preferred = CA, .avoided = CA}, "flags 0x8 are both"},
         {{.required = DL, .preferred = HV, .exact = true}, "exact match"},
         {{.required = DL, .avoided = HV, .exact = true}, "exact match"},

@@ -217,7 +217,7 @@ UNIT(page_fault, an_answer_that_no_backend_may_give_is_its_failure)
         expect_nothing_left(&b, &(quire_allocation_options){.size = 100},
                             QUIRE_ERROR_BACKEND_FAILURE);
         CHECK_EQ(quire_last_native_code(), (int64_t)answers[i]);
-        CHECK_HAS(quire_last_error(), "which no backend may");
+        CHECK_HAS(quire_last_error(), "which a backend must not");
         fixture_end(&b);
     }
 }
@@ -302,7 +302,7 @@ UNIT(page_fault, a_page_smaller_than_asked_is_the_backends_failure)
     b.fake.table.page_create = create_smaller;
     open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
     expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
-    CHECK_HAS(quire_last_error(), "63.75 KiB where 64 KiB were asked");
+    CHECK_HAS(quire_last_error(), "63.75 KiB where 64 KiB were requested");
     fixture_end(&b);
 }
 

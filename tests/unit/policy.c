@@ -117,7 +117,8 @@ static void expect_refused(quire_page_policy asked, quire_result code, const cha
 UNIT(policy, contradictions_are_refused_with_their_numbers)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
-    expect_refused((quire_page_policy){.growth_percent = 1001}, invalid, "1001 percent, most 1000");
+    expect_refused((quire_page_policy){.growth_percent = 1001}, invalid,
+                   "1001 percent: at most 1000");
     expect_refused((quire_page_policy){.growth_percent = 50}, invalid,
                    "pages cannot grow by 50 percent: the first one, 32 MiB, is as large as");
     expect_refused((quire_page_policy){.page_size = 4096, .max_page = 2048}, invalid,

@@ -210,9 +210,9 @@ UNIT(policy_growth, classes_out_of_order_are_refused)
     expect_refused((quire_page_policy){.classes = {{0, 4096}}},
                    "class 0 has pages of 4 KiB for no");
     expect_refused((quire_page_policy){.classes = {{100, 4096}, {100, 4096}}},
-                   "class 1, up to 100 B, lies behind the last or not above");
+                   "class 1, up to 100 B, follows an unused class or is not above");
     expect_refused((quire_page_policy){.classes = {{100, 4096}, {0, 0}, {200, 4096}}},
-                   "class 2, up to 200 B, lies behind the last");
+                   "class 2, up to 200 B, follows an unused class");
     expect_refused((quire_page_policy){.classes = {{1, 1}, {2, 2}, {3, 3}, {2, 2}}}, "class 3");
     expect_refused((quire_page_policy){.classes = {{8192, 4096}}},
                    "class 0: no page of 4 KiB holds a request of 8 KiB");

@@ -133,7 +133,7 @@ UNIT(preset_paddle, refusals)
     CHECK_HAS(quire_last_error(), "cannot be rounded up to a multiple of 512");
     sizes = (quire_paddle_sizes){.extra_padding = UINT64_MAX - 63};
     CHECK_FAILS(quire_page_policy_paddle(NAIVE, &sizes, &p), invalid);
-    CHECK_HAS(quire_last_error(), "cannot be counted with 64 of a descriptor");
+    CHECK_HAS(quire_last_error(), "bytes of padding and 64 of a descriptor exceed 64 bits");
     sizes = (quire_paddle_sizes){.unused = {0, 0, 1}};
     CHECK_FAILS(quire_page_policy_paddle(AUTO, &sizes, &p), invalid);
     CHECK_HAS(quire_last_error(), "quire_paddle_sizes.unused[2]");

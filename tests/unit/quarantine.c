@@ -21,7 +21,8 @@ UNIT(quarantine, a_write_after_the_free_is_found_on_leaving)
         CHECK_STR(w.log, "");
         watched_settle(&w);
         CHECK_HAS(w.log, "'weights'");
-        CHECK_HAS(w.log, "written to after its free: 1 bytes, the first at byte 12, which is 0xbd");
+        CHECK_HAS(w.log,
+                  "written after it was freed: 1 bytes, the first at byte 12, which is 0xbd");
         CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
         CHECK_HAS(w.log, quire_last_error());
         CHECK_OK(quire_memory_check(w.memory)); /* told once */
@@ -56,7 +57,7 @@ UNIT(quarantine, a_memory_that_ends_tells_what_it_finds)
     CHECK_OK(quire_free(w.memory, w.allocation));
     watched_spoil(&w, &native, 0);
     CHECK_OK(quire_memory_destroy(&w.memory));
-    CHECK_HAS(w.log, "written to after its free");
+    CHECK_HAS(w.log, "written after it was freed");
     watched_end(&w);
 }
 

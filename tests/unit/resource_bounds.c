@@ -25,7 +25,7 @@ UNIT(resource_bounds, an_image_whose_bytes_cannot_be_counted)
         CHECK_FAILS(quire_image_create(f.memory, &(quire_image_options){.width = 4}, &none),
                     QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
         if (i < 2)
-            CHECK_HAS(quire_last_error(), "bytes is asked for");
+            CHECK_HAS(quire_last_error(), "bytes is requested");
         CHECK_EQ(none.allocation.id, 0);
         CHECK_EQ(f.fake.objects, 0);
         CHECK_EQ(f.fake.pages, 0);

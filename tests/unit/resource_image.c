@@ -250,7 +250,7 @@ UNIT(resource_image, texels_that_cannot_be_counted_are_refused)
     bench b;
     make(&b, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect_refused(&b, &cases[i], QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "cannot be counted");
+        expect_refused(&b, &cases[i], QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "exceeds 64 bits");
     end(&b);
 }
 

@@ -64,7 +64,7 @@ UNIT(resource_object, an_object_that_cannot_lie_in_this_kind_is_refused_and_dest
     make(&b);
     b.fake.object_needs.kind_mask = 0xe; /* the memory is of kind 0 */
     expect_refused(&b, 100, QUIRE_ERROR_UNSUPPORTED,
-                   "memory 'frames' is of kind 0, and the object can lie in kinds 0xe"); /* D11 */
+                   "memory 'frames' is of kind 0, and the object needs one of kinds 0xe"); /* D11 */
     CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 2);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
     end(&b);

@@ -44,7 +44,7 @@ UNIT(resource_without, rows_of_an_image_that_only_its_backend_knows)
     fixture_make(&f, &(quire_memory_options){.name = "frames"});
     const quire_object_options options = {.object = QUIRE_OBJECT_IMAGE, .description = &needed};
     CHECK_OK(quire_object_create(f.memory, &options, &image.allocation));
-    expect_no_rows(&f, image, "not made by quire_image_create");
+    expect_no_rows(&f, image, "not created by quire_image_create");
     CHECK_OK(quire_free(f.memory, image.allocation));
     fixture_end(&f);
 }

@@ -75,7 +75,7 @@ UNIT(stats_check, figures_that_are_not_the_sum_of_the_allocations)
     bench b;
     make(&b);
     quire_memory_stats *stats = &b.memory->shards->stats;
-    const char *says = "memory 'weights': the live figures are not the sum of the allocations";
+    const char *says = "memory 'weights': the live statistics are not the sum of the allocations";
     DAMAGE(&b, stats->live_bytes, stats->live_bytes + 1, says);
     DAMAGE(&b, stats->requested_bytes, stats->requested_bytes - 1, says);
     DAMAGE(&b, stats->allocation_count, stats->allocation_count + 1, says);
@@ -87,7 +87,7 @@ UNIT(stats_check, figures_that_are_not_the_sum_of_the_pages)
     bench b;
     make(&b);
     quire_memory_stats *stats = &b.memory->pages.stats;
-    const char *says = "the page figures are not the sum of the pages (3)";
+    const char *says = "the page statistics are not the sum of the pages (3)";
     DAMAGE(&b, stats->page_count, 4, says);
     DAMAGE(&b, stats->reserved_bytes, stats->reserved_bytes - 256, says);
     DAMAGE(&b, b.memory->shards->empty_pages.bytes, 0, says);
@@ -98,7 +98,7 @@ UNIT(stats_check, pages_whose_figures_are_wrong)
 {
     bench b;
     make(&b);
-    const char *says = "the pages' live figures are not the sum of the allocations";
+    const char *says = "the pages' live statistics are not the sum of the allocations";
     for (uint32_t i = 0; i < 3; i++) {
         qi_page *page = qi_page_at(&b.memory->pages, i);
         DAMAGE(&b, page->tally->live_bytes, page->tally->live_bytes + 1, says);

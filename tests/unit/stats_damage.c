@@ -86,10 +86,13 @@ UNIT(stats_damage, an_empty_page_in_another_phase)
     qi_page *empty = qi_page_at(&f.memory->pages, 1);
     DAMAGE(&f, empty->phase, QI_PAGE_NONE,
            "the count of page numbers is not that of the pages (1)");
-    DAMAGE(&f, empty->phase, QI_PAGE_MAKING, "the page figures are not the sum of the pages (1)");
-    DAMAGE(&f, empty->phase, QI_PAGE_LEAVING, "the page figures are not the sum of the pages (1)");
-    DAMAGE(&f, empty->phase, QI_PAGE_MOVING, "the page figures are not the sum of the pages (2)");
-    DAMAGE(&f, empty->native.size, 8192, "the page figures are not the sum of the pages (2)");
+    DAMAGE(&f, empty->phase, QI_PAGE_MAKING,
+           "the page statistics are not the sum of the pages (1)");
+    DAMAGE(&f, empty->phase, QI_PAGE_LEAVING,
+           "the page statistics are not the sum of the pages (1)");
+    DAMAGE(&f, empty->phase, QI_PAGE_MOVING,
+           "the page statistics are not the sum of the pages (2)");
+    DAMAGE(&f, empty->native.size, 8192, "the page statistics are not the sum of the pages (2)");
     fixture_end(&f);
 }
 
@@ -98,8 +101,8 @@ UNIT(stats_damage, an_empty_page_that_is_not_among_the_empty_ones)
     fixture f;
     make(&f);
     qi_tally *tally = qi_page_at(&f.memory->pages, 1)->tally;
-    DAMAGE(&f, tally->live_bytes, 1, "the pages' live figures are not the sum");
-    DAMAGE(&f, tally->allocation_count, 1, "the pages' live figures are not the sum");
+    DAMAGE(&f, tally->live_bytes, 1, "the pages' live statistics are not the sum");
+    DAMAGE(&f, tally->allocation_count, 1, "the pages' live statistics are not the sum");
     fixture_end(&f);
 }
 
@@ -161,8 +164,8 @@ UNIT(stats_damage, what_is_of_another_shard)
     for (int i = 0; i < 2; i++) {
         qi_shard *shard = &f.memory->shards[i];
         DAMAGE(&f, shard->stats.live_bytes, shard->stats.live_bytes + 1,
-               "the live figures are not");
-        DAMAGE(&f, shard->empty_pages.bytes, 1, "the page figures are not the sum");
+               "the live statistics are not");
+        DAMAGE(&f, shard->empty_pages.bytes, 1, "the page statistics are not the sum");
         DAMAGE(&f, shard->queue.used, shard->queue.used + 1, "the count of slots");
         DAMAGE(&f, shard->space->live_bytes, shard->space->live_bytes + 1, "space");
     }

@@ -53,7 +53,7 @@ static void expect(bench *b, const quire_copy_options *box, const quire_copy_end
 
 static void expect_uncounted(bench *b, const quire_copy_options *box, const quire_copy_end *pitches)
 {
-    expect(b, box, pitches, QUIRE_ERROR_OUT_OF_RANGE, "they cannot be counted");
+    expect(b, box, pitches, QUIRE_ERROR_OUT_OF_RANGE, "their size exceeds 64 bits");
 }
 
 UNIT(transfer_bounds, rows_that_end_beyond_64_bits)

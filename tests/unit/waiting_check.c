@@ -8,7 +8,7 @@
 
 enum { KIB = 1024 };
 
-static const char *const says = "what waits for points of streams is in disorder";
+static const char *const says = "the queues of deferred frees are inconsistent";
 
 typedef struct bench {
     fixture f;

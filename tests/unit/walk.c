@@ -285,7 +285,7 @@ UNIT(walk, without_host_memory_it_ends_and_changes_nothing)
         r.count = r.most = 0;
         test_memory_fail(unit_memory_state(), call, false);
         CHECK_FAILS(quire_memory_walk(b.memory, keep_item, &r), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        CHECK_HAS(quire_last_error(), "picture of 2 ranges");
+        CHECK_HAS(quire_last_error(), "copy of 2 ranges");
         CHECK_EQ(r.count, 0);
         test_memory_fail(unit_memory_state(), 0, false);
         CHECK_OK(quire_memory_check(b.memory));

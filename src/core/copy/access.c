@@ -68,6 +68,7 @@ static char *host_bytes(const quire_memory *memory, uint32_t slot)
     return page + qi_memory_slot(memory, slot)->offset;
 }
 
+/* Ranges are checked against the requested size: bytes that rounding added are not the caller's. */
 quire_result qi_access_begin(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                              uint64_t *size, uint32_t *slot)
 {
@@ -193,6 +194,7 @@ quire_result qi_access_invalidate(quire_memory *memory, quire_allocation allocat
 
 /* ---- write and read ----------------------------------------------------------------------- */
 
+/* The flush comes after the copy: the device then sees what the host wrote. */
 static quire_result write_bytes(quire_memory *memory, uint32_t slot, uint64_t offset,
                                 const void *data, uint64_t size)
 {
@@ -205,6 +207,7 @@ static quire_result write_bytes(quire_memory *memory, uint32_t slot, uint64_t of
                                   qi_memory_slot(memory, slot)->offset + offset, data, size);
 }
 
+/* The invalidation comes before the copy: the host then sees what the device wrote. */
 static quire_result read_bytes(quire_memory *memory, uint32_t slot, uint64_t offset, void *data,
                                uint64_t size)
 {
@@ -276,6 +279,10 @@ static quire_result write_value(quire_memory *memory, uint32_t slot, uint64_t of
     return result;
 }
 
+/*
+ * Tries the mapping first, then the backend's fill, then writes. The last error of the thread is
+ * restored where a fill is refused and the writes succeed.
+ */
 quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot, uint64_t offset,
                                  uint64_t size, uint8_t value)
 {
@@ -298,6 +305,7 @@ quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot, uint64_t o
     return result;
 }
 
+/* Fills the whole size of the range, rounding included, up to the red zone of checked builds. */
 quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);

@@ -3,8 +3,8 @@
  * the mapping of the page or through the backend.
  *
  * Functions that take a handle hold a use of the allocation while they run, so that no thread can
- * free it meanwhile. Functions that take a slot require that the caller holds a use of it, or owns
- * the slot. None may be called with a lock held: each may call the backend.
+ * free it during the call. Functions that take a slot require that the caller holds a use of it, or
+ * owns the slot. None may be called with a lock held: each may call the backend.
  */
 #ifndef QUIRE_SRC_CORE_COPY_ACCESS_H
 #define QUIRE_SRC_CORE_COPY_ACCESS_H
@@ -47,7 +47,7 @@ QUIRE_MUST_USE quire_result qi_access_read(quire_memory *memory, quire_allocatio
 QUIRE_MUST_USE quire_result qi_access_fill(quire_memory *memory, quire_allocation allocation,
                                            uint64_t offset, uint64_t size, uint8_t value);
 
-/* Checks that a range lies in a live allocation. Replaces a size of 0 by the bytes up to the end. */
+/* Checks that a range lies in a live allocation. A size of 0 becomes the bytes up to the end. */
 QUIRE_MUST_USE quire_result qi_access_check_range(quire_memory *memory, quire_allocation allocation,
                                                   uint64_t offset, uint64_t *size);
 

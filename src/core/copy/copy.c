@@ -41,8 +41,8 @@ static quire_result refuse_pitch(const char *end, const char *what, uint64_t pit
 static quire_result refuse_extent(const qi_copy_region *region)
 {
     return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                        "%u slices of %u rows of %u bytes: they cannot be counted", region->slices,
-                        region->rows, region->size);
+                        "%u slices of %u rows of %u bytes: their size exceeds 64 bits",
+                        region->slices, region->rows, region->size);
 }
 
 /* Resolves the pitches of an end, whose 0 means "without a gap", and computes its extent. */
@@ -140,7 +140,8 @@ static quire_result begin_ends(qi_copy *copy, const quire_copy_options *o, uint6
 
 /*
  * The ends must not share a byte. They can where both lie in one page, or where the host reaches
- * both at the same address: two pages can be mapped there if one was made of the other's memory.
+ * both at the same address: two pages can be mapped there if one was created from the memory of the
+ * other.
  */
 static quire_result check_overlap(const qi_copy *copy)
 {
@@ -227,8 +228,8 @@ quire_result qi_copy_run(qi_copy *copy, const quire_progress *progress)
         done += qi_copy_region_bytes(&part);
         if (!report_progress(progress, done, total))
             return qi_fail_with(QUIRE_ERROR_BUSY,
-                                "the copy was ended by its progress callback after %u of %u bytes",
-                                done, total);
+                                "the progress callback ended the copy after %u of %u bytes", done,
+                                total);
     }
     return QUIRE_SUCCESS;
 }

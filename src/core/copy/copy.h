@@ -31,8 +31,8 @@ QUIRE_MUST_USE quire_result qi_fill_on_stream(quire_stream *stream, quire_memory
 /* ---- steps of a copy ----------------------------------------------------------------------- */
 
 /*
- * Checks options and begins a use of both ends. A region of size 0 means that there is nothing to
- * copy. On failure nothing is in use.
+ * Checks options and begins a use of both ends. A region of size 0 copies
+ * nothing. On failure nothing is in use.
  */
 QUIRE_MUST_USE quire_result qi_copy_begin(qi_copy *copy, const quire_copy_options *options);
 

@@ -37,6 +37,10 @@ static qi_copy_path by_host(const quire_memory *to, const quire_memory *from)
     return is_host_visible(to) ? QI_COPY_PATH_FROM_PAGE : QI_COPY_PATH_BOUNCE;
 }
 
+/*
+ * The host copies where it reaches both ends and reads the source fast. Otherwise the backend
+ * copies from page to page, if it can: within one device, or between two devices of one backend.
+ */
 qi_copy_path qi_copy_path_first(const quire_memory *to, const quire_memory *from)
 {
     qi_copy_path host = by_host(to, from);
@@ -49,6 +53,7 @@ qi_copy_path qi_copy_path_first(const quire_memory *to, const quire_memory *from
     return are_peers ? QI_COPY_PATH_PEER : host;
 }
 
+/* Only copies between pages have an alternative: a backend may refuse the kinds or devices. */
 qi_copy_path qi_copy_path_next(qi_copy_path path, const quire_memory *to, const quire_memory *from)
 {
     return path == QI_COPY_PATH_PAGES || path == QI_COPY_PATH_PEER ? by_host(to, from)
@@ -88,6 +93,7 @@ quire_copy_path qi_copy_path_public(qi_copy_path path, const quire_memory *to,
 
 /* ---- by the backend ----------------------------------------------------------------------- */
 
+/* An end in a page has an offset in it; an end on the host has a pointer to its first byte. */
 static quire_copy_job job_of(const qi_copy *copy, const qi_copy_region *region)
 {
     const qi_end *to = &copy->to, *from = &copy->from;
@@ -188,6 +194,7 @@ static quire_result copy_from_page(const qi_copy *copy, uint64_t to, uint64_t fr
     return result ? result : end_writing(&copy->to, to, size);
 }
 
+/* Copies every row by itself, up to the first failure. */
 static quire_result copy_rows(const qi_copy *copy, const qi_copy_region *region,
                               row_function copy_row)
 {
@@ -199,7 +206,8 @@ static quire_result copy_rows(const qi_copy *copy, const qi_copy_region *region,
     return result;
 }
 
-/* begin_reading or end_writing for every row of an end. */
+/* begin_reading or end_writing for every row of an end. The gaps between rows are left alone: they
+   may hold bytes that the host wrote and did not flush. */
 static quire_result sync_rows(const qi_end *end, const qi_copy_region *region,
                               const qi_copy_region_side *side,
                               quire_result (*sync)(const qi_end *, uint64_t, uint64_t))
@@ -257,6 +265,7 @@ static quire_result copy_to_rows(const qi_copy *copy, const qi_copy_region *regi
     return copy_rows(copy, region, copy_to_page);
 }
 
+/* Likewise. */
 static quire_result copy_from_rows(const qi_copy *copy, const qi_copy_region *region)
 {
     if (!takes_rows(copy->from.memory, region))
@@ -271,7 +280,8 @@ static quire_result copy_from_rows(const qi_copy *copy, const qi_copy_region *re
 
 /* ---- through host memory ------------------------------------------------------------------ */
 
-/* Allocates the bounce buffer, at most as large as the copy. */
+/* Allocates the bounce buffer, at most as large as the copy; it serves all parts. On this path both
+   ends are in memories: the target's host callbacks allocate it. */
 static quire_result allocate_bounce(qi_copy *copy)
 {
     uint64_t bytes = qi_copy_region_bytes(&copy->region);
@@ -306,6 +316,7 @@ static quire_result bounce_part(const qi_copy *copy, const qi_copy_region *part)
     return result ? result : copy_to_rows(&writing, &out);
 }
 
+/* Reads and writes in turn, as many rows as the buffer holds or a part of one row. */
 static quire_result copy_by_bounce(qi_copy *copy, const qi_copy_region *region)
 {
     uint64_t bytes = qi_copy_region_bytes(region);

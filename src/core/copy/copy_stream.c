@@ -16,15 +16,14 @@ static quire_result check_stream(const quire_stream *stream)
 {
     if (stream->capture && !stream->is_over)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "stream '%s' is held: no device works on it", stream->name);
+                            "stream '%s' is a capture stream: no device works on it", stream->name);
     return stream->is_over ? qi_stream_refuse_after_fork(stream) : QUIRE_SUCCESS;
 }
 
 static quire_result refuse_device(const quire_stream *stream)
 {
     return qi_fail_text(QUIRE_ERROR_FOREIGN_HANDLE,
-                        "stream '%s' is of another device than the memory that it is to work on",
-                        stream->name);
+                        "stream '%s' belongs to another device than the memory", stream->name);
 }
 
 /* Waits until the work submitted to the stream so far is done. */
@@ -47,7 +46,7 @@ static quire_result get_point(quire_stream *stream, quire_point *done)
 
 /* ---- copies ------------------------------------------------------------------------------- */
 
-/* Whether the backend of the stream knows this end: host memory, or a page of one of its devices. */
+/* Whether the stream's backend knows this end: host memory, or a page of one of its devices. */
 static bool is_known(const quire_stream *stream, const quire_memory *memory)
 {
     return !memory || memory->device->original == stream->device->original;
@@ -97,7 +96,7 @@ quire_result qi_copy_on_stream(quire_stream *stream, const quire_copy_options *o
     quire_result result = check_stream(stream);
     if (!result && options->progress.goes_on)
         result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                         "a copy on a stream tells no progress: it goes on after the call");
+                         "a copy on a stream reports no progress: it continues after the call");
     qi_copy copy;
     if (!result)
         result = qi_copy_begin(&copy, options);

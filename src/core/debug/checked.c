@@ -1,6 +1,9 @@
 /*
- * checked.c - red zones and fill patterns (see checked.h): sizing, writing, verifying. What waits
- * after its free is quarantine.c.
+ * checked.c - red zones and fill patterns of checked builds (see state/checked.h): computes their
+ * sizes, writes them and verifies them. quarantine.c keeps freed ranges.
+ *
+ * Zones are written and read without a lock, by the thread that owns the slot. A check of live
+ * slots (quire_memory_check) announces the slot it reads in `reading`, and a free waits for it.
  */
 #include "src/core/checked.h"
 
@@ -13,10 +16,10 @@
 #include "src/core/device/policy.h"
 
 /*
- * Ranges begin and end at multiples of this where alignments go that far, so that an address
- * sanitizer, which knows groups of eight bytes, tells neighbours apart.
+ * Ranges begin and end at multiples of this, where the memory's alignments go that far. An address
+ * sanitizer keeps state for groups of eight bytes, and so distinguishes neighbours.
  */
-static const uint64_t LEAST_ALIGNMENT = 16;
+static const uint64_t MIN_ALIGNMENT = 16;
 
 void qi_checked_init(quire_memory *memory)
 {
@@ -36,13 +39,14 @@ void qi_checked_report_state(const quire_memory *memory)
 {
     if (!qi_checked_is_on(memory))
         qi_log(&memory->device->log, QUIRE_LOG_WARNING,
-               "memory '%s' of kind %u has no red zones: it cannot be mapped, and backend %s does "
-               "not copy both ways",
+               "memory '%s' of kind %u has no red zones: it cannot be mapped, and backend %s "
+               "cannot copy in both directions",
                memory->name, memory->kind, memory->device->info.backend);
 }
 
 /* ---- sizing ------------------------------------------------------------------------------- */
 
+/* Bytes of the zone before an allocation; 0 above QI_MAX_FRONT, where it would be too large. */
 static uint64_t front_of(uint64_t alignment)
 {
     if (alignment > QI_MAX_FRONT)
@@ -52,7 +56,7 @@ static uint64_t front_of(uint64_t alignment)
 
 uint64_t qi_checked_max_added(const quire_memory *memory)
 {
-    uint64_t unit = memory->atom > LEAST_ALIGNMENT ? memory->atom : LEAST_ALIGNMENT;
+    uint64_t unit = memory->atom > MIN_ALIGNMENT ? memory->atom : MIN_ALIGNMENT;
     return qi_checked_is_on(memory) ? QI_MAX_FRONT + QI_ZONE_SIZE + unit + memory->granule : 0;
 }
 
@@ -60,18 +64,18 @@ bool qi_checked_grow_overflows(const quire_memory *memory, uint64_t *alignment, 
 {
     if (!qi_checked_is_on(memory))
         return false;
-    uint64_t least = LEAST_ALIGNMENT;
-    if (least > memory->max_alignment)
-        least = memory->max_alignment;
-    if (*alignment < least)
-        *alignment = least;
-    uint64_t unit = memory->atom > LEAST_ALIGNMENT ? memory->atom : LEAST_ALIGNMENT;
+    uint64_t min = MIN_ALIGNMENT;
+    if (min > memory->max_alignment)
+        min = memory->max_alignment;
+    if (*alignment < min)
+        *alignment = min;
+    uint64_t unit = memory->atom > MIN_ALIGNMENT ? memory->atom : MIN_ALIGNMENT;
     return qi_align_up_overflows(*size, memory->granule, size) ||
            qi_add_overflows(*size, front_of(*alignment) + QI_ZONE_SIZE, size) ||
            qi_align_up_overflows(*size, unit, size);
 }
 
-/* What would be told without red zones. It was placed: nothing overflows. */
+/* The size that a build without red zones reports. The range was placed, so nothing overflows. */
 static uint64_t size_without(const quire_memory *memory, uint64_t held, bool dedicated)
 {
     uint64_t size = held;
@@ -81,6 +85,7 @@ static uint64_t size_without(const quire_memory *memory, uint64_t held, bool ded
     return overflows ? held : size;
 }
 
+/* Bytes that the caller may use: what the backend needs, and at least the request. */
 static uint64_t held_of(const qi_request *request)
 {
     return request->held > request->size ? request->held : request->size;
@@ -99,11 +104,12 @@ void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_request
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_watch *watch = &record->watch;
     *watch = (qi_watch){.tail = record->size, .end = record->size};
-    if (!qi_checked_is_on(memory) || request->tied) /* a page as large as its object has no room */
+    /* a tied page has the size of its object: there is no room for zones */
+    if (!qi_checked_is_on(memory) || request->tied)
         return;
     uint64_t held = held_of(request), front = front_of(alignment);
     watch->front = (uint32_t)front;
-    watch->tail = held + memory->policy.extra_padding; /* which the caller asked for, too */
+    watch->tail = held + memory->policy.extra_padding; /* the padding belongs to the caller */
     watch->end = record->size - front;
     record->offset += front;
     record->left_padding += (uint32_t)front;
@@ -134,20 +140,20 @@ bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-/* Without a lock: (re)writes the zones of a slot; whether they are there. */
+/* Requires that no lock is held. Writes both zones of a slot; returns whether that succeeded. */
 static bool put_zones(quire_memory *memory, uint32_t slot)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
     const qi_watch *watch = &record->watch;
     const qi_page *page = qi_memory_page(memory, slot);
     uint64_t offset = record->offset;
-    qi_span front = {offset - watch->front, offset};
-    qi_span behind = {offset + watch->tail, offset + watch->end};
-    bool are_there = qi_debug_pattern_put(memory, page, front, QI_ZONE) &&
-                     qi_debug_pattern_put_edges(memory, page, behind, QI_ZONE);
-    qi_debug_pattern_shut(page, front);
-    qi_debug_pattern_shut(page, behind);
-    return are_there;
+    qi_span before = {offset - watch->front, offset};
+    qi_span after = {offset + watch->tail, offset + watch->end};
+    bool are_written = qi_debug_pattern_put(memory, page, before, QI_ZONE) &&
+                       qi_debug_pattern_put_edges(memory, page, after, QI_ZONE);
+    qi_debug_pattern_poison(page, before);
+    qi_debug_pattern_poison(page, after);
+    return are_written;
 }
 
 void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
@@ -155,33 +161,32 @@ void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
     qi_slot *record = qi_memory_slot(memory, slot);
     const qi_page *page = qi_memory_page(memory, slot);
     qi_span own = {record->offset, record->offset + record->watch.tail};
-    qi_debug_pattern_open(page, own);
+    qi_debug_pattern_unpoison(page, own);
     if (!qi_checked_is_on(memory))
         return;
-    if (!zero)
-        qi_debug_pattern_put_edges(memory, page, own,
-                                   QI_FRESH); /* without it nothing else is amiss */
+    if (!zero) /* a failure loses the pattern and nothing else */
+        qi_debug_pattern_put_edges(memory, page, own, QI_FRESH);
     record->watch.is_written = put_zones(memory, slot);
 }
 
 void qi_checked_page_made(const qi_page *page)
 {
-    qi_debug_pattern_shut(page, (qi_span){0, page->native.size});
+    qi_debug_pattern_poison(page, (qi_span){0, page->native.size});
 }
 
 void qi_checked_page_leaving(const qi_page *page)
 {
-    qi_debug_pattern_open(page, (qi_span){0, page->native.size});
+    qi_debug_pattern_unpoison(page, (qi_span){0, page->native.size});
 }
 
 void qi_checked_page_grown(const qi_page *page, uint64_t from, uint64_t to)
 {
-    qi_debug_pattern_shut(page, (qi_span){from, to});
+    qi_debug_pattern_poison(page, (qi_span){from, to});
 }
 
 void qi_checked_page_cut(const qi_page *page, uint64_t to, uint64_t from)
 {
-    qi_debug_pattern_open(page, (qi_span){to, from});
+    qi_debug_pattern_unpoison(page, (qi_span){to, from});
 }
 
 /* ---- verifying ---------------------------------------------------------------------------- */
@@ -201,17 +206,21 @@ bool qi_checked_is_corrupted(quire_memory *memory, uint32_t slot)
     if (!qi_corruption_find(memory, slot, &corruption))
         return false;
     qi_corruption_sentence sentence = qi_corruption_describe(memory, slot, &corruption);
-    qi_memory_slot(memory, slot)->watch.is_written = put_zones(memory, slot); /* told once */
+    /* the zones are restored, so that the finding is reported once */
+    qi_memory_slot(memory, slot)->watch.is_written = put_zones(memory, slot);
     qi_corruption_report(memory, sentence.text);
     qi_fail_text(QUIRE_ERROR_CORRUPTED, "%s", sentence.text);
     return true;
 }
 
-/* Whether a slot is to be looked at; its range stays until end_reading, whoever frees it. */
+/*
+ * Returns whether a slot has zones to verify. If so its range stays until end_reading: a free in
+ * another thread waits. *is_above is set once no slot from here on was ever used.
+ */
 static bool begin_reading(quire_memory *memory, uint32_t slot, bool *is_above)
 {
     qi_lock_acquire(&memory->checked.lock);
-    while (memory->checked.reading) /* another thread checks, too */
+    while (memory->checked.reading) /* another thread is checking */
         qi_lock_wait(&memory->checked.lock, NULL);
     *is_above = slot >= qi_slots_top(&memory->slots);
     qi_phase phase = *is_above ? QI_PHASE_FREE : qi_slot_phase(&memory->slots, slot);
@@ -231,7 +240,7 @@ static void end_reading(quire_memory *memory)
     qi_lock_release(&memory->checked.lock);
 }
 
-/* All zones of live allocations; the first sentence goes into `text`. */
+/* Verifies the zones of all live allocations. Reports each finding; `text` receives the first. */
 static bool check_zones(quire_memory *memory, char text[QI_CORRUPTION_TEXT])
 {
     bool is_corrupted = false, is_above = false;
@@ -257,9 +266,9 @@ static bool check_zones(quire_memory *memory, char text[QI_CORRUPTION_TEXT])
 quire_result qi_checked_check(quire_memory *memory)
 {
     char zones[QI_CORRUPTION_TEXT], quarantine[QI_CORRUPTION_TEXT];
-    bool are_harmed = check_zones(memory, zones),
-         is_corrupted = qi_quarantine_check(memory, quarantine);
-    if (are_harmed || is_corrupted)
-        return qi_fail_text(QUIRE_ERROR_CORRUPTED, "%s", are_harmed ? zones : quarantine);
+    bool has_bad_zone = check_zones(memory, zones),
+         has_bad_range = qi_quarantine_check(memory, quarantine);
+    if (has_bad_zone || has_bad_range)
+        return qi_fail_text(QUIRE_ERROR_CORRUPTED, "%s", has_bad_zone ? zones : quarantine);
     return QUIRE_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /*
- * harm.c - see harm.h.
+ * corruption.c - see corruption.h.
  */
 #include "src/core/debug/corruption.h"
 
@@ -17,11 +17,11 @@ bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corr
         return false;
     uint64_t offset = record->offset, tail = offset + watch->tail;
     qi_difference *difference = &corruption->difference;
-    corruption->place = QI_CORRUPTION_IN_FRONT;
+    corruption->place = QI_CORRUPTION_BEFORE;
     if (qi_debug_pattern_differs(memory, page, (qi_span){offset - watch->front, offset}, QI_ZONE,
                                  !watch->is_held, difference))
         return true;
-    corruption->place = QI_CORRUPTION_BEHIND;
+    corruption->place = QI_CORRUPTION_AFTER;
     if (qi_debug_pattern_edges_differ(memory, page, (qi_span){tail, offset + watch->end}, QI_ZONE,
                                       !watch->is_held, difference))
         return true;
@@ -30,14 +30,14 @@ bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corr
                                                            QI_FREED, false, difference);
 }
 
-/* What the caller knows it by, or knew. */
+/* The handle that the caller has, or had before the free. */
 static uint64_t handle_of(const qi_slots *slots, uint32_t slot)
 {
     uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(slots, slot));
     return qi_handle(slots->tag, qi_slot_generation(word), slot);
 }
 
-/* With the shard's lock. */
+/* Requires the shard lock, which guards names. */
 static void print_allocation(const quire_memory *memory, uint32_t slot, char *text, size_t room)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
@@ -55,9 +55,9 @@ qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slo
                                               const qi_corruption *corruption)
 {
     static const char *const WHAT[] = {
-        [QI_CORRUPTION_IN_FRONT] = "overwritten in front of its first byte",
-        [QI_CORRUPTION_BEHIND] = "overwritten behind its last byte",
-        [QI_CORRUPTION_AFTER_FREE] = "written to after its free",
+        [QI_CORRUPTION_BEFORE] = "overwritten before its first byte",
+        [QI_CORRUPTION_AFTER] = "overwritten after its last byte",
+        [QI_CORRUPTION_AFTER_FREE] = "written after it was freed",
     };
     char allocation[QI_CORRUPTION_TEXT / 2];
     qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;

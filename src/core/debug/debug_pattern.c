@@ -1,5 +1,5 @@
 /*
- * pattern.c - see pattern.h.
+ * debug_pattern.c - see debug_pattern.h. No lock is held: filling and comparing call the backend.
  */
 #include "src/core/debug/debug_pattern.h"
 
@@ -9,36 +9,36 @@
 #include "src/base/poison.h"
 #include "src/base/result.h"
 
-/* Host bytes handed to the backend at a time. */
+/* Bytes of one copy by the backend; the buffer lies on the stack. */
 enum { CHUNK = 8 * 1024 };
 
 /*
- * Larger pages stay open: the tools keep a byte for eight of ours or more, and would take gigabytes
- * for pages that are address space and little else.
+ * 1 GiB. Larger pages stay unpoisoned: the tools keep at least one byte for every eight, and would
+ * need gigabytes for elastic pages, which are mostly address space.
  */
-static const uint64_t MAX_SHUT = UINT64_C(1) << 30;
+static const uint64_t MAX_POISONED = UINT64_C(1) << 30;
 
-/* ---- open and shut ------------------------------------------------------------------------ */
+/* ---- poison ------------------------------------------------------------------------------- */
 
 static unsigned char *host_at(const qi_page *page, uint64_t offset)
 {
     return (unsigned char *)page->native.host + offset;
 }
 
-static bool can_be_shut(const qi_page *page)
+static bool can_be_poisoned(const qi_page *page)
 {
-    return page->native.host && page->native.native.size <= MAX_SHUT;
+    return page->native.host && page->native.native.size <= MAX_POISONED;
 }
 
-void qi_debug_pattern_open(const qi_page *page, qi_span span)
+void qi_debug_pattern_unpoison(const qi_page *page, qi_span span)
 {
-    if (can_be_shut(page))
+    if (can_be_poisoned(page))
         qi_unpoison(host_at(page, span.begin), span.end - span.begin);
 }
 
-void qi_debug_pattern_shut(const qi_page *page, qi_span span)
+void qi_debug_pattern_poison(const qi_page *page, qi_span span)
 {
-    if (can_be_shut(page))
+    if (can_be_poisoned(page))
         qi_poison(host_at(page, span.begin), span.end - span.begin);
 }
 
@@ -49,7 +49,7 @@ static bool is_coherent(const quire_memory *memory)
     return (memory->flags & QUIRE_HOST_COHERENT) != 0;
 }
 
-/* Rounded outwards to atoms: ranges begin and end at whole ones. */
+/* Rounds outwards to atoms, which stays inside the range: ranges consist of whole atoms. */
 static quire_result flush(quire_memory *memory, const qi_page *page, qi_span span)
 {
     if (is_coherent(memory))
@@ -81,7 +81,7 @@ bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span spa
     qi_error before = qi_error_save();
     quire_result result;
     if (page->native.host) {
-        qi_debug_pattern_open(page, span);
+        qi_debug_pattern_unpoison(page, span);
         memset(host_at(page, span.begin), byte, span.end - span.begin);
         result = flush(memory, page, span);
     } else {
@@ -97,7 +97,7 @@ bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span spa
 static void compare(const unsigned char *bytes, uint64_t size, uint64_t at, unsigned char byte,
                     qi_difference *difference)
 {
-    if (bytes[0] == byte && !memcmp(bytes, bytes + 1, size - 1)) /* each is the one before it */
+    if (bytes[0] == byte && !memcmp(bytes, bytes + 1, size - 1)) /* every byte equals the next */
         return;
     for (uint64_t i = 0; i < size; i++) {
         if (bytes[i] == byte)
@@ -109,6 +109,7 @@ static void compare(const unsigned char *bytes, uint64_t size, uint64_t at, unsi
     }
 }
 
+/* Rounds outwards to atoms; beside live bytes the first atom, if shared, is left out. */
 static quire_result invalidate(quire_memory *memory, const qi_page *page, qi_span span,
                                bool beside_live)
 {
@@ -148,10 +149,10 @@ bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span
     quire_result result;
     if (page->native.host) {
         result = invalidate(memory, page, span, beside_live);
-        qi_debug_pattern_open(page, span);
+        qi_debug_pattern_unpoison(page, span);
         if (!result)
             compare(host_at(page, span.begin), span.end - span.begin, span.begin, byte, difference);
-        qi_debug_pattern_shut(page, span);
+        qi_debug_pattern_poison(page, span);
     } else {
         result = compare_copy(memory, page, span, byte, difference);
     }
@@ -160,9 +161,9 @@ bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span
     return difference->count != 0;
 }
 
-/* ---- both ends ---------------------------------------------------------------------------- */
+/* ---- edges -------------------------------------------------------------------------------- */
 
-/* The two ends of a span; where they meet the first is all of it and the second is empty. */
+/* The two edges of a span. Of a short span the first edge is all and the second is empty. */
 static void split(qi_span whole, qi_span edges[2])
 {
     edges[0] = whole;

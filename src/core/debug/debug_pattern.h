@@ -1,12 +1,11 @@
 /*
- * pattern.h - spans of a page in checked builds: filled with one byte, compared with it, and
- * opened or shut to the tools that watch host memory (base/poison.h).
+ * debug_pattern.h - spans of a page in checked builds: fills them with a byte, compares them with
+ * it, and poisons them for the tools that watch host memory (base/poison.h).
  *
- * Called by checked.c, harm.c and quarantine.c, without a lock; whoever calls owns the span.
- * Pages that are mapped are reached by their pointer, with flush or invalidate where the kind is
- * not coherent, all others by the backend's copies. A failure of the backend is not passed on and
- * leaves the thread's last error as it is: watching must not make a call fail that would succeed
- * without it.
+ * Called by checked.c, corruption.c and quarantine.c without a lock; the caller owns the span.
+ * Mapped pages are reached through their pointer, with flush or invalidate where the kind is not
+ * coherent; all others through the backend's copies. A failure of the backend is not returned, and
+ * the thread's last error stays: a check must not fail a call that succeeds without the check.
  */
 #ifndef QUIRE_SRC_CORE_DEBUG_DEBUG_PATTERN_H
 #define QUIRE_SRC_CORE_DEBUG_DEBUG_PATTERN_H
@@ -14,47 +13,49 @@
 #include "src/core/state/memory.h"
 
 /*
- * The bytes of fresh memory make NaN of every float format and -1 of every integer, so that using
- * what was never written shows in the results; those of freed memory make NaN of half precision
- * and -4.2e37 of single.
+ * Fresh memory reads as NaN in every float format and as -1 in every integer, so that the use of
+ * bytes that were never written shows in the results. Freed memory reads as NaN in half precision
+ * and as -4.2e37 in single precision.
  */
 enum { QI_FRESH = 0xff, QI_FREED = 0xfd, QI_ZONE = 0xb5 };
 
-/* Bytes of a page from `begin` up to, not including, `end`. */
+/* Bytes of a page from `begin` up to `end`, which is not included. */
 typedef struct qi_span {
     uint64_t begin, end;
 } qi_span;
 
-/* Where a span differs from what was written there. */
+/* How a span differs from its pattern. */
 typedef struct qi_difference {
-    uint64_t at;    /* the first byte of the page that does */
-    uint64_t count; /* how many do */
-    unsigned char value;
+    uint64_t at;         /* position in the page of the first byte that differs */
+    uint64_t count;      /* bytes that differ */
+    unsigned char value; /* of the first one */
 } qi_difference;
 
-/* The span stays open. False: it could not be written. */
+/* Fills a span, which stays unpoisoned. Returns false if it could not be written. */
 bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span span,
                           unsigned char byte);
 
 /*
- * Looks for bytes that differ; false where all are the same or they cannot be read. The span is
- * shut afterwards. `beside_live`: the caller's own bytes may lie in the same atom, written by the
- * host and not flushed, and must not be invalidated.
+ * Compares a span with a byte. Returns false if all bytes are equal, and if they cannot be read.
+ * Poisons the span afterwards. `beside_live`: the same atom may hold bytes of the caller that the
+ * host wrote and did not flush; that atom is then not invalidated.
  */
 bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span,
                               unsigned char byte, bool beside_live, qi_difference *difference);
 
-/* The same for both ends of a span, as far in as QI_DEBUG_PATTERN_EDGE: of a short one, for all. */
+/* The same for the first and the last QI_DEBUG_PATTERN_EDGE bytes of a span; for all of a short
+   span. */
 bool qi_debug_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span span,
                                 unsigned char byte);
 bool qi_debug_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,
                                    unsigned char byte, bool beside_live, qi_difference *difference);
 
-/* Bytes filled at each end, so that a large range costs no more than a bounded time and no RAM. */
+/* 128 KiB: bytes filled at each end. A large range costs a bounded time, and the pages of the
+   operating system between its ends stay untouched. */
 #define QI_DEBUG_PATTERN_EDGE (UINT64_C(128) << 10)
 
-/* Lets the tools know that a span may be used, or not. Nothing on pages that are not mapped. */
-void qi_debug_pattern_open(const qi_page *page, qi_span span);
-void qi_debug_pattern_shut(const qi_page *page, qi_span span);
+/* Allows or forbids a span for the tools. Does nothing on pages that are not mapped. */
+void qi_debug_pattern_unpoison(const qi_page *page, qi_span span);
+void qi_debug_pattern_poison(const qi_page *page, qi_span span);
 
 #endif

@@ -1,11 +1,14 @@
 /*
- * quarantine.c - freed ranges that wait before they are used again (see checked.h): filled with a
- * pattern, and verified when they leave, so that a write after the free is found.
+ * quarantine.c - freed ranges of checked builds, kept before they can be reused (see
+ * state/checked.h). They are filled with a pattern, and verified when they leave, so that a write
+ * after the free is found.
  *
- * A ring of slots for all shards, under a lock of its own, which is taken after a shard's. Filling
- * and verifying are done without any: a slot on its way in is its thread's own, one on its way out
- * is counted as leaving and nobody else's; it goes back to its shard as any free, by its inbox from
- * another one. It is held until its range is free, so that figures and walks never show it.
+ * One ring of slots serves all shards of a memory. Its lock, of rank QI_RANK_QUARANTINE, is taken
+ * after a shard's. Filling and verifying are done without a lock: a slot that enters belongs to the
+ * freeing thread, and a slot that leaves is counted in `leaving` and belongs to the thread that
+ * took it out. It is returned to its shard like any free, through the inbox from another shard.
+ * Invariant: is_held of a slot is set until its range is free, so that statistics and walks never
+ * show it.
  */
 #include "src/core/checked.h"
 
@@ -19,12 +22,13 @@
 #include "src/core/release/release.h"
 #include "src/core/page/retention.h"
 
+/* Bytes of the range of a slot, zones included. */
 static uint64_t whole_of(const qi_slot *record)
 {
     return record->left_padding + record->watch.end;
 }
 
-/* ---- the ring, with its lock -------------------------------------------------------------- */
+/* ---- the ring: both functions require its lock -------------------------------------------- */
 
 static void push(qi_checked *checked, uint32_t slot)
 {
@@ -43,8 +47,8 @@ static uint32_t pop(qi_checked *checked)
 
 /* ---- leaving ------------------------------------------------------------------------------ */
 
-/* What is told by nobody's call is kept for the next quire_memory_check. */
-static void keep_harm(quire_memory *memory, const char *sentence)
+/* No call returns this finding: the next quire_memory_check does. Only the first one is kept. */
+static void keep_sentence(quire_memory *memory, const char *sentence)
 {
     qi_lock_acquire(&memory->checked.lock);
     if (!memory->checked.is_corrupted)
@@ -61,7 +65,7 @@ static void note_left(quire_memory *memory)
     qi_lock_release(&memory->checked.lock);
 }
 
-/* Without a lock: what was kept, before the slot is given back. */
+/* Frees the name that was kept for messages, before the slot is released. */
 static void forget_name(quire_memory *memory, qi_slot *record)
 {
     qi_host_release_text(&memory->host, record->watch.name);
@@ -69,12 +73,12 @@ static void forget_name(quire_memory *memory, qi_slot *record)
 }
 
 /*
- * Ranges that the thread is giving back: when a page goes with one, the sink that is told of it may
- * allocate, and must not wait for that range. It is free by then.
+ * Ranges that the calling thread is releasing. A release can destroy a page, which is logged, and
+ * the log sink may allocate. That allocation must not wait for the range, which is free by then.
  */
-static _Thread_local uint32_t given_back;
+static _Thread_local uint32_t releasing;
 
-/* Without a lock: a slot out of the ring is verified and given back. */
+/* Requires that no lock is held. Verifies and releases a slot that was taken out of the ring. */
 static void leave(quire_memory *memory, uint32_t slot)
 {
     qi_corruption corruption;
@@ -82,30 +86,30 @@ static void leave(quire_memory *memory, uint32_t slot)
     bool is_corrupted = qi_corruption_find(memory, slot, &corruption);
     if (is_corrupted) {
         sentence = qi_corruption_describe(memory, slot, &corruption);
-        keep_harm(memory, sentence.text);
+        keep_sentence(memory, sentence.text);
     }
     forget_name(memory, qi_memory_slot(memory, slot));
-    given_back++;
+    releasing++;
     qi_release(memory, slot);
-    given_back--;
+    releasing--;
     note_left(memory);
-    if (is_corrupted) /* after all is done: a sink may allocate, and wait for what is leaving */
+    if (is_corrupted) /* last: the sink may allocate, and wait for slots that are leaving */
         qi_corruption_report(memory, sentence.text);
 }
 
-/* Without a lock. False: there is none. */
+/* Releases the oldest slot. Requires that no lock is held. Returns false if the ring is empty. */
 static bool evict(quire_memory *memory)
 {
     qi_lock_acquire(&memory->checked.lock);
-    bool is_there = memory->checked.count != 0;
-    uint32_t slot = is_there ? pop(&memory->checked) : 0;
+    bool is_found = memory->checked.count != 0;
+    uint32_t slot = is_found ? pop(&memory->checked) : 0;
     qi_lock_release(&memory->checked.lock);
-    if (is_there)
+    if (is_found)
         leave(memory, slot);
-    return is_there;
+    return is_found;
 }
 
-/* What other threads' frees left in it; the policy has its say on pages that become empty. */
+/* Frees what other threads left in the inbox, and destroys pages that the policy does not keep. */
 static void drain_inbox(qi_shard *shard)
 {
     qi_lock_acquire(&shard->lock);
@@ -124,15 +128,16 @@ static uint32_t count_of(quire_memory *memory)
 }
 
 /*
- * No more than there is now: a sink that hears of a page may allocate and free, and what it freed
- * comes in meanwhile. A memory that ends makes no page, so that the lines come to an end.
+ * Evicts as many slots as the ring holds now, not until it is empty: a log sink that is called for
+ * a page may allocate and free, which adds slots. A memory that is being destroyed makes no page,
+ * so that there the loop ends with the ring empty.
  */
 void qi_checked_drain(quire_memory *memory)
 {
     for (uint32_t left = count_of(memory); (left || memory->is_ending) && evict(memory); left--) {
     }
     qi_lock_acquire(&memory->checked.lock);
-    while (memory->checked.leaving && !given_back)
+    while (memory->checked.leaving && !releasing)
         qi_lock_wait(&memory->checked.lock, NULL);
     qi_lock_release(&memory->checked.lock);
     for (uint32_t i = 0; i < memory->shard_count; i++)
@@ -156,8 +161,8 @@ bool qi_checked_make_room(qi_shard *shard)
 void qi_checked_forked(quire_memory *memory)
 {
     qi_checked *checked = &memory->checked;
-    if (checked->leaving > given_back)
-        checked->leaving = given_back;
+    if (checked->leaving > releasing)
+        checked->leaving = releasing;
     checked->shortages = 0;
     checked->reading = 0;
 }
@@ -176,7 +181,8 @@ bool qi_checked_begin_out_of_memory(quire_memory *memory)
 void qi_checked_end_out_of_memory(quire_memory *memory)
 {
     qi_lock_acquire(&memory->checked.lock);
-    memory->checked.shortages -= memory->checked.shortages != 0; /* 0: it began before a fork */
+    /* 0 where the allocation began before a fork, whose child resets it */
+    memory->checked.shortages -= memory->checked.shortages != 0;
     qi_lock_release(&memory->checked.lock);
 }
 
@@ -184,7 +190,7 @@ void qi_checked_forget(quire_memory *memory, qi_slot *record)
 {
     qi_checked *checked = &memory->checked;
     qi_span whole = {record->offset - record->watch.front, record->offset + record->watch.end};
-    qi_debug_pattern_shut(record->tally->page, whole);
+    qi_debug_pattern_poison(record->tally->page, whole);
     qi_lock_acquire(&memory->checked.lock);
     if (record->watch.is_held) {
         record->watch.is_held = false;
@@ -195,36 +201,42 @@ void qi_checked_forget(quire_memory *memory, qi_slot *record)
     qi_lock_release(&memory->checked.lock);
 }
 
-/* ---- coming in ---------------------------------------------------------------------------- */
+/* ---- entering ----------------------------------------------------------------------------- */
 
-/* Object and name end with the free, not with the quarantine; the name is kept for the harm. */
-static void end_object_and_name(quire_memory *memory, qi_slot *record)
+/* The object and the count of the name end with the free, not with the quarantine. The text of the
+   name is kept for messages. */
+static void release_object_and_name(quire_memory *memory, qi_slot *record)
 {
     qi_slot_meta *meta = record->meta;
     if (meta) {
         qi_lock *lock = &qi_shard_of(memory, record)->lock;
         qi_lock_acquire(lock);
         record->watch.name = meta->name;
-        qi_ignore(qi_names_replace(&memory->names, meta->name, NULL, record)); /* takes nothing */
+        /* without a new name nothing is taken, so that it cannot fail */
+        qi_ignore(qi_names_replace(&memory->names, meta->name, NULL, record));
         meta->name = NULL;
         qi_lock_release(lock);
     }
     qi_native_destroy(memory, record);
 }
 
+/* Requires the lock of the ring. A range larger than all bytes of the quarantine never gets here. */
 static bool has_room(const qi_checked *checked, uint64_t bytes)
 {
     return !checked->count || (checked->count < QI_QUARANTINE_COUNT &&
                                checked->held_bytes + bytes <= QI_QUARANTINE_BYTES);
 }
 
-/* False: somebody needs all that is free just now, or others bring as much as leaves. */
+/*
+ * Takes a slot into the ring and evicts others to make room. Returns false if an allocation is
+ * about to be refused and needs all free ranges, and if other threads refill the ring as fast.
+ */
 static bool enter(quire_memory *memory, uint32_t slot, qi_slot *record)
 {
     qi_checked *checked = &memory->checked;
     uint64_t bytes = whole_of(record);
     qi_lock_acquire(&memory->checked.lock);
-    uint32_t left = checked->count; /* sinks may bring as many more: see qi_checked_drain */
+    uint32_t left = checked->count; /* bounded: log sinks may add slots (see qi_checked_drain) */
     while (left-- && !checked->shortages && !has_room(checked, bytes)) {
         qi_lock_release(&memory->checked.lock);
         evict(memory);
@@ -249,9 +261,9 @@ bool qi_checked_hold(quire_memory *memory, uint32_t slot)
     qi_span own = {record->offset, record->offset + record->watch.tail};
     if (!record->watch.is_written)
         return false;
-    end_object_and_name(memory, record);
+    release_object_and_name(memory, record);
     bool is_filled = qi_debug_pattern_put_edges(memory, page, own, QI_FREED);
-    qi_debug_pattern_shut(page, own);
+    qi_debug_pattern_poison(page, own);
     bool is_held = is_filled && !page->dedicated && whole_of(record) <= QI_QUARANTINE_BYTES &&
                    enter(memory, slot, record);
     if (!is_held)
@@ -259,7 +271,7 @@ bool qi_checked_hold(quire_memory *memory, uint32_t slot)
     return is_held;
 }
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- queries and check -------------------------------------------------------------------- */
 
 void qi_checked_correct(quire_memory *memory, quire_memory_stats *stats)
 {
@@ -280,8 +292,8 @@ bool qi_checked_is_held(quire_memory *memory, uint32_t slot)
     return is_held;
 }
 
-/* Verifies the oldest and puts it back as the newest. */
-static void turn(quire_memory *memory)
+/* Verifies the oldest slot and puts it back as the newest; releases it if it is corrupted. */
+static void verify_oldest(quire_memory *memory)
 {
     qi_checked *checked = &memory->checked;
     qi_lock_acquire(&memory->checked.lock);
@@ -312,7 +324,7 @@ bool qi_quarantine_check(quire_memory *memory, char corruption[QI_CORRUPTION_TEX
     uint32_t count = checked->count;
     qi_lock_release(&memory->checked.lock);
     for (uint32_t i = 0; i < count; i++)
-        turn(memory);
+        verify_oldest(memory);
     qi_lock_acquire(&memory->checked.lock);
     bool is_corrupted = checked->is_corrupted;
     if (is_corrupted)

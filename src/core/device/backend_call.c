@@ -51,7 +51,7 @@ quire_result qi_backend_answer(const char *backend, quire_result result, uint64_
 {
     if (!may_answer(result))
         return qi_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, result,
-                               "backend %s answered %d, which no backend may", backend,
+                               "backend %s answered %d, which a backend must not", backend,
                                (int)result);
     if (result && qi_error_count() == errors_before)
         return qi_fail_text(result, "backend %s failed and gave no reason", backend);

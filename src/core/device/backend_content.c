@@ -1,7 +1,7 @@
 /*
  * backend_content.c - calls that flush, invalidate, copy and fill bytes of a page (see device.h).
  *
- * The caller keeps the page alive, by a use of an allocation in it. No lock is held.
+ * The caller holds a use of an allocation in the page, so that the page stays. No lock is held.
  */
 #include "src/base/result.h"
 #include "src/core/device/backend_call.h"

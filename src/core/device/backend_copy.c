@@ -2,7 +2,7 @@
  * backend_copy.c - calls that copy between pages, and that copy and fill in the order of a stream
  * (see device.h).
  *
- * The caller keeps both ends alive, by uses of the allocations. No lock is held.
+ * The caller holds a use of the allocation at each end, so that both pages stay. No lock is held.
  */
 #include "src/core/device/backend_call.h"
 

@@ -33,11 +33,11 @@ static quire_result check_page(const quire_device *device, const quire_page_requ
     uint64_t alignment = promised ? promised : request->alignment;
     if (request->max_size && page->size != request->max_size)
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
-                            "the backend made a page that may grow to %b where %b were asked",
+                            "the backend made a page that may grow to %b where %b were requested",
                             page->size, request->max_size);
     if (page->size < request->size)
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
-                            "the backend made a page of %b where %b were asked", page->size,
+                            "the backend made a page of %b where %b were requested", page->size,
                             request->size);
     if (!request->description && qi_padding(page->address, alignment))
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
@@ -164,8 +164,8 @@ void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *ac
     claim.bytes = from - to;
     claim.is_part = true;
     qi_budget_begin_return(&claim);
-    qi_error before =
-        qi_error_save(); /* shrinking cannot fail: the backend's sentence is dropped */
+    /* shrinking cannot fail: what the backend may report is dropped */
+    qi_error before = qi_error_save();
     qi_ignore(resize(device, calls, &page->native, from, to));
     qi_error_restore(&before);
     qi_budget_return(&claim);

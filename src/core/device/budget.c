@@ -92,7 +92,7 @@ static void give_page(const qi_budget_claim *claim)
         qi_account_give(&claim->device->pages, 1);
 }
 
-/* Fails with OVER_BUDGET. The message names the lower bound: the caller's limit or the backend's. */
+/* Fails with OVER_BUDGET. The message names the lower one: the caller's limit or the budget. */
 static quire_result refuse_heap(uint32_t heap, uint64_t bytes, uint64_t used, uint64_t limit,
                                 const heap_query *seen)
 {
@@ -149,10 +149,11 @@ quire_result qi_budget_claim_more(qi_budget_claim *claim, uint64_t bytes)
     uint64_t max = min_of(claim->max, qi_account_max(&heap->account)), used = 0;
     if (!qi_account_take(&heap->account, bytes, max, &used)) {
         qi_account_give(claim->memory, bytes);
-        return qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
-                            "the backend made a page of %b where %b were asked: heap %u may have "
-                            "%b of pages",
-                            claim->bytes + bytes, claim->bytes, claim->heap, max);
+        return qi_fail_with(
+            QUIRE_ERROR_OVER_BUDGET,
+            "the backend made a page of %b where %b were requested: heap %u may have "
+            "%b of pages",
+            claim->bytes + bytes, claim->bytes, claim->heap, max);
     }
     qi_atomic_add_release_u64(&heap->begun, bytes);
     claim->bytes += bytes;
@@ -184,7 +185,7 @@ static quire_result check_heap(const quire_device *device, uint32_t heap)
 {
     if (heap < device->info.heap_count)
         return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the device has no heap %u, it has %u", heap,
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the device has no heap %u: it has %u", heap,
                         device->info.heap_count);
 }
 

@@ -38,25 +38,17 @@ static quire_result check_dependencies(const quire_backend *table)
         QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_STREAM_COPY;
     if (table->features & streams && !(table->features & QUIRE_BACKEND_STREAMS))
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "backend '%s' orders, copies or fills on streams and has none",
+                            "backend '%s' announces calls on streams and has no streams",
                             table->name);
     if (table->features & QUIRE_BACKEND_ROWS && !(table->features & copies))
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "backend '%s' takes rows and has no copy that does", table->name);
+                            "backend '%s' announces rows and has no copy function that takes them",
+                            table->name);
     return QUIRE_SUCCESS;
 }
 
-static quire_result check_table(const quire_backend *t)
+static quire_result check_groups(const quire_backend *t)
 {
-    if (!t->name || !*t->name)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the backend table has no name");
-    if (!t->describe || !t->page_create || !t->page_destroy)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_DEVICE_ADDRESS << 1) - 1;
-    if (t->features & ~known)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "backend '%s' announces features this version does not know", t->name);
     const struct {
         quire_backend_features bit;
         const char *names;
@@ -98,7 +90,22 @@ static quire_result check_table(const quire_backend *t)
         if (result)
             return result;
     }
-    return check_dependencies(t);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_table(const quire_backend *t)
+{
+    if (!t->name || !*t->name)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the backend table has no name");
+    if (!t->describe || !t->page_create || !t->page_destroy)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' lacks describe, page_create or page_destroy", t->name);
+    const quire_backend_features known = (QUIRE_BACKEND_DEVICE_ADDRESS << 1) - 1;
+    if (t->features & ~known)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "backend '%s' announces features this version does not know", t->name);
+    quire_result result = check_groups(t);
+    return result ? result : check_dependencies(t);
 }
 
 /* ---- the description ---------------------------------------------------------------------- */
@@ -159,6 +166,7 @@ static quire_result check_limits(const quire_limits *limits)
     return QUIRE_SUCCESS;
 }
 
+/* Kinds whose pages can be resized exist, and the backend has the function for it. */
 static quire_result check_elastic(const quire_backend *table, const quire_device_info *info)
 {
     uint64_t kinds = info->limits.elastic_kinds; /* one bit for each kind */
@@ -182,7 +190,8 @@ static quire_result check_info(const quire_backend *table, const quire_device_in
                             info->heap_count, info->kind_count);
     for (uint32_t i = 0; i < info->heap_count; i++)
         if (!info->heaps[i].size || info->heaps[i].flags & ~KNOWN_HEAP_FLAGS)
-            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "heap %u has size %u and flags %x", i,
+            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                                "heap %u has size 0 or unknown flags: size %u, flags %x", i,
                                 info->heaps[i].size, info->heaps[i].flags);
     for (uint32_t i = 0; i < info->kind_count; i++) {
         quire_result result = check_kind(table, info, i);
@@ -203,6 +212,7 @@ static void resolve_limits(quire_limits *limits)
         *ones[i] += !*ones[i];
 }
 
+/* Where the backend fails without a reason, qi_backend_answer adds one. */
 static quire_result describe(quire_device *device)
 {
     memset(&device->info, 0, sizeof device->info);
@@ -211,7 +221,7 @@ static quire_result describe(quire_device *device)
     result = qi_backend_answer(device->original->name, result, errors);
     if (result)
         return result;
-    device->info.name[sizeof device->info.name - 1] = '\0';
+    device->info.name[sizeof device->info.name - 1] = '\0'; /* a backend may fill the whole array */
     device->info.backend = device->original->name;
     result = check_info(&device->table, &device->info);
     if (!result)

@@ -2,10 +2,10 @@
  * device.h - a device: the record, and every call into its backend.
  *
  * The module owns the record of a device, its budgets and the copy of the backend's function table.
- * No other code calls a function of the table, except the handlers of a fork (memory/fork.c). Each
- * qi_device_* function that calls the backend asserts that the thread holds no lock, counts the
- * call for the device and for the memory that causes it, and checks what the backend promised, so
- * that backends stay simple.
+ * Other code calls functions of the table in two places: streams (deferred/stream.c), through
+ * backend_call.h, and the handlers of a fork (memory/fork.c). Each qi_device_* function that calls
+ * the backend asserts that the thread holds no lock, counts the call for the device and for the
+ * memory that causes it, and checks what the backend promised, so that backends stay simple.
  *
  * `lock` guards the lists of memories and streams. The counters and accounts are atomic. The table,
  * the description and the log do not change after creation, except in the child of a fork, which
@@ -75,9 +75,9 @@ QUIRE_MUST_USE quire_result qi_device_create(const quire_backend *table, void *s
 void qi_device_free(quire_device *device);
 
 /*
- * Closes the backend and frees the record. Nobody uses the device, and it has no memory and no
- * stream. In the child of a fork the record stays where destroyed streams still count as named: the
- * thread that would have released the last one may not exist there.
+ * Closes the backend and frees the record. Requires that no thread uses the device, and that it has
+ * no memory and no stream. In the child of a fork the record stays if allocations still name
+ * destroyed streams: the thread that would release the last one may not exist there.
  */
 void qi_device_destroy(quire_device *device);
 
@@ -88,7 +88,7 @@ QUIRE_MUST_USE quire_result qi_device_describe(quire_device *device);
 
 /*
  * Replaces the table: from now on its functions answer NOT_PERMITTED and those that destroy do
- * nothing. Where the backend handles forks (QUIRE_BACKEND_FORK) its own destroying functions stay.
+ * nothing. Where the backend handles forks (QUIRE_BACKEND_FORK) its destroying functions stay.
  * Only for the child of a fork, before other threads run there.
  */
 void qi_device_disable(quire_device *device);
@@ -125,7 +125,7 @@ QUIRE_MUST_USE quire_result qi_device_check_bytes(const quire_device *device, ui
 
 /* ---- budgets: budget.c --------------------------------------------------------------------- */
 
-/* Sets the caller's limit on the bytes of pages in a heap; 0 means none. Fails with OUT_OF_RANGE. */
+/* Sets the limit on the bytes of pages in a heap; 0 means none. Fails with OUT_OF_RANGE. */
 QUIRE_MUST_USE quire_result qi_device_set_heap_limit(quire_device *device, uint32_t heap,
                                                      uint64_t bytes);
 

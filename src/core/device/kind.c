@@ -82,11 +82,11 @@ static quire_result check_request(const quire_kind_request *request)
                             all & ~QI_KNOWN_FLAGS);
     if (request->avoided & (request->required | request->preferred))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "memory flags %x are both avoided and asked for",
+                            "memory flags %x are both avoided and requested",
                             request->avoided & (request->required | request->preferred));
     if (request->exact && (request->preferred || request->avoided))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "an exact match leaves no room for preferred or avoided flags");
+                       "an exact match allows no preferred or avoided flags");
     return QUIRE_SUCCESS;
 }
 

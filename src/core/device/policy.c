@@ -23,7 +23,7 @@ static uint64_t round_size(uint64_t size, uint64_t granularity)
                                                               : rounded;
 }
 
-/* The coarser of both. A request that is not a power of two stays: qi_policy_validate refuses it. */
+/* The coarser of both. What is not a power of two stays: qi_policy_validate refuses it. */
 static uint64_t resolve_granularity(uint64_t requested, uint64_t backend)
 {
     bool is_finer = !requested || (qi_is_power_of_two(requested) && requested < backend);
@@ -41,7 +41,7 @@ quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const qu
     if (!policy.page_size) {
         uint64_t share = qi_align_down(heap / HEAP_FRACTION, granularity);
         policy.page_size = share < DEFAULT_PAGE_SIZE ? share : DEFAULT_PAGE_SIZE;
-        policy.page_size += share ? 0 : granularity;
+        policy.page_size += share ? 0 : granularity; /* a tiny heap still has pages */
     }
     policy.page_size = round_size(policy.page_size, granularity);
     if (!policy.first_page_size)
@@ -60,11 +60,12 @@ quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const qu
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
+/* Refuses growth that cannot happen: without a larger page to reach, or without steps to take. */
 static quire_result check_growth(const quire_page_policy *policy)
 {
     if (policy->growth_percent > MAX_GROWTH_PERCENT)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "pages cannot grow by %u percent, most %u", policy->growth_percent,
+                            "pages cannot grow by %u percent: at most %u", policy->growth_percent,
                             MAX_GROWTH_PERCENT);
     if (policy->growth_percent && policy->first_page_size >= policy->max_page)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -77,7 +78,7 @@ static quire_result check_growth(const quire_page_policy *policy)
                             (uint64_t)policy->growth);
     if (policy->growth == QUIRE_GROWTH_RESERVED && !policy->growth_percent)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "pages that are a share of what is reserved need a growth percent");
+                       "pages that grow by a share of the reserved bytes need a growth percent");
     if (policy->request_factor > 1 &&
         (!policy->growth_percent || policy->growth == QUIRE_GROWTH_RESERVED))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -94,10 +95,10 @@ static quire_result check_class(const quire_page_class *class, uint32_t number, 
                             "page class %u has pages of %b for no request", number,
                             class->page_size);
     if (class->max_request && class->max_request <= below)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "page class %u, up to %b, lies behind the last or not above the one "
-                            "before it",
-                            number, class->max_request);
+        return qi_fail_with(
+            QUIRE_ERROR_INVALID_ARGUMENT,
+            "page class %u, up to %b, follows an unused class or is not above the one before it",
+            number, class->max_request);
     if (class->page_size < class->max_request)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "page class %u: no page of %b holds a request of %b", number,
@@ -105,6 +106,7 @@ static quire_result check_class(const quire_page_class *class, uint32_t number, 
     return QUIRE_SUCCESS;
 }
 
+/* Classes in use come first, in ascending order of their requests. */
 static quire_result check_classes(const quire_page_policy *policy)
 {
     uint64_t below = 0;
@@ -118,6 +120,7 @@ static quire_result check_classes(const quire_page_policy *policy)
     return QUIRE_SUCCESS;
 }
 
+/* Refuses settings that have no effect in the chosen mode. */
 static quire_result check_dedicated(const quire_page_policy *policy)
 {
     if ((unsigned)policy->dedicated > QUIRE_DEDICATED_NEVER)
@@ -195,6 +198,10 @@ static uint64_t coarser(const quire_page_policy *policy, uint64_t granularity)
     return policy->page_granularity > granularity ? policy->page_granularity : granularity;
 }
 
+/*
+ * Three kinds of growth: the step above the largest page; a share of all pages; the step after the
+ * last page. Without a growth percent every page but the first has page_size.
+ */
 uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_history *history,
                              uint64_t granularity)
 {
@@ -209,16 +216,20 @@ uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_hist
     return policy->growth_percent ? step_after(policy, history->last, unit) : policy->page_size;
 }
 
+/*
+ * The first class that the request fits into decides alone. Otherwise the page takes further steps
+ * of growth until it holds request_factor times the request, or has the largest size.
+ */
 uint64_t qi_policy_page_for(const quire_page_policy *policy, uint64_t next, uint64_t size,
                             uint64_t granularity)
 {
     for (int i = 0; i < QUIRE_MAX_PAGE_CLASSES; i++)
         if (size <= policy->classes[i].max_request)
             return policy->classes[i].page_size;
-    uint64_t least = 0, unit = coarser(policy, granularity);
-    if (policy->request_factor > 1 && qi_multiply_overflows(size, policy->request_factor, &least))
-        least = UINT64_MAX;
-    while (next && next < least && next < policy->max_page)
+    uint64_t min = 0, unit = coarser(policy, granularity);
+    if (policy->request_factor > 1 && qi_multiply_overflows(size, policy->request_factor, &min))
+        min = UINT64_MAX;
+    while (next && next < min && next < policy->max_page)
         next = step_after(policy, next, unit);
     return next;
 }
@@ -231,6 +242,7 @@ uint64_t qi_policy_round(const quire_page_policy *policy, uint64_t needed)
 
 /* ---- sizes of allocations ----------------------------------------------------------------- */
 
+/* The size granularity need not be a power of two. */
 bool qi_policy_size_overflows(const quire_page_policy *policy, uint64_t requested, uint64_t *size)
 {
     uint64_t padded = 0;

@@ -24,6 +24,11 @@ static void drop_idle_growth(quire_page_policy *policy, const quire_device *devi
     policy->request_factor = 0;
 }
 
+/*
+ * The preferred size P is 256 MiB, or an eighth of a heap of at most 1 GiB. Pages are P/8, P/4, P/2
+ * and P: the smallest step above all existing pages that holds the request twice. Requests above
+ * P/2 get a dedicated page.
+ */
 static quire_page_policy vma_policy(uint64_t heap)
 {
     uint64_t preferred = heap <= GIB ? heap / 8 : 256 * MIB;
@@ -38,6 +43,7 @@ static quire_page_policy vma_policy(uint64_t heap)
     };
 }
 
+/* The first page is half of the heap; each page is as large as all pages before it together. */
 static quire_page_policy rmm_policy(uint64_t heap)
 {
     const uint64_t multiple = 256;
@@ -50,6 +56,10 @@ static quire_page_policy rmm_policy(uint64_t heap)
     };
 }
 
+/*
+ * Pages of 2 MiB for requests up to 1 MiB, of 20 MiB for requests below 10 MiB, and otherwise the
+ * request rounded up to 2 MiB.
+ */
 static quire_page_policy pytorch_policy(void)
 {
     const uint64_t multiple = 512;
@@ -91,6 +101,7 @@ static uint64_t cap(uint64_t size, uint64_t max)
     return max && size > max ? max : size;
 }
 
+/* A page is the larger of the placed size and the chunk, which is rounded up to min_chunk. */
 static quire_result auto_growth(const quire_paddle_sizes *sizes, uint64_t multiple,
                                 quire_page_policy *policy)
 {
@@ -114,6 +125,10 @@ static uint64_t first_above(uint64_t max_chunk, uint64_t multiple, uint64_t padd
     return max_padded > padding ? max_padded - padding + 1 : 0;
 }
 
+/*
+ * A placed size above max_chunk gets a dedicated page. Other pages have init_alloc bytes first and
+ * re_alloc bytes afterwards; where these are 0 max_chunk is used.
+ */
 static quire_result naive_best_fit(const quire_paddle_sizes *sizes, uint64_t multiple,
                                    quire_page_policy *policy)
 {
@@ -123,7 +138,7 @@ static quire_result naive_best_fit(const quire_paddle_sizes *sizes, uint64_t mul
                             "a chunk of %b is given: naive_best_fit has none", sizes->chunk);
     if (qi_add_overflows(sizes->extra_padding, PADDLE_DESCRIPTOR, &padding))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "%u bytes of padding cannot be counted with %u of a descriptor",
+                            "%u bytes of padding and %u of a descriptor exceed 64 bits",
                             sizes->extra_padding, PADDLE_DESCRIPTOR);
     *policy = (quire_page_policy){.size_granularity = multiple, .extra_padding = padding};
     policy->dedicated_threshold = first_above(sizes->max_chunk, multiple, padding);

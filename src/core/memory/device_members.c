@@ -42,7 +42,7 @@ static void list_memories(const quire_device *device, char *text, size_t size)
 
 static quire_result refuse_memories(const quire_device *device, uint32_t count, const char *names)
 {
-    qi_log(&device->log, QUIRE_LOG_WARNING, "device '%s' cannot go, memories live (%u): %s",
+    qi_log(&device->log, QUIRE_LOG_WARNING, "device '%s' is not destroyed: memories live (%u): %s",
            device->info.name, count, names);
     return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' still has live memories (%u): %s",
                         device->info.name, count, names);
@@ -62,8 +62,8 @@ quire_result qi_device_check_unused(quire_device *device)
                             device->info.name, device->streams->name);
     if (qi_atomic_load_acquire_u64(&device->stream_records) && !device->is_copy)
         return qi_fail_text(QUIRE_ERROR_BUSY,
-                            "device '%s': allocations of another device were used on a held stream "
-                            "of it that is gone, and are live",
+                            "device '%s': live allocations of another device were used on a "
+                            "destroyed capture stream of it",
                             device->info.name);
     return QUIRE_SUCCESS;
 }

@@ -14,10 +14,11 @@ static quire_result check_buffer(const quire_buffer_options *options)
     if (result)
         return result;
     if (!options->size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is requested");
     return qi_check_buffer_usage(options->usage);
 }
 
+/* Replaces zeros by what they mean: usage for storage and transfers, alignment of 1. */
 static quire_buffer_options resolve_buffer(const quire_buffer_options *options)
 {
     quire_buffer_options out = *options;
@@ -28,6 +29,7 @@ static quire_buffer_options resolve_buffer(const quire_buffer_options *options)
     return out;
 }
 
+/* A native buffer reports its own requirements. */
 static quire_result buffer_needs(qi_object_build *build)
 {
     if (qi_object_backend_has(build->memory))
@@ -69,10 +71,11 @@ quire_result qi_buffer_create(quire_memory *memory, const quire_buffer_options *
     uint32_t slot = 0;
     result = qi_object_build_place(&build, false, &slot);
     if (!result)
-        qi_memory_slot(memory, slot)->usage = (uint8_t)options.usage;
+        qi_memory_slot(memory, slot)->usage = (uint8_t)options.usage; /* fits: see slot.h */
     return qi_object_build_finish(&build, result, slot, &buffer->allocation);
 }
 
+/* One attempt of qi_buffer_create_fallback. */
 static quire_result create_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
 {
     return qi_buffer_create(memory, fallback->options, is_unaided, fallback->made);

@@ -37,6 +37,7 @@ uint32_t qi_channel_size(quire_channel_type type)
     return 0;
 }
 
+/* Replaces zeros by what they mean: sizes and channels of 1, and every usage that an image has. */
 static quire_image_options resolve_image(const quire_image_options *options)
 {
     quire_image_options out = *options;
@@ -65,7 +66,7 @@ static quire_result check_image(const quire_image_options *options, uint64_t *mi
     if (result)
         return result;
     if (!options->width)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an image of width 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an image of width 0 is requested");
     if (options->channel_count > MAX_CHANNELS)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "an image of %u channels: %u at most",
                             options->channel_count, MAX_CHANNELS);
@@ -80,11 +81,12 @@ static quire_result check_image(const quire_image_options *options, uint64_t *mi
                             options->usage & ~IMAGE_USAGES);
     if (texels_overflow(options, minimum))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "an image of %u x %u x %u texels: its bytes cannot be counted",
+                            "an image of %u x %u x %u texels: its size exceeds 64 bits",
                             options->width, options->height, options->depth);
     return QUIRE_SUCCESS;
 }
 
+/* The information that the slot keeps; `place` is filled in when it is queried. */
 static quire_image_info describe_image(const quire_image_options *o,
                                        const quire_requirements *needs, uint64_t minimum)
 {
@@ -118,6 +120,7 @@ quire_result qi_image_get_requirements(quire_device *device, const quire_image_o
     return result;
 }
 
+/* A native image reports its own requirements. Otherwise the backend computes them from options. */
 static quire_result image_needs(qi_object_build *build)
 {
     if (qi_object_backend_has(build->memory) &&
@@ -154,8 +157,8 @@ quire_result qi_image_create(quire_memory *memory, const quire_image_options *re
         result = image_needs(&build);
     if (result)
         return result;
-    build.request.size =
-        build.needs.size; /* includes the padding of rows, which can be read and written as well */
+    /* what the backend needs, including the padding of rows: it can be read and written as well */
+    build.request.size = build.needs.size;
     uint32_t slot = 0;
     result = qi_object_build_place(&build, options.tiling == QUIRE_TILING_OPTIMAL, &slot);
     if (!result)
@@ -164,6 +167,7 @@ quire_result qi_image_create(quire_memory *memory, const quire_image_options *re
     return qi_object_build_finish(&build, result, slot, &image->allocation);
 }
 
+/* One attempt of qi_image_create_fallback. */
 static quire_result create_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
 {
     return qi_image_create(memory, fallback->options, is_unaided, fallback->made);

@@ -20,12 +20,12 @@ static quire_result resolve(const char *what, uint64_t limit, uint64_t begin, ui
                         *size, what, (unsigned long long)begin, (unsigned long long)limit);
 }
 
+/* Only images of quire_image_create have known texels, and only linear ones have rows. */
 static quire_result check_image(const quire_image_info *info)
 {
     if (!info->channel_count)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the texels of an image that was not made by quire_image_create are not "
-                       "known");
+                       "the image was not created by quire_image_create: its texels are unknown");
     if (!info->row_pitch)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the texels of the image lie in the backend's own order: "
@@ -57,7 +57,7 @@ quire_result qi_image_get_rows(quire_memory *memory, quire_image image,
                 .offset = r.z * info.slice_pitch + r.y * info.row_pitch + r.x * texel,
                 .row_pitch = info.row_pitch,
                 .slice_pitch = info.depth > 1 ? info.slice_pitch : 0},
-        .size = r.width * texel,
+        .size = r.width * texel, /* bytes of one row */
         .rows = r.height,
         .slices = r.depth,
     };

@@ -11,12 +11,13 @@
 #include "src/core/allocate/oom_report.h"
 #include "src/core/release/release.h"
 
+/* The backend must accept the memory kind for this object. */
 static quire_result check_kind(const qi_object_build *build)
 {
     if (build->needs.kind_mask >> build->memory->kind & 1)
         return QUIRE_SUCCESS;
     return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                        "memory '%s' is of kind %u, and the object can lie in kinds 0x%x",
+                        "memory '%s' is of kind %u, and the object needs one of kinds 0x%x",
                         build->memory->name, build->memory->kind, build->needs.kind_mask);
 }
 
@@ -32,11 +33,12 @@ static quire_result apply_granularity(qi_object_build *build, bool optimal)
     if (build->request.alignment < granularity)
         build->request.alignment = granularity;
     if (qi_align_up_overflows(build->request.held, granularity, &build->request.held))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u bytes is asked for",
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u bytes is requested",
                             build->needs.size);
     return QUIRE_SUCCESS;
 }
 
+/* Does nothing for objects without a native handle. */
 static quire_result bind(const qi_object_build *build, uint32_t slot)
 {
     const qi_page *page = qi_memory_page(build->memory, slot);
@@ -82,7 +84,7 @@ static quire_result place(qi_object_build *build, bool optimal, uint32_t *slot)
 quire_result qi_object_build_place(qi_object_build *build, bool optimal, uint32_t *slot)
 {
     bool zero = build->request.zero;
-    build->request.zero = false;
+    build->request.zero = false; /* the placement would write the zeros before the binding */
     quire_result result = check_kind(build);
     if (!result)
         result = place(build, optimal, slot);
@@ -91,7 +93,7 @@ quire_result qi_object_build_place(qi_object_build *build, bool optimal, uint32_
     result = bind(build, *slot);
     if (!result && zero) {
         result = qi_access_fill_zero(build->memory, *slot);
-        if (result)
+        if (result) /* the placement succeeded and has not counted the failure */
             qi_oom_count(build->memory);
     }
     if (result)
@@ -153,10 +155,10 @@ quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocati
 static quire_result check_object(const quire_memory *memory, const quire_object_options *options)
 {
     if (options->object != QUIRE_OBJECT_BUFFER && options->object != QUIRE_OBJECT_IMAGE)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no object %u to be made",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no object type %u",
                             (uint64_t)options->object);
     if (!options->description)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an object without a description");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the object has no description");
     if (!qi_object_backend_has(memory))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no objects",
                             memory->device->info.backend);
@@ -192,6 +194,7 @@ quire_result qi_object_create(quire_memory *memory, const quire_object_options *
     if (result)
         return result;
     bool is_buffer = options->object == QUIRE_OBJECT_BUFFER;
+    /* the caller may give the size of a buffer; otherwise the backend reports it */
     bool is_sized = is_buffer && options->info.buffer.size;
     build.request.size = is_sized ? options->info.buffer.size : build.needs.size;
     uint32_t slot = 0;

@@ -2,7 +2,7 @@
  * uses.h - whether the calling thread runs a callback while a call of the library has allocations
  * in use.
  *
- * Where a callback forks, the call goes on in the child after the callback returns, and its uses
+ * Where a callback forks, the call continues in the child after the callback returns, and its uses
  * must still count there. The uses of all other threads are dropped in the child. The counter is
  * the thread's own; no lock guards it.
  */

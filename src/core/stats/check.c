@@ -101,7 +101,8 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
     for (uint32_t i = 0; i < memory->shard_count; i++)
         ranges += memory->shards[i].space->live_count;
     if (live != seen->live_bytes || count != seen->allocation_count)
-        return damaged(memory, "the pages' live figures are not the sum of the allocations", count);
+        return damaged(memory, "the pages' live statistics are not the sum of the allocations",
+                       count);
     if (shared != ranges)
         return damaged(memory, "the space holds ranges that no allocation has", shared);
     if (in_use != pages->in_use)
@@ -127,16 +128,17 @@ static quire_result compare_counters(const quire_memory *memory, const quire_mem
         return damaged(memory, "the count of slots is not that of the allocations", seen_slots);
     if (seen->allocation_count != counted.allocation_count ||
         seen->live_bytes != counted.live_bytes || seen->requested_bytes != counted.requested_bytes)
-        return damaged(memory, "the live figures are not the sum of the allocations",
+        return damaged(memory, "the live statistics are not the sum of the allocations",
                        seen->allocation_count);
     if (seen->page_count != counted.page_count || seen->reserved_bytes != counted.reserved_bytes ||
         seen->empty_bytes != counted.empty_bytes)
-        return damaged(memory, "the page figures are not the sum of the pages", seen->page_count);
+        return damaged(memory, "the page statistics are not the sum of the pages",
+                       seen->page_count);
     if (qi_account_used(&memory->account) < seen->reserved_bytes)
         return damaged(memory, "the memory's account is less than its pages", seen->reserved_bytes);
     for (uint32_t i = 0; i < memory->shard_count; i++)
         if (!qi_stream_queues_agree(&memory->shards[i]))
-            return damaged(memory, "what waits for points of streams is in disorder", i);
+            return damaged(memory, "the queues of deferred frees are inconsistent", i);
     if (!qi_names_agree(memory))
         return damaged(memory, "the accounts of names are not the sums of the allocations",
                        seen->allocation_count);

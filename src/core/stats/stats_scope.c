@@ -17,7 +17,7 @@ static size_t size_of(uint32_t shard_count)
 /* Restarts the peaks at the present values and returns what they were. */
 static qi_peaks begin_peaks(quire_memory_stats *stats)
 {
-    qi_shard_keep_peaks(stats);
+    qi_shard_keep_peaks(stats); /* peaks are raised late (state/shard.h): bring them up to date */
     const qi_peaks peaks = {.live_bytes = stats->peak_live_bytes,
                             .requested_bytes = stats->peak_requested_bytes,
                             .reserved_bytes = stats->peak_reserved_bytes,
@@ -45,7 +45,7 @@ quire_result qi_stats_push(quire_memory *memory)
 {
     qi_stats_scope *scope = qi_host_allocate(&memory->host, 1, size_of(memory->shard_count));
     if (!scope)
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a section's figures");
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a statistics scope");
     scope->shard_count = memory->shard_count;
     qi_shards_acquire(memory);
     scope->begun = qi_stats_of(memory);
@@ -98,7 +98,7 @@ quire_result qi_stats_pop(quire_memory *memory, quire_memory_stats *stats)
     qi_stats_scope *scope = remove_scope(memory, stats);
     if (!scope)
         return qi_fail_text(QUIRE_ERROR_WRONG_STATE,
-                            "memory '%s' has no section to end: push comes before pop",
+                            "memory '%s' has no statistics scope to pop: a push must come first",
                             memory->name);
     scope->outer = NULL;
     qi_stats_scopes_finish(scope, &memory->host);

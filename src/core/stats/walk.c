@@ -133,7 +133,7 @@ static quire_result make_room(page_copy *p)
     if (p->items && p->names)
         return QUIRE_SUCCESS;
     release_copy(p);
-    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a picture of %u ranges",
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a copy of %u ranges",
                         items);
 }
 
