@@ -1,13 +1,13 @@
 /*
- * adversaries.c - layouts that make a search long.
+ * adversaries.c - layouts that cause long searches.
  *
- *   g1  every other of 65,536 ranges of 4 KiB is free, 64 KiB are asked for
- *   g2  32,768 holes of 8 KiB, each 4 KiB off the alignment of 8 KiB that is asked for
- *   g3  32,768 holes in the size class of the request that are too small for it, one that fits
+ *   g1  every second of 65,536 ranges of 4 KiB is free; the requests are 64 KiB
+ *   g2  32,768 holes of 8 KiB, each 4 KiB off the requested alignment of 8 KiB
+ *   g3  32,768 holes in the size class of the request, all too small, and one hole that fits
  *
- * Each request is timed alone. What was found is freed again, so that every request sees the
- * layout. Each layout is made three times and the least of each figure kept: what interrupts a
- * request at random is not its own.
+ * Each request is timed alone and freed again, so that every request sees the same layout. Each
+ * layout is built three times and the minimum of each result is kept, which removes random
+ * interruptions.
  */
 #include "bench/bench.h"
 
@@ -24,9 +24,9 @@ enum { UNIT = 256, REQUESTS = 1000, HOLES = 32768, REPLAYS = 3 };
 
 typedef struct adversary_result {
     bool good;
-    double mean_ns, worst_ns; /* a request */
-    double refill_ns;         /* g1: an allocation of the size of the holes afterwards; 0: none */
-    uint64_t found;
+    double mean_ns, worst_ns; /* per request */
+    double refill_ns;         /* g1: per allocation that then fills a hole; 0 in the others */
+    uint64_t found;           /* requests that succeeded */
 } adversary_result;
 
 typedef struct placed {
@@ -61,7 +61,7 @@ static int compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Whichever way a fit lays ranges: each hole then has a neighbour that stays. */
+/* Sorting makes every second range a hole between live ranges, in whatever order a fit places. */
 static void sort_by_address(layout *l)
 {
     qsort(l->ranges, l->count, sizeof *l->ranges, compare);
@@ -98,7 +98,7 @@ static void layout_end(layout *l)
     free(l->ranges);
 }
 
-/* ---- the three ---------------------------------------------------------------------------- */
+/* ---- the three layouts -------------------------------------------------------------------- */
 
 static void no_hole_large_enough(const subject *s, adversary_result *out)
 {
@@ -131,7 +131,7 @@ static void no_hole_aligned(const subject *s, adversary_result *out)
     layout_end(&l);
 }
 
-/* The hole that fits is freed first, so that lists have it last; the arena has no byte more. */
+/* Frees the fitting hole first, so that lists have it last. The ranges fill the arena exactly. */
 static void one_hole_fits(const subject *s, adversary_result *out)
 {
     enum { STEPS = 30, SEED = 8003 };
@@ -176,15 +176,15 @@ typedef struct adversaries {
 static void measure(void *user, size_t index)
 {
     const adversaries *a = user;
-    adversary_result *least = &a->results[index];
+    adversary_result *best = &a->results[index];
     for (int i = 0; i < REPLAYS; i++) {
         adversary_result one = {0};
         CASES[a->number].run(a->roster.items[index], &one);
         if (!i)
-            *least = one;
-        least->mean_ns = fmin(least->mean_ns, one.mean_ns);
-        least->worst_ns = fmin(least->worst_ns, one.worst_ns);
-        least->refill_ns = fmin(least->refill_ns, one.refill_ns);
+            *best = one;
+        best->mean_ns = fmin(best->mean_ns, one.mean_ns);
+        best->worst_ns = fmin(best->worst_ns, one.worst_ns);
+        best->refill_ns = fmin(best->refill_ns, one.refill_ns);
     }
 }
 
@@ -221,7 +221,7 @@ void measure_adversaries(bench *b)
         a.roster = roster_of(b, TAKE_SPACES | TAKE_PEERS | TAKE_REFERENCES);
         a.results = shared_memory(a.roster.count, sizeof *a.results);
         in_children(a.roster.count, 1, measure, &a);
-        printf("\n%-28s %10s %10s %6s %8s   ns a request: %s\n", CASES[i].name, "mean", "worst",
+        printf("\n%-28s %10s %10s %6s %8s   ns per request: %s\n", CASES[i].name, "mean", "worst",
                "found", "refill", CASES[i].what);
         for (size_t k = 0; k < a.roster.count; k++)
             report_one(b, &a, k);

@@ -1,7 +1,7 @@
 /*
- * arenas.c - the smallest arena in which a workload runs without a refusal, by bisection to a
- * thousandth of its live peak. What fits is not quite monotone in the arena, so that differences
- * below one per cent mean nothing.
+ * arenas.c - finds the smallest arena in which a workload runs without a failure, by bisection to
+ * 1/1000 of its live peak. Success is not quite monotone in the arena size, so differences below
+ * one percent are not significant.
  */
 #include "bench/bench.h"
 
@@ -20,8 +20,8 @@ typedef struct arenas {
     roster roster;
     const char *name;
     workload workload;
-    uint64_t peak;  /* most bytes live at a time */
-    double *shares; /* shared, by subject: peak / smallest arena; 0: none found */
+    uint64_t peak;  /* maximum of the live bytes */
+    double *shares; /* shared, per subject: peak / smallest arena; 0 if none was found */
 } arenas;
 
 static uint64_t peak_of(const workload *w)
@@ -56,7 +56,7 @@ static void find_smallest(void *user, size_t index)
     const subject *s = a->roster.items[index];
     uint64_t unit = a->workload.granule, fine = a->peak / PARTS / unit * unit;
     fine = fine ? fine : unit;
-    uint64_t low = 0, high = 1; /* in `fine` steps above the peak; high runs */
+    uint64_t low = 0, high = 1; /* steps of `fine` bytes above the peak; `high` succeeds */
     while (!runs_in(a, s, a->peak + high * fine)) {
         low = high;
         high *= 2;
@@ -80,7 +80,7 @@ static void report(bench *b, const arenas *a)
         if (a->shares[i] > 0)
             printf("  %-26s %8.4f\n", name, a->shares[i]);
         else
-            printf("  %-26s in none of up to %d times the peak\n", name, MAX_GROWTH);
+            printf("  %-26s none up to %d times the peak\n", name, MAX_GROWTH);
         qi_json_object(&b->out.json, NULL);
         qi_json_text(&b->out.json, "workload", a->name);
         qi_json_text(&b->out.json, "subject", name);
@@ -117,7 +117,7 @@ static void run_named(bench *b)
 
 static void run_file(bench *b, const char *path)
 {
-    /* A.1048576.csv: A, and the size in which it is known to fit */
+    /* A.1048576.csv has the name A and the arena size in which it is known to fit */
     const char *base = strrchr(path, '/') + 1;
     char name[64];
     snprintf(name, sizeof name, "mm%.*s", (int)strcspn(base, "."), base);
@@ -127,7 +127,7 @@ static void run_file(bench *b, const char *path)
     if (packing_read(path, &a.workload))
         run_one(b, &a);
     else
-        fprintf(stderr, "bench_space: %s is no packing problem\n", path);
+        fprintf(stderr, "bench_space: %s is not a packing problem\n", path);
     workload_free(&a.workload);
 }
 
@@ -137,12 +137,12 @@ static void run_files(bench *b)
     glob_t found = {0};
     if (!b->data) {
         if (is_wanted(&b->wanted_workloads, "mmA"))
-            printf("\nmmA to mmK: left out, QUIRE_TEST_DATA is not set\n");
+            printf("\nmmA to mmK: skipped, QUIRE_TEST_DATA is not set\n");
         return;
     }
     snprintf(pattern, sizeof pattern, "%s/static/*.csv", b->data);
     if (glob(pattern, 0, NULL, &found))
-        printf("\nmmA to mmK: left out, there is no %s\n", pattern);
+        printf("\nmmA to mmK: skipped, no file matches %s\n", pattern);
     for (size_t i = 0; i < found.gl_pathc; i++)
         run_file(b, found.gl_pathv[i]);
     globfree(&found);

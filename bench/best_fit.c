@@ -1,14 +1,14 @@
 /*
- * best_fit.c - see best_fit.h. Ranges form a list by address; the free ones are in a treap by size
- * and offset as well: a search tree whose nodes also form a heap by a random number, which keeps it
- * balanced. Simple and slow on purpose.
+ * best_fit.c - see best_fit.h. All ranges form a list by address. Free ranges are also in a treap
+ * by size and offset: a search tree that is a heap in random ranks, which keeps it balanced. It is
+ * deliberately simple rather than fast.
  */
 #include "bench/best_fit.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "src/cli/workload.h"
+#include "bench/workload.h"
 
 typedef struct range {
     uint64_t offset, size;
@@ -31,7 +31,7 @@ static bool is_less(const range *one, const range *other)
     return one->size != other->size ? one->size < other->size : one->offset < other->offset;
 }
 
-/* Parts a tree into what is less than `at` and what is not. */
+/* Splits a tree into the ranges that are less than `at` and the others. */
 static void part(range *tree, const range *at, range **less, range **rest)
 {
     if (!tree) {
@@ -45,7 +45,7 @@ static void part(range *tree, const range *at, range **less, range **rest)
     }
 }
 
-/* Joins two trees of which all of `left` is less than all of `right`. */
+/* Joins two trees. Every range of `left` is less than every range of `right`. */
 static range *join(range *left, range *right)
 {
     if (!left || !right)
@@ -84,7 +84,7 @@ static bool holds(const range *r, uint64_t size, uint64_t alignment)
     return r->size >= padding && r->size - padding >= size;
 }
 
-/* The least range of a tree that holds the request; those too small for it are passed over. */
+/* Finds the least range that holds the request. Skips the left subtree of a range too small. */
 static range *find(range *tree, uint64_t size, uint64_t alignment)
 {
     if (!tree)
@@ -97,7 +97,7 @@ static range *find(range *tree, uint64_t size, uint64_t alignment)
 
 /* ---- the list of all ranges --------------------------------------------------------------- */
 
-/* Cuts `size` bytes off the front; what is behind them becomes a range of its own. */
+/* Truncates `r` to `size` bytes and returns a new range for the rest. Aborts without memory. */
 static range *split(range *r, uint64_t size)
 {
     range *rest = calloc(1, sizeof *rest);
@@ -112,7 +112,7 @@ static range *split(range *r, uint64_t size)
     return rest;
 }
 
-/* Takes the range behind `r` into it. */
+/* Extends `r` by the range after it, which is freed. */
 static void absorb(range *r)
 {
     range *gone = r->after;

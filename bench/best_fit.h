@@ -1,6 +1,7 @@
 /*
- * best_fit.h - exact best fit as a subject: the smallest free range that holds the request once
- * aligned, the lowest of equals. The reference for what a fit can reach without moving anything.
+ * best_fit.h - exact best fit as a subject: it takes the smallest free range that holds the aligned
+ * request, and of equal ranges the lowest. It is the reference for the fragmentation that a fit can
+ * reach without moving ranges.
  */
 #ifndef QUIRE_BENCH_BEST_FIT_H
 #define QUIRE_BENCH_BEST_FIT_H

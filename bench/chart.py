@@ -1,4 +1,4 @@
-"""Draws the figures of a run: speed as a ratio to VMA, and how full an arena can be kept.
+"""Draws the results of a run: speed as a ratio to VMA, and the occupancy that an arena reaches.
 
 usage: chart.py FIGURES.json CHART.svg
 """
@@ -10,7 +10,7 @@ from figures_file import SIZES, SPEED, VMA, Figures
 
 WIDTH, LEFT, RIGHT, TOP = 860, 110, 70, 34
 ROW, BAR, GAP = 22, 7, 56
-MAX_RATIO, LEAST_SHARE = 1.6, 0.65
+MAX_RATIO, MIN_SHARE = 1.6, 0.65
 COLOURS = ("#2f6fde", "#12a594", "#e5484d", "#e08a00", "#8e4ec6", "#7c8794", "#c2528b", "#5b8c00")
 FAST = ("segregated", "segregated, batch free", "segregated, deferred", "slabs")
 FULL = ("segregated", "segregated, least fragmentation", "first", VMA, "VMA, min memory",
@@ -29,7 +29,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f; }
 
 
 class Panel:
-    """A title, a legend, an axis from `low` to `high`, and rows below each other."""
+    """A chart with a title, a legend, an axis from `low` to `high`, and rows."""
 
     def __init__(self, top, title, low, high, step, form):
         self.top, self.low, self.high, self.form = top, low, high, form
@@ -46,7 +46,7 @@ class Panel:
                         f"{escape(words)}</text>")
 
     def legend(self, names):
-        """Names side by side, as many in a line as there is room for."""
+        """Writes the names side by side and wraps them to the width."""
         x = 16
         for index, name in enumerate(names):
             room = 26 + 7.2 * len(name)
@@ -79,7 +79,7 @@ def speed_panel(figures, top):
     loads = [w for w in SPEED if figures.ratio(w, names[0], [VMA])] if names else []
     if not loads:
         return None
-    panel = Panel(top, "Time of a free and an allocation, that of VMA being 1", 0, MAX_RATIO, 0.2,
+    panel = Panel(top, "Time of a free and an allocation relative to VMA", 0, MAX_RATIO, 0.2,
                   "{:.1f}")
     panel.legend(names)
     row = BAR * len(names) + 10
@@ -103,7 +103,7 @@ def share_panel(figures, top):
     sizes = [s for s in SIZES if names and figures.ramp(s, names[0])]
     if not sizes:
         return None
-    panel = Panel(top, "Share of the arena that is live when the first request fails", LEAST_SHARE,
+    panel = Panel(top, "Share of the arena that is live when the first request fails", MIN_SHARE,
                   1.0, 0.05, "{:.0%}")
     panel.legend(names)
     row = ROW + 6
@@ -112,7 +112,7 @@ def share_panel(figures, top):
         y = panel.y + number * row + row / 2
         panel.text(LEFT - 10, y + 4, size, anchor="end")
         panel.out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-        # the first is drawn last, to lie on top
+        # the first name is drawn last, so that it covers the others
         for index, name in reversed(list(enumerate(names))):
             value = figures.ramp(size, name)
             if value is not None:

@@ -10,13 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Adds one byte, because mmap rejects a size of 0. */
 void *shared_memory(size_t count, size_t size)
 {
     void *memory =
         mmap(NULL, count * size + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory != MAP_FAILED)
         return memory;
-    perror("bench: no memory for results");
+    perror("bench: no host memory for results");
     exit(1);
 }
 
@@ -25,19 +26,20 @@ void shared_release(void *memory, size_t count, size_t size)
     munmap(memory, count * size + 1);
 }
 
-/* Waits for any child; one that died by a signal is told, its result stays empty. */
+/* Waits for any child. Reports a child that a signal killed; its result stays zero. */
 static void wait_for_one(void)
 {
     int status = 0;
     pid_t child = wait(&status);
     if (child > 0 && WIFSIGNALED(status))
-        fprintf(stderr, "bench: a measurement died of signal %d\n", WTERMSIG(status));
+        fprintf(stderr, "bench: signal %d killed a measurement\n", WTERMSIG(status));
 }
 
+/* _exit skips the exit handlers, which belong to the parent. */
 void in_children(size_t count, size_t parallel, void (*work)(void *user, size_t index), void *user)
 {
     size_t running = 0;
-    fflush(NULL); /* or every child would write what is still in the buffers */
+    fflush(NULL); /* otherwise every child writes the buffered output again */
     for (size_t i = 0; i < count; i++) {
         if (running == parallel) {
             wait_for_one();
@@ -49,7 +51,7 @@ void in_children(size_t count, size_t parallel, void (*work)(void *user, size_t 
             _exit(0);
         }
         if (child < 0) {
-            perror("bench: no process for a measurement");
+            perror("bench: cannot start a process");
             exit(1);
         }
         running++;
@@ -70,6 +72,6 @@ void have_second_thread(void)
     pthread_t thread;
     if (!pthread_create(&thread, NULL, sleep_on, NULL))
         return;
-    perror("bench: no thread");
+    perror("bench: cannot start a thread");
     exit(1);
 }

@@ -1,7 +1,7 @@
 /*
- * count.c - plays a workload once so that an instruction counter can watch. Everything to be
- * counted happens below counted_allocate and counted_free; bench/instructions.py turns the counter
- * on there and takes off what the harness alone costs.
+ * count.c - runs a workload once under an instruction counter. All counted instructions are below
+ * counted_allocate and counted_free, where bench/instructions.py switches the counter on. The
+ * script subtracts the cost of the harness.
  */
 #include "bench/bench.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Out of line, and with something to do after the call, so that it stays a call. */
+/* Not inlined, and with an increment after the inner call, so that it is not a tail call. */
 #define COUNTED __attribute__((noinline))
 
 static volatile uint64_t returns;
@@ -52,7 +52,7 @@ static void play_counted(const subject *s, const workload *w, void *state, uint6
 
 static int complain(const char *what, const char *name)
 {
-    fprintf(stderr, "bench_space: there is no %s '%s' here\n", what, name);
+    fprintf(stderr, "bench_space: unknown %s '%s'\n", what, name);
     return 2;
 }
 

@@ -14,25 +14,23 @@
 
 /* ---- handing over ------------------------------------------------------------------------- */
 
-enum {
-    RING_ROOM = 4096,
-    SHOWN_AT_ONCE = 16,
-    CACHE_LINE = 128
-}; /* two lines: the second is fetched with the first */
+/* CACHE_LINE is two lines, because the processor prefetches the second with the first. */
+enum { RING_ROOM = 4096, SHOWN_AT_ONCE = 16, CACHE_LINE = 128 };
 
 /*
- * From one thread to one other. What does not fit is refused. Each end keeps to its own lines and
- * looks at the other's only where it knows of nothing more, and several handles go at once, so that
- * what is measured is the free in another thread and not the way there.
+ * A queue of handles from one thread to another. It has a fixed capacity. Producer and consumer
+ * read the other's counter only when their own copy is used up, and the producer publishes several
+ * handles together, so that the benchmark measures the free in another thread and not the queue.
  */
 typedef struct ring {
-    _Alignas(CACHE_LINE) qi_atomic_u64 put; /* shown to the taker */
-    _Alignas(CACHE_LINE) qi_atomic_u64 taken;
-    _Alignas(CACHE_LINE) uint64_t next, room_to; /* the putter's: may go so far */
-    _Alignas(CACHE_LINE) uint64_t first, end;    /* the taker's: knows of so many */
+    _Alignas(CACHE_LINE) qi_atomic_u64 put;      /* handles published */
+    _Alignas(CACHE_LINE) qi_atomic_u64 taken;    /* handles consumed */
+    _Alignas(CACHE_LINE) uint64_t next, room_to; /* of the producer: its position and its limit */
+    _Alignas(CACHE_LINE) uint64_t first, end;    /* of the consumer: its position and its limit */
     _Alignas(CACHE_LINE) uint64_t handles[RING_ROOM];
 } ring;
 
+/* Returns false if the queue is full. */
 static bool ring_put(ring *r, uint64_t handle)
 {
     if (r->next == r->room_to)
@@ -43,12 +41,14 @@ static bool ring_put(ring *r, uint64_t handle)
     return true;
 }
 
+/* Publishes the handles put so far once there are SHOWN_AT_ONCE of them. */
 static void ring_show(ring *r)
 {
     if (r->next - qi_atomic_load_u64(&r->put) >= SHOWN_AT_ONCE)
         qi_atomic_store_release_u64(&r->put, r->next);
 }
 
+/* Returns 0 if the queue is empty. */
 static uint64_t ring_take(ring *r)
 {
     if (r->first == r->end)
@@ -63,8 +63,11 @@ static uint64_t ring_take(ring *r)
 
 /* ---- one thread --------------------------------------------------------------------------- */
 
-/* A thread alone on its processor is interrupted now and then, one that shares it all the time. */
-enum { MAX_PUSHED = 3 };
+/*
+ * Involuntary context switches per thread up to which a run counts as undisturbed. A thread alone
+ * on its processor has few, a thread that shares it has many.
+ */
+enum { MAX_PREEMPTIONS = 3 };
 
 typedef struct crew crew;
 
@@ -72,26 +75,27 @@ typedef struct worker {
     _Alignas(CACHE_LINE) crew *crew;
     const workload *list;
     uint64_t *slots;
-    void *state;          /* what it allocates from */
-    void *before;         /* what the thread before it allocates from */
-    ring *inbox, *outbox; /* NULL: it frees everything itself */
+    void *state;          /* the memory it allocates from */
+    void *before;         /* the memory of the thread before it */
+    ring *inbox, *outbox; /* NULL if the thread frees all its ranges itself */
     uint64_t frees, refused;
-    uint64_t begun, ended, pairs; /* of what is timed */
-    uint64_t pushed;              /* times that it had to leave the processor meanwhile */
+    /* of the timed part */
+    uint64_t begun, ended, pairs;
+    uint64_t preemptions; /* involuntary context switches */
 } worker;
 
 struct crew {
     const subject *on;
     uint32_t threads;
     pthread_barrier_t start;
-    _Alignas(CACHE_LINE) qi_atomic_u64 done; /* threads that have played their list */
+    _Alignas(CACHE_LINE) qi_atomic_u64 done; /* threads that have finished their list */
     worker workers[MAX_CREW];
-    ring rings[MAX_CREW]; /* the i-th is the inbox of the i-th */
+    ring rings[MAX_CREW]; /* rings[i] is the inbox of workers[i] */
 };
 
 static void free_one(worker *w, uint64_t handle)
 {
-    if (!handle) /* it was refused */
+    if (!handle) /* the allocation failed */
         return;
     bool handed = w->outbox && ++w->frees % HANDED_EVERY == 0 && ring_put(w->outbox, handle);
     if (!handed)
@@ -126,7 +130,7 @@ static void warm_up(worker *w)
         play_group(w, &steps[i], group);
 }
 
-static uint64_t times_pushed(void)
+static uint64_t count_preemptions(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_THREAD, &usage) ? 0 : (uint64_t)usage.ru_nivcsw;
@@ -139,19 +143,19 @@ static void *work(void *user)
     uint32_t group = list_group(list->slots);
     warm_up(w);
     pthread_barrier_wait(&w->crew->start);
-    w->pushed = times_pushed();
+    w->preemptions = count_preemptions();
     w->begun = qi_clock();
     size_t i = list->timed_from;
     for (; i < list->count && !qi_atomic_load_u64(&w->crew->done); i += 2 * group)
         play_group(w, &list->steps[i], group);
     qi_atomic_add_u64(&w->crew->done, 1);
     w->ended = qi_clock();
-    w->pushed = times_pushed() - w->pushed;
+    w->preemptions = count_preemptions() - w->preemptions;
     w->pairs = (i - list->timed_from) / 2;
     return NULL;
 }
 
-/* ---- all of them -------------------------------------------------------------------------- */
+/* ---- all threads -------------------------------------------------------------------------- */
 
 static bool equip(crew *c, const workload *lists, bool handed)
 {
@@ -176,22 +180,22 @@ static bool equip(crew *c, const workload *lists, bool handed)
 
 static crew_result sum_up(const crew *c)
 {
-    uint64_t begun = UINT64_MAX, ended = 0, pairs = 0, refused = 0, pushed = 0;
+    uint64_t begun = UINT64_MAX, ended = 0, pairs = 0, refused = 0, preemptions = 0;
     for (uint32_t i = 0; i < c->threads; i++) {
         const worker *w = &c->workers[i];
         begun = w->begun < begun ? w->begun : begun;
         ended = w->ended > ended ? w->ended : ended;
         pairs += w->pairs;
         refused += w->refused;
-        pushed += w->pushed;
+        preemptions += w->preemptions;
     }
     return (crew_result){.good = pairs && !refused,
-                         .disturbed = pushed > (uint64_t)MAX_PUSHED * c->threads,
+                         .disturbed = preemptions > (uint64_t)MAX_PREEMPTIONS * c->threads,
                          .pair_ns = (double)(ended - begun) / (double)pairs,
                          .pairs = pairs};
 }
 
-/* Nothing is given back: it runs in a process of its own, which ends. */
+/* Frees nothing, because it runs in a separate process that then exits. */
 crew_result crew_run(const subject *on, const workload *lists, uint32_t threads, bool handed)
 {
     crew *c = aligned_alloc(CACHE_LINE, sizeof *c);
@@ -206,7 +210,7 @@ crew_result crew_run(const subject *on, const workload *lists, uint32_t threads,
     pthread_t ids[MAX_CREW];
     for (uint32_t i = 0; i < threads; i++)
         if (pthread_create(&ids[i], NULL, work, &c->workers[i]))
-            exit(1); /* the others would wait for it */
+            exit(1); /* the other threads wait for this one at the barrier */
     for (uint32_t i = 0; i < threads; i++)
         pthread_join(ids[i], NULL);
     return sum_up(c);

@@ -1,6 +1,6 @@
 /*
- * cuda_costs.c - what calls of the driver cost by size: the parts of making and giving back a page
- * of virtual memory management, in chunks of every size, and blocks of the driver's own allocators.
+ * cuda_costs.c - the cost of driver calls by size: the steps that create and destroy a page with
+ * virtual memory management, for several chunk sizes, and blocks of the driver's allocators.
  */
 #include <stdlib.h>
 
@@ -9,30 +9,30 @@
 #include "bench/ticks.h"
 #include "src/base/result.h"
 
-#define LEAST_SIZE (UINT64_C(2) << 20)
+#define MIN_SIZE (UINT64_C(2) << 20)
 
 enum { MAX_STEPS = 8, MAX_CHUNKS = 512 };
 
-/* A row of a table: a size, each step's time in each repeat. */
+/* A row of a table: a size, and the time of each step in each repeat. */
 typedef struct cost_row {
-    uint64_t size, count; /* of chunks in the page; blocks: 1 */
-    qi_cu_result refused;
+    uint64_t size, count; /* size and number of chunks in the page; blocks have count 1 */
+    qi_cu_result refused; /* the first error, or success */
     double ns[MAX_STEPS][MAX_REPS];
 } cost_row;
 
-/* How often a step is done in a row. */
+/* How often a repeat runs a step. */
 typedef enum step_times { ONCE, EACH_CHUNK } step_times;
 
 typedef struct cost_step {
     const char *name;
-    step_times times; /* its time is told for one */
+    step_times times; /* the reported time is that of one execution */
 } cost_step;
 
 typedef struct cost_table {
     const char *name, *what;
     const cost_step *steps;
     size_t step_count;
-    qi_cu_result (*run)(const cost_row *row, double *ns); /* adds to the steps' times */
+    qi_cu_result (*run)(const cost_row *row, double *ns); /* adds to the time of each step */
 } cost_table;
 
 #define TIMED(sum, code, call)                                                                     \
@@ -59,6 +59,7 @@ typedef struct chunked {
     qi_cu_handle handles[MAX_CHUNKS];
 } chunked;
 
+/* Stops at the first error. `page` then says what give_back must undo. */
 static qi_cu_result make_page(const cost_row *row, chunked *page, double *ns)
 {
     const qi_cuda_functions *f = &the_cuda.f;
@@ -79,6 +80,7 @@ static qi_cu_result make_page(const cost_row *row, chunked *page, double *ns)
     return code;
 }
 
+/* Undoes every step of make_page that succeeded; returns the first error. */
 static qi_cu_result give_back(const cost_row *row, const chunked *page, double *ns)
 {
     const qi_cuda_functions *f = &the_cuda.f;
@@ -101,7 +103,7 @@ static qi_cu_result run_chunks(const cost_row *row, double *ns)
     return made ? made : given;
 }
 
-/* ---- a block of the driver's own allocators ------------------------------------------------- */
+/* ---- a block of the driver's allocators ----------------------------------------------------- */
 
 enum { ALLOC, FREE, POOL_ALLOC, POOL_FREE, POOL_ALLOC_AGAIN, POOL_FREE_AGAIN, BLOCK_STEPS };
 
@@ -123,7 +125,7 @@ static qi_cu_result free_and_wait(qi_cu_ptr pointer)
     return code ? code : cuda_driver_wait();
 }
 
-/* Twice: from the device, and from what the pool has kept. */
+/* Allocates and frees twice: first from the device, then from memory that the pool kept. */
 static qi_cu_result run_pool(const cost_row *row, double *ns)
 {
     qi_cu_result code = cuda_driver_keep(true);
@@ -149,6 +151,7 @@ static qi_cu_result run_blocks(const cost_row *row, double *ns)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
+/* Runs the repeats and divides the time of each step by the number of its executions. */
 static void measure_row(const memory_bench *b, const cost_table *t, cost_row *row)
 {
     for (uint64_t rep = 0; rep < b->reps && !row->refused; rep++) {
@@ -184,7 +187,7 @@ static void measure_table(memory_bench *b, const cost_table *t, uint64_t page)
         printf(" %10s", t->steps[i].name);
     printf("\n");
     qi_json_array(&b->out.json, t->name);
-    for (uint64_t size = LEAST_SIZE; size <= page; size *= 2) {
+    for (uint64_t size = MIN_SIZE; size <= page; size *= 2) {
         bool in_chunks = t->run == run_chunks;
         row = (cost_row){.size = size, .count = in_chunks ? page / size : 1};
         if (row.count > MAX_CHUNKS)
@@ -195,24 +198,24 @@ static void measure_table(memory_bench *b, const cost_table *t, uint64_t page)
     qi_json_end_array(&b->out.json);
 }
 
-/* The largest power of two that is asked for and of which the device has four. */
-static uint64_t largest(uint64_t most)
+/* The largest power of two up to `max` that fits four times into the free device memory. */
+static uint64_t max_size(uint64_t max)
 {
-    uint64_t size = LEAST_SIZE, room = cuda_driver_free_bytes() / 4;
-    while (size * 2 <= most && size * 2 <= room)
+    uint64_t size = MIN_SIZE, room = cuda_driver_free_bytes() / 4;
+    while (size * 2 <= max && size * 2 <= room)
         size *= 2;
     return size;
 }
 
-void measure_costs(memory_bench *b, uint64_t most)
+void measure_costs(memory_bench *b, uint64_t max)
 {
     const cost_table chunks = {"chunks",
-                               "a page in chunks of a size; create, map and release of one",
+                               "a page in chunks of a size; create, map and release per chunk",
                                CHUNK_STEP_LIST, CHUNK_STEPS, run_chunks};
     const cost_table blocks = {
-        "blocks", "cuMemAlloc; cuMemAllocAsync and a wait, from the device and as kept",
+        "blocks", "cuMemAlloc; cuMemAllocAsync and a wait, from the device and from kept memory",
         BLOCK_STEP_LIST, the_cuda.pool ? BLOCK_STEPS : POOL_ALLOC, run_blocks};
-    uint64_t page = largest(most);
+    uint64_t page = max_size(max);
     qi_json_number(&b->out.json, "page_size", page);
     measure_table(b, &chunks, the_cuda.info.has_virtual_memory ? page : 0);
     measure_table(b, &blocks, page);

@@ -11,6 +11,7 @@
 
 cuda_driver the_cuda = {.absent = "not opened"};
 
+/* Records the reason and closes what is open; returns false for the caller to return. */
 static bool is_absent(const char *why)
 {
     snprintf(the_cuda.absent, sizeof the_cuda.absent, "%s", why);
@@ -18,12 +19,16 @@ static bool is_absent(const char *why)
     return false;
 }
 
-/* The fake driver of tests/support/cuda, which has a symbol that no other has. */
+/* The fake driver of tests/support/cuda exports a symbol that no real driver has. */
 static bool is_fake(void *library)
 {
     return dlsym(library, "fake_cuda") != NULL;
 }
 
+/*
+ * Opens the device through quire, and loads the driver's functions a second time for direct calls.
+ * Both use the same context.
+ */
 static bool open_device(void)
 {
     quire_device_info info;
@@ -37,6 +42,7 @@ static bool open_device(void)
     return true;
 }
 
+/* Makes the context current until cuda_driver_close, so that direct calls need no push and pop. */
 static qi_cu_result open_stream(void)
 {
     qi_cu_result code = the_cuda.f.CtxPushCurrent(the_cuda.info.context);
@@ -45,6 +51,7 @@ static qi_cu_result open_stream(void)
     return code;
 }
 
+/* Old drivers lack the pool functions, and some devices have no pool. */
 static void find_pool(void)
 {
     const qi_cuda_functions *f = &the_cuda.f;
@@ -88,7 +95,7 @@ const char *cuda_driver_error(qi_cu_result code)
 {
     const char *name = NULL;
     bool found = the_cuda.f.GetErrorName && !the_cuda.f.GetErrorName(code, &name) && name;
-    return found ? name : "a code without a name";
+    return found ? name : "unnamed error code";
 }
 
 uint64_t cuda_driver_free_bytes(void)
@@ -97,6 +104,7 @@ uint64_t cuda_driver_free_bytes(void)
     return the_cuda.f.MemGetInfo(&free_bytes, &total) ? 0 : free_bytes;
 }
 
+/* The threshold applies to later frees; the trim releases what the pool has kept already. */
 qi_cu_result cuda_driver_keep(bool all)
 {
     uint64_t threshold = all ? UINT64_MAX : 0;

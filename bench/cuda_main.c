@@ -1,10 +1,11 @@
 /*
- * cuda_main.c - bench_cuda: what the calls of a CUDA driver cost, and memories on a CUDA device
- * side by side in the same run, quire's and the driver's own. Text goes to standard output, a JSON
- * document to the file asked for.
+ * cuda_main.c - bench_cuda: measures the calls of a CUDA driver, and compares quire's memories on a
+ * CUDA device with the driver's allocators in one run. Text goes to standard output, a JSON
+ * document to the file of --json.
  *
- * Which device: QUIRE_CUDA_DEVICE, else the first; which driver: the libcuda.so.1 that is found.
- * All is done in one process: a child cannot use the device of its parent.
+ * QUIRE_CUDA_DEVICE selects the device; the default is the first. The driver is the libcuda.so.1
+ * that the loader finds. Everything runs in one process, because a child process cannot use the
+ * device of its parent.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -22,12 +23,12 @@ static const usage USAGE = {
     "bench_cuda",
     "usage: bench_cuda [options]\n"
     "  --reps N        repeats of each measurement (default 9)\n"
-    "  --family GLOB   only these: costs alone mixed large; repeatable\n"
-    "  --subject GLOB  only these of those listed at the start; repeatable\n"
-    "  --pairs N       times N pairs at most: a trial, no result\n"
-    "  --page MIB      costs: of pages and blocks up to that size (default 1024)\n"
-    "  --json FILE     writes all figures there\n"
-    "  --list          lists device and subjects, present and absent, and ends\n",
+    "  --family GLOB   run only these families: costs alone mixed large; repeatable\n"
+    "  --subject GLOB  run only these subjects; repeatable\n"
+    "  --pairs N       time at most N pairs, for a trial run\n"
+    "  --page MIB      largest page and block of the family costs (default 1024)\n"
+    "  --json FILE     write all results into a file\n"
+    "  --list          list the device and the subjects, and exit\n",
 };
 
 typedef struct choices {
@@ -43,11 +44,11 @@ static void parse(choices *c, int argc, char **argv)
 {
     memory_bench *b = &c->bench;
     const option_rule rules[] = {
-        {"reps", .number = &b->reps, .most = MAX_REPS},
+        {"reps", .number = &b->reps, .max = MAX_REPS},
         {"family", .list = &b->wanted_families},
         {"subject", .list = &b->wanted_subjects},
-        {"pairs", .number = &b->max_pairs, .most = UINT64_MAX},
-        {"page", .number = &c->page, .most = MAX_PAGE},
+        {"pairs", .number = &b->max_pairs, .max = UINT64_MAX},
+        {"page", .number = &c->page, .max = MAX_PAGE},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
     };
@@ -71,7 +72,7 @@ static void write_device(qi_json *json)
     qi_json_number(json, "driver_version", the_cuda.info.driver_version);
 }
 
-/* False: the document cannot be written. */
+/* Returns false if the document cannot be written. */
 static bool measure(choices *c)
 {
     memory_bench *b = &c->bench;

@@ -1,6 +1,6 @@
 /*
- * cuda_memories.c - memories on a CUDA device as subjects: quire's, and the driver's two
- * allocators, all in one context. The handle of a range of the driver's is its address.
+ * cuda_memories.c - memories on a CUDA device as subjects: quire's, and the two allocators of the
+ * driver, all in one context. The handle of a driver allocation is its address.
  */
 #include <stdlib.h>
 
@@ -24,6 +24,7 @@ static void destroy_quire(void *state)
     quire_memory_destroy_all(&memory);
 }
 
+/* Counts pages in the_driver, where the mock driver counts its blocks. */
 static void count_page(void *user, quire_memory *memory, const quire_event *event)
 {
     (void)user;
@@ -46,7 +47,7 @@ static void *create_quire(const subject *self, const subject_arena *arena)
     return NULL;
 }
 
-/* The same in the order of the stream that the driver's pool is used on. */
+/* A memory of quire used in the order of the same stream as the driver's pool. */
 typedef struct ordered {
     quire_memory *memory;
     quire_stream *stream;
@@ -60,6 +61,7 @@ static void destroy_ordered(void *state)
     free(o);
 }
 
+/* Wraps the stream of the driver's pool, so that quire and the pool use the same stream. */
 static void *create_ordered(const subject *self, const subject_arena *arena)
 {
     ordered *o = calloc(1, sizeof *o);
@@ -92,7 +94,7 @@ static uint64_t allocate_quire(void *state, uint64_t size, uint64_t alignment, u
 {
     quire_allocation_options options = {.size = size, .alignment = alignment};
     quire_allocation allocation;
-    *offset = 0; /* nobody asked where it lies */
+    *offset = 0; /* unused by these benchmarks */
     qi_ignore(quire_allocate(state, &options, &allocation));
     return allocation.id; /* 0 on failure */
 }
@@ -102,9 +104,9 @@ static void free_quire(void *state, uint64_t handle)
     qi_ignore(quire_free(state, (quire_allocation){handle}));
 }
 
-/* ---- the driver's --------------------------------------------------------------------------- */
+/* ---- the driver's allocators ---------------------------------------------------------------- */
 
-/* The driver's functions are called as a program would, through the one table; nothing is kept. */
+/* Calls the driver's functions through the table, as a program does. The subject has no state. */
 static void *create_plain(const subject *self, const subject_arena *arena)
 {
     (void)self;
@@ -121,7 +123,7 @@ static uint64_t allocate_plain(void *state, uint64_t size, uint64_t alignment, u
 {
     const cuda_driver *driver = state;
     qi_cu_ptr pointer = 0;
-    (void)alignment; /* 256 at least */
+    (void)alignment; /* the driver aligns to at least 256 bytes */
     *offset = 0;
     return driver->f.MemAlloc(&pointer, size) ? 0 : pointer;
 }
@@ -138,6 +140,7 @@ static const char *pool_absent(const subject *self)
     return absent || the_cuda.pool ? absent : "the device has no memory pool";
 }
 
+/* The pool keeps all freed memory while it is measured. */
 static void *create_pool(const subject *self, const subject_arena *arena)
 {
     (void)self;

@@ -1,7 +1,7 @@
 /*
- * cuda_pairs.c - pairs of free and allocate: the same list of sizes on every memory of the device,
- * which take turns within each repeat. Every call is timed by itself, as the host sees it; the
- * stream is waited for when a repeat is over.
+ * cuda_pairs.c - pairs of free and allocate with the same list of sizes on every memory of the
+ * device. The memories take turns within each repeat. Each call is timed by itself on the host; a
+ * repeat ends with a wait for the stream.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include "bench/play.h"
 #include "bench/ticks.h"
 
-enum { PAIRS = 10000, WARM_PAIRS = 4 /* a range */, SLICE = 64 };
+enum { PAIRS = 10000, WARM_PAIRS = 4 /* per range */, SLICE = 64 };
 
-#define MAX_NS UINT64_C(1000000000) /* of a repeat's timed part, and of its warming up */
+#define MAX_NS UINT64_C(1000000000) /* of the warm-up and of the timed part of a repeat, each */
 
 typedef struct family {
     const char *name, *what;
@@ -25,12 +25,12 @@ typedef struct family {
 } family;
 
 static const family FAMILIES[] = {
-    {"alone", "256 B to 64 KiB, nothing else is live", SIZES_MIXED, 1},
-    {"mixed", "256 B to 64 KiB, 1000 are live", SIZES_MIXED, 1000},
-    {"large", "64 KiB to 16 MiB, 64 are live", SIZES_LARGE, 64},
+    {"alone", "256 B to 64 KiB, 1 live range", SIZES_MIXED, 1},
+    {"mixed", "256 B to 64 KiB, 1000 live ranges", SIZES_MIXED, 1000},
+    {"large", "64 KiB to 16 MiB, 64 live ranges", SIZES_LARGE, 64},
 };
 
-/* What a repeat tells, ns a call; a pair is the means of both. */
+/* The results of a repeat in ns per call. PAIR is the sum of both means. */
 enum {
     PAIR,
     ALLOCATE,
@@ -58,9 +58,9 @@ static const char *const FIGURE_NAMES[FIGURES] = {
 
 typedef struct pair_row {
     const subject *subject;
-    uint64_t reps;       /* good ones */
+    uint64_t reps;       /* successful repeats */
     uint64_t pairs;      /* timed in the last of them */
-    uint64_t page_calls; /* of quire's backend meanwhile, to make pages and to give them back */
+    uint64_t page_calls; /* pages that quire created and destroyed during the last of them */
     double ns[FIGURES][MAX_REPS];
     spread spreads[FIGURES];
 } pair_row;
@@ -68,8 +68,8 @@ typedef struct pair_row {
 typedef struct run {
     const family *family;
     workload list;
-    uint32_t *ticks; /* of each step; UINT32_MAX: not played */
-    uint32_t *calls; /* room for the steps of one kind */
+    uint32_t *ticks; /* of each step; UINT32_MAX if it did not run */
+    uint32_t *calls; /* room for the ticks of one kind of step */
     pair_row rows[MAX_SUBJECTS];
     size_t count;
 } run;
@@ -82,7 +82,7 @@ static int compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Mean and percentiles of the timed calls of a kind; false: there are none. */
+/* Mean and percentiles of the timed calls of a kind. Returns false if none ran. */
 static bool sum_up(const run *r, bool is_allocation, double *out)
 {
     size_t count = 0;
@@ -103,7 +103,7 @@ static bool sum_up(const run *r, bool is_allocation, double *out)
     return true;
 }
 
-/* Whole groups until the steps or the time are used up: frees timed, and how many were refused. */
+/* Runs whole groups until the steps or the time are used up. Returns the failed allocations. */
 static uint64_t play_for(play *p, size_t begin, size_t end, uint64_t *frees)
 {
     size_t slice = (size_t)2 * list_group(p->workload->slots) * SLICE;
@@ -119,7 +119,7 @@ static uint64_t play_for(play *p, size_t begin, size_t end, uint64_t *frees)
     return refused;
 }
 
-/* What lives is the driver's own, which no memory gives back at its end. */
+/* Frees the live ranges, because the driver's allocators do not free them at the end. */
 static void end_play(play *p)
 {
     for (uint32_t i = 0; i < p->workload->slots; i++)
@@ -141,7 +141,7 @@ static void measure(run *r, pair_row *row)
     uint64_t refused = p.refused + play_for(&p, w->slots, w->timed_from, &warm);
     uint64_t calls = mock_calls();
     p.group = 1;
-    p.least = r->ticks;
+    p.min_ticks = r->ticks;
     refused += play_for(&p, w->timed_from, w->count, &row->pairs);
     row->page_calls = mock_calls() - calls;
     bool good = !cuda_driver_wait() && !refused && sum_up(r, true, &figures[ALLOCATE]) &&
@@ -157,7 +157,7 @@ static void measure(run *r, pair_row *row)
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-/* Of the medians, to quire's; 0 where one is missing. */
+/* The ratio of the medians to quire's; 0 if one is missing. */
 static double ratio_to_quire(const run *r, const pair_row *row, int figure)
 {
     const pair_row *quire = &r->rows[0];
@@ -248,7 +248,7 @@ void measure_pairs(memory_bench *b)
         if (make_list(b, r))
             run_family(b, r);
         else
-            fprintf(stderr, "bench_cuda: no memory for the steps of %s\n", r->family->name);
+            fprintf(stderr, "bench_cuda: no host memory for the steps of %s\n", r->family->name);
         workload_free(&r->list);
         free(r->ticks);
         free(r->calls);

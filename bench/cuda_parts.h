@@ -1,23 +1,23 @@
 /*
- * cuda_parts.h - the parts of bench_cuda, which add arrays to its document. The driver is open.
- * What it refuses is told in its row, with its name for the reason.
+ * cuda_parts.h - the parts of bench_cuda. Each adds arrays to the JSON document; the driver is
+ * open. A row whose calls fail states the driver's name of the error.
  */
 #ifndef QUIRE_BENCH_CUDA_PARTS_H
 #define QUIRE_BENCH_CUDA_PARTS_H
 
 #include "bench/memory.h"
 
-/* Memories on the device as subjects. One thread plays all of them. */
+/* Memories on the device as subjects, all used by one thread. */
 extern const subject CUDA_MEMORIES[];
 extern const size_t CUDA_MEMORY_COUNT;
 
 /*
- * cuda_costs.c: what the driver's calls cost by size, up to pages and blocks of `most` bytes, as
- * "chunks" and "blocks" of the document.
+ * cuda_costs.c: the cost of driver calls by size, up to pages and blocks of `max` bytes, as the
+ * arrays "chunks" and "blocks".
  */
-void measure_costs(memory_bench *b, uint64_t most);
+void measure_costs(memory_bench *b, uint64_t max);
 
-/* cuda_pairs.c: pairs of free and allocate on all memories in turn, as "pairs" */
+/* cuda_pairs.c: pairs of free and allocate on all memories in turn, as the array "pairs" */
 void measure_pairs(memory_bench *b);
 
 #endif

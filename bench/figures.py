@@ -1,8 +1,8 @@
-"""Prints the tables of replays of docs/benchmarks.md as this machine measures them: in pages, and in
-one page that grows.
+"""Measures the replays of docs/benchmarks.md on this machine, in pages and in one page that grows,
+and prints their tables.
 
 usage: figures.py QUIRE TRACE...
-QUIRE is the tool, built with -Dbuildtype=release; the traces are replayed in pages of 32 MiB.
+QUIRE is the tool, built with -Dbuildtype=release. The traces are replayed in pages of 32 MiB.
 """
 
 import json
@@ -41,8 +41,8 @@ def replay_row(trace, *options):
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    head = ("trace", "segregated: reserved / requested", "backend calls", "refused",
-            "first: reserved / requested", "backend calls", "refused")
+    head = ("trace", "segregated: reserved / requested", "backend calls", "failures",
+            "first: reserved / requested", "backend calls", "failures")
     table(head, [replay_row(trace) for trace in sys.argv[2:]])
     table(head, [replay_row(trace, "--contiguous") for trace in sys.argv[2:]])
 

@@ -1,4 +1,4 @@
-"""The figures of one run: the JSON documents of bench_space and of instructions.py."""
+"""Reads the results of one run: the JSON documents of bench_space and of instructions.py."""
 
 import json
 
@@ -9,7 +9,7 @@ SIZES = ("logu", "bimod", "small", "mid", "pow2", "tex")
 
 
 class Figures:
-    """Every look-up answers None where the run has no such figure."""
+    """The results of a run. Look-ups return None if the run has no such result."""
 
     def __init__(self, path, instructions=None):
         with open(path, encoding="utf-8") as file:
@@ -31,7 +31,7 @@ class Figures:
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
     def others(self):
-        """Peers that were handed to the run, as against those that are built in."""
+        """The peers given with --peer, as opposed to the built-in ones."""
         return [name for name in self.subjects("peer") if not name.startswith(VMA)]
 
     def pair(self, workload, subject, which="min"):

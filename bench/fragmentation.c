@@ -1,13 +1,13 @@
 /*
- * fragmentation.c - how full an arena can be kept: ramps to the first failure, and failures at 90
- * and 95 per cent. No clock enters, so several are measured at a time.
+ * fragmentation.c - measures fragmentation: ramps up to the first failure, and failures at 90 and
+ * 95 percent occupancy. It reads no clock, so several measurements run in parallel.
  */
 #include "bench/bench.h"
 
 #include <stdio.h>
 
 #include "bench/children.h"
-#include "src/cli/churn.h"
+#include "bench/churn.h"
 
 static const double TARGETS[] = {0.90, 0.95};
 enum { TARGET_COUNT = 2 };
@@ -32,11 +32,12 @@ typedef struct fragmentation {
 
 static churn_space space_for(const subject *s, const churn_sizes *sizes)
 {
-    /* the churn keeps room for as many live ranges */
+    /* churn.c has room for as many live ranges */
     subject_arena arena = {sizes->arena, sizes->unit, sizes->arena / sizes->unit / 4 + 1};
     return (churn_space){s->create(s, &arena), s->allocate, s->free};
 }
 
+/* Runs in a child; `index` counts the seeds of a subject, then the subjects. */
 static void ramp(void *user, size_t index)
 {
     const fragmentation *f = user;
@@ -48,6 +49,7 @@ static void ramp(void *user, size_t index)
     f->ramps[index] = (ramp_result){reached >= 0, reached};
 }
 
+/* Runs in a child; `index` counts the targets of a subject, then the subjects. */
 static void fill(void *user, size_t index)
 {
     const fragmentation *f = user;
@@ -59,6 +61,7 @@ static void fill(void *user, size_t index)
 
 /* ---- results ------------------------------------------------------------------------------ */
 
+/* A subject whose ramp failed for one seed has no mean and no row in the document. */
 static void report_ramp(bench *b, const fragmentation *f, size_t index)
 {
     const char *name = f->roster.items[index]->name;
@@ -123,7 +126,7 @@ static void run_fills(bench *b, fragmentation *f)
     size_t count = f->roster.count * TARGET_COUNT;
     f->fills = shared_memory(count, sizeof *f->fills);
     in_children(count, b->jobs, fill, f);
-    printf("\nfill-%-23s %8s %7s %8s %7s   failures in 1000 at 90 and 95 %%, external "
+    printf("\nfill-%-23s %8s %7s %8s %7s   failures per 1000 at 90 and 95 %%, external "
            "fragmentation\n",
            f->sizes->name, "90 %", "", "95 %", "");
     for (size_t i = 0; i < f->roster.count; i++)

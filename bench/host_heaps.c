@@ -1,6 +1,6 @@
 /*
- * host_heaps.c - see host_heaps.h. The libraries are loaded by name at run time, so that neither
- * takes the program's own malloc over and each may be missing.
+ * host_heaps.c - see host_heaps.h. The libraries are loaded by name at run time, so that each can
+ * be missing and none replaces the malloc of the program.
  */
 #include "bench/host_heaps.h"
 
@@ -11,7 +11,7 @@
 enum { SIZE_DIVISOR = 16, PLAIN_ALIGNMENT = 16, MAX_NAMES = 4 };
 
 typedef struct heap_how {
-    const char *libraries[MAX_NAMES]; /* names to try; none: the C library's own */
+    const char *libraries[MAX_NAMES]; /* file names to try; empty for the C library */
 } heap_how;
 
 typedef struct heap_state {
@@ -41,7 +41,7 @@ static const char *absent(const subject *self)
     return reason;
 }
 
-/* dlsym hands out a pointer to an object, which C does not turn into one to a function. */
+/* C does not convert the object pointer of dlsym to a function pointer, hence the void **. */
 static void look_up(void *library, const char *name, void *function)
 {
     *(void **)function = dlsym(library, name);
@@ -62,7 +62,7 @@ static void *create(const subject *self, const subject_arena *arena)
         look_up(library, "aligned_alloc", &state->aligned_alloc);
         look_up(library, "free", &state->free);
     }
-    if (arena->unit <= PLAIN_ALIGNMENT) /* small ranges: a heap's own measure */
+    if (arena->unit <= PLAIN_ALIGNMENT) /* small ranges fit into host memory undivided */
         state->divisor = 1;
     return state;
 }

@@ -1,8 +1,8 @@
 /*
- * host_heaps.h - heaps of host memory as subjects: the floor of what an allocation costs anywhere.
+ * host_heaps.h - malloc implementations as subjects: a lower bound of the cost of an allocation.
  *
- * Not the same job: they hand out memory, hold their records in front of it and know nothing of an
- * arena. Sizes are divided by 16 so that the workloads fit, and nothing is touched.
+ * Their task differs: they return memory, store metadata next to it, and have no arena. Sizes are
+ * divided by 16 so that the workloads fit into host memory, and the memory is not touched.
  */
 #ifndef QUIRE_BENCH_HOST_HEAPS_H
 #define QUIRE_BENCH_HOST_HEAPS_H

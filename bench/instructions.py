@@ -1,9 +1,9 @@
-"""Counts instructions an allocation and a free with valgrind's callgrind.
+"""Counts the instructions of an allocation and of a free with valgrind's callgrind.
 
 usage: instructions.py BENCH_SPACE [--workload a10k] [--subject NAME]... [--peer FILE]...
                        [--json FILE]
-Without --subject: all spaces and peers that are built in. What the harness alone costs is taken
-off. Every call counts, those that warm up too.
+Without --subject it counts all built-in spaces and peers. It subtracts the instructions of the
+harness. All calls count, including those that warm up.
 """
 
 import argparse
@@ -19,7 +19,7 @@ COUNTERS = {"allocate": "counted_allocate*", "free": "counted_free*"}
 
 
 def count(program, workload, subject, function, peers):
-    """Instructions under one function and the calls of each kind; None when it cannot be run."""
+    """Returns (instructions below `function`, allocations, frees), or None if the run fails."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", f"--toggle-collect={function}",
                    f"--callgrind-out-file={os.path.join(folder, 'out')}",
@@ -46,10 +46,10 @@ def per_call(options, subject):
 
 
 def subjects_of(program):
-    """The spaces and peers that are present."""
+    """The available spaces and peers."""
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout
     found = re.findall(r"^  (\S.*?) +(?:space|peer) *$", listed, re.M)
-    return [name for name in found if "batch" not in name]  # the same calls
+    return [name for name in found if "batch" not in name]  # it makes the same calls here
 
 
 def main():
@@ -64,7 +64,7 @@ def main():
     if not floor:
         sys.exit("the harness cannot be counted")
     rows = []
-    print(f"instructions a call, {options.workload}\n{'':28} allocate     free")
+    print(f"instructions per call, {options.workload}\n{'':28} allocate     free")
     for subject in options.subject or subjects_of(options.program):
         found = per_call(options, subject)
         if not found:

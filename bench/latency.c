@@ -1,7 +1,7 @@
 /*
- * latency.c - percentiles of single calls. The same workload is replayed a few times in one process
- * and the least time of each call is kept: what is left is what the search and the caches cost,
- * without the interruptions that hit a call at random.
+ * latency.c - percentiles of single calls. The same workload runs several times in one process and
+ * the minimum time of each call is kept. It contains the cost of the search and of the caches,
+ * without random interruptions.
  */
 #include "bench/bench.h"
 
@@ -53,39 +53,40 @@ static percentiles percentiles_of(uint32_t *ticks, size_t count)
                          .max = ticks[count - 1] * the_clock.ns};
 }
 
-/* Parts the least times of the timed steps by kind; `least` is used up. */
-static void sum_up(const workload *w, const uint32_t *least, latency_result *out)
+/* Separates the times of the timed steps by kind and computes their percentiles. */
+static void sum_up(const workload *w, const uint32_t *min_ticks, latency_result *out)
 {
     uint32_t *kind[2] = {malloc(w->count * sizeof **kind), malloc(w->count * sizeof **kind)};
     size_t count[2] = {0, 0};
     for (size_t i = w->timed_from; kind[0] && kind[1] && i < w->count; i++) {
         int is_allocation = w->steps[i].size != 0;
-        kind[is_allocation][count[is_allocation]++] = least[i];
+        kind[is_allocation][count[is_allocation]++] = min_ticks[i];
     }
     out->free = percentiles_of(kind[0], count[0]);
     out->allocate = percentiles_of(kind[1], count[1]);
     out->good = count[0] && count[1];
 }
 
+/* Runs in a child: replays the workload REPLAYS times, each time on a new arena. */
 static void measure(void *user, size_t index)
 {
     const latency *l = user;
     const workload *w = &l->workload;
-    uint32_t *least = malloc(w->count * sizeof *least);
-    if (!least)
+    uint32_t *min_ticks = malloc(w->count * sizeof *min_ticks);
+    if (!min_ticks)
         return;
-    memset(least, 0xff, w->count * sizeof *least);
+    memset(min_ticks, 0xff, w->count * sizeof *min_ticks);
     for (int i = 0; i < REPLAYS; i++) {
         play p;
         if (!play_begin(&p, l->roster.items[index], w, w->arena))
             return;
         play_steps(&p, 0, w->timed_from);
         p.group = 1;
-        p.least = least;
+        p.min_ticks = min_ticks;
         play_steps(&p, w->timed_from, w->count);
         play_end(&p);
     }
-    sum_up(w, least, &l->results[index]);
+    sum_up(w, min_ticks, &l->results[index]);
 }
 
 /* ---- results ------------------------------------------------------------------------------ */
@@ -109,7 +110,7 @@ static void write_one(qi_json *json, const char *key, const percentiles *p)
 
 static void report(bench *b, const latency *l)
 {
-    printf("\nlatency-%-30s %8s %8s %8s %8s %8s   ns, least of %d replays\n", l->workload.name,
+    printf("\nlatency-%-30s %8s %8s %8s %8s %8s   ns, minimum of %d replays\n", l->workload.name,
            "mean", "p50", "p99", "p99.9", "max", REPLAYS);
     for (size_t i = 0; i < l->roster.count; i++) {
         const latency_result *result = &l->results[i];

@@ -1,6 +1,6 @@
 /*
- * main.c - bench_space: runs workloads on the spaces of this project and on peers, side by side in
- * the same run. Text goes to standard output, a JSON document to the file asked for.
+ * main.c - bench_space: runs workloads on the spaces of quire and on peers, alternating in one run.
+ * Text goes to standard output, a JSON document to the file of --json.
  */
 #include "bench/bench.h"
 
@@ -9,48 +9,26 @@
 
 #include "bench/options.h"
 #include "bench/ticks.h"
-#include "bench/vma.h"
 
 enum { MAX_JOBS = 1024 };
 
 static const usage USAGE = {
     "bench_space",
     "usage: bench_space [options]\n"
-    "  --reps N          repeats of each measurement of speed (default 9; at most 5 for a1m)\n"
-    "  --jobs N          measurements of fragmentation at a time (default: processors)\n"
-    "  --workload GLOB   only these: a1k latency-a1k ramp-logu fill-logu m_a4k mmA g1 ...; "
+    "  --reps N          repeats of each speed measurement (default 9; at most 5 for a1m)\n"
+    "  --jobs N          parallel measurements of fragmentation (default: processors)\n"
+    "  --workload GLOB   run only these: a1k latency-a1k ramp-logu fill-logu m_a4k mmA g1 ...; "
     "repeatable\n"
-    "  --subject GLOB    only these of those listed at the start; repeatable\n"
-    "  --without GLOB    none of these; repeatable\n"
-    "  --peer FILE       a peer of your own, see bench/subject.h; repeatable\n"
-    "  --most-steps N    ends ramps and fills after N requests: a trial, no result\n"
-    "  --json FILE       writes all figures there\n"
-    "  --list            lists the subjects, present and absent, and ends\n"
-    "  --count WORKLOAD  plays it once on the one --subject, for an instruction counter\n"
+    "  --subject GLOB    run only these subjects; repeatable\n"
+    "  --without GLOB    exclude these subjects; repeatable\n"
+    "  --peer FILE       add a peer, see bench/subject.h; repeatable\n"
+    "  --max-steps N     end ramps and fills after N requests, for a trial run\n"
+    "  --json FILE       write all results into a file\n"
+    "  --list            list the subjects, and exit\n"
+    "  --count WORKLOAD  run it once on the one --subject, for an instruction counter\n"
     "\n"
-    "QUIRE_TEST_DATA names a folder with static/*.csv, packing problems for the smallest arena.\n",
+    "QUIRE_TEST_DATA names a folder with packing problems static/*.csv for the smallest arena.\n",
 };
-
-/* ---- choosing ----------------------------------------------------------------------------- */
-
-roster roster_of(const bench *b, unsigned kinds)
-{
-    roster all = subjects_chosen(&b->subjects, &b->wanted_subjects, &b->unwanted_subjects);
-    roster out = {.count = 0};
-    for (size_t i = 0; i < all.count; i++)
-        if (kinds & 1u << all.items[i]->kind && (kinds & TAKE_BATCHES || !all.items[i]->free_batch))
-            out.items[out.count++] = all.items[i];
-    return out;
-}
-
-const subject *yardstick(const bench *b)
-{
-    roster all = roster_of(b, TAKE_PEERS);
-    for (size_t i = 0; i < all.count; i++)
-        if (all.items[i] == &VMA_BLOCKS[0])
-            return all.items[i];
-    return NULL;
-}
 
 /* ---- options ------------------------------------------------------------------------------ */
 
@@ -65,13 +43,13 @@ static void parse(choices *c, int argc, char **argv)
 {
     bench *b = &c->bench;
     const option_rule rules[] = {
-        {"reps", .number = &b->reps, .most = MAX_REPS},
-        {"jobs", .number = &b->jobs, .most = MAX_JOBS},
+        {"reps", .number = &b->reps, .max = MAX_REPS},
+        {"jobs", .number = &b->jobs, .max = MAX_JOBS},
         {"workload", .list = &b->wanted_workloads},
         {"subject", .list = &b->wanted_subjects},
         {"peer", .list = &c->peers},
         {"without", .list = &b->unwanted_subjects},
-        {"most-steps", .number = &b->max_steps, .most = UINT64_MAX},
+        {"max-steps", .number = &b->max_steps, .max = UINT64_MAX},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
         {"count", .text = &c->count_workload},
@@ -116,6 +94,6 @@ int main(int argc, char **argv)
     if (!c.count_workload)
         return run(&c.bench, c.json_path);
     if (c.bench.wanted_subjects.count != 1)
-        usage_error(&USAGE, "needs one --subject: --count", c.count_workload);
+        usage_error(&USAGE, "--count requires exactly one --subject:", c.count_workload);
     return count_calls(&c.bench, c.count_workload, c.bench.wanted_subjects.items[0]);
 }

@@ -1,5 +1,5 @@
 /*
- * memories.c - choosing among memories: see memory.h.
+ * memories.c - selects memories: see memory.h.
  */
 #include "bench/memory.h"
 

@@ -1,8 +1,9 @@
 /*
- * memories.h - whole memories as subjects: what a program calls to have device memory, with
- * handles, locks, pages and figures, over the same driver: the mock one, or Vulkan's. The arena of
- * such a subject is the size of its pages, 0 for what it takes by itself; its unit is the smallest
- * size worth having.
+ * memories.h - complete memories as subjects: the calls of a program that allocates device memory,
+ * with handles, locks, pages and statistics. All use the same driver, the mock one or a real one.
+ *
+ * The arena size of such a subject is its page size, 0 for its default. The arena unit is the
+ * smallest size that is worth serving.
  */
 #ifndef QUIRE_BENCH_MEMORIES_H
 #define QUIRE_BENCH_MEMORIES_H
@@ -11,31 +12,31 @@
 
 #include "bench/subject.h"
 
-/* How several threads come by a memory. */
+/* How several threads share memories. */
 typedef enum memory_sharing {
-    SHARE_ONE,     /* all have one */
-    SHARE_SHARDS,  /* all have one with a shard for each */
-    SHARE_NOTHING, /* each has one of its own */
-    SHARE_STREAM   /* one thread's, in the order of a stream whose work is done at once */
+    SHARE_ONE,     /* one memory for all */
+    SHARE_SHARDS,  /* one memory with a shard per thread */
+    SHARE_NOTHING, /* a memory per thread */
+    SHARE_STREAM   /* one thread, in the order of a stream whose work completes immediately */
 } memory_sharing;
 
-/* What `how` of each of these subjects points to. */
+/* The options of a memory; subject.how points to it. */
 typedef struct memory_how {
     memory_sharing sharing;
-    uint32_t shards;   /* 0: one */
-    bool dedicated;    /* each allocation gets a page of its own */
-    bool slabs;        /* this project's option for small ranges */
-    bool unlocked;     /* no locks: a thread must have it alone, frees included */
-    uint32_t strategy; /* VMA's */
+    uint32_t shards;   /* 0 means one */
+    bool dedicated;    /* a dedicated page for each allocation */
+    bool slabs;        /* quire's option for small ranges */
+    bool unlocked;     /* without locks: one thread does all allocations and frees */
+    uint32_t strategy; /* of VMA; 0 means its default */
 } memory_how;
 
-/* The first of each stands for its project wherever one of them is enough. */
+/* The first entry represents its project where one is enough. */
 extern const subject QUIRE_MEMORIES[];
 extern const size_t QUIRE_MEMORY_COUNT;
 extern const subject VMA_MEMORIES[];
 extern const size_t VMA_MEMORY_COUNT;
 
-/* On a Vulkan device: ranges, and as many subjects of the same names that make buffers. */
+/* Subjects on a Vulkan device: ranges, and the same subjects with buffers. */
 extern const subject VULKAN_RANGES[], VULKAN_BUFFERS[];
 extern const size_t VULKAN_SUBJECT_COUNT;
 
@@ -44,7 +45,7 @@ static inline const memory_how *how_of(const subject *s)
     return s->how;
 }
 
-/* A subject made otherwise; `how` must live as long as it is used. */
+/* A copy of a subject with other options; `how` must outlive it. */
 static inline subject subject_with(const subject *s, const memory_how *how)
 {
     subject changed = *s;

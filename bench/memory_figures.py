@@ -1,7 +1,7 @@
-"""The figures of a run of bench_memory or bench_vulkan, and what the project wants of them.
+"""The results of a run of bench_memory or bench_vulkan, and the project's goals for them.
 
-A goal is (what, line, must, stretch, form, values, at_least); each value is (what, value, must,
-stretch), and a limit holds when the value is not above it, or with `at_least` not below it.
+A goal is a tuple (what, line, must, stretch, form, values, at_least). A value is a tuple (what,
+value, must, stretch). It reaches a limit if it is not above it, or with `at_least` not below it.
 """
 
 import json
@@ -11,7 +11,8 @@ SLABS = "quire, a shard each, slabs"
 
 
 class MemoryFigures:
-    """Every look-up answers None where the run has no such figure. `part` has the series."""
+    """The results of a run. Look-ups return None if the run has no such result. `part` names the
+    array that contains the series."""
 
     def __init__(self, path, part="pages"):
         with open(path, encoding="utf-8") as file:
@@ -28,7 +29,7 @@ class MemoryFigures:
         return next(iter(self.rows(part, **wanted)), None)
 
     def series(self, name):
-        """The points of a series, (page size, live), fewest pages first."""
+        """The points (page size, live ranges) of a series, by number of pages."""
         return list(dict.fromkeys((row["page_size"], row["live"])
                                   for row in self.rows(self.part, series=name)))
 
@@ -36,7 +37,7 @@ class MemoryFigures:
         return self.row(self.part, series=series, subject=subject, page_size=point[0], live=point[1])
 
     def pages_ratio(self, series, subject, at):
-        """A pair at a point, the first of the series being 0, against one at the first."""
+        """The pair time at point `at` of a series divided by that at point 0."""
         points = self.series(series)
         found = [self.at(series, subject, points[i]) for i in (at, 0)] if points else [None]
         return ratio(*(row["pair_ns"]["min"] for row in found)) if all(found) else None
@@ -51,7 +52,7 @@ class MemoryFigures:
         return row["pair_ns"]["min"] if row else None
 
     def growth(self, subject, sizes="mixed", handed=False):
-        """Pairs in a second of two threads against those of one."""
+        """Pairs per second of two threads divided by those of one."""
         return ratio(self.pair(subject, 1, sizes, handed), self.pair(subject, 2, sizes, handed))
 
     def lock(self, name, threads=True):
@@ -65,12 +66,12 @@ def ratio(one, other):
 
 # ---- goals --------------------------------------------------------------------------------------
 
-# Where the number of pages is about 256 and about 10,000.
+# The points with about 256 and about 10,000 pages.
 AT_256, AT_10000 = 5, 2
 
 
 def peer_goal(f):
-    return ("a pair, to VMA's whole path", 13, "1 page ≤ 0.45; 256 pages ≤ 0.05", "≤ 0.30; ≤ 0.03",
+    return ("pair, relative to VMA", 13, "1 page ≤ 0.45; 256 pages ≤ 0.05", "≤ 0.30; ≤ 0.03",
             "{:.3f}", [("1 page", f.pages_to("pages", QUIRE, VMA, 0), 0.45, 0.30),
                        ("256 pages", f.pages_to("pages", QUIRE, VMA, AT_256), 0.05, 0.03)], False)
 
@@ -82,11 +83,11 @@ def buffer_goal(f):
         if row:
             what = f"{row['pages']} page{'s' * (row['pages'] > 1)}"
             values.append((what, f.pages_to("pages", QUIRE, VMA, at), 1.0, 1.0))
-    return ("a pair of buffers, to VMA's", "-", "≤ 1.0", "≤ 1.0", "{:.2f}", values, False)
+    return ("pair of buffers, relative to VMA", "-", "≤ 1.0", "≤ 1.0", "{:.2f}", values, False)
 
 
 def page_goals(f):
-    yield ("a pair among many pages, to one page", 12, "256 pages ≤ 1.25; 10,000 ≤ 1.3",
+    yield ("pair with many pages, relative to one page", 12, "256 pages ≤ 1.25; 10,000 ≤ 1.3",
            "≤ 1.02; ≤ 1.1", "{:.2f}",
            [("256 pages", f.pages_ratio("pages", QUIRE, AT_256), 1.25, 1.02),
             ("10,000 pages", f.pages_ratio("many-pages", QUIRE, AT_10000), 1.3, 1.1)], False)
@@ -99,13 +100,13 @@ def thread_goals(f):
         own = f.growth(QUIRE, sizes) if rival else None
         to_vma = ratio(f.pair(VMA, 2, sizes), f.pair(SHARDED, 2, sizes))
         contended = ratio(f.pair(VMA, 2, sizes), f.pair(QUIRE, 2, sizes))
-        yield (f"two threads to one, {sizes} sizes, a shard each", 14, "≥ 1.8; handed over ≥ 1.6",
-               "≥ 1.9; ≥ 1.9", "{:.2f}",
+        yield (f"two threads relative to one, {sizes} sizes, a shard each", 14,
+               "≥ 1.8; handed over ≥ 1.6", "≥ 1.9; ≥ 1.9", "{:.2f}",
                [("own frees", f.growth(SHARDED, sizes), 1.8, 1.9),
                 ("handed over", f.growth(SHARDED, sizes, True), 1.6, 1.9)], True)
-        yield (f"the same, one shard, {sizes} sizes", 14, "≥ VMA's", "≥ VMA's", "{:.2f}",
-               [(f"to VMA's {rival or 0:.2f}", own, rival, rival)], True)
-        yield (f"pairs a second of two threads, to VMA's, {sizes} sizes", 14,
+        yield (f"the same, one shard, {sizes} sizes", 14, "≥ VMA", "≥ VMA", "{:.2f}",
+               [(f"VMA {rival or 0:.2f}, quire", own, rival, rival)], True)
+        yield (f"pairs per second of two threads, relative to VMA, {sizes} sizes", 14,
                "a shard each ≥ 10; one shard ≥ 1", "≥ 10; ≥ 2", "{:.1f}",
                [("a shard each", to_vma, 10, 10), ("one shard", contended, 1, 2)], True)
     with_slabs = ratio(f.pair(VMA, 2, "small"), f.pair(SLABS, 2, "small"))
@@ -114,13 +115,13 @@ def thread_goals(f):
 
 
 def lock_goals(f):
-    yield ("a lock that nobody else wants, ns", 15, "≤ 4", "≤ 2", "{:.1f}",
-           [("with threads", f.lock("quire's"), 4, 2),
-            ("one thread alone", f.lock("quire's", False), 4, 2)], False)
+    yield ("uncontended lock, ns", 15, "≤ 4", "≤ 2", "{:.1f}",
+           [("two threads", f.lock("quire's"), 4, 2),
+            ("one thread", f.lock("quire's", False), 4, 2)], False)
 
 
 def rank(values, at_least):
-    """2: stretch, 1: must, 0: neither, by the worst of the values; None: some are missing."""
+    """Rates the worst value: 2 stretch, 1 must, 0 neither; None if a value is missing."""
     if not values or any(value is None for _, value, _, _ in values):
         return None
     sign = 1 if at_least else -1

@@ -7,7 +7,7 @@
 
 enum { MAX_GROUP = 16, GROUP_SHARE = 4, UNIT = 256, SMALL_UNIT = 16, EQUAL_SIZE = 65536 };
 
-/* A group takes no more than a quarter of what lives. */
+/* A group replaces at most a quarter of the live ranges. */
 uint32_t list_group(uint32_t slots)
 {
     uint32_t share = slots / GROUP_SHARE;
@@ -36,7 +36,7 @@ static void draw_victims(rng *r, uint32_t *victims, uint32_t count, uint32_t slo
         victims[i] = (uint32_t)rng_below(r, slots);
         while (victims[j] != victims[i])
             j++;
-        i -= j < i; /* drawn before: again */
+        i -= j < i; /* a duplicate is drawn again */
     }
 }
 

@@ -1,11 +1,12 @@
 /*
- * memory_lists.h - steps for a memory: as many ranges live all the time, random ones freed and
- * allocated again with fresh sizes, a group at a time. docs/benchmarks.md defines the sizes.
+ * memory_lists.h - lists of steps for a memory. The number of live ranges is constant: each group
+ * of steps frees random ranges and allocates as many with new sizes. docs/benchmarks.md defines the
+ * sizes.
  */
 #ifndef QUIRE_BENCH_MEMORY_LISTS_H
 #define QUIRE_BENCH_MEMORY_LISTS_H
 
-#include "src/cli/workload.h"
+#include "bench/workload.h"
 
 typedef enum list_sizes {
     SIZES_MIXED, /* log(256 B, 64 KiB), multiples of 256 */
@@ -21,10 +22,10 @@ typedef struct list_spec {
     uint64_t warm_pairs, timed_pairs;
 } list_spec;
 
-/* Pairs that are freed and then allocated again at a time. */
+/* The number of pairs in a group: that many frees, then that many allocations. */
 uint32_t list_group(uint32_t slots);
 
-/* False: no memory. Free it with workload_free in any case. */
+/* Returns false if host memory is exhausted. Free *out with workload_free in any case. */
 bool list_make(const list_spec *spec, workload *out);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * memory_locks.c - what taking and giving back a lock costs that nobody else wants: the lock of
- * this project beside a loop without one, a plain mutex and the lock that VMA takes. Once in a
- * process without other threads, where the C library needs no atomic operations for some of them,
- * and once in a process with threads.
+ * memory_locks.c - the cost of an uncontended lock: quire's lock, a plain mutex, the lock that VMA
+ * uses, and a loop without a lock. Each is measured in a process with one thread, where the C
+ * library avoids atomic operations for some of them, and in a process with two threads.
  */
 #include <pthread.h>
 
@@ -14,9 +13,9 @@
 
 enum { ROUNDS = 200000 };
 
-/* ---- what is measured --------------------------------------------------------------------- */
+/* ---- the locks ---------------------------------------------------------------------------- */
 
-/* Keeps what a lock would guard from being counted together. */
+/* Keeps the compiler from merging the increments of several rounds. */
 static inline void guarded(uint64_t *count)
 {
     ++*count;
@@ -64,7 +63,7 @@ static const struct {
     const char *name;
     void (*count)(uint64_t *count, uint64_t rounds);
 } LOCKS[] = {
-    {"none", count_alone}, /* the others are told without it */
+    {"none", count_alone}, /* its time is subtracted from that of the others */
     {"quire's", count_locked},
     {"pthread_mutex", count_with_mutex},
     {"pthread_rwlock, to write", count_with_rwlock},
@@ -76,18 +75,18 @@ enum { LOCK_COUNT = sizeof LOCKS / sizeof *LOCKS, KINDS = 2 * LOCK_COUNT };
 
 typedef struct run {
     const memory_bench *bench;
-    double *ns; /* shared: [with threads][lock][rep], of a round; 0: it failed */
+    double *ns; /* shared: [with threads][lock][rep], per round; 0 if it failed */
 } run;
 
-/* The first LOCK_COUNT kinds are without a second thread. */
+/* The first LOCK_COUNT kinds run without a second thread. */
 static void measure_index(void *user, size_t index)
 {
     const run *r = user;
     size_t rep = index / KINDS, kind = (index + rep) % KINDS;
     if (kind >= LOCK_COUNT)
         have_second_thread();
-    uint64_t most = r->bench->max_pairs, rounds = most < ROUNDS ? most : ROUNDS, count = 0;
-    LOCKS[kind % LOCK_COUNT].count(&count, rounds); /* lazy binding, caches, predictors */
+    uint64_t max = r->bench->max_pairs, rounds = max < ROUNDS ? max : ROUNDS, count = 0;
+    LOCKS[kind % LOCK_COUNT].count(&count, rounds); /* warms up lazy binding, caches, predictors */
     uint64_t since = ticks_now();
     LOCKS[kind % LOCK_COUNT].count(&count, rounds);
     r->ns[kind * r->bench->reps + rep] = (double)ticks_spent(since) * the_clock.ns / (double)rounds;
@@ -115,15 +114,14 @@ static void write_row(qi_json *json, size_t kind, spread round, spread over)
 
 static void report(memory_bench *b, const run *r)
 {
-    printf("\nlocks: ns to take and give back a lock that nobody else wants\n");
+    printf("\nlocks: ns to acquire and release an uncontended lock\n");
     printf("  %-26s %-18s %8s %8s\n", "", "", "min", "median");
     for (size_t kind = 0; kind < KINDS; kind++) {
         bool threaded = kind >= LOCK_COUNT;
         spread round = spread_at(r, kind), none = spread_at(r, threaded ? LOCK_COUNT : 0);
         spread over = {round.min - none.min, round.median - none.median};
         printf("  %-26s %-18s %8.2f %8.2f\n", LOCKS[kind % LOCK_COUNT].name,
-               threaded ? "with threads" : "one thread alone",
-               kind % LOCK_COUNT ? over.min : round.min,
+               threaded ? "two threads" : "one thread", kind % LOCK_COUNT ? over.min : round.min,
                kind % LOCK_COUNT ? over.median : round.median);
         write_row(&b->out.json, kind, round, over);
     }

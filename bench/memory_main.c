@@ -1,7 +1,7 @@
 /*
- * memory_main.c - bench_memory: measures whole memories of this project and of a peer, side by side
- * in the same run, over the same mock driver. Text goes to standard output, a JSON document to the
- * file asked for.
+ * memory_main.c - bench_memory: measures complete memories of quire and of a peer, alternating in
+ * one run, on the same mock driver. Text goes to standard output, a JSON document to the file of
+ * --json.
  */
 #include <stdlib.h>
 
@@ -16,16 +16,15 @@ static const usage USAGE = {
     "bench_memory",
     "usage: bench_memory [options]\n"
     "  --reps N        repeats of each measurement (default 9)\n"
-    "  --threads N     one thread, two, and N of them at a time (default 2)\n"
-    "  --family GLOB   only these: pages many-pages full-pages threads-* locks transient-* "
-    "slow-driver;\n"
-    "                  repeatable\n"
-    "  --subject GLOB  only these of those listed at the start; repeatable\n"
-    "  --without GLOB  none of these; repeatable\n"
-    "  --latency N     milliseconds that the slow driver takes to make a page (default 100)\n"
-    "  --pairs N       times N pairs at most: a trial, no result\n"
-    "  --json FILE     writes all figures there\n"
-    "  --list          lists the subjects, present and absent, and ends\n",
+    "  --threads N     measure 1, 2 and N threads (default 2)\n"
+    "  --family GLOB   run only these families: pages many-pages full-pages threads-* locks\n"
+    "                  transient-* slow-driver; repeatable\n"
+    "  --subject GLOB  run only these subjects; repeatable\n"
+    "  --without GLOB  exclude these subjects; repeatable\n"
+    "  --latency N     milliseconds that the slow driver needs for a page (default 100)\n"
+    "  --pairs N       time at most N pairs, for a trial run\n"
+    "  --json FILE     write all results into a file\n"
+    "  --list          list the subjects, and exit\n",
 };
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -40,13 +39,13 @@ static void parse(choices *c, int argc, char **argv)
 {
     memory_bench *b = &c->bench;
     const option_rule rules[] = {
-        {"reps", .number = &b->reps, .most = MAX_REPS},
-        {"threads", .number = &b->threads, .most = MAX_CREW},
+        {"reps", .number = &b->reps, .max = MAX_REPS},
+        {"threads", .number = &b->threads, .max = MAX_CREW},
         {"family", .list = &b->wanted_families},
         {"subject", .list = &b->wanted_subjects},
         {"without", .list = &b->unwanted_subjects},
-        {"latency", .number = &b->latency_ms, .most = MAX_LATENCY_MS},
-        {"pairs", .number = &b->max_pairs, .most = UINT64_MAX},
+        {"latency", .number = &b->latency_ms, .max = MAX_LATENCY_MS},
+        {"pairs", .number = &b->max_pairs, .max = UINT64_MAX},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
     };

@@ -1,7 +1,8 @@
 /*
- * memory_pages.c - what a pair of free and allocate costs against the number of pages. Every repeat
- * of every memory at every number of pages runs in a process of its own; all of them take turns
- * within each repeat, so that both ratios, to one page and to a peer, are of the same minutes.
+ * memory_pages.c - the cost of a pair of free and allocate by number of pages. Each measurement
+ * (memory, number of pages, repeat) runs in a separate process. Memories and numbers of pages take
+ * turns within each repeat, so that both ratios, to one page and to a peer, compare measurements of
+ * the same minutes.
  */
 #include <inttypes.h>
 
@@ -19,28 +20,28 @@
 #define GIB (1024 * MIB)
 
 /*
- * A peer whose cost grows with the pages would take hours: it stops after this time, of warming up
- * and of timing each, and has fewer repeats where a point says so.
+ * A peer whose cost grows with the number of pages would take hours. So warm-up and timed part end
+ * after MAX_NS each, and a point can limit the repeats of peers.
  */
 enum { MAX_NS = 1000000000, SLICE_GROUPS = 20, MAX_POINTS = 8, PAIRS = 100000 };
 
 typedef struct point {
     uint64_t page_size;
     uint32_t slots;
-    uint32_t peer_reps; /* most; 0: all */
+    uint32_t peer_reps; /* maximum number of repeats of a peer; 0 means all */
 } point;
 
 typedef struct series {
     const char *name, *what;
     list_sizes sizes;
-    uint32_t warm_pairs; /* a slot */
+    uint32_t warm_pairs; /* per slot */
     uint64_t seed;
-    point points[MAX_POINTS]; /* the first has one page; ended by a page size of 0 */
+    point points[MAX_POINTS]; /* the first has one page; a page size of 0 ends the list */
 } series;
 
 static const series SERIES[] = {
     {.name = "pages",
-     .what = "10,000 ranges of 256 B to 64 KiB, 118 MB, in pages of 256 MiB and less",
+     .what = "10,000 ranges of 256 B to 64 KiB, 118 MB, in pages of 256 MiB down to 128 KiB",
      .sizes = SIZES_MIXED,
      .warm_pairs = 4,
      .seed = 8001,
@@ -52,7 +53,7 @@ static const series SERIES[] = {
                 {512 * KIB, 10000, 0},
                 {128 * KIB, 10000, 5}}},
     {.name = "many-pages",
-     .what = "100,000 ranges of 256 B to 64 KiB, 1.2 GB, in pages of 2 GiB and less",
+     .what = "100,000 ranges of 256 B to 64 KiB, 1.2 GB, in pages of 2 GiB down to 128 KiB",
      .sizes = SIZES_MIXED,
      .warm_pairs = 1,
      .seed = 8002,
@@ -74,7 +75,7 @@ enum { SERIES_COUNT = sizeof SERIES / sizeof *SERIES };
 typedef struct sample {
     bool good;
     double allocate_ns, free_ns;
-    uint64_t pairs, pages, driver_calls; /* the calls while it was timed */
+    uint64_t pairs, pages, driver_calls; /* driver_calls: during the timed part */
 } sample;
 
 typedef struct run {
@@ -92,7 +93,7 @@ typedef struct sums {
     uint64_t allocate_ticks, free_ticks, allocations, frees, refused;
 } sums;
 
-/* Whole groups until the steps or the time are used up. */
+/* Runs whole groups until the steps or the time are used up. */
 static sums play_for(play *p, size_t begin, size_t end, uint64_t max_ns)
 {
     sums all = {0};
@@ -111,6 +112,7 @@ static sums play_for(play *p, size_t begin, size_t end, uint64_t max_ns)
     return all;
 }
 
+/* Fills all slots, warms up, then times. A second thread makes the C library's locks atomic. */
 static void measure(const run *r, size_t at, const subject *on, sample *out)
 {
     const workload *w = &r->lists[at];
@@ -138,21 +140,22 @@ static sample *sample_at(const run *r, size_t at, size_t who, size_t rep)
     return &r->samples[(at * r->roster.count + who) * r->bench->reps + rep];
 }
 
+/* The first job of repeat r is job r, so that no job is always first. */
 static void measure_index(void *user, size_t index)
 {
     const run *r = user;
     size_t jobs = r->points * r->roster.count, rep = index / jobs, turn = (index + rep) % jobs;
     size_t at = turn / r->roster.count, who = turn % r->roster.count;
-    uint32_t most = r->series->points[at].peer_reps;
+    uint32_t max = r->series->points[at].peer_reps;
     const subject *on = r->roster.items[who];
-    if (on->kind != SUBJECT_PEER || !most || rep < most)
+    if (on->kind != SUBJECT_PEER || !max || rep < max)
         measure(r, at, on, sample_at(r, at, who, rep));
 }
 
 /* ---- results ------------------------------------------------------------------------------ */
 
 typedef struct page_row {
-    size_t reps; /* 0: it failed */
+    size_t reps; /* successful repeats */
     spread pair, allocate, free;
     sample last;
 } page_row;
@@ -178,13 +181,13 @@ static page_row row_of(const run *r, size_t at, size_t who)
     return row;
 }
 
-/* Of the least times; 0 where one is missing. */
+/* The ratio of the minimum times; 0 if one is missing. */
 static double ratio(const page_row *one, const page_row *other)
 {
     return one->reps && other->reps ? one->pair.min / other->pair.min : 0;
 }
 
-/* The first peer stands for all. */
+/* The row of the first peer, which represents all peers. */
 static page_row peer_row(const run *r, size_t at)
 {
     for (size_t i = 0; i < r->roster.count; i++)
@@ -231,7 +234,7 @@ static void write_row(qi_json *json, const run *r, size_t at, size_t who, const 
 
 static void report(memory_bench *b, const run *r)
 {
-    printf("\n%s: %s; ns a pair\n", r->series->name, r->series->what);
+    printf("\n%s: %s; ns per pair\n", r->series->name, r->series->what);
     printf("  %-16s %-9s %6s %9s %9s %9s %9s %9s %8s %7s %5s\n", "", "page", "pages", "min",
            "median", "allocate", "free", "to 1 page", "to VMA", "driver", "reps");
     for (size_t who = 0; who < r->roster.count; who++)
@@ -245,6 +248,7 @@ static void report(memory_bench *b, const run *r)
 
 /* ---- the part ----------------------------------------------------------------------------- */
 
+/* All points of a series have the same seed. */
 static bool make_lists(run *r)
 {
     bool trial = r->bench->max_pairs < PAIRS, good = true;
@@ -270,7 +274,7 @@ static void run_series(memory_bench *b, const series *s)
         report(b, &r);
         shared_release(r.samples, count, sizeof *r.samples);
     } else {
-        fprintf(stderr, "bench_memory: no memory for the steps of %s\n", s->name);
+        fprintf(stderr, "bench_memory: no host memory for the steps of %s\n", s->name);
     }
     for (size_t i = 0; i < r.points; i++)
         workload_free(&r.lists[i]);

@@ -1,7 +1,8 @@
 /*
- * memory_slow.c - who waits while a page is made: one thread asks for what needs a new page, from a
- * driver that takes long; meanwhile another one frees, or allocates what fits into the page that is
- * there. Each of the two calls is timed in a run of its own, or the first would wait for both.
+ * memory_slow.c - how long a call waits while another thread creates a page. One thread requests a
+ * range that needs a new page from a slow driver. During that time a second thread frees a range,
+ * or allocates one that fits into the existing page. Each of the two calls is timed in a separate
+ * run; in one run the first call would wait for both.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define PAGE_SIZE (64 * MIB)
 #define SMALL_SIZE (1 * MIB)
-#define LARGE_SIZE (48 * MIB) /* does not fit beside the small ones */
+#define LARGE_SIZE (48 * MIB) /* does not fit next to the small ranges */
 
 enum { ALIGNMENT = 256, SMALL_COUNT = 32 };
 
@@ -24,7 +25,7 @@ static const char *const CALL_NAMES[] = {"free", "allocate"};
 typedef struct run {
     const memory_bench *bench;
     roster roster;
-    double *ms; /* shared: [call][subject][rep] waited; 0: it failed */
+    double *ms; /* shared: [call][subject][rep] time of the call; 0 if it failed */
 } run;
 
 /* ---- one repeat, in a child --------------------------------------------------------------- */
@@ -43,7 +44,7 @@ static void *ask_for_page(void *user)
     return NULL;
 }
 
-/* A memory with one page, half of it in use; false: it cannot be made. */
+/* Creates a memory with one page that is half full. Returns false on failure. */
 static bool fill(const subject *on, void **state, uint64_t *handles)
 {
     uint64_t offset;
@@ -66,6 +67,10 @@ static double time_call(const subject *on, void *state, waiting_call call, uint6
     return made ? (double)(qi_clock() - since) / 1e6 : 0;
 }
 
+/*
+ * Waits until the first thread is inside the driver, then times the call. The result counts only
+ * if the first thread's request created a second page.
+ */
 static void measure(const run *r, const subject *on, waiting_call call, double *ms)
 {
     slow_request request = {.on = on};
@@ -121,8 +126,7 @@ static void report_one(memory_bench *b, const run *r, size_t call, size_t who)
 
 static void report(memory_bench *b, const run *r)
 {
-    printf("\nslow-driver: ms that a call takes while another thread's page is made, which takes "
-           "%u ms\n",
+    printf("\nslow-driver: ms of a call while another thread creates a page, which takes %u ms\n",
            (unsigned)b->latency_ms);
     printf("  %-28s %-10s %10s %10s\n", "", "", "min", "median");
     for (size_t who = 0; who < r->roster.count; who++)

@@ -1,4 +1,4 @@
-"""Writes the figures of a run of bench_memory into a page, between its marks
+"""Writes the results of a run of bench_memory into a page, between its marks
 `<!-- memory figures -->`.
 
 usage: memory_tables.py FIGURES.json PAGE.md
@@ -53,7 +53,7 @@ def series_table(figures, series):
         rows.append((f"{point[1]} in pages of {size_text(point[0])}", pages, *cells,
                      formed("{:.2f}", figures.pages_ratio(series, QUIRE, at)),
                      formed("{:.3f}", figures.pages_to(series, QUIRE, VMA, at))))
-    return table(("ranges", "pages", *names, "quire to its one page", "quire to VMA"), rows)
+    return table(("ranges", "pages", *names, "quire / quire with 1 page", "quire / VMA"), rows)
 
 
 def pages(figures):
@@ -80,7 +80,7 @@ def threads(figures):
                 if any(cells):
                     rows.append((f"{subject}, {sizes}{', handed' if handed else ''}", *cells,
                                  formed("{:.2f}", figures.growth(subject, sizes, handed))))
-    head = ("", *(f"{n} thread{'s' if n > 1 else ''}" for n in counts), "two to one")
+    head = ("", *(f"{n} thread{'s' if n > 1 else ''}" for n in counts), "2 threads / 1")
     return table(head, rows)
 
 
@@ -88,7 +88,7 @@ def locks(figures):
     names = list(dict.fromkeys(row["lock"] for row in figures.data["locks"]))
     rows = [(name, *(formed("{:.1f}", figures.lock(name, alone)) for alone in (False, True)))
             for name in names if name != "none"]
-    return table(("lock", "one thread alone", "with threads"), rows)
+    return table(("lock", "one thread", "two threads"), rows)
 
 
 def transient(figures):
@@ -96,7 +96,7 @@ def transient(figures):
              f"{row['steady_calls']} in {row['steady_frames']} frames",
              row["peak_reserved"] // MIB)
             for row in figures.data["transient"]]
-    return table(("", "pieces made", "given back", "after the tenth frame", "most, MiB"), rows)
+    return table(("", "blocks allocated", "freed", "calls after the tenth frame", "peak, MiB"), rows)
 
 
 def slow(figures):
@@ -111,11 +111,11 @@ def slow(figures):
 
 PARTS = (
     ("Goals.", lambda figures: goal_table(goals(figures))),
-    ("Nanoseconds a pair of free and allocate against the number of pages, least / median.", pages),
-    ("Million pairs a second of all threads together, best / median of the repeats.", threads),
-    ("Nanoseconds to take and give back a lock that nobody else wants.", locks),
-    ("Calls of the driver.", transient),
-    ("Milliseconds that a call takes while another thread's page is made, least / median.", slow),
+    ("Nanoseconds per pair of free and allocate by number of pages, minimum / median.", pages),
+    ("Million pairs per second of all threads together, best / median of the repeats.", threads),
+    ("Nanoseconds to acquire and release an uncontended lock.", locks),
+    ("Driver calls.", transient),
+    ("Milliseconds of a call while another thread creates a page, minimum / median.", slow),
 )
 
 
@@ -129,7 +129,7 @@ def head(figures, options):
     if "device" in figures.data:
         lines[0] = f"{figures.data['device']}. {lines[0]}"
     return lines + [""] * bool(figures.absent) + [
-        f"All figures of the run: [{pathlib.Path(near).name}]({near}).", ""]
+        f"All results of the run: [{pathlib.Path(near).name}]({near}).", ""]
 
 
 def parsed(about):

@@ -1,7 +1,7 @@
 /*
- * memory_threads.c - pairs of free and allocate in a second, by one thread and by several: on one
- * memory, on one with a shard for each thread, on a memory each; with frees in the thread that
- * allocated and with every tenth elsewhere. All numbers of threads and all memories take turns
+ * memory_threads.c - pairs of free and allocate per second for one and for several threads: on one
+ * memory, on one with a shard per thread, and on a memory per thread. Either each thread frees its
+ * own ranges, or another thread frees every tenth. Numbers of threads and memories take turns
  * within each repeat.
  */
 #include <inttypes.h>
@@ -61,8 +61,8 @@ static void measure_index(void *user, size_t index)
 /* ---- results ------------------------------------------------------------------------------ */
 
 typedef struct thread_row {
-    size_t reps; /* that count: the undisturbed ones, or all where there is none; 0: it failed */
-    size_t disturbed; /* of all of them */
+    size_t reps; /* repeats in `pair`: the undisturbed ones, or all if every one is disturbed */
+    size_t disturbed; /* of all successful repeats */
     spread pair;
     uint64_t pairs;
 } thread_row;
@@ -127,7 +127,7 @@ static void write_row(qi_json *json, const run *r, size_t who, size_t at, const 
 
 static void report(memory_bench *b, const run *r)
 {
-    printf("\n%s: %d ranges live a thread%s\n", r->scene->name, LIVE,
+    printf("\n%s: %d live ranges per thread%s\n", r->scene->name, LIVE,
            r->scene->handed ? ", every tenth freed by another thread" : "");
     printf("  %-28s %7s %9s %9s %9s %9s %9s\n", "", "threads", "ns", "median", "Mpairs/s", "median",
            "to 1");
@@ -159,8 +159,8 @@ static bool make_lists(run *r)
     return good;
 }
 
-/* Without locks nobody else may free. */
-static roster able(const memory_bench *b, const scene *s)
+/* A memory without locks cannot take frees of another thread. */
+static roster suitable_memories(const memory_bench *b, const scene *s)
 {
     roster all = plain_memories_of(b, TAKE_ANY), out = {.count = 0};
     for (size_t i = 0; i < all.count; i++)
@@ -171,7 +171,7 @@ static roster able(const memory_bench *b, const scene *s)
 
 static void run_scene(memory_bench *b, const scene *s)
 {
-    run r = {.bench = b, .scene = s, .roster = able(b, s)};
+    run r = {.bench = b, .scene = s, .roster = suitable_memories(b, s)};
     r.counts[r.count++] = 1;
     if (b->threads > 1)
         r.counts[r.count++] = 2;
@@ -184,7 +184,7 @@ static void run_scene(memory_bench *b, const scene *s)
         report(b, &r);
         shared_release(r.results, count, sizeof *r.results);
     } else {
-        fprintf(stderr, "bench_memory: no memory for the steps of %s\n", s->name);
+        fprintf(stderr, "bench_memory: no host memory for the steps of %s\n", s->name);
     }
     for (uint32_t i = 0; i < MAX_CREW; i++)
         workload_free(&r.lists[i]);

@@ -1,7 +1,7 @@
 /*
- * memory_transient.c - calls of the driver in a steady state: frames that allocate and free again
- * what they need, and large allocations one after the other. No clock enters: the first frames,
- * in which everybody makes its pages, are told apart from the others.
+ * memory_transient.c - driver calls in a steady state: frames that allocate and free their ranges,
+ * and successive large allocations. It reads no clock. The first frames, in which every memory
+ * creates its pages, are counted separately.
  */
 #include <inttypes.h>
 
@@ -15,7 +15,7 @@ enum { ALIGNMENT = 256, FIRST_FRAMES = 10, MAX_PIECES = 64 };
 
 typedef struct pattern {
     const char *name, *what;
-    uint32_t frames, pieces; /* allocated in a frame, and then freed in the same order */
+    uint32_t frames, pieces; /* `pieces` ranges per frame, freed in the order of allocation */
     uint64_t size;
     bool dedicated;
 } pattern;
@@ -24,14 +24,14 @@ static const pattern PATTERNS[] = {
     {"transient-frames", "100 frames, each 40 ranges of 16 MiB, 640 MiB in all", 100, 40, 16 * MIB,
      false},
     {"transient-large", "200 times one range of 200 MiB", 200, 1, 200 * MIB, false},
-    {"transient-dedicated", "the same, asked for as dedicated", 200, 1, 200 * MIB, true},
+    {"transient-dedicated", "the same, requested as dedicated", 200, 1, 200 * MIB, true},
 };
 
 enum { PATTERN_COUNT = sizeof PATTERNS / sizeof *PATTERNS };
 
 typedef struct counts {
     bool good;
-    uint64_t made, given;               /* before the memory is ended */
+    uint64_t made, given;               /* before the memory is destroyed */
     uint64_t steady_made, steady_given; /* after the first frames */
     uint64_t peak;                      /* bytes reserved */
 } counts;
@@ -58,6 +58,7 @@ static bool play_frame(const pattern *p, const subject *on, void *state)
     return good;
 }
 
+/* The memory is destroyed after the counts are read, and must then have freed every block. */
 static void measure_index(void *user, size_t index)
 {
     const run *r = user;
@@ -104,8 +105,9 @@ static void write_row(qi_json *json, const run *r, size_t index)
 
 static void report(memory_bench *b, const run *r)
 {
-    printf("\n%s: %s; calls of the driver\n", r->pattern->name, r->pattern->what);
-    printf("  %-28s %8s %10s %18s %12s\n", "", "made", "given back", "after frame 10", "most MiB");
+    printf("\n%s: %s; driver calls\n", r->pattern->name, r->pattern->what);
+    printf("  %-28s %8s %10s %18s %12s\n", "", "created", "destroyed", "after frame 10",
+           "peak MiB");
     for (size_t i = 0; i < r->roster.count; i++) {
         const counts *c = &r->results[i];
         if (!c->good) {

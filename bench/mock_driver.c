@@ -5,7 +5,8 @@
 
 #include <time.h>
 
-enum { SIZE_BITS = 32, SIZE_UNIT = 1024 }; /* a handle is a number above a size in KiB */
+/* The low SIZE_BITS of a handle are the size in KiB; a running number is above them. */
+enum { SIZE_BITS = 32, SIZE_UNIT = 1024 };
 
 mock_driver the_driver;
 

@@ -1,9 +1,9 @@
 /*
- * mock_driver.h - a driver without a device, the same under every memory that is measured: making
- * and giving back memory is counting, so that what is left to be timed is the memory itself.
+ * mock_driver.h - a driver without a device, used by every measured memory. It only counts
+ * allocations and frees of blocks, so that the measured time is that of the memory itself.
  *
- * There is one in a process; each measurement runs in a process of its own. Any thread may call it.
- * Where the driver is a real one, what it makes and takes back is counted here.
+ * One per process; each measurement runs in its own process. Thread-safe. Measurements on a real
+ * driver count its blocks here as well.
  */
 #ifndef QUIRE_BENCH_MOCK_DRIVER_H
 #define QUIRE_BENCH_MOCK_DRIVER_H
@@ -13,25 +13,27 @@
 #include "src/base/atomic.h"
 
 #define MOCK_HEAP_SIZE (UINT64_C(1) << 40)
-enum { MOCK_MOST_PIECES = 1 << 20 }; /* that a peer is told it may have at a time */
+enum { MOCK_MAX_PIECES = 1 << 20 }; /* the limit of live blocks that the driver reports */
 
 typedef struct mock_driver {
-    uint64_t latency_ns;       /* to make a piece takes so long; changed while nobody makes one */
-    qi_atomic_u64 made, given; /* pieces, ever */
-    qi_atomic_u64 bytes, peak; /* in pieces: now, and the most there ever were */
-    qi_atomic_u64 inside;      /* threads that are making a piece */
+    uint64_t latency_ns;       /* time to allocate a block; set it only while no call is running */
+    qi_atomic_u64 made, given; /* blocks allocated and freed since the start */
+    qi_atomic_u64 bytes, peak; /* bytes of live blocks, and their maximum */
+    qi_atomic_u64 inside;      /* threads that are allocating a block */
 } mock_driver;
 
 extern mock_driver the_driver;
 
-/* A piece of device memory: a handle that is not 0 and tells its size. */
+/* Allocates a block of device memory. The handle is not 0 and contains the size. */
 uint64_t mock_make(uint64_t size);
+
+/* Frees a block. */
 void mock_give(uint64_t handle);
 
-/* Calls so far, both kinds. */
+/* The number of allocations and frees so far. */
 uint64_t mock_calls(void);
 
-/* Pieces there are now. */
+/* The number of live blocks. */
 uint64_t mock_pieces(void);
 
 #endif

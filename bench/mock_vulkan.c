@@ -1,6 +1,6 @@
 /*
- * mock_vulkan.c - see mock_vulkan.h. What VMA must have and none of the measurements calls stops
- * the program.
+ * mock_vulkan.c - see mock_vulkan.h. VMA requires some functions that no measurement calls; calling
+ * them aborts the program.
  */
 #include "bench/mock_vulkan.h"
 
@@ -20,7 +20,7 @@ static VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice device,
     properties->apiVersion = VK_API_VERSION_1_0;
     properties->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     snprintf(properties->deviceName, sizeof properties->deviceName, "mock");
-    properties->limits.maxMemoryAllocationCount = MOCK_MOST_PIECES;
+    properties->limits.maxMemoryAllocationCount = MOCK_MAX_PIECES;
     properties->limits.bufferImageGranularity = 1;
     properties->limits.nonCoherentAtomSize = 1;
 }
@@ -58,16 +58,16 @@ static VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory me
 
 static void stop(void)
 {
-    fprintf(stderr, "bench_memory: VMA called what the mock driver does not have\n");
+    fprintf(stderr, "bench_memory: VMA called a function that the mock driver lacks\n");
     abort();
 }
 
-/* The type of a function to which nothing is ever passed does not matter. */
+/* The cast is safe, because the function ignores its arguments and does not return. */
 #define NEVER(type) ((type)stop)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-/* What a version 1.0 of the interface has. The other entries stay empty. */
+/* The functions of Vulkan 1.0. The other entries are NULL. */
 static const VmaVulkanFunctions FUNCTIONS = {
     .vkGetPhysicalDeviceProperties = get_properties,
     .vkGetPhysicalDeviceMemoryProperties = get_memory_properties,
@@ -90,7 +90,7 @@ static const VmaVulkanFunctions FUNCTIONS = {
 
 VmaAllocatorCreateInfo mock_allocator_info(void)
 {
-    static int handle; /* handles must be there; nobody looks behind them */
+    static int handle; /* VMA requires handles other than NULL and does not dereference them */
     return (VmaAllocatorCreateInfo){
         .instance = (VkInstance)&handle,
         .physicalDevice = (VkPhysicalDevice)&handle,

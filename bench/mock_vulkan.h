@@ -1,13 +1,13 @@
 /*
- * mock_vulkan.h - the functions of a Vulkan device that VMA asks for, over the mock driver: one
- * device-local heap, memory that nobody maps, buffers and images that nobody makes.
+ * mock_vulkan.h - the Vulkan functions that VMA requires, on top of the mock driver: one
+ * device-local heap. Nothing can be mapped, and no buffer or image can be created.
  */
 #ifndef QUIRE_BENCH_MOCK_VULKAN_H
 #define QUIRE_BENCH_MOCK_VULKAN_H
 
 #include <vk_mem_alloc.h>
 
-/* Functions and handles filled in; flags are the caller's. */
+/* Returns an info with functions and handles set. The caller sets the flags. */
 VmaAllocatorCreateInfo mock_allocator_info(void);
 
 #endif

@@ -6,19 +6,19 @@
 #include <getopt.h>
 #include <stdlib.h>
 
-/* What getopt returns for the first rule; above all characters, '?' among them. */
+/* The value that getopt_long returns for the first rule, above every character such as '?'. */
 enum { FIRST_RULE = 256, HELP = FIRST_RULE + MAX_OPTIONS };
 
 static void take(const usage *u, const option_rule *rule, const char *value)
 {
     if (rule->number)
-        *rule->number = usage_number(u, value, rule->most);
+        *rule->number = usage_number(u, value, rule->max);
     else if (rule->text)
         *rule->text = value;
     else if (rule->flag)
         *rule->flag = true;
     else if (!patterns_add(rule->list, value))
-        usage_error(u, "one pattern too many:", value);
+        usage_error(u, "too many patterns at", value);
 }
 
 void options_parse(const usage *u, const option_rule *rules, size_t count, int argc, char **argv)
@@ -33,12 +33,12 @@ void options_parse(const usage *u, const option_rule *rules, size_t count, int a
             printf("%s", u->text);
             exit(0);
         }
-        if (option < FIRST_RULE) { /* getopt has said what is wrong */
+        if (option < FIRST_RULE) { /* getopt_long has printed the error */
             fprintf(stderr, "%s", u->text);
             exit(EXIT_USAGE);
         }
         take(u, &rules[option - FIRST_RULE], optarg);
     }
     if (optind < argc)
-        usage_error(u, "what is", argv[optind]);
+        usage_error(u, "unexpected argument", argv[optind]);
 }

@@ -1,6 +1,6 @@
 /*
- * options.h - the command line of the programs of this folder: a rule for each option that says
- * where its value goes. --help is every program's.
+ * options.h - parses the command line of the programs in this folder. A rule per option names the
+ * target of its value. Every program has --help.
  */
 #ifndef QUIRE_BENCH_OPTIONS_H
 #define QUIRE_BENCH_OPTIONS_H
@@ -8,11 +8,11 @@
 #include "bench/report.h"
 #include "bench/subjects.h"
 
-/* One of the four is where the value goes. */
+/* An option with exactly one of the four targets. */
 typedef struct option_rule {
     const char *name;
-    uint64_t *number; /* from 1 to `most` */
-    uint64_t most;
+    uint64_t *number; /* from 1 to `max` */
+    uint64_t max;
     patterns *list; /* repeatable */
     const char **text;
     bool *flag; /* takes no value */
@@ -20,7 +20,7 @@ typedef struct option_rule {
 
 enum { MAX_OPTIONS = 15 };
 
-/* Sets what is given; what is not keeps its value. Ends the program where it was called wrongly. */
+/* Sets the targets of the given options. Exits the program after --help or a usage error. */
 void options_parse(const usage *u, const option_rule *rules, size_t count, int argc, char **argv);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * packing.c - see packing.h. Ranges are allocated in the order of their times, at one time the
- * frees before the allocations and those in the order of the file.
+ * packing.c - see packing.h. Steps are ordered by time. At the same time frees come before
+ * allocations, and both follow the order of the file.
  */
 #include "bench/packing.h"
 
@@ -11,7 +11,7 @@
 enum { ALIGNMENT = 1024, UNIT = 256, LINE = 256 };
 
 typedef struct event {
-    uint64_t time, size; /* size 0: the free */
+    uint64_t time, size; /* size 0 means a free */
     uint32_t slot;
 } event;
 
@@ -34,6 +34,7 @@ static bool append(events *list, event e)
     return true;
 }
 
+/* Adds two events per line. Lines without three numbers after the id are skipped. */
 static bool read_events(FILE *file, events *list, uint32_t *slots)
 {
     char line[LINE];
@@ -41,7 +42,7 @@ static bool read_events(FILE *file, events *list, uint32_t *slots)
     while (good && fgets(line, sizeof line, file)) {
         uint64_t lower, upper, size;
         if (sscanf(line, "%*[^,],%" SCNu64 ",%" SCNu64 ",%" SCNu64, &lower, &upper, &size) != 3)
-            continue; /* the head */
+            continue; /* the header line */
         good = size && append(list, (event){lower, size, *slots}) &&
                append(list, (event){upper, 0, *slots});
         ++*slots;
@@ -49,6 +50,7 @@ static bool read_events(FILE *file, events *list, uint32_t *slots)
     return good && list->count;
 }
 
+/* Orders by time, frees first, then by slot, which follows the order of the file. */
 static int compare(const void *one, const void *other)
 {
     const event *a = one, *b = other;

@@ -1,4 +1,4 @@
-"""Tables in Markdown, and a page of which a part between two marks is written anew."""
+"""Formats Markdown tables and replaces the part of a page between two marks."""
 
 
 def table(head, rows):
@@ -13,12 +13,12 @@ def formed(form, value):
 
 
 def filled(rows):
-    """Rows with something in them."""
+    """The rows that have a value."""
     return [row for row in rows if any(cell is not None for cell in row[1:])]
 
 
 def replace(page, begin, end, lines):
-    """Puts lines between the marks, which stay."""
+    """Replaces the lines between the marks and keeps the marks."""
     before, rest = page.read_text().split(begin)
     after = rest.split(end)[1]
     page.write_text(before + begin + "\n\n" + "\n".join(lines) + "\n" + end + after)

@@ -7,6 +7,7 @@
 
 #include "bench/ticks.h"
 
+/* A workload without a granule uses units of 256 bytes. */
 bool play_begin(play *p, const subject *s, const workload *w, uint64_t arena)
 {
     *p = (play){.subject = s, .workload = w, .group = MAX_GROUP};
@@ -32,6 +33,7 @@ uint64_t play_live(const play *p)
     return live;
 }
 
+/* A group ends where the kind of step changes, or after p->group steps. */
 static size_t group_end(const play *p, size_t begin, size_t end)
 {
     const workload_step *steps = p->workload->steps;
@@ -41,6 +43,10 @@ static size_t group_end(const play *p, size_t begin, size_t end)
     return stop;
 }
 
+/*
+ * The function pointer and the state are loaded before the clock starts. Handles go to an array on
+ * the stack and into the slots after the clock stops.
+ */
 static uint64_t allocate_group(play *p, const workload_step *steps, size_t count)
 {
     uint64_t handles[MAX_GROUP], offset;
@@ -59,10 +65,11 @@ static uint64_t allocate_group(play *p, const workload_step *steps, size_t count
     return spent;
 }
 
+/* Handles are read from the slots before the clock starts. */
 static uint64_t free_group(play *p, const workload_step *steps, size_t count)
 {
     uint64_t handles[MAX_GROUP];
-    size_t live = 0; /* what was refused is not there to be freed */
+    size_t live = 0; /* slots of failed allocations are skipped */
     for (size_t i = 0; i < count; i++) {
         uint64_t *slot = &p->slots[steps[i].slot];
         handles[live] = *slot;
@@ -91,8 +98,8 @@ void play_steps(play *p, size_t begin, size_t end)
         const workload_step *steps = &p->workload->steps[begin];
         uint64_t spent = steps->size ? allocate_group(p, steps, stop - begin)
                                      : free_group(p, steps, stop - begin);
-        if (p->least && spent < p->least[begin])
-            p->least[begin] = (uint32_t)spent;
+        if (p->min_ticks && spent < p->min_ticks[begin])
+            p->min_ticks[begin] = (uint32_t)spent;
         begin = stop;
     }
 }

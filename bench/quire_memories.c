@@ -1,6 +1,6 @@
 /*
- * quire_memories.c - memories of this project as subjects, through the public calls, on a backend
- * that only passes on to the mock driver.
+ * quire_memories.c - memories of quire as subjects, used through the public calls, on a backend
+ * that forwards to the mock driver.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 /* ---- the backend -------------------------------------------------------------------------- */
 
+/* A device with one heap and one device-local memory kind, and without limits. */
 static quire_result mock_describe(void *state, quire_device_info *info)
 {
     (void)state;
@@ -37,7 +38,7 @@ static void mock_page_destroy(void *state, const quire_native_page *page)
     mock_give(page->handle);
 }
 
-/* A stream is a number of marks, all of which have passed. */
+/* The number of marks in all streams. Every mark has passed, because no work is submitted. */
 static qi_atomic_u64 marks;
 
 static quire_result mock_stream_create(void *state, const void *description, uint64_t *stream)
@@ -99,7 +100,7 @@ static const quire_backend MOCK_BACKEND = {
 typedef struct quire_state {
     quire_device *device;
     quire_memory *memory;
-    quire_stream *stream; /* or NULL */
+    quire_stream *stream; /* NULL unless the subject is ordered by a stream */
     bool dedicated;
 } quire_state;
 
@@ -112,6 +113,7 @@ static void destroy(void *user)
     free(state);
 }
 
+/* After a failure destroy releases the parts that exist. */
 static void *create(const subject *self, const subject_arena *arena)
 {
     quire_state *state = calloc(1, sizeof *state);
@@ -137,7 +139,7 @@ static uint64_t allocate(void *user, uint64_t size, uint64_t alignment, uint64_t
     quire_allocation_options options = {
         .size = size, .alignment = alignment, .dedicated = state->dedicated};
     quire_allocation allocation;
-    *offset = 0; /* nobody asked where it lies */
+    *offset = 0; /* unused by these benchmarks */
     if (state->stream)
         qi_ignore(quire_allocate_on(state->memory, &options, state->stream, &allocation));
     else
@@ -153,7 +155,7 @@ static void release(void *user, uint64_t handle)
                             : quire_free(state->memory, allocation));
 }
 
-/* An option that this version does not offer is refused with the reason. */
+/* Reports an option that this version does not support, with the library's error. */
 static const char *absent(const subject *self)
 {
     memory_how how = *how_of(self);

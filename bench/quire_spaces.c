@@ -1,6 +1,6 @@
 /*
- * quire_spaces.c - the spaces of this project as subjects, through the public calls: a line of the
- * table below is all that a new fit or option takes.
+ * quire_spaces.c - spaces of quire as subjects, used through the public calls. A new fit or option
+ * needs one line in the table below.
  */
 #include "bench/quire_spaces.h"
 
@@ -10,7 +10,7 @@
 #include "src/base/result.h"
 
 typedef struct quire_how {
-    quire_space_options options; /* a granule of 0: the workload's unit */
+    quire_space_options options; /* a granule of 0 means the unit of the workload */
 } quire_how;
 
 #define HOW(...) (&(const quire_how){.options = {__VA_ARGS__}})
@@ -33,7 +33,7 @@ static void destroy(void *state)
     quire_space_destroy(&space);
 }
 
-/* A fit that this build does not offer refuses to be made and says so. */
+/* Reports a fit or option that this build does not support, with the library's error. */
 static const char *absent(const subject *self)
 {
     void *space = create(self, &(subject_arena){1 << 20, 256, 16});

@@ -1,5 +1,5 @@
 /*
- * quire_spaces.h - the spaces of this project as subjects, one for each fit and option.
+ * quire_spaces.h - spaces of quire as subjects, one per fit and option.
  */
 #ifndef QUIRE_BENCH_QUIRE_SPACES_H
 #define QUIRE_BENCH_QUIRE_SPACES_H

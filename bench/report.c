@@ -10,7 +10,7 @@
 #include "bench/ticks.h"
 #include "quire/quire.h"
 
-/* ---- the command line --------------------------------------------------------------------- */
+/* ---- command line ------------------------------------------------------------------------- */
 
 _Noreturn void usage_error(const usage *u, const char *what, const char *word)
 {
@@ -18,11 +18,11 @@ _Noreturn void usage_error(const usage *u, const char *what, const char *word)
     exit(EXIT_USAGE);
 }
 
-uint64_t usage_number(const usage *u, const char *text, uint64_t most)
+uint64_t usage_number(const usage *u, const char *text, uint64_t max)
 {
     char *end = NULL;
     unsigned long long value = strtoull(text, &end, 10);
-    if (*end || end == text || *text == '-' || !value || value > most)
+    if (*end || end == text || *text == '-' || !value || value > max)
         usage_error(u, "not a number in range:", text);
     return value;
 }
@@ -35,6 +35,7 @@ uint64_t processor_count(void)
     return processors > 0 ? (uint64_t)processors : 1;
 }
 
+/* The model name of the first processor, or "unknown". */
 static void processor_name(char *name, size_t size)
 {
     char line[256];
@@ -74,6 +75,7 @@ void report_clock(void)
 
 /* ---- the document ------------------------------------------------------------------------- */
 
+/* A sink that accepts and drops the text if no file is open. */
 static bool write_to_file(void *file, const char *text, size_t size)
 {
     return !file || fwrite(text, 1, size, file) == size;

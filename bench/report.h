@@ -1,6 +1,6 @@
 /*
- * report.h - what the programs of this folder have in common besides their measurements: numbers on
- * the command line, what is said of the machine, the JSON document.
+ * report.h - usage errors, the description of the machine, and the JSON document of the programs in
+ * this folder.
  */
 #ifndef QUIRE_BENCH_REPORT_H
 #define QUIRE_BENCH_REPORT_H
@@ -13,34 +13,37 @@
 
 enum { DEFAULT_REPS = 9, MAX_REPS = 99, EXIT_USAGE = 2 };
 
-/* How a program was told to run and how to say that it was told wrong. */
+/* A program's name and its help text. */
 typedef struct usage {
     const char *program;
     const char *text;
 } usage;
 
-/* Tells what is wrong with which word, and how the program is called; ends it. */
+/* Prints the error about a word of the command line and the help text, and exits. */
 _Noreturn void usage_error(const usage *u, const char *what, const char *word);
 
-/* A number from 1 to `most`. Ends the program with the usage when the text is none. */
-uint64_t usage_number(const usage *u, const char *text, uint64_t most);
+/* Parses a number from 1 to `max`. Exits with a usage error if the text is invalid. */
+uint64_t usage_number(const usage *u, const char *text, uint64_t max);
 
-/* Processors that are there. */
+/* The number of online processors. */
 uint64_t processor_count(void);
 
 typedef struct document {
     qi_json json;
-    const char *path; /* NULL: written nowhere */
+    const char *path; /* NULL means that nothing is written */
     FILE *file;
 } document;
 
-/* Begins an object with version, machine and repeats in it; false when the file cannot be made. */
+/*
+ * Opens the file and an object with version, machine and repeats. Prints the error and returns
+ * false if the file cannot be created.
+ */
 bool document_begin(document *d, const char *path, uint64_t reps);
 
-/* Ends it; the exit code of the program. */
+/* Closes the object and the file. Returns the exit code of the program. */
 int document_end(document *d, const char *program);
 
-void report_clock(void); /* a line on what times are taken with */
+void report_clock(void); /* prints the clock and the cost of reading it */
 
 void write_spread(qi_json *json, const char *key, spread s);
 

@@ -1,5 +1,5 @@
 /*
- * space_subjects.c - what bench_space runs its workloads on when no peer is handed to it.
+ * space_subjects.c - the subjects that are built into bench_space.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "bench/subjects.h"
 #include "bench/vma.h"
 
-/* ---- nothing: what the harness itself costs ----------------------------------------------- */
+/* ---- a subject that does nothing: the cost of the harness --------------------------------- */
 
 static void *floor_create(const subject *self, const subject_arena *arena)
 {

@@ -1,7 +1,7 @@
 /*
- * speed.c - nanoseconds a pair of free and allocate, least and median of interleaved repeats: every
- * repeat of every subject runs in a process of its own, and the subjects take turns within each
- * repeat, so that what the machine does meanwhile meets all of them alike.
+ * speed.c - nanoseconds per pair of free and allocate: minimum and median of interleaved repeats.
+ * Each repeat of each subject runs in a separate process. The subjects take turns within each
+ * repeat, so that changing load of the machine affects all of them equally.
  */
 #include "bench/bench.h"
 
@@ -32,12 +32,17 @@ typedef struct speed {
 
 /* ---- one repeat, in a child --------------------------------------------------------------- */
 
+/* Bytes that malloc has handed out, including mapped blocks. */
 static uint64_t heap_bytes(void)
 {
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }
 
+/*
+ * One repeat: warm-up, then the timed steps. Without a `metadata` function the metadata is the
+ * growth of the heap, minus the slots of the harness.
+ */
 static void measure(const speed *s, const subject *on, sample *out)
 {
     const workload *w = &s->workload;
@@ -70,7 +75,7 @@ typedef struct speed_row {
     const struct subject *subject;
     bool good;
     spread pair, allocate, free;
-    sample last; /* counts, the same in every repeat */
+    sample last; /* its counts are the same in every repeat */
 } speed_row;
 
 static speed_row row_of(const speed *s, size_t index)
@@ -96,6 +101,7 @@ static speed_row row_of(const speed *s, size_t index)
     return row;
 }
 
+/* Whether metadata per live range is meaningful: a malloc stores it next to its blocks. */
 static bool keeps_records(const speed_row *row)
 {
     return row->last.live && row->last.metadata && row->subject->kind != SUBJECT_HEAP &&
@@ -117,7 +123,7 @@ static void print_row(const speed_row *row, double yardstick_ns)
     if (keeps_records(row))
         printf(" %10.1f", (double)row->last.metadata / (double)row->last.live);
     if (row->last.refused)
-        printf("   %.1f %% refused",
+        printf("   %.1f %% failed",
                100 * (double)row->last.refused / (double)row->last.allocations);
     printf("\n");
 }
@@ -151,7 +157,7 @@ static void report(bench *b, const speed *s)
     for (size_t i = 0; i < s->roster.count; i++)
         if (s->roster.items[i] == other)
             yardstick_ns = row_of(s, i).pair.min;
-    printf("\n%-28s %9s %9s %9s %9s %8s %10s   ns a pair, %zu repeats\n", s->workload.name, "min",
+    printf("\n%-28s %9s %9s %9s %9s %8s %10s   ns per pair, %zu repeats\n", s->workload.name, "min",
            "median", "allocate", "free", "to VMA", "B/live", s->reps);
     for (size_t i = 0; i < s->roster.count; i++) {
         speed_row row = row_of(s, i);
@@ -162,11 +168,12 @@ static void report(bench *b, const speed *s)
 
 /* ---- the part ----------------------------------------------------------------------------- */
 
+/* Slow subjects run only on small workloads, and large workloads have fewer repeats. */
 static void run_workload(bench *b, const char *name)
 {
     speed s = {.reps = b->reps};
     if (!workload_make(name, 0, &s.workload)) {
-        fprintf(stderr, "bench_space: no memory for the steps of %s\n", name);
+        fprintf(stderr, "bench_space: no host memory for the steps of %s\n", name);
         workload_free(&s.workload);
         return;
     }

@@ -1,5 +1,5 @@
 /*
- * spread.h - least and middle of a few repeats.
+ * spread.h - minimum and median of a few repeats.
  */
 #ifndef QUIRE_BENCH_SPREAD_H
 #define QUIRE_BENCH_SPREAD_H
@@ -17,7 +17,7 @@ static inline int spread_compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Sorts the values; there is one at least. */
+/* Sorts the values. `count` is at least 1. */
 static inline spread spread_of(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, spread_compare);

@@ -7,7 +7,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
-/* ---- choosing ----------------------------------------------------------------------------- */
+/* ---- selection ---------------------------------------------------------------------------- */
 
 bool patterns_add(patterns *p, const char *item)
 {
@@ -32,6 +32,7 @@ bool is_wanted(const patterns *p, const char *name)
 
 /* ---- the list ----------------------------------------------------------------------------- */
 
+/* Queries once whether the subject is available. Entries beyond MAX_SUBJECTS are dropped. */
 static void add(subject_list *list, const subject *s)
 {
     if (list->count == MAX_SUBJECTS)
@@ -49,6 +50,7 @@ void subjects_add(subject_list *list, const subject *subjects, size_t count)
         add(list, &subjects[i]);
 }
 
+/* The shared object stays loaded until the program exits. */
 bool subjects_load(subject_list *list, const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -73,7 +75,7 @@ roster subjects_chosen(const subject_list *list, const patterns *wanted, const p
     return out;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------------------------- */
 
 static const char *kind_text(subject_kind kind)
 {
@@ -90,7 +92,7 @@ void subjects_print(const subject_list *list)
         bool ours = kind == SUBJECT_SPACE || kind == SUBJECT_MEMORY;
         printf("  %-28s %-10s", entry->subject->name, kind_text(kind));
         if (!is_present(entry))
-            printf(" %s: %s", ours ? "not offered" : "absent", entry->absent);
+            printf(" %s: %s", ours ? "not supported" : "absent", entry->absent);
         printf("\n");
     }
 }

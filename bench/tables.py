@@ -1,4 +1,4 @@
-"""Writes the figures of a run into a page, between its marks `<!-- figures -->`.
+"""Writes the results of a run of bench_space into a page, between its marks `<!-- figures -->`.
 
 usage: tables.py FIGURES.json PAGE.md [--instructions FILE.json] [--chart FILE.svg]
 """
@@ -40,7 +40,7 @@ def speed_cell(figures, workload, subject):
     if least is None:
         return None
     refused = figures.refused(workload, subject)
-    return f"{least:.0f} / {median:.0f}" + (f" ({refused:.0%} refused)" if refused > 0.0005 else "")
+    return f"{least:.0f} / {median:.0f}" + (f" ({refused:.0%} failed)" if refused > 0.0005 else "")
 
 
 def speed(figures):
@@ -121,17 +121,17 @@ def counts(figures):
 
 
 PARTS = (
-    ("Goals. The best of the project's subjects that suit a goal stands for it.", goals),
-    ("Nanoseconds a pair of free and allocate, least / median.", speed),
-    ("Host bytes of records for each live range.", metadata),
-    ("Latency of single calls in nanoseconds, the least of five replays of each call: 50 %, 99 %, "
+    ("Goals. The best suitable subject of the project counts.", goals),
+    ("Nanoseconds per pair of free and allocate, minimum / median.", speed),
+    ("Metadata in host bytes per live range.", metadata),
+    ("Latency of single calls in nanoseconds, the minimum of five runs of each call: 50 %, 99 %, "
      "99.9 % and the slowest.", latency),
-    ("Share of the arena live at the first failure (`ramp-…`).", ramps),
-    ("Failures in 1000 requests (`fill-…`).", fills),
-    ("Live peak over the smallest arena in which a workload runs.", arenas),
-    ("Layouts that make a search long: nanoseconds a request, mean / slowest of 1000.",
+    ("Live share of the arena at the first failure (`ramp-…`).", ramps),
+    ("Failures per 1000 requests (`fill-…`).", fills),
+    ("Live peak divided by the smallest arena in which a workload succeeds.", arenas),
+    ("Layouts that cause long searches: nanoseconds per request, mean / slowest of 1000.",
      adversaries),
-    ("Instructions a call, by callgrind.", counts),
+    ("Instructions per call, by callgrind.", counts),
 )
 
 
@@ -145,12 +145,12 @@ def machine(figures):
 
 
 def links(options):
-    """The chart, and where the figures are, as seen from the page."""
+    """Links to the chart and to the results, relative to the page."""
     near = [os.path.relpath(path, options.page.parent) if path else None
             for path in (options.figures, options.chart)]
-    lines = [f"All figures of the run: [{pathlib.Path(near[0]).name}]({near[0]}).", ""]
+    lines = [f"All results of the run: [{pathlib.Path(near[0]).name}]({near[0]}).", ""]
     if near[1]:
-        lines += [f"![Speed as a ratio to VMA, and how full an arena can be kept]({near[1]})", ""]
+        lines += [f"![Speed as a ratio to VMA, and the occupancy that an arena reaches]({near[1]})", ""]
     return lines
 
 

@@ -13,7 +13,7 @@ enum { READINGS = 10001, CALIBRATION_NS = 50000000 };
 
 ticks_clock the_clock = {.ns = 1};
 
-/* Whether the counter runs at one rate in every state of power: the bit exists for exactly this. */
+/* CPUID's invariant TSC bit: the counter runs at a constant rate in all power states. */
 static bool has_steady_counter(void)
 {
 #if defined(__x86_64__)
@@ -24,6 +24,7 @@ static bool has_steady_counter(void)
 #endif
 }
 
+/* Nanoseconds per tick, from the monotonic clock over CALIBRATION_NS. */
 static double measure_tick(void)
 {
     uint64_t from_ns = qi_clock(), from = ticks_now();
@@ -39,7 +40,10 @@ static int compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* The mean of the quieter half: the counter may advance in steps wider than what is measured. */
+/*
+ * The mean of the lower half of many readings. A minimum would be too low, because the counter can
+ * advance in steps that are wider than the measured time.
+ */
 static uint64_t measure_empty(void)
 {
     static uint64_t readings[READINGS];

@@ -1,9 +1,9 @@
 /*
- * ticks.h - the finest clock there is: the processor's time-stamp counter where it runs at a
- * constant rate, else the monotonic clock.
+ * ticks.h - the finest clock of the machine: the processor's time-stamp counter if its rate is
+ * constant, otherwise the monotonic clock.
  *
- * Nothing is moved over a reading by the processor. A pair of readings costs about as much as one
- * short call, which ticks_init measures; ticks_spent takes it off.
+ * Fences keep the processor from moving instructions across a reading. A pair of readings costs
+ * about as much as a short call. ticks_init measures that cost and ticks_spent subtracts it.
  */
 #ifndef QUIRE_BENCH_TICKS_H
 #define QUIRE_BENCH_TICKS_H
@@ -17,14 +17,14 @@
 #endif
 
 typedef struct ticks_clock {
-    bool is_counter; /* the time-stamp counter */
-    double ns;       /* nanoseconds a tick */
-    uint64_t empty;  /* ticks between two readings with nothing between them */
+    bool is_counter; /* true for the time-stamp counter */
+    double ns;       /* nanoseconds per tick */
+    uint64_t empty;  /* ticks between two successive readings */
 } ticks_clock;
 
 extern ticks_clock the_clock;
 
-/* Chooses and measures the clock, in some 50 ms. Once, before anything is timed. */
+/* Chooses and calibrates the clock in about 50 ms. Call it once, before the first measurement. */
 void ticks_init(void);
 
 static inline uint64_t ticks_now(void)
@@ -40,7 +40,7 @@ static inline uint64_t ticks_now(void)
     return qi_clock();
 }
 
-/* Ticks since a reading, without what reading costs. */
+/* Ticks since a reading, minus the cost of reading. */
 static inline uint64_t ticks_spent(uint64_t since)
 {
     uint64_t spent = ticks_now() - since;

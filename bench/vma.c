@@ -1,7 +1,7 @@
 /*
- * vma.c - see vma.h. Virtual blocks need no device. The implementation is a C++ file of its own, so
- * that the calls here are calls, as those into a space are. A block takes the host memory of its
- * records past the callbacks that it is given, so that no count of its own is offered.
+ * vma.c - see vma.h. Virtual blocks need no device. The implementation is in a C++ file, so that
+ * its calls are not inlined, like those into a space. A block allocates metadata without its
+ * callbacks, so this subject has no `metadata` function.
  */
 #include "bench/vma.h"
 
@@ -11,7 +11,7 @@
 
 #include <vk_mem_alloc.h>
 
-/* Which strategy the allocations of a block take. */
+/* The strategy of the allocations of a block. */
 typedef struct vma_how {
     VmaVirtualAllocationCreateFlags strategy;
 } vma_how;
@@ -80,7 +80,7 @@ static const char *absent(const subject *self)
 
 #endif
 
-/* Its lowest-offset strategy walks all ranges for every request: too slow for large workloads. */
+/* The strategy min offset walks all ranges for every request: too slow for large workloads. */
 const subject VMA_BLOCKS[] = {
     BLOCK("VMA", SUBJECT_PEER, 0),
     BLOCK("VMA, min memory", SUBJECT_PEER, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT),

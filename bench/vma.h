@@ -1,6 +1,6 @@
 /*
- * vma.h - virtual blocks of the Vulkan Memory Allocator as subjects, one for each strategy. Where
- * its header was not found when this was built they are there and say so.
+ * vma.h - virtual blocks of the Vulkan Memory Allocator as subjects, one per strategy. If the build
+ * did not find its header, the subjects are listed as unavailable.
  */
 #ifndef QUIRE_BENCH_VMA_H
 #define QUIRE_BENCH_VMA_H

@@ -1,4 +1,4 @@
-// vma_implementation.cpp - the implementation that vk_mem_alloc.h carries, without a device.
+// vma_implementation.cpp - compiles the implementation in vk_mem_alloc.h, without Vulkan functions.
 #define VMA_IMPLEMENTATION
 #define VMA_STATIC_VULKAN_FUNCTIONS 0
 #define VMA_DYNAMIC_VULKAN_FUNCTIONS 0

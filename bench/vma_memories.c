@@ -1,8 +1,7 @@
 /*
- * vma_memories.c - allocators of the Vulkan Memory Allocator as subjects, over the mock driver:
- * vmaAllocateMemory and vmaFreeMemory with everything they do. Where pages have a size it is that
- * of a pool's blocks; where they have none the allocator's own pools serve, as most programs use
- * it.
+ * vma_memories.c - allocators of the Vulkan Memory Allocator as subjects, on the mock driver, with
+ * vmaAllocateMemory and vmaFreeMemory. A page size becomes the block size of a custom pool. Without
+ * a page size the allocator's default pools are used, as most programs do.
  */
 #include "bench/memories.h"
 
@@ -14,14 +13,14 @@
 
 typedef struct vma_state {
     VmaAllocator allocator;
-    VmaAllocationCreateInfo wish;
+    VmaAllocationCreateInfo request;
 } vma_state;
 
 static void destroy(void *user)
 {
     vma_state *state = user;
     if (state->allocator)
-        vmaDestroyPool(state->allocator, state->wish.pool);
+        vmaDestroyPool(state->allocator, state->request.pool);
     vmaDestroyAllocator(state->allocator);
     free(state);
 }
@@ -35,14 +34,14 @@ static void *create(const subject *self, const subject_arena *arena)
     VmaAllocatorCreateInfo info = mock_allocator_info();
     if (how->unlocked)
         info.flags = VMA_ALLOCATOR_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
-    state->wish.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-    state->wish.flags = how->strategy;
+    state->request.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    state->request.flags = how->strategy;
     if (how->dedicated)
-        state->wish.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
+        state->request.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
     VmaPoolCreateInfo pool = {.memoryTypeIndex = 0, .blockSize = arena->size};
     VkResult result = vmaCreateAllocator(&info, &state->allocator);
     if (result == VK_SUCCESS && arena->size)
-        result = vmaCreatePool(state->allocator, &pool, &state->wish.pool);
+        result = vmaCreatePool(state->allocator, &pool, &state->request.pool);
     if (result == VK_SUCCESS)
         return state;
     destroy(state);
@@ -54,8 +53,9 @@ static uint64_t allocate(void *user, uint64_t size, uint64_t alignment, uint64_t
     const vma_state *state = user;
     VkMemoryRequirements needs = {.size = size, .alignment = alignment, .memoryTypeBits = 1};
     VmaAllocation allocation = VK_NULL_HANDLE;
-    *offset = 0; /* nobody asked where it lies */
-    VkResult result = vmaAllocateMemory(state->allocator, &needs, &state->wish, &allocation, NULL);
+    *offset = 0; /* unused by these benchmarks */
+    VkResult result =
+        vmaAllocateMemory(state->allocator, &needs, &state->request, &allocation, NULL);
     return result == VK_SUCCESS ? (uint64_t)allocation : 0;
 }
 

@@ -1,9 +1,9 @@
 /*
- * vulkan_main.c - bench_vulkan: memories on a real Vulkan device, of this project and of the Vulkan
- * Memory Allocator, side by side in the same run: raw ranges, where no call of Vulkan is left to be
- * made, and buffers. Text goes to standard output, a JSON document to the file asked for.
+ * vulkan_main.c - bench_vulkan: compares memories of quire and of the Vulkan Memory Allocator on a
+ * real Vulkan device in one run: raw ranges, which need no Vulkan calls in a steady state, and
+ * buffers. Text goes to standard output, a JSON document to the file of --json.
  *
- * Which device: what quire_vulkan_open says, QUIRE_VULKAN_DEVICE and the loader's VK_ICD_FILENAMES.
+ * quire_vulkan_open selects the device, by QUIRE_VULKAN_DEVICE and the loader's VK_ICD_FILENAMES.
  */
 #include <stdlib.h>
 
@@ -18,11 +18,12 @@ static const usage USAGE = {
     "bench_vulkan",
     "usage: bench_vulkan [options]\n"
     "  --reps N        repeats of each measurement (default 9)\n"
-    "  --family GLOB   only these: pages many-pages full-pages; repeatable (default pages)\n"
-    "  --subject GLOB  only these of those listed at the start; repeatable\n"
-    "  --pairs N       times N pairs at most: a trial, no result\n"
-    "  --json FILE     writes all figures there\n"
-    "  --list          lists device and subjects, present and absent, and ends\n",
+    "  --family GLOB   run only these families: pages many-pages full-pages; repeatable\n"
+    "                  (default pages)\n"
+    "  --subject GLOB  run only these subjects; repeatable\n"
+    "  --pairs N       time at most N pairs, for a trial run\n"
+    "  --json FILE     write all results into a file\n"
+    "  --list          list the device and the subjects, and exit\n",
 };
 
 typedef struct choices {
@@ -37,10 +38,10 @@ static void parse(choices *c, int argc, char **argv)
 {
     memory_bench *b = &c->bench;
     const option_rule rules[] = {
-        {"reps", .number = &b->reps, .most = MAX_REPS},
+        {"reps", .number = &b->reps, .max = MAX_REPS},
         {"family", .list = &b->wanted_families},
         {"subject", .list = &b->wanted_subjects},
-        {"pairs", .number = &b->max_pairs, .most = UINT64_MAX},
+        {"pairs", .number = &b->max_pairs, .max = UINT64_MAX},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
     };
@@ -53,7 +54,7 @@ static void parse(choices *c, int argc, char **argv)
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
-/* Its name; empty where there is none, which the subjects say. */
+/* The name is empty without a device; then the subjects state the reason. */
 static quire_device_info device_info(void)
 {
     quire_device *device = NULL;

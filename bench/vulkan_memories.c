@@ -1,8 +1,8 @@
 /*
- * vulkan_memories.c - memories on a Vulkan device as subjects, by quire and by the Vulkan Memory
- * Allocator: raw ranges (quire_allocate, vmaAllocateMemory) and buffers (quire_buffer_create,
- * vmaCreateBuffer). Each opens the device in the same way, has memory of the same kind, in pages of
- * the same size, and makes buffers for the same usage.
+ * vulkan_memories.c - memories of quire and of the Vulkan Memory Allocator on a Vulkan device, as
+ * subjects: raw ranges (quire_allocate, vmaAllocateMemory) and buffers (quire_buffer_create,
+ * vmaCreateBuffer). All open the device in the same way and use the same memory kind, page size and
+ * buffer usage.
  */
 #include <stdlib.h>
 
@@ -27,6 +27,7 @@ static void destroy_quire(void *user)
     free(state);
 }
 
+/* Counts pages in the_driver, where the mock driver counts its blocks. */
 static void count_page(void *user, quire_memory *memory, const quire_event *event)
 {
     (void)user;
@@ -57,7 +58,7 @@ static uint64_t allocate_range(void *user, uint64_t size, uint64_t alignment, ui
     const quire_state *state = user;
     quire_allocation_options options = {.size = size, .alignment = alignment};
     quire_allocation allocation;
-    *offset = 0; /* nobody asked where it lies */
+    *offset = 0; /* unused by these benchmarks */
     qi_ignore(quire_allocate(state->memory, &options, &allocation));
     return allocation.id; /* 0 on failure */
 }
@@ -103,7 +104,7 @@ static const char *quire_absent(const subject *self)
 #define VMA_DYNAMIC_VULKAN_FUNCTIONS 0
 #include <vk_mem_alloc.h>
 
-/* A buffer's two handles; those that wait to be used are a list by `next`. */
+/* The two handles of a buffer. Unused records form a list by `next`. */
 typedef struct vma_buffer {
     VkBuffer buffer;
     VmaAllocation allocation;
@@ -113,16 +114,16 @@ typedef struct vma_buffer {
 typedef struct vma_state {
     quire_device *device;
     VmaAllocator allocator;
-    VmaAllocationCreateInfo wish;
-    vma_buffer *buffers; /* from 1 on */
-    uint64_t first;      /* that waits; 0: none */
+    VmaAllocationCreateInfo request;
+    vma_buffer *buffers; /* indexed from 1 */
+    uint64_t first;      /* the first unused record; 0 means none */
 } vma_state;
 
 static void destroy_vma(void *user)
 {
     vma_state *state = user;
     if (state->allocator)
-        vmaDestroyPool(state->allocator, state->wish.pool);
+        vmaDestroyPool(state->allocator, state->request.pool);
     vmaDestroyAllocator(state->allocator);
     qi_ignore(quire_device_destroy(&state->device));
     free(state->buffers);
@@ -151,6 +152,7 @@ static VKAPI_ATTR void VKAPI_CALL count_given(VmaAllocator allocator, uint32_t t
     qi_atomic_add_u64(&the_driver.given, 1);
 }
 
+/* Passes VMA the same instance and device that quire opened, and counts its memory objects. */
 static VkResult make_allocator(const quire_vulkan_handles *h, VmaAllocator *allocator)
 {
 #define OF_INSTANCE(name) .name = (PFN_##name)h->get_instance_proc_addr(h->instance, #name)
@@ -196,7 +198,7 @@ static VkResult make_allocator(const quire_vulkan_handles *h, VmaAllocator *allo
     return vmaCreateAllocator(&info, allocator);
 }
 
-/* The kind that quire's memory would have. */
+/* Returns the memory kind that quire chooses by default. */
 static quire_result choose_kind(quire_device *device, uint32_t *kind)
 {
     quire_memory *memory = NULL;
@@ -209,6 +211,10 @@ static quire_result choose_kind(quire_device *device, uint32_t *kind)
     return result;
 }
 
+/*
+ * Opens its own device through quire, so that both projects use identical device options. Links all
+ * records into the list of unused ones. destroy_vma frees what exists after a failure.
+ */
 static bool make_vma(vma_state *state, const subject_arena *arena)
 {
     quire_vulkan_handles handles;
@@ -224,7 +230,7 @@ static bool make_vma(vma_state *state, const subject_arena *arena)
     }
     return make_allocator(&handles, &state->allocator) == VK_SUCCESS &&
            (!arena->size ||
-            vmaCreatePool(state->allocator, &pool, &state->wish.pool) == VK_SUCCESS);
+            vmaCreatePool(state->allocator, &pool, &state->request.pool) == VK_SUCCESS);
 }
 
 static void *create_vma(const subject *self, const subject_arena *arena)
@@ -232,8 +238,8 @@ static void *create_vma(const subject *self, const subject_arena *arena)
     vma_state *state = calloc(1, sizeof *state);
     if (!state)
         return NULL;
-    state->wish.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-    state->wish.flags = how_of(self)->strategy;
+    state->request.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    state->request.flags = how_of(self)->strategy;
     if (make_vma(state, arena))
         return state;
     destroy_vma(state);
@@ -247,7 +253,8 @@ static uint64_t allocate_vma(void *user, uint64_t size, uint64_t alignment, uint
         .size = size, .alignment = alignment, .memoryTypeBits = UINT32_MAX};
     VmaAllocation allocation = VK_NULL_HANDLE;
     *offset = 0;
-    VkResult result = vmaAllocateMemory(state->allocator, &needs, &state->wish, &allocation, NULL);
+    VkResult result =
+        vmaAllocateMemory(state->allocator, &needs, &state->request, &allocation, NULL);
     return result == VK_SUCCESS ? (uint64_t)allocation : 0;
 }
 
@@ -257,6 +264,7 @@ static void release_vma(void *user, uint64_t handle)
     vmaFreeMemory(state->allocator, (VmaAllocation)handle);
 }
 
+/* Takes a record from the list; the handle is its index. 0 means failure. */
 static uint64_t create_vma_buffer(void *user, uint64_t size, uint64_t alignment, uint64_t *offset)
 {
     vma_state *state = user;
@@ -266,10 +274,10 @@ static uint64_t create_vma_buffer(void *user, uint64_t size, uint64_t alignment,
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = size,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT, /* quire's without a wish */
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT, /* quire's default usage */
     };
     *offset = 0;
-    if (!handle || vmaCreateBufferWithAlignment(state->allocator, &info, &state->wish, alignment,
+    if (!handle || vmaCreateBufferWithAlignment(state->allocator, &info, &state->request, alignment,
                                                 &b->buffer, &b->allocation, NULL))
         return 0;
     state->first = b->next;
@@ -287,7 +295,7 @@ static void destroy_vma_buffer(void *user, uint64_t handle)
 
 static const char *vma_absent(const subject *self)
 {
-    return quire_absent(self); /* the device */
+    return quire_absent(self); /* both need only the device */
 }
 
 #else

@@ -1,4 +1,5 @@
-"""Writes the figures of a run of bench_vulkan into a page, between its marks `<!-- vulkan figures -->`.
+"""Writes the results of a run of bench_vulkan into a page, between its marks
+`<!-- vulkan figures -->`.
 
 usage: vulkan_tables.py FIGURES.json PAGE.md
 """
@@ -16,8 +17,10 @@ def main():
     buffers = MemoryFigures(options.figures, "buffers")
     lines = head(ranges, options)
     lines += ["Goals.", "", *goal_table([peer_goal(ranges), buffer_goal(buffers)])]
-    lines += titled([("Ranges: nanoseconds a pair of free and allocate, least / median.", pages)], ranges)
-    lines += titled([("Buffers: nanoseconds a pair of end and creation, least / median.", pages)], buffers)
+    lines += titled([("Ranges: nanoseconds per pair of free and allocate, minimum / median.", pages)],
+                    ranges)
+    lines += titled([("Buffers: nanoseconds per pair of destruction and creation, minimum / median.",
+                      pages)], buffers)
     replace(options.page, BEGIN, END, lines)
 
 

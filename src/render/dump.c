@@ -1,6 +1,6 @@
 /*
- * dump.c - a memory or a space as JSON; docs/formats.md describes the form, and QUIRE_JSON_SCHEMA
- * counts its changes.
+ * dump.c - quire_memory_write_json and quire_space_write_json. docs/formats.md lists the keys.
+ * QUIRE_JSON_SCHEMA rises when a key is removed or changes its meaning.
  */
 #include "quire/insight.h"
 #include "src/base/json.h"
@@ -38,6 +38,7 @@ static void write_flags(qi_json *json, const char *key, quire_memory_flags flags
     qi_json_end_array(json);
 }
 
+/* The keys are the names of the fields, so that both are documented in one place. */
 static void write_stats(qi_json *json, const quire_memory_stats *stats)
 {
     const struct {
@@ -86,10 +87,10 @@ static void write_stats(qi_json *json, const quire_memory_stats *stats)
 
 /* ---- a memory ----------------------------------------------------------------------------- */
 
-/* The page whose ranges are being written. */
+/* The state of a walk that writes ranges grouped by page, or by region of a space. */
 typedef struct dump {
     qi_json json;
-    bool any_page;
+    bool any_page; /* the object of `page` is open */
     uint32_t page;
 } dump;
 
@@ -101,6 +102,7 @@ static void end_page(dump *d)
     }
 }
 
+/* The walk reports the ranges of a page one after the other, so a new number starts a new page. */
 static void begin_page(dump *d, const quire_item *item)
 {
     end_page(d);
@@ -113,6 +115,7 @@ static void begin_page(dump *d, const quire_item *item)
     qi_json_array(&d->json, "ranges");
 }
 
+/* Stops the walk once the sink has failed. */
 static bool write_item(void *user, const quire_item *item)
 {
     dump *d = user;
@@ -136,6 +139,7 @@ static bool write_item(void *user, const quire_item *item)
     return !json->writer.failed;
 }
 
+/* Info, statistics and walk are separate calls; they can differ while other threads allocate. */
 quire_result quire_memory_write_json(quire_memory *memory, quire_sink sink, void *user)
 {
     if (!memory || !sink)

@@ -1,8 +1,9 @@
 /*
- * picture.c - the page map of a memory as SVG: one bar per page on a common scale.
+ * picture.c - quire_memory_write_svg: the pages of a memory as SVG 1.1, one bar per page on a
+ * common scale.
  *
- * Plain SVG 1.1 with a style sheet of its own: it opens in any browser, dark or light. Ranges that
- * would be thinner than a pixel are drawn one pixel wide, so that nothing live is invisible.
+ * The picture contains its style sheet, for light and dark browsers. Ranges narrower than a pixel
+ * are drawn one pixel wide, so that every live range is visible.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,18 +13,21 @@
 #include "src/base/text.h"
 #include "src/base/writer.h"
 
-enum { LEFT = 90, WIDTH = 1000, BAR = 22, PITCH = 30, TOP = 64, BOTTOM = 20 };
+/* Pixels. LEFT has room for "page 123 (dedicated)" in 12 px. */
+enum { LEFT = 130, WIDTH = 1000, BAR = 22, PITCH = 30, TOP = 64, BOTTOM = 20 };
 
+/* The result of a first walk, which measures the picture. */
 typedef struct layout {
-    uint64_t max_page;
-    uint32_t pages; /* counted so far, the last of them being `page` */
+    uint64_t max_page; /* size of the largest page in bytes; it is WIDTH pixels wide */
+    uint32_t pages;    /* pages that the walk has entered; `page` is the last one */
     uint32_t page;
 } layout;
 
+/* The state of a second walk, which draws it. */
 typedef struct drawing {
     qi_writer writer;
     uint64_t max_page;
-    uint32_t row; /* rows begun */
+    uint32_t row; /* number of rows so far; the last one shows `page` */
     uint32_t page;
 } drawing;
 
@@ -37,7 +41,7 @@ static bool measure_item(void *user, const quire_item *item)
     return true;
 }
 
-/* A colour that stays the same for a name from run to run (FNV-1a of its bytes). */
+/* Maps a name to the same colour in every run: FNV-1a of its bytes. */
 static uint32_t hue_of(const char *name)
 {
     uint32_t hash = UINT32_C(2166136261);
@@ -55,7 +59,7 @@ static void begin_row(drawing *d, const quire_item *item)
 {
     int y = TOP + (int)d->row * PITCH;
     qi_write_format(&d->writer, "<text class=\"p\" x=\"%d\" y=\"%d\">page %" PRIu32 "%s</text>\n",
-                    LEFT - 8, y + BAR - 7, item->page, item->dedicated ? " (own)" : "");
+                    LEFT - 8, y + BAR - 7, item->page, item->dedicated ? " (dedicated)" : "");
     qi_write_format(&d->writer, "<rect class=\"f\" x=\"%d\" y=\"%d\" width=\"%s\" height=\"%d\">",
                     LEFT, y, qi_real_2(x_of(d, item->page_size)).text, BAR);
     qi_write_format(&d->writer, "<title>page %" PRIu32 ": %s</title></rect>\n", item->page,
@@ -64,6 +68,7 @@ static void begin_row(drawing *d, const quire_item *item)
     d->page = item->page;
 }
 
+/* Opens a rectangle in the current row. The caller writes its title and closes it. */
 static void draw_rect(drawing *d, uint64_t offset, uint64_t size, const char *attributes)
 {
     double width = x_of(d, size);
@@ -92,7 +97,7 @@ static bool draw_item(void *user, const quire_item *item)
     qi_write_escaped(&d->writer, *item->name ? item->name : "(unnamed)");
     qi_write_format(&d->writer,
                     ": page %" PRIu32 " offset %" PRIu64 " size %" PRIu64 ", %" PRIu64
-                    " asked</title></rect>\n",
+                    " requested</title></rect>\n",
                     item->page, item->offset, item->size, item->requested);
     return !d->writer.failed;
 }

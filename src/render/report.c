@@ -1,8 +1,10 @@
 /*
- * report.c - a memory in plain text, for people who ask why there is no room.
+ * report.c - quire_memory_write_report: a memory as plain text that explains why an allocation
+ * failed.
  *
- * Everything is gathered by one walk before the first piece of text, which goes to the sink without
- * a lock; while other threads work the parts may be of different moments.
+ * One walk gathers all data before the first text reaches the sink, and no lock is held while the
+ * sink runs. Statistics, budget and ranges are read one after the other, so they can disagree while
+ * other threads allocate.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 #include "src/core/state/memory.h"
 #include "src/core/allocate/oom_report.h"
 
-enum { MAX_PAGES_TOLD = 10, MAX_NAMES_TOLD = 20 };
+enum { MAX_PAGES_LISTED = 10, MAX_NAMES_LISTED = 20 };
 
 typedef struct page_line {
     uint32_t number;
@@ -27,36 +29,40 @@ typedef struct report {
     quire_memory *memory;
     quire_memory_stats stats;
     uint32_t heap;
-    bool has_budget; /* else the backend did not say, and of `budget` its own part is known */
+    bool has_budget; /* false if the backend reported none; then only size and used are valid */
     quire_budget_info budget;
     qi_oom_record last_oom;
     qi_owners owners;
-    page_line page; /* the one whose ranges are coming */
-    uint64_t pages; /* so far, that one included */
-    page_line told[MAX_PAGES_TOLD];
-    uint32_t told_count;
-    bool lacks_memory;
+    page_line page; /* the page that the walk is in */
+    uint64_t pages; /* pages that the walk has entered */
+    page_line listed[MAX_PAGES_LISTED];
+    uint32_t listed_count;
+    bool lacks_memory; /* host memory was exhausted during the walk */
     qi_writer writer;
 } report;
 
 /* ---- gathering ---------------------------------------------------------------------------- */
 
-/* Keeps the page among those with the largest free ranges, of equal ones the lowest numbers. */
+/*
+ * Inserts the finished page into the list, which is sorted by largest free range. Of equal pages
+ * the lowest numbers stay, because the walk visits pages by number.
+ */
 static void end_page(report *r)
 {
     if (!r->pages)
         return;
-    uint32_t at = r->told_count;
-    while (at && r->told[at - 1].largest_free < r->page.largest_free)
+    uint32_t at = r->listed_count;
+    while (at && r->listed[at - 1].largest_free < r->page.largest_free)
         at--;
-    if (at == MAX_PAGES_TOLD)
+    if (at == MAX_PAGES_LISTED)
         return;
-    r->told_count += r->told_count < MAX_PAGES_TOLD;
-    for (uint32_t i = r->told_count - 1; i > at; i--)
-        r->told[i] = r->told[i - 1];
-    r->told[at] = r->page;
+    r->listed_count += r->listed_count < MAX_PAGES_LISTED;
+    for (uint32_t i = r->listed_count - 1; i > at; i--)
+        r->listed[i] = r->listed[i - 1];
+    r->listed[at] = r->page;
 }
 
+/* The visitor of the walk. Stops it if host memory is exhausted. */
 static bool gather_item(void *user, const quire_item *item)
 {
     report *r = user;
@@ -77,7 +83,10 @@ static bool gather_item(void *user, const quire_item *item)
     return !r->lacks_memory;
 }
 
-/* A backend that fails to say is no reason not to report. */
+/*
+ * Without a budget of the backend the report shows the heap's size and quire's own part. The failed
+ * query does not change the thread's last error, because the report itself succeeds.
+ */
 static void gather_budget(report *r)
 {
     quire_device *device = r->memory->device;
@@ -105,7 +114,7 @@ static quire_result gather(report *r)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-/* What came from outside, so that a line stays a line. */
+/* Writes names and error texts on one line: line ends and other control characters become '?'. */
 static void write_text(report *r, const char *text)
 {
     char copy[QI_ERROR_TEXT];
@@ -123,11 +132,12 @@ static void write_head(report *r)
     qi_write_format(&r->writer, "': kind %" PRIu32 " (%s) of device '", memory->kind,
                     qi_flags(memory->flags).text);
     write_text(r, memory->device->info.name);
-    qi_write_format(&r->writer, "'\n  live:  %s in %" PRIu64 " allocation%s, %s of it asked for\n",
+    qi_write_format(&r->writer, "'\n  live:  %s in %" PRIu64 " allocation%s, %s requested\n",
                     qi_bytes(stats->live_bytes).text, stats->allocation_count,
                     qi_plural(stats->allocation_count), qi_bytes(stats->requested_bytes).text);
     qi_write_format(&r->writer,
-                    "  pages: %" PRIu64 " of %s, %s free in them, %s of it in empty ones\n",
+                    "  pages: %" PRIu64 ", %s reserved, %s free, %s of the free bytes in empty "
+                    "pages\n",
                     stats->page_count, qi_bytes(stats->reserved_bytes).text,
                     qi_bytes(stats->free_bytes).text, qi_bytes(stats->empty_bytes).text);
 }
@@ -139,12 +149,12 @@ static void write_limit(report *r, uint64_t limit, const char *of_what)
                         of_what);
 }
 
-/* How much there is, and how much may be had. */
+/* The budget and the limits that apply to the next page. */
 static void write_heap(report *r)
 {
     const quire_budget_info *budget = &r->budget;
-    qi_write_format(&r->writer, "  heap:  number %" PRIu32 ", %s, %s of it in pages of quire\n",
-                    r->heap, qi_bytes(budget->size).text, qi_bytes(budget->used).text);
+    qi_write_format(&r->writer, "  heap:  number %" PRIu32 ", %s, %s in pages of quire\n", r->heap,
+                    qi_bytes(budget->size).text, qi_bytes(budget->used).text);
     if (r->has_budget)
         qi_write_format(&r->writer, "         %s in use, %s left of a budget of %s\n",
                         qi_bytes(budget->usage).text, qi_bytes(budget->available).text,
@@ -157,13 +167,14 @@ static void write_refusal(report *r)
 {
     const qi_oom_record *last_oom = &r->last_oom;
     if (!last_oom->number) {
-        qi_write_text(&r->writer, "\nno allocation was refused\n");
+        qi_write_text(&r->writer, "\nno allocation failed\n");
         return;
     }
-    qi_write_format(
-        &r->writer,
-        "\nlast refusal of %" PRIu64 ": %s, %" PRIu64 " bytes at alignment %" PRIu64 " asked\n  ",
-        last_oom->number, quire_result_name(last_oom->code), last_oom->size, last_oom->alignment);
+    qi_write_format(&r->writer,
+                    "\nlast of %" PRIu64 " failed allocation%s: %s, %" PRIu64
+                    " bytes at alignment %" PRIu64 "\n  ",
+                    last_oom->number, qi_plural(last_oom->number),
+                    quire_result_name(last_oom->code), last_oom->size, last_oom->alignment);
     write_text(r, last_oom->text);
     qi_write_text(&r->writer, "\n");
 }
@@ -171,11 +182,11 @@ static void write_refusal(report *r)
 static void write_pages(report *r)
 {
     qi_write_format(&r->writer, "\npages by their largest free range: %" PRIu32 " of %" PRIu64 "\n",
-                    r->told_count, r->pages);
-    if (r->told_count)
+                    r->listed_count, r->pages);
+    if (r->listed_count)
         qi_write_format(&r->writer, "%8s %12s %12s %13s\n", "page", "size", "live", "largest free");
-    for (uint32_t i = 0; i < r->told_count; i++) {
-        const page_line *page = &r->told[i];
+    for (uint32_t i = 0; i < r->listed_count; i++) {
+        const page_line *page = &r->listed[i];
         qi_write_format(&r->writer, "%8" PRIu32 " %12s %12s %13s%s\n", page->number,
                         qi_bytes(page->size).text, qi_bytes(page->live).text,
                         qi_bytes(page->largest_free).text, page->dedicated ? "  dedicated" : "");
@@ -192,12 +203,13 @@ static void write_owner(report *r, const qi_owner_sum *sum, const char *name)
 static void write_owners(report *r)
 {
     qi_owners *owners = &r->owners;
-    uint64_t told = owners->count < MAX_NAMES_TOLD ? owners->count : MAX_NAMES_TOLD, names = 0;
-    qi_write_format(&r->writer, "\nlive bytes by name: %" PRIu64 " of %" PRIu64 "\n", told,
+    uint64_t listed = owners->count < MAX_NAMES_LISTED ? owners->count : MAX_NAMES_LISTED;
+    uint64_t names = 0;
+    qi_write_format(&r->writer, "\nlive bytes by name: %" PRIu64 " of %" PRIu64 "\n", listed,
                     owners->count);
-    if (told)
+    if (listed)
         qi_write_format(&r->writer, "%12s %12s  %s\n", "live", "allocations", "name");
-    for (uint64_t i = 0; i < told; i++) {
+    for (uint64_t i = 0; i < listed; i++) {
         const qi_owner_sum *sum = qi_owners_take_largest(owners);
         write_owner(r, sum, *sum->name ? sum->name : "(unnamed)");
     }

@@ -12,8 +12,9 @@
 #include "src/base/result.h"
 #include "src/base/text.h"
 
-enum { LEAST_ROOM = 256 };
+enum { MIN_ROOM = 256 };
 
+/* Appends "..." if it truncates; the struct has room for it. */
 qi_csv_shown qi_csv_show(const char *field)
 {
     qi_csv_shown out;
@@ -24,6 +25,7 @@ qi_csv_shown qi_csv_show(const char *field)
     return out;
 }
 
+/* Columns count bytes from 1. `where` points into the copy of the line. */
 quire_result qi_csv_refuse(const qi_csv *csv, const char *where, const char *format, ...)
 {
     char what[QI_ERROR_TEXT / 2];
@@ -48,7 +50,7 @@ void qi_csv_finish(qi_csv *csv)
     csv->room = 0;
 }
 
-/* NUL bytes and what is not UTF-8 are no text. The line ends with 0 at `end`. */
+/* Rejects zero bytes and invalid UTF-8. The line ends with a zero byte at `end`. */
 static quire_result check_text(const qi_csv *csv, const char *line, const char *end)
 {
     for (const char *at = line;;) {
@@ -62,10 +64,11 @@ static quire_result check_text(const qi_csv *csv, const char *line, const char *
     }
 }
 
+/* Replaces the copy of the line; its room at least doubles. False if host memory is exhausted. */
 static bool copy_line(qi_csv *csv, const char *begin, size_t length)
 {
     if (length >= csv->room) {
-        uint64_t room = csv->room * 2 > LEAST_ROOM ? csv->room * 2 : LEAST_ROOM;
+        uint64_t room = csv->room * 2 > MIN_ROOM ? csv->room * 2 : MIN_ROOM;
         room = room > length ? room : (uint64_t)length + 1;
         qi_csv_finish(csv);
         csv->copy = qi_host_allocate(csv->host, room, 1);
@@ -78,6 +81,7 @@ static bool copy_line(qi_csv *csv, const char *begin, size_t length)
     return true;
 }
 
+/* Accepts LF and CRLF. The last line needs no line end. */
 quire_result qi_csv_next_line(qi_csv *csv, char **line, char **line_end)
 {
     const char *begin = csv->at, *end = memchr(begin, '\n', (size_t)(csv->end - begin));
@@ -94,16 +98,17 @@ quire_result qi_csv_next_line(qi_csv *csv, char **line, char **line_end)
     return check_text(csv, *line, *line_end);
 }
 
+/* Cuts in place: commas in the copy become zero bytes. The seventh field ends at the next comma. */
 quire_result qi_csv_split(qi_csv *csv, char *line, const char *line_end)
 {
     if (!*line)
-        return qi_csv_refuse(csv, line, "an empty line where an event is due");
+        return qi_csv_refuse(csv, line, "empty line; expected an event");
     for (int i = 0; i < QI_CSV_FIELDS; i++) {
         csv->fields[i] = line;
         char *comma = strchr(line, ',');
         if (!comma && i + 1 < QI_CSV_FIELDS)
-            return qi_csv_refuse(csv, line_end, "the line ends after field %d (%s): %d are due",
-                                 i + 1, csv->names[i], QI_CSV_FIELDS);
+            return qi_csv_refuse(csv, line_end, "the line ends after field %d (%s) of %d", i + 1,
+                                 csv->names[i], QI_CSV_FIELDS);
         if (!comma)
             break;
         *comma = '\0';
@@ -112,6 +117,7 @@ quire_result qi_csv_split(qi_csv *csv, char *line, const char *line_end)
     return QUIRE_SUCCESS;
 }
 
+/* Accepts digits only: no sign, no blanks, no prefix. *number is unspecified after an error. */
 quire_result qi_csv_number(const qi_csv *csv, int field, uint64_t *number)
 {
     const char *text = csv->fields[field], *name = csv->names[field];

@@ -15,7 +15,7 @@ static uint64_t mix(uint64_t number)
     return number ^ number >> 31;
 }
 
-/* From where the map lies and when it was made: whoever wrote the trace did not know these. */
+/* Mixes the address of the table and the time, which the author of a trace cannot predict. */
 static uint64_t choose_seed(const qi_id_entry *entries)
 {
     struct timespec time;
@@ -25,6 +25,7 @@ static uint64_t choose_seed(const qi_id_entry *entries)
     return seed ? seed : 1;
 }
 
+/* The index where probing for an id starts. */
 static uint64_t home_of(const qi_id_map *map, uint64_t id)
 {
     return mix(id ^ map->seed) & (map->capacity - 1);
@@ -36,7 +37,7 @@ void qi_id_map_finish(qi_id_map *map, qi_host *host)
     *map = (qi_id_map){0};
 }
 
-/* Where an id is, or the empty place where it would be. */
+/* The index of an id, or of the empty entry where it belongs. */
 static uint64_t place_of(const qi_id_map *map, uint64_t id)
 {
     uint64_t at = home_of(map, id);
@@ -53,6 +54,7 @@ const uint32_t *qi_id_map_find(const qi_id_map *map, uint64_t id)
     return entry->id ? &entry->number : NULL;
 }
 
+/* Doubles the table. At least half of its entries stay empty. False without host memory. */
 static bool grow(qi_id_map *map, qi_host *host)
 {
     qi_id_map larger = {.capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY};
@@ -84,7 +86,8 @@ void qi_id_map_remove(qi_id_map *map, uint64_t id)
     map->count--;
     for (uint64_t at = (hole + 1) & mask; map->entries[at].id; at = (at + 1) & mask) {
         uint64_t home = home_of(map, map->entries[at].id);
-        if (((at - home) & mask) >= ((at - hole) & mask)) { /* it may stand in the hole */
+        /* An entry fills the hole if the hole lies between its home and its present place. */
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
             map->entries[hole] = map->entries[at];
             hole = at;
         }

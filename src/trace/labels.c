@@ -7,12 +7,13 @@
 
 enum { FIRST_BLOCK = 512, MAX_BLOCK = 64 << 10 };
 
+/* Bytes for text in the last block. */
 static uint64_t text_room(const qi_labels *labels)
 {
     return labels->last ? labels->last->size - sizeof *labels->last : 0;
 }
 
-/* Each block is twice as large as the one before, up to a limit that long labels may exceed. */
+/* Doubles the size of the last block, up to MAX_BLOCK; a longer label gets a block of its size. */
 static bool add_block(qi_labels *labels, qi_host *host, size_t label_size)
 {
     uint64_t size = labels->last ? labels->last->size * 2 : FIRST_BLOCK;
@@ -29,6 +30,7 @@ static bool add_block(qi_labels *labels, qi_host *host, size_t label_size)
     return true;
 }
 
+/* Compares with the newest label only, which is enough for traces with runs of equal labels. */
 const char *qi_labels_add(qi_labels *labels, qi_host *host, const char *label)
 {
     if (!*label)

@@ -1,7 +1,9 @@
 /*
- * parse.c - reads a trace: lines of fields (csv.h) to events, every rule of the format checked, the
- * first breach told as NAME:LINE:COLUMN. Nothing of a broken trace is kept. Records are made for
- * events that were read, so that a long text of something else needs no host memory.
+ * parse.c - parses a trace: converts lines (csv.h) to events and checks every rule of
+ * docs/formats.md.
+ *
+ * The first error fails the call with NAME:LINE:COLUMN and frees everything. Memory grows with the
+ * events read so far, so that a large file that is not a trace needs almost none.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -19,26 +21,27 @@ static const char HEADER[] = "op,id,size,alignment,time_ns,stream,label";
 static const char *const FIELD_NAMES[QI_CSV_FIELDS] = {"op",      "id",     "size", "alignment",
                                                        "time_ns", "stream", "label"};
 
-/* A live range while reading. */
+/* A range number in use, or a free one in the list of reader.free_range. */
 typedef struct range {
     uint64_t size;
-    uint64_t line; /* where it was allocated */
-    uint32_t next_free;
+    uint64_t line;      /* number of the line that allocated it */
+    uint32_t next_free; /* number + 1 of the next free one; 0 ends the list */
 } range;
 
 typedef struct reader {
     quire_trace *trace;
     qi_csv csv;
-    qi_id_map ids;
+    qi_id_map ids; /* of the live ranges */
     range *ranges;
     uint64_t range_room;
-    uint32_t free_range; /* number + 1 of the first free one, 0: none */
+    uint32_t free_range; /* number + 1 of the first free range number; 0 means none */
     uint64_t live_bytes, live_count;
-    uint64_t first_time, last_time; /* as the text has them */
+    uint64_t first_time, last_time; /* the time_ns fields of the text */
 } reader;
 
 /* ---- values ------------------------------------------------------------------------------- */
 
+/* Further columns may follow the known ones. The error points at the first difference. */
 static quire_result read_header(reader *r)
 {
     char *line = NULL, *end = NULL;
@@ -46,7 +49,7 @@ static quire_result read_header(reader *r)
     if (result)
         return result;
     if (!strncmp(line, "\xef\xbb\xbf", 3))
-        return qi_csv_refuse(&r->csv, line, "a byte order mark stands before the header line");
+        return qi_csv_refuse(&r->csv, line, "a byte order mark precedes the header line");
     size_t same = 0;
     while (HEADER[same] && line[same] == HEADER[same])
         same++;
@@ -77,7 +80,7 @@ static quire_result read_op(const reader *r, quire_trace_op *op)
                          qi_csv_show(r->csv.fields[OP]).text);
 }
 
-/* Times never fall, so that none is before the first. */
+/* Converts times to nanoseconds since the first event. They never decrease. */
 static quire_result read_time(reader *r, quire_trace_event *event)
 {
     uint64_t time = 0;
@@ -88,7 +91,7 @@ static quire_result read_time(reader *r, quire_trace_event *event)
         r->first_time = time;
     else if (time < r->last_time)
         return qi_csv_refuse(&r->csv, r->csv.fields[TIME],
-                             "time falls from %" PRIu64 " to %" PRIu64, r->last_time, time);
+                             "time_ns decreases from %" PRIu64 " to %" PRIu64, r->last_time, time);
     r->last_time = time;
     event->time_ns = time - r->first_time;
     return QUIRE_SUCCESS;
@@ -103,6 +106,7 @@ static quire_result read_id(const reader *r, uint64_t *id)
     return result;
 }
 
+/* An empty alignment means 1. */
 static quire_result read_size(const reader *r, quire_trace_event *event)
 {
     quire_result result = qi_csv_number(&r->csv, SIZE, &event->size);
@@ -118,6 +122,7 @@ static quire_result read_size(const reader *r, quire_trace_event *event)
     return result;
 }
 
+/* An empty stream means 0. */
 static quire_result read_stream(const reader *r, quire_trace_event *event)
 {
     return *r->csv.fields[STREAM] ? qi_csv_number(&r->csv, STREAM, &event->stream) : QUIRE_SUCCESS;
@@ -129,13 +134,14 @@ static quire_result read_stream_and_label(const reader *r, quire_trace_event *ev
     event->label = r->csv.fields[LABEL];
     const char *wrong = strpbrk(event->label, "\"\r");
     if (!result && wrong)
-        result = qi_csv_refuse(&r->csv, wrong, "a label holds no quotes and no line ends: '%s'",
+        result = qi_csv_refuse(&r->csv, wrong, "a label must not contain quotes or line ends: '%s'",
                                qi_csv_show(event->label).text);
     return result;
 }
 
 /* ---- ranges ------------------------------------------------------------------------------- */
 
+/* Reuses the number freed last, or adds one, so that numbers stay below the peak of live ranges. */
 static bool take_range(reader *r, uint32_t *number)
 {
     if (r->free_range) {
@@ -156,6 +162,7 @@ static bool take_range(reader *r, uint32_t *number)
     return true;
 }
 
+/* peak_event is the first event that reaches the peak; equal peaks later do not replace it. */
 static void raise_peak(reader *r)
 {
     quire_trace_info *info = &r->trace->info;
@@ -166,17 +173,18 @@ static void raise_peak(reader *r)
     info->peak_ranges = r->live_count > info->peak_ranges ? r->live_count : info->peak_ranges;
 }
 
+/* Registers a new live range. The sum of live bytes must fit 64 bits, so that peaks are exact. */
 static quire_result add_alloc(reader *r, quire_trace_event *event)
 {
     const uint32_t *live = qi_id_map_find(&r->ids, event->id);
     quire_trace_info *info = &r->trace->info;
     if (live)
         return qi_csv_refuse(&r->csv, r->csv.fields[ID],
-                             "id %" PRIu64 " is live already, since line %" PRIu64, event->id,
+                             "id %" PRIu64 " is already live since line %" PRIu64, event->id,
                              r->ranges[*live].line);
     if (qi_add_overflows(r->live_bytes, event->size, &r->live_bytes))
         return qi_csv_refuse(&r->csv, r->csv.fields[SIZE],
-                             "the live bytes do not fit 64 bits with %" PRIu64 " more",
+                             "with %" PRIu64 " more bytes the live bytes do not fit 64 bits",
                              event->size);
     if (!take_range(r, &event->range) ||
         !qi_id_map_add(&r->ids, &r->trace->host, event->id, event->range))
@@ -189,6 +197,7 @@ static quire_result add_alloc(reader *r, quire_trace_event *event)
     return QUIRE_SUCCESS;
 }
 
+/* Sets event->range, or fails if the id is not live. */
 static quire_result find_live(const reader *r, quire_trace_event *event)
 {
     const uint32_t *live = qi_id_map_find(&r->ids, event->id);
@@ -198,6 +207,7 @@ static quire_result find_live(const reader *r, quire_trace_event *event)
     return QUIRE_SUCCESS;
 }
 
+/* Ends a live range and puts its number into the free list. */
 static quire_result add_free(reader *r, quire_trace_event *event)
 {
     quire_result result = find_live(r, event);
@@ -229,7 +239,7 @@ static quire_result read_frame(reader *r, quire_trace_event *event)
     return result;
 }
 
-/* Field by field from the left, so that the first fault of a line is the one that is told. */
+/* Checks the fields from left to right, so that the error names the first wrong one. */
 static quire_result read_range_event(reader *r, quire_trace_event *event)
 {
     quire_result result = read_id(r, &event->id);
@@ -253,7 +263,7 @@ static quire_result read_range_event(reader *r, quire_trace_event *event)
     return find_live(r, event);
 }
 
-/* Room for one more event: twice as much as before, for what was read is what there is. */
+/* Makes room for one more event, by doubling. Returns false if host memory is exhausted. */
 static bool make_room(quire_trace *trace)
 {
     if (trace->info.event_count < trace->event_room)
@@ -268,6 +278,7 @@ static bool make_room(quire_trace *trace)
     return true;
 }
 
+/* Appends the event with a copy of its label; the original is in the copy of the line. */
 static quire_result keep_event(reader *r, quire_trace_event *event)
 {
     quire_trace *trace = r->trace;
@@ -293,6 +304,7 @@ static quire_result read_event(reader *r)
     return result ? result : keep_event(r, &event);
 }
 
+/* Frees the reader's tables on success and on failure. The caller destroys the trace on failure. */
 static quire_result read_all(reader *r)
 {
     quire_result result = read_header(r);
@@ -309,6 +321,7 @@ static quire_result read_all(reader *r)
 
 /* ---- public calls ------------------------------------------------------------------------- */
 
+/* The trace contains the host memory callbacks that its own memory comes from. */
 static quire_trace *make(const quire_host_memory *callbacks, quire_result *result)
 {
     qi_host host;
@@ -348,6 +361,7 @@ quire_result quire_trace_parse(const char *name, const char *text, size_t size,
     return result;
 }
 
+/* Copies `host` out of the trace before it frees the trace itself. */
 void quire_trace_destroy(quire_trace **trace)
 {
     if (!trace || !*trace)

@@ -1,5 +1,9 @@
 /*
- * replay.c - plays a trace on a memory through the public calls and reports what it cost.
+ * replay.c - quire_trace_replay: replays a trace on a memory through the public calls and reports
+ * the cost.
+ *
+ * One thread. Each allocation and each free is timed by itself; the cost of reading the clock is
+ * subtracted.
  */
 #include <string.h>
 
@@ -9,13 +13,13 @@
 #include "src/base/result.h"
 #include "src/trace/trace.h"
 
-/* Calls of the progress callback, about, where the options do not say. */
+/* The default number of progress calls; readings of the clock that measure_clock takes. */
 enum { PROGRESS_CALLS = 2000, CLOCK_SAMPLES = 1000 };
 
-/* A live range: its allocation, {0} when it was refused or is free, and what it asked for. */
+/* A range of the trace during the replay. */
 typedef struct qi_played {
-    quire_allocation allocation;
-    uint64_t size;
+    quire_allocation allocation; /* {0} if the allocation failed or the range is free */
+    uint64_t size;               /* requested */
 } qi_played;
 
 typedef struct player {
@@ -23,10 +27,10 @@ typedef struct player {
     quire_memory *memory;
     const quire_replay_options *options;
     quire_replay_report *report;
-    qi_played *live;      /* by range */
-    uint64_t bytes, most; /* asked for by what lives, now and at most */
-    uint64_t asked;       /* the same as if nothing had been refused */
-    bool fullest;         /* nothing was freed since `most` rose: the figures are yet to be taken */
+    qi_played *live;           /* indexed by the range of an event */
+    uint64_t bytes, max_bytes; /* requested bytes of the live allocations, and their maximum */
+    uint64_t requested;        /* as `bytes`, but including allocations that failed */
+    bool at_peak;              /* max_bytes rose and nothing was freed since */
     qi_histogram *alloc_ns;
     qi_histogram *free_ns;
     uint64_t clock_cost;
@@ -34,22 +38,24 @@ typedef struct player {
     qi_error first_failure;
 } player;
 
-/* What two readings of the clock cost at least. */
+/* The minimum cost of two readings of the clock, in nanoseconds. */
 static uint64_t measure_clock(void)
 {
-    uint64_t least = UINT64_MAX;
+    uint64_t min = UINT64_MAX;
     for (int i = 0; i < CLOCK_SAMPLES; i++) {
         uint64_t begin = qi_clock(), spent = qi_clock() - begin;
-        least = spent < least ? spent : least;
+        min = spent < min ? spent : min;
     }
-    return least;
+    return min;
 }
 
+/* Subtracts the cost of the clock; a call cannot take less than 0. */
 static void add_sample(const player *p, qi_histogram *histogram, uint64_t spent)
 {
     qi_histogram_add(histogram, spent > p->clock_cost ? spent - p->clock_cost : 0);
 }
 
+/* Keeps the first error; later calls overwrite the thread's last error. */
 static void note_failure(player *p)
 {
     p->report->failures++;
@@ -59,18 +65,21 @@ static void note_failure(player *p)
     p->first_failure = qi_error_save();
 }
 
-/* Figures of the fullest moment so far, before something of it goes. */
-static void look_when_fullest(player *p)
+/* Reads the statistics of the peak so far. Runs before the first free after it. */
+static void read_stats_at_peak(player *p)
 {
-    if (!p->fullest)
+    if (!p->at_peak)
         return;
     quire_memory_stats stats;
     qi_ignore(quire_memory_get_stats(p->memory, &stats));
     p->report->fragmentation = stats.fragmentation;
-    p->fullest = false;
+    p->at_peak = false;
 }
 
-/* The label, or as many whole characters of it as a name may have bytes, put into `cut`. */
+/*
+ * The name of an allocation: the label, or NULL without one. A label longer than a name may be is
+ * cut into `cut` at the start of a UTF-8 character.
+ */
 static const char *name_of(const quire_trace_event *event, char cut[QUIRE_MAX_NAME + 1])
 {
     size_t length = strlen(event->label);
@@ -84,6 +93,7 @@ static const char *name_of(const quire_trace_event *event, char cut[QUIRE_MAX_NA
     return cut;
 }
 
+/* A failed allocation counts in the requested peak of the report, but not in `bytes`. */
 static void play_alloc(player *p, const quire_trace_event *event)
 {
     char cut[QUIRE_MAX_NAME + 1];
@@ -92,8 +102,8 @@ static void play_alloc(player *p, const quire_trace_event *event)
         options.name = name_of(event, cut);
     qi_played *range = &p->live[event->range];
     range->size = event->size;
-    p->asked += event->size;
-    qi_raise(&p->report->peak_requested_bytes, p->asked);
+    p->requested += event->size;
+    qi_raise(&p->report->peak_requested_bytes, p->requested);
     uint64_t begin = qi_clock();
     quire_result result = quire_allocate(p->memory, &options, &range->allocation);
     add_sample(p, p->alloc_ns, qi_clock() - begin);
@@ -103,21 +113,22 @@ static void play_alloc(player *p, const quire_trace_event *event)
     }
     p->report->allocations++;
     p->bytes += event->size;
-    if (p->bytes > p->most) {
-        p->most = p->bytes;
-        p->fullest = true;
+    if (p->bytes > p->max_bytes) {
+        p->max_bytes = p->bytes;
+        p->at_peak = true;
     }
 }
 
+/* A range whose allocation failed is only removed. */
 static void play_free(player *p, const quire_trace_event *event)
 {
     qi_played *range = &p->live[event->range];
-    p->asked -= range->size;
+    p->requested -= range->size;
     if (!range->allocation.id) {
         *range = (qi_played){0};
         return;
     }
-    look_when_fullest(p);
+    read_stats_at_peak(p);
     uint64_t begin = qi_clock();
     quire_result result = quire_free(p->memory, range->allocation);
     add_sample(p, p->free_ns, qi_clock() - begin);
@@ -148,10 +159,11 @@ static void play_event(player *p, const quire_trace_event *event)
     p->report->operations++;
 }
 
+/* Calls the progress callback before each `every` events and after the last one. */
 static void play(player *p, uint64_t count)
 {
-    uint64_t asked = p->options->progress_events;
-    uint64_t every = asked ? asked : count / PROGRESS_CALLS + 1;
+    uint64_t events = p->options->progress_events;
+    uint64_t every = events ? events : count / PROGRESS_CALLS + 1;
     for (uint64_t i = 0; i < count; i++) {
         if (p->options->progress && i % every == 0 &&
             !p->options->progress(p->options->user, i, count)) {
@@ -174,7 +186,8 @@ static quire_latency latency_of(const qi_histogram *histogram)
     };
 }
 
-static void fill_in(const player *p)
+/* Copies the statistics after the last event into the report, before the remaining frees. */
+static void fill_report(const player *p)
 {
     quire_memory_stats stats;
     qi_ignore(quire_memory_get_stats(p->memory, &stats));
@@ -193,6 +206,7 @@ static void fill_in(const player *p)
     report->free_ns = latency_of(p->free_ns);
 }
 
+/* Frees what the trace leaves live, after the report is complete. */
 static void free_the_rest(player *p)
 {
     for (uint32_t i = 0; i < p->trace->range_count; i++)
@@ -200,6 +214,7 @@ static void free_the_rest(player *p)
             note_failure(p);
 }
 
+/* Restores the first error at the end, so that it is the thread's last error. */
 static void run(player *p)
 {
     uint64_t count = p->trace->info.event_count;
@@ -208,15 +223,16 @@ static void run(player *p)
     p->clock_cost = measure_clock();
     uint64_t begin = qi_clock();
     play(p, count);
-    look_when_fullest(p);
+    read_stats_at_peak(p);
     p->report->wall_ns = qi_clock() - begin;
-    fill_in(p);
+    fill_report(p);
     if (!p->options->keep)
         free_the_rest(p);
     if (p->failed_before)
         qi_error_restore(&p->first_failure);
 }
 
+/* All before the first event, so that the timed part allocates no host memory of its own. */
 static quire_result allocate_records(player *p, qi_host *host)
 {
     uint32_t ranges = p->trace->range_count ? p->trace->range_count : 1;

@@ -1,5 +1,6 @@
 /*
- * trace.h - a trace as it was read (parse.c), for the replay (replay.c).
+ * trace.h - a trace in memory: parse.c creates it, replay.c replays it. It does not change after
+ * parsing, so several threads can replay it at the same time.
  */
 #ifndef QUIRE_SRC_TRACE_TRACE_H
 #define QUIRE_SRC_TRACE_TRACE_H
@@ -8,11 +9,11 @@
 #include "src/trace/labels.h"
 
 struct quire_trace {
-    qi_host host;
+    qi_host host; /* owns all memory below and this struct */
     qi_labels labels;
     quire_trace_event *events;
     uint64_t event_room;
-    uint32_t range_count; /* ranges are numbered below */
+    uint32_t range_count; /* event.range is below it; the maximum number of live ranges */
     quire_trace_info info;
 };
 

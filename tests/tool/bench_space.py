@@ -13,7 +13,7 @@ import xml.etree.ElementTree
 from tap import Tap
 
 PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
-SHORT = ("--reps", "1", "--most-steps", "2000", "--workload", "c1k", "--workload", "ramp-tex",
+SHORT = ("--reps", "1", "--max-steps", "2000", "--workload", "c1k", "--workload", "ramp-tex",
          "--workload", "fill-tex", "--workload", "m_dnn", "--without", "VMA, *", "--subject",
          "segregated*", "--subject", "VMA*", "--subject", "exact best fit")
 PARTS = ("speed", "ramp", "fill", "smallest_arena")

@@ -72,7 +72,7 @@ def check_refusals(tool, folder, root):
         # what is no library takes the place of a driver that the machine may have
         (pathlib.Path(empty) / "libcuda.so.1").write_text("no driver\n")
         cases = [
-            (2, "--profile is for the host", run(tool, folder, "devices", "--backend", "cuda", "--profile", profile)),
+            (2, "--profile requires the host", run(tool, folder, "devices", "--backend", "cuda", "--profile", profile)),
             (1, "fits 'no such device'", run(tool, folder, "devices", "--backend", "cuda",
                                              QUIRE_CUDA_DEVICE="no such device")),
             (1, "CUDA driver not found", run(tool, empty, "devices", "--backend", "cuda")),

@@ -52,12 +52,12 @@ def check_replay(tool, arguments, env, root):
 def check_refusals(tool, root, plugin, no_plugin):
     profile = str(root / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json")
     cases = [
-        (2, "wants --plugin FILE", run(tool, "devices", "--backend", "plugin")),
-        (2, "are for the plugin backend", run(tool, "devices", "--plugin", plugin)),
-        (2, "are for the plugin backend", run(tool, "tour", "--backend", "host", "--plugin-device", "1")),
-        (2, "there is no device", run(tool, "tour", "--backend", "plugin", "--plugin", plugin,
+        (2, "requires --plugin FILE", run(tool, "devices", "--backend", "plugin")),
+        (2, "require --backend plugin", run(tool, "devices", "--plugin", plugin)),
+        (2, "require --backend plugin", run(tool, "tour", "--backend", "host", "--plugin-device", "1")),
+        (2, "no plugin has a device", run(tool, "tour", "--backend", "plugin", "--plugin", plugin,
                                       "--plugin-device", str(1 << 32))),
-        (2, "--profile is for the host", run(tool, "devices", "--backend", "plugin", "--plugin", plugin,
+        (2, "--profile requires the host", run(tool, "devices", "--backend", "plugin", "--plugin", plugin,
                                              "--profile", profile)),
         (1, "has 1 devices, there is no device 1", run(tool, "devices", "--backend", "plugin", "--plugin",
                                                        plugin, "--plugin-device", "1")),

@@ -123,7 +123,7 @@ def case_long_names(p):
     """A message longer than any buffer on the way is told whole."""
     long = b"x" * 3000 + EVIL + b"/end"
     yield from p.look("replay", long, code=1, lines=1, mark="/end: ")
-    yield from p.look("devices", "--backend", long, code=2, lines=1, mark="/end': host")
+    yield from p.look("devices", "--backend", long, code=2, lines=1, mark="/end'; the backends")
 
 
 def case_traces(p):

@@ -202,7 +202,7 @@ def case_usage():
     for args in (["devices", "--profile"], ["tour", "--backend"], ["replay", "x", "--fit"],
                  ["replay", "x", "--page-size"], ["map", "x", "--at"], ["bench", "x", "--threads"],
                  ["tune", "x", "--profile"], ["copy", "--size"]):
-        yield from usage(*args, pattern=args[-1] + " wants a value")
+        yield from usage(*args, pattern=args[-1] + " requires a value")
 
 
 def case_usage_values():
@@ -1212,7 +1212,7 @@ def case_bench():
             yield f"{value['pair_ns']}"
     done = run("bench", "c1k", "--repeats", "2")
     yield from succeeds(done)
-    if "ns a pair (median of 2)" not in done.out or "failures              0\n" not in done.out:
+    if "ns per pair (median of 2)" not in done.out or "failures              0\n" not in done.out:
         yield done.out
 
 

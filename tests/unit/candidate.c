@@ -2,7 +2,7 @@
  * candidate.c - the list holds what it promises and nothing that cannot matter; the options of a
  * candidate are those that its C text sets.
  */
-#include "src/cli/candidate.h"
+#include "src/tool/candidate.h"
 
 #include <stdlib.h>
 
@@ -236,8 +236,9 @@ UNIT(candidate, all_that_can_be_set_is_told_in_words_and_in_c)
                    .dedicated_threshold = 32 * MIB,
                    .retained_bytes = 128 * MIB};
     CHECK_EQ(candidate_options_set(&c), 5);
-    CHECK_STR(candidate_policy_text(&c).text,
-              "doubling from 8.50 MiB, dedicated from 32 MiB, at most 128 MiB of empty pages kept");
+    CHECK_STR(
+        candidate_policy_text(&c).text,
+        "doubling from 8.50 MiB, dedicated from 32 MiB, keeps at most 128 MiB of empty pages");
     CHECK_STR(candidate_c_text(&c).text,
               "quire_memory_options options = {\n"
               "    .fit = QUIRE_FIT_BUDDY,\n"
@@ -264,7 +265,7 @@ UNIT(candidate, retention_is_told_apart)
     CHECK_EQ(candidate_options(&c).pages.retained_empty_bytes, 1);
     CHECK_HAS(candidate_c_text(&c).text, ".retained_empty_bytes = 1,");
     CHECK_HAS(candidate_c_text(&c).text, ".page_size = UINT64_C(1000),");
-    CHECK_STR(candidate_policy_text(&c).text, "empty pages given back at once");
+    CHECK_STR(candidate_policy_text(&c).text, "keeps no empty pages");
     c.retention = RETENTION_SOME;
     c.retained_bytes = 3000;
     CHECK_EQ(candidate_options(&c).pages.retained_empty_bytes, 3000);
@@ -281,5 +282,5 @@ UNIT(candidate, no_text_is_cut)
                    .dedicated_threshold = UINT64_MAX - MIB + 1,
                    .retained_bytes = UINT64_MAX - MIB + 1};
     CHECK_HAS(candidate_c_text(&c).text, "    },\n};\n");
-    CHECK_HAS(candidate_policy_text(&c).text, " of empty pages kept");
+    CHECK_HAS(candidate_policy_text(&c).text, " of empty pages");
 }

@@ -106,8 +106,8 @@ UNIT(parse, refuses_lines_that_end_early)
     REFUSE_ALL(HEADER, {"alloc", "2:6", "field 1 (op)"}, {",", "2:2", "field 2 (id)"},
                {"alloc,1,16", "2:11", "field 3 (size)"}, {"alloc,1,16,", "2:12", "(alignment)"},
                {"alloc,1,16,,0", "2:14", "(time_ns)"},
-               {"alloc,1,16,,0,0", "2:16", "field 6 (stream): 7 are due"},
-               {" ", "2:2", "field 1 (op)"}, {"alloc,1,16,,0,0,\nfree,1", "3:7", "(id)"});
+               {"alloc,1,16,,0,0", "2:16", "field 6 (stream) of 7"}, {" ", "2:2", "field 1 (op)"},
+               {"alloc,1,16,,0,0,\nfree,1", "3:7", "(id)"});
 }
 
 UNIT(parse, refuses_empty_lines)
@@ -168,17 +168,17 @@ UNIT(parse, refuses_live_bytes_beyond_64_bits)
 
 UNIT(parse, refuses_times_and_streams)
 {
-    REFUSE_ALL(HEADER, {"alloc,1,16,,,0,", "2:13", "time_ns is missing"},
-               {"alloc,1,16,,-1,0,", "2:13", "negative"}, {"alloc,1,16,,0s,0,", "2:14", "decimal"},
-               {"alloc,1,16,,18446744073709551616,0,", "2:13", "64 bits"},
-               {"alloc,1,16,,0,0,\nfree,1,,,9,0,\nalloc,1,16,,8,0,", "4:13", "falls from 9 to 8"},
-               {"frame,,,,0,,\nframe,,,,1,,\nframe,,,,0,,", "4:10", "falls from 1 to 0"},
-               {"alloc,1,16,,7,0,\nfree,1,,,6,0,", "3:10", "falls from 7 to 6"},
-               {"frame,,,,18446744073709551615,,\nframe,,,,0,,", "3:10", "falls from 184"},
-               {"frame,,,,-1,,", "2:10", "negative"},
-               {"alloc,1,16,,0,-1,", "2:15", "stream is negative"},
-               {"alloc,1,16,,0,gpu,", "2:15", "stream is not a decimal"},
-               {"alloc,1,16,,0,18446744073709551616,", "2:15", "stream does not fit"});
+    REFUSE_ALL(
+        HEADER, {"alloc,1,16,,,0,", "2:13", "time_ns is missing"},
+        {"alloc,1,16,,-1,0,", "2:13", "negative"}, {"alloc,1,16,,0s,0,", "2:14", "decimal"},
+        {"alloc,1,16,,18446744073709551616,0,", "2:13", "64 bits"},
+        {"alloc,1,16,,0,0,\nfree,1,,,9,0,\nalloc,1,16,,8,0,", "4:13", "decreases from 9 to 8"},
+        {"frame,,,,0,,\nframe,,,,1,,\nframe,,,,0,,", "4:10", "decreases from 1 to 0"},
+        {"alloc,1,16,,7,0,\nfree,1,,,6,0,", "3:10", "decreases from 7 to 6"},
+        {"frame,,,,18446744073709551615,,\nframe,,,,0,,", "3:10", "decreases from 184"},
+        {"frame,,,,-1,,", "2:10", "negative"}, {"alloc,1,16,,0,-1,", "2:15", "stream is negative"},
+        {"alloc,1,16,,0,gpu,", "2:15", "stream is not a decimal"},
+        {"alloc,1,16,,0,18446744073709551616,", "2:15", "stream does not fit"});
 }
 
 UNIT(parse, refuses_labels)
@@ -198,7 +198,7 @@ UNIT(parse, refuses_ids_that_are_live_or_not)
                {"alloc,1,16,,0,0,\nfree,1,,,0,0,\nuse,1,,,0,0,", "4:5", "id 1 is not live"},
                {"alloc,1,16,,0,0,\nfree,2,,,0,0,", "3:6", "id 2 is not live"},
                {"alloc,9,16,,0,0,\nalloc,8,16,,0,0,\nalloc,9,16,,0,0,", "4:7",
-                "id 9 is live already, since line 2"},
+                "id 9 is already live since line 2"},
                {"alloc,9,1,,0,0,\nfree,9,,,0,0,\nalloc,9,1,,0,0,\nalloc,9,1,,0,0,", "5:7",
                 "since line 4"});
 }

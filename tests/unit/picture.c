@@ -191,11 +191,11 @@ UNIT(picture, every_page_allocation_and_padding_is_drawn)
     CHECK_EQ(s.paddings, 4);
     CHECK_EQ(s.rects, 2 + stats.page_count + 9 + 4);
     CHECK_EQ(s.titles, stats.page_count + 9 + 4);
-    CHECK_HAS(g.text, "<title>layer: page 0 offset 1024 size 1000, 1000 asked</title>");
+    CHECK_HAS(g.text, "<title>layer: page 0 offset 1024 size 1000, 1000 requested</title>");
     CHECK_HAS(g.text, "<title>left padding, 24 bytes</title>");
-    CHECK_HAS(g.text, "<title>(unnamed): page 0 offset 0 size 1000, 1000 asked</title>");
+    CHECK_HAS(g.text, "<title>(unnamed): page 0 offset 0 size 1000, 1000 requested</title>");
     CHECK_HAS(g.text, "<title>own: page ");
-    CHECK_HAS(g.text, " (own)</text>");
+    CHECK_HAS(g.text, " (dedicated)</text>");
     CHECK_HAS(g.text, "<title>page 0: 4 KiB</title>");
     fixture_end(&b);
 }

@@ -2,7 +2,7 @@
  * ranking.c - scores by hand, the order, what is Pareto-optimal against the definition, and that
  * little is never recommended over less.
  */
-#include "src/cli/ranking.h"
+#include "src/tool/ranking.h"
 
 #include <math.h>
 
@@ -14,7 +14,7 @@ static ranked made(uint32_t number, uint32_t options_set, uint64_t reserved, uin
 {
     return (ranked){.number = number,
                     .options_set = options_set,
-                    .asked_bytes = 1000,
+                    .requested_bytes = 1000,
                     .reserved_bytes = reserved,
                     .backend_calls = calls,
                     .operations = 1000};

@@ -57,17 +57,18 @@ UNIT(report, a_new_memory)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_STR(report(&f), "memory 'weights': kind 0 (DEVICE_LOCAL) of device 'fake device'\n"
-                          "  live:  0 B in 0 allocations, 0 B of it asked for\n"
-                          "  pages: 0 of 0 B, 0 B free in them, 0 B of it in empty ones\n"
-                          "  heap:  number 0, 1 GiB, 0 B of it in pages of quire\n"
-                          "         0 B in use, 1 GiB left of a budget of 1 GiB\n"
-                          "\n"
-                          "no allocation was refused\n"
-                          "\n"
-                          "pages by their largest free range: 0 of 0\n"
-                          "\n"
-                          "live bytes by name: 0 of 0\n");
+    CHECK_STR(report(&f),
+              "memory 'weights': kind 0 (DEVICE_LOCAL) of device 'fake device'\n"
+              "  live:  0 B in 0 allocations, 0 B requested\n"
+              "  pages: 0, 0 B reserved, 0 B free, 0 B of the free bytes in empty pages\n"
+              "  heap:  number 0, 1 GiB, 0 B in pages of quire\n"
+              "         0 B in use, 1 GiB left of a budget of 1 GiB\n"
+              "\n"
+              "no allocation failed\n"
+              "\n"
+              "pages by their largest free range: 0 of 0\n"
+              "\n"
+              "live bytes by name: 0 of 0\n");
     fixture_end(&f);
 }
 
@@ -82,9 +83,10 @@ UNIT(report, figures_pages_and_names)
     ALLOCATE(&f, .size = 5000, .dedicated = true);
     CHECK_OK(quire_free(f.memory, full));
     const char *text = report(&f);
-    CHECK_HAS(text, "  live:  7.38 KiB in 4 allocations, 7.38 KiB of it asked for\n"
-                    "  pages: 3 of 13 KiB, 5.62 KiB free in them, 4 KiB of it in empty ones\n"
-                    "  heap:  number 0, 1 GiB, 13 KiB of it in pages of quire\n");
+    CHECK_HAS(text,
+              "  live:  7.38 KiB in 4 allocations, 7.38 KiB requested\n"
+              "  pages: 3, 13 KiB reserved, 5.62 KiB free, 4 KiB of the free bytes in empty pages\n"
+              "  heap:  number 0, 1 GiB, 13 KiB in pages of quire\n");
     CHECK_HAS(text, "pages by their largest free range: 3 of 3\n"
                     "    page         size         live  largest free\n"
                     "       0        4 KiB          0 B         4 KiB\n"
@@ -107,7 +109,7 @@ UNIT(report, the_heap_is_shared_by_the_memories_of_the_device)
     CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.pages.page_size = 3 * PAGE},
                                  &other));
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &allocation));
-    CHECK_HAS(report(&f), "heap:  number 0, 1 GiB, 12 KiB of it in pages of quire\n");
+    CHECK_HAS(report(&f), "heap:  number 0, 1 GiB, 12 KiB in pages of quire\n");
     quire_memory_destroy_all(&other);
     fixture_end(&f);
 }
@@ -123,13 +125,13 @@ UNIT(report, budgets_and_limits)
     CHECK_OK(quire_memory_set_limit(f.memory, 100 * 1024));
     ALLOCATE(&f, .size = 1);
     const char *text = report(&f);
-    CHECK_HAS(text, "  heap:  number 0, 1 GiB, 4 KiB of it in pages of quire\n"
+    CHECK_HAS(text, "  heap:  number 0, 1 GiB, 4 KiB in pages of quire\n"
                     "         44 KiB in use, 196 KiB left of a budget of 300 KiB\n"
                     "  limit: 200 KiB for the pages of the heap\n"
                     "  limit: 100 KiB for the pages of the memory\n");
     fake_fail(&f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
     text = report(&f); /* without what the backend does not say */
-    CHECK_HAS(text, "4 KiB of it in pages of quire\n  limit: 100 KiB");
+    CHECK_HAS(text, "4 KiB in pages of quire\n  limit: 100 KiB");
     CHECK_EQ(quire_last_result(), QUIRE_SUCCESS);
     fixture_end(&f);
 }
@@ -145,10 +147,11 @@ UNIT(report, the_last_refusal_with_what_was_asked_and_tried)
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     char sentence[1024];
-    snprintf(sentence, sizeof sentence,
-             "last refusal of 2: QUIRE_ERROR_TOO_MANY_PAGES, 4000 bytes at alignment 256 asked\n"
-             "  %s\n",
-             quire_last_error());
+    snprintf(
+        sentence, sizeof sentence,
+        "last of 2 failed allocations: QUIRE_ERROR_TOO_MANY_PAGES, 4000 bytes at alignment 256\n"
+        "  %s\n",
+        quire_last_error());
     CHECK_HAS(sentence, "tried: empty pages given back, a full pass");
     CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT); /* another error since */
     CHECK_HAS(report(&f), sentence);
@@ -164,7 +167,7 @@ UNIT(report, the_last_refusal_of_all_shards)
     ALLOCATE_ELSEWHERE(&f, .size = 1);
     CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_HAS(report(&f), "last refusal of 1: QUIRE_ERROR_TOO_MANY_PAGES, 4096 bytes");
+    CHECK_HAS(report(&f), "last of 1 failed allocation: QUIRE_ERROR_TOO_MANY_PAGES, 4096 bytes");
     fixture_end(&f);
 }
 
@@ -175,7 +178,7 @@ UNIT(report, what_is_no_refusal_is_not_told)
     make(&f, (quire_page_policy){.page_size = PAGE});
     CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 0}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(report(&f), "no allocation was refused");
+    CHECK_HAS(report(&f), "no allocation failed");
     fixture_end(&f);
 }
 

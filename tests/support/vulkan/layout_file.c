@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cli/cli.h"
+#include "src/tool/tool.h"
 
 /* Where a profile leaves the size of a heap to the machine's memory. */
 #define USUAL_HEAP (UINT64_C(8) << 30)

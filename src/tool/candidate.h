@@ -1,0 +1,78 @@
+/*
+ * candidate.h - the memory options that quire tune tries on a trace: fits crossed with page sizes
+ * and page policies. This module computes numbers and text. It uses no device and no memory.
+ */
+#ifndef QUIRE_SRC_TOOL_CANDIDATE_H
+#define QUIRE_SRC_TOOL_CANDIDATE_H
+
+#include "quire/memory.h"
+
+/*
+ * Which empty pages a memory keeps until it creates the next page. Before it creates one it
+ * destroys all empty pages.
+ */
+typedef enum retention {
+    RETENTION_DEFAULT = 0, /* all */
+    RETENTION_NONE,        /* none */
+    RETENTION_SOME         /* up to candidate.retained_bytes */
+} retention;
+
+typedef struct candidate {
+    quire_fit fit;
+    retention retention;
+    uint64_t page_size;       /* above 0; the maximum if page sizes double */
+    uint64_t first_page_size; /* page sizes double from here to page_size; 0 means they do not */
+    uint64_t dedicated_threshold; /* 0 means none */
+    uint64_t retained_bytes;      /* 0 unless retention is RETENTION_SOME */
+    bool is_default_size;         /* page_size is the default of the device */
+} candidate;
+
+/* Stands for every fit in candidate_scope. */
+#define ANY_FIT ((quire_fit)UINT32_MAX)
+
+/* The properties of trace, device and command line that the candidates depend on. */
+typedef struct candidate_scope {
+    /* of the trace */
+    uint64_t peak_bytes; /* requested bytes that are live at the same time; above 0 */
+    uint64_t largest;    /* size of the largest request */
+    /* of the device */
+    uint64_t default_page_size; /* of a memory without options */
+    uint64_t least_page;        /* smallest page in bytes */
+    uint64_t max_page;          /* largest page in bytes */
+    uint64_t max_pages;         /* maximum number of pages; 0 means no limit */
+    /* of the command line */
+    quire_fit fit;      /* ANY_FIT means all */
+    uint64_t page_size; /* 0 means several sizes */
+} candidate_scope;
+
+/*
+ * 3 fits, 9 page sizes, page sizes doubling or not, a dedicated threshold or not, 3 retentions; and
+ * 3 candidates of the linear fit.
+ */
+enum { MAX_CANDIDATES = 3 * 9 * 2 * 2 * 3 + 3 };
+
+/*
+ * Fills the list and returns its length. The order is fixed. Of two candidates that differ in one
+ * option, the one that leaves it at its default comes first. Without a page size in the scope, the
+ * linear fit is listed only if one page of the device can hold the peak of the trace.
+ */
+size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDATES]);
+
+/* The number of settings that differ from the library's defaults: 0 to 5. */
+uint32_t candidate_options_set(const candidate *c);
+
+/* The options of a memory for the candidate. */
+quire_memory_options candidate_options(const candidate *c);
+
+/* Returned by value. Use it as candidate_c_text(c).text within one expression. */
+typedef struct candidate_text {
+    char text[512];
+} candidate_text;
+
+/* Describes growth, threshold and retention in words; "default" if none of them is set. */
+candidate_text candidate_policy_text(const candidate *c);
+
+/* A C initializer of quire_memory_options that sets only what differs from the defaults. */
+candidate_text candidate_c_text(const candidate *c);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * file.c - reads and writes whole files, and draws the progress bar.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "src/tool/tool.h"
+
+/* Prints the error; returns NULL for the caller to return. */
+static void *complain(const char *path, const char *what)
+{
+    print_problem("quire: %s: %s", path, what);
+    return NULL;
+}
+
+/* Appends a zero byte that *size does not count. Returns NULL if host memory is exhausted. */
+static char *read_stream(FILE *file, size_t *size)
+{
+    size_t room = 1 << 16, length = 0;
+    char *text = malloc(room);
+    while (text) {
+        length += fread(text + length, 1, room - length - 1, file);
+        if (length + 1 < room)
+            break;
+        char *larger = room > SIZE_MAX / 2 ? NULL : realloc(text, room * 2);
+        if (!larger)
+            free(text);
+        text = larger;
+        room *= 2;
+    }
+    if (text)
+        text[length] = '\0';
+    *size = length;
+    return text;
+}
+
+char *read_file(const char *path, size_t *size)
+{
+    bool standard = !strcmp(path, "-");
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    struct stat info;
+    if (!file)
+        return complain(path, strerror(errno));
+    if (!fstat(fileno(file), &info) && S_ISDIR(info.st_mode)) {
+        fclose(file);
+        print_problem("%s: is a directory, not a file", path);
+        return NULL;
+    }
+    char *text = read_stream(file, size);
+    bool broken = ferror(file);
+    if (!standard)
+        fclose(file);
+    if (!text)
+        return complain(path, "does not fit into host memory");
+    if (broken) {
+        free(text);
+        return complain(path, "cannot be read");
+    }
+    return text;
+}
+
+bool write_to_file(void *file, const char *text, size_t size)
+{
+    return fwrite(text, 1, size, file) == size;
+}
+
+bool write_file(const char *path, quire_result (*write)(void *subject, quire_sink sink, void *user),
+                void *subject)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        complain(path, strerror(errno));
+        return false;
+    }
+    quire_result result = write(subject, write_to_file, file);
+    /* The system's error gives the reason. The library only sees that its sink failed. */
+    bool refused = ferror(file);
+    int code = errno;
+    if (fclose(file) && !result) {
+        refused = true;
+        code = errno;
+    }
+    if (refused || result)
+        complain(path, refused ? strerror(code) : quire_last_error());
+    return !refused && !result;
+}
+
+bool is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    if (!one || !other)
+        return false;
+    return !strcmp(one, other) || (!stat(one, &a) && !stat(other, &b) && S_ISREG(a.st_mode) &&
+                                   a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+/* ---- progress ----------------------------------------------------------------------------- */
+
+enum { BAR_WIDTH = 40 };
+
+bool show_progress(void *user, uint64_t done, uint64_t total)
+{
+    progress *bar = user;
+    uint64_t now = qi_clock() / 1000000;
+    if (!isatty(STDERR_FILENO) || (bar->shown && done < total && now - bar->last_drawn < 100))
+        return true;
+    bar->last_drawn = now;
+    bar->shown = true;
+    int filled = total ? (int)((double)done / (double)total * (double)BAR_WIDTH) : BAR_WIDTH;
+    fprintf(stderr, "\r%s [", bar->what);
+    for (int i = 0; i < BAR_WIDTH; i++)
+        fputc(i < filled ? '#' : '.', stderr);
+    fprintf(stderr, "] %3d%%", total ? (int)((double)done / (double)total * 100) : 100);
+    fflush(stderr);
+    return true;
+}
+
+void end_progress(progress *bar)
+{
+    if (bar->shown)
+        fprintf(stderr, "\r\033[K");
+    bar->shown = false;
+}

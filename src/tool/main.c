@@ -1,0 +1,68 @@
+/*
+ * main.c - the quire tool: finds the subcommand and runs it.
+ */
+#include <string.h>
+
+#include "src/tool/tool.h"
+
+static const command COMMANDS[] = {
+    {"devices", "[options]", "list heaps, memory kinds, limits, and the kind chosen for each use",
+     run_devices, NULL},
+    {"tour", "[options]", "create memories, a buffer and an image, and print their placement",
+     run_tour, NULL},
+    {"replay", "TRACE [options]", "replay an allocation trace on a memory and report its cost",
+     run_replay, NULL},
+    {"map", "TRACE [options]", "draw the pages of a memory at one event of a trace", run_map, NULL},
+    {"tune", "TRACE [options]", "replay a trace with many memory options and recommend one set",
+     run_tune, NULL},
+    {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench,
+     list_workloads},
+    {"copy", "[options]", "measure copies between all kinds of memory, and name their paths",
+     run_copy, NULL},
+};
+
+enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "quire %s - pages, placement and insight for device memory\n\n", quire_version());
+    fprintf(out, "usage: quire COMMAND [arguments]\n\n");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-8s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+    fprintf(out, "\nquire COMMAND --help lists the options of a command.\n"
+                 "Sizes accept the binary suffixes K, M, G and T.\n"
+                 "Exit status: 0 success, 1 failure, 2 bad usage.\n");
+}
+
+/* A full disk or a closed pipe shows up here at the latest, because standard output is buffered. */
+static int end_output(int code)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return code;
+    fprintf(stderr, "quire: standard output cannot be written\n");
+    return EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        print_help(stdout);
+        return end_output(EXIT_OK);
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("quire %s\n", quire_version());
+        return end_output(EXIT_OK);
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[1], COMMANDS[i].name))
+            continue;
+        int code = COMMANDS[i].run(&COMMANDS[i], argc - 1, argv + 1);
+        return end_output(code);
+    }
+    print_problem("quire: unknown command '%s'; quire --help lists the commands", argv[1]);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,163 @@
+/*
+ * replay.c - quire replay: replays a trace on a memory and reports the cost in bytes and time.
+ */
+#include <inttypes.h>
+
+#include "src/base/json.h"
+#include "src/base/result.h"
+#include "src/tool/report.h"
+#include "src/tool/timeline.h"
+
+typedef struct replay_run {
+    replay_setup setup;
+    const char *svg;
+    const char *html;
+    bool json;
+    progress bar;
+    timeline timeline;
+    quire_replay_report report;
+} replay_run;
+
+/* ---- report ------------------------------------------------------------------------------- */
+
+static void print_latency(const char *what, const quire_latency *ns)
+{
+    printf("  %-22s %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n", what, ns->p50, ns->p99,
+           ns->p999, ns->max);
+}
+
+static void print_counts(const quire_replay_report *o)
+{
+    printf("  events                 %" PRIu64 ": %" PRIu64 " allocation%s, %" PRIu64
+           " free%s, %" PRIu64 " use%s, %" PRIu64 " frame%s\n",
+           o->operations, o->allocations, plural(o->allocations), o->frees, plural(o->frees),
+           o->uses, plural(o->uses), o->frames, plural(o->frames));
+    printf("  failures               %" PRIu64 "\n", o->failures);
+    printf("  live at the end        %" PRIu64 " allocation%s, %s\n", o->left_at_end,
+           plural(o->left_at_end), qi_bytes(o->left_bytes).text);
+}
+
+/* The path comes from the command line and is printed without control characters. */
+static void print_text(const replay_run *r, uint64_t page_size)
+{
+    const quire_replay_report *o = &r->report;
+    double ratio = o->peak_requested_bytes
+                       ? (double)o->peak_reserved_bytes / (double)o->peak_requested_bytes
+                       : 0;
+    print_clean(stdout, "%s", r->setup.path);
+    printf(" on backend %s, fit %s, pages of %s\n\n", backend_of(&r->setup.choice),
+           fit_text(r->setup.fit), qi_bytes(page_size).text);
+    print_counts(o);
+    printf("  peak requested         %s\n", qi_bytes(o->peak_requested_bytes).text);
+    printf("  peak held              %s\n", qi_bytes(o->peak_live_bytes).text);
+    printf("  peak reserved          %s, %.4f times peak requested\n",
+           qi_bytes(o->peak_reserved_bytes).text, ratio);
+    printf("  pages                  %" PRIu64 " created, %" PRIu64 " destroyed, peak %" PRIu64
+           "\n",
+           o->pages_created, o->pages_destroyed, o->peak_pages);
+    printf("  backend calls          %" PRIu64 "\n", o->backend_calls);
+    printf("  metadata               peak %s\n", qi_bytes(o->metadata_bytes_peak).text);
+    printf("  fragmentation          %.4f (1 - peak held / peak reserved)\n",
+           o->fragmentation.reserved);
+    printf("    at peak requested    %.4f of the free bytes outside the largest free range;\n"
+           "                         %s unused inside allocations; %s free in used pages\n",
+           o->fragmentation.free, qi_bytes(o->fragmentation.internal).text,
+           qi_bytes(o->fragmentation.split).text);
+    printf("\n  %-22s %8s %8s %8s %8s\n", "nanoseconds", "p50", "p99", "p99.9", "max");
+    print_latency("allocate", &o->alloc_ns);
+    print_latency("free", &o->free_ns);
+    printf("  %-22s %8.2f ms\n", "whole replay", (double)o->wall_ns / 1e6);
+}
+
+static quire_result write_json(const replay_run *r, uint64_t page_size)
+{
+    qi_json json;
+    qi_json_init(&json, write_to_file, stdout);
+    qi_json_object(&json, NULL);
+    qi_json_text(&json, "trace", r->setup.path);
+    qi_json_text(&json, "backend", backend_of(&r->setup.choice));
+    qi_json_text(&json, "fit", fit_text(r->setup.fit));
+    qi_json_number(&json, "page_size", page_size);
+    write_report(&json, &r->report);
+    qi_json_end_object(&json);
+    return qi_json_finish(&json);
+}
+
+/* ---- run ---------------------------------------------------------------------------------- */
+
+/* With a timeline the replay calls this after each event. The bar needs far fewer calls. */
+static bool on_progress(void *user, uint64_t done, uint64_t total)
+{
+    replay_run *r = user;
+    if (r->html)
+        timeline_sample(&r->timeline, done);
+    if (r->html && done % r->timeline.every && done < total)
+        return true;
+    return show_progress(&r->bar, done, total);
+}
+
+static quire_result write_svg(void *memory, quire_sink sink, void *user)
+{
+    return quire_memory_write_svg(memory, sink, user);
+}
+
+/*
+ * Replays the trace and prints the report even if allocations failed; then the exit code is
+ * EXIT_FAILED and the first error is printed. Keeps the live allocations for the page map.
+ */
+static int play(replay_run *r)
+{
+    quire_replay_options options = {
+        .keep = true,
+        .name = r->svg || r->html,
+        .progress = on_progress,
+        .user = r,
+        .progress_events = r->html ? 1 : 0,
+    };
+    quire_memory_info info;
+    quire_result result = quire_memory_get_info(r->setup.memory, &info);
+    if (!result)
+        result = quire_trace_replay(r->setup.trace, r->setup.memory, &options, &r->report);
+    end_progress(&r->bar);
+    if (result)
+        return fail_with_last_error();
+    int code = r->report.failures ? fail_with_last_error() : EXIT_OK;
+    if (!r->json)
+        print_text(r, info.page_size);
+    else if (write_json(r, info.page_size))
+        code = fail_with_last_error();
+    if (r->svg && !write_file(r->svg, write_svg, r->setup.memory))
+        code = EXIT_FAILED;
+    if (r->html && !timeline_write(&r->timeline, r->html, &r->setup, &r->report))
+        code = EXIT_FAILED;
+    return code;
+}
+
+int run_replay(const command *self, int argc, char **argv)
+{
+    replay_run r = {.bar = {.what = "replay"}};
+    replay_setup *p = &r.setup;
+    const option_spec specs[] = {
+        DEVICE_OPTIONS(&p->choice),
+        {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
+        {"page-size", "N", "bytes per page (default: 32M, or 1/8 of a small heap)", OPTION_SIZE,
+         &p->page_size},
+        {"contiguous", NULL, "one page that grows in place", OPTION_FLAG, &p->contiguous},
+        {"svg", "FILE", "draw the pages after the last event", OPTION_TEXT, &r.svg},
+        {"html", "FILE", "write a chart of the replay as one HTML file", OPTION_TEXT, &r.html},
+        {"json", NULL, "print one JSON object", OPTION_FLAG, &r.json},
+    };
+    int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &p->path);
+    if (code >= 0)
+        return code;
+    if (is_same_file(r.svg, r.html) || is_same_file(r.svg, p->path) ||
+        is_same_file(r.html, p->path))
+        return bad_usage(self, "the trace, --svg and --html must be different files");
+    code = open_replay(self, p);
+    if (code < 0 && r.html && !timeline_begin(&r.timeline, p->memory, p->info.event_count))
+        code = EXIT_FAILED;
+    if (code < 0)
+        code = play(&r);
+    timeline_end(&r.timeline);
+    return close_replay(p, code);
+}

@@ -1,0 +1,68 @@
+/*
+ * replay_setup.c - see replay_setup.h.
+ */
+#include "src/tool/replay_setup.h"
+
+#include <stdlib.h>
+
+/* The text is freed right after parsing, because the trace has copies of its labels. */
+static int read_trace(replay_setup *p)
+{
+    size_t size = 0;
+    char *text = read_file(p->path, &size);
+    if (!text)
+        return EXIT_FAILED;
+    quire_result result = quire_trace_parse(p->path, text, size, NULL, &p->trace);
+    free(text);
+    if (result) { /* without "quire: ": the message starts with FILE:LINE:COLUMN, as of compilers */
+        print_problem("%s", quire_last_error());
+        return EXIT_FAILED;
+    }
+    return quire_trace_get_info(p->trace, &p->info) ? fail_with_last_error() : -1;
+}
+
+static int make_memory(replay_setup *p)
+{
+    quire_memory_options options = {
+        .name = "replay",
+        .fit = p->fit,
+        .contiguous = p->contiguous,
+        .pages = {.page_size = p->page_size},
+    };
+    return quire_memory_create(p->device, &options, &p->memory) ? fail_with_last_error() : -1;
+}
+
+int open_trace_and_device(const command *self, replay_setup *p)
+{
+    int code = read_trace(p);
+    return code < 0 ? open_device(self, &p->choice, &p->device) : code;
+}
+
+int open_replay(const command *self, replay_setup *p)
+{
+    int code = open_trace_and_device(self, p);
+    return code < 0 ? make_memory(p) : code;
+}
+
+/* The memory goes before the device, which cannot be destroyed while it has memories. */
+int close_replay(replay_setup *p, int code)
+{
+    quire_trace_destroy(&p->trace);
+    quire_memory_destroy_all(&p->memory);
+    return quire_device_destroy(&p->device) ? fail_with_last_error() : code;
+}
+
+const char *fit_text(quire_fit fit)
+{
+    switch (fit) {
+    case QUIRE_FIT_SEGREGATED:
+        break;
+    case QUIRE_FIT_FIRST:
+        return "first";
+    case QUIRE_FIT_BUDDY:
+        return "buddy";
+    case QUIRE_FIT_LINEAR:
+        return "linear";
+    }
+    return "segregated";
+}

@@ -1,0 +1,69 @@
+/*
+ * terminal.c - prints text that contains parts of a file, an argument or a driver's answer. None of
+ * it reaches the terminal as a control sequence.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/text.h"
+#include "src/tool/tool.h"
+
+enum { SHORT_TEXT = 1024 };
+
+/* C0, DEL and C1. Terminals also obey C1, whose characters are two bytes each in UTF-8. */
+static bool is_control(uint32_t code_point)
+{
+    return code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0);
+}
+
+/* Works in place, because a replacement is never longer than the bytes that it replaces. */
+static void clean(char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at;) {
+        const char *begin = at;
+        uint32_t c = qi_next_code_point(&at);
+        /* an invalid byte decodes to U+FFFD and is one byte long; U+FFFD itself has three */
+        bool is_text = c != QI_REPLACEMENT || at > begin + 1;
+        if (is_control(c) || !is_text)
+            *out++ = '?';
+        else
+            while (begin < at)
+                *out++ = *begin++;
+    }
+    *out = '\0';
+}
+
+void vprint_clean(FILE *out, const char *format, va_list args)
+{
+    char brief[SHORT_TEXT];
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(brief, sizeof brief, format, args);
+    char *whole = length >= SHORT_TEXT ? malloc((size_t)length + 1) : NULL;
+    if (whole)
+        vsnprintf(whole, (size_t)length + 1, format, again);
+    va_end(again);
+    char *text = whole ? whole : brief; /* truncated if host memory is exhausted */
+    clean(text);
+    fputs(text, out);
+    free(whole);
+}
+
+void print_clean(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vprint_clean(out, format, args);
+    va_end(args);
+}
+
+void print_problem(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vprint_clean(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}

@@ -1,0 +1,249 @@
+/*
+ * tune_print.c - prints the results of quire tune as a table with a recommendation, or as JSON.
+ */
+#include <inttypes.h>
+
+#include "src/base/json.h"
+#include "src/base/result.h"
+#include "src/tool/report.h"
+#include "src/tool/tuning.h"
+
+/* Without --all the table ends after this many different results. */
+enum { MAX_ROWS = 20 };
+
+/* In this file `place` is an index into the ranking. */
+static const trial *trial_at(const tuning *t, uint32_t place)
+{
+    return &t->trials[t->ranking[place].number];
+}
+
+/* Whether the candidate leaves every option at the library's default. */
+static bool is_default(const tuning *t, uint32_t place)
+{
+    return !t->ranking[place].options_set;
+}
+
+static double ratio_of(const ranked *r)
+{
+    return (double)r->reserved_bytes / (double)r->requested_bytes;
+}
+
+/* ---- the recommendation ------------------------------------------------------------------- */
+
+/* The place of the library's defaults; trial_count if no trial has them. */
+static uint32_t find_default(const tuning *t)
+{
+    uint32_t place = 0;
+    while (place < t->trial_count && !is_default(t, place))
+        place++;
+    return place;
+}
+
+static void cost_text(const ranked *r, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%.4f times peak requested with %" PRIu64 " backend call%s (score %.4f)",
+             ratio_of(r), r->backend_calls, plural(r->backend_calls), r->score);
+}
+
+/* The reason for the recommendation, as the second half of a sentence. */
+static candidate_text reason_text(const tuning *t)
+{
+    const ranked *r = &t->ranking[t->recommended], *best = t->ranking;
+    uint32_t place = find_default(t);
+    const ranked *usual =
+        place < t->trial_count && place != t->recommended ? &t->ranking[place] : r;
+    char cost[128], beside[160] = "", above[160] = "";
+    cost_text(usual, cost, sizeof cost);
+    if (usual->failures)
+        snprintf(beside, sizeof beside, "; with the defaults %" PRIu64 " allocation%s fail%s",
+                 usual->failures, plural(usual->failures), usual->failures == 1 ? "s" : "");
+    else if (usual != r)
+        snprintf(beside, sizeof beside, "; the defaults reserve %s", cost);
+    uint32_t more = best->options_set - r->options_set;
+    if (best != r)
+        snprintf(above, sizeof above,
+                 "; the best score, %.4f, is less than %.2f better and needs %" PRIu32
+                 " more option%s",
+                 best->score, WORTH_AN_OPTION, more, plural(more));
+    cost_text(r, cost, sizeof cost);
+    candidate_text out;
+    snprintf(out.text, sizeof out.text, "it reserves %s%s%s", cost, beside, above);
+    return out;
+}
+
+static void print_recommendation(const tuning *t)
+{
+    if (t->recommended == t->trial_count)
+        return;
+    const candidate *c = &trial_at(t, t->recommended)->candidate;
+    printf("\nRecommended: fit %s, pages of %s, policy: %s, because %s.\n\n%s", fit_text(c->fit),
+           qi_bytes(c->page_size).text, candidate_policy_text(c).text, reason_text(t).text,
+           candidate_c_text(c).text);
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+/* The marks in front are explained by print_legend. */
+static void print_row(const tuning *t, uint32_t place)
+{
+    const ranked *r = &t->ranking[place];
+    const trial *one = trial_at(t, place);
+    const quire_replay_report *o = &one->report;
+    char score[32] = "-";
+    if (!r->failures)
+        snprintf(score, sizeof score, "%.4f", r->score);
+    printf("%c%c%c %7s  %-10s %8s %10s %7.4f %10s %7" PRIu64 " %6" PRIu64 " %6" PRIu64,
+           place == t->recommended ? '>' : ' ', r->pareto ? '*' : ' ',
+           is_default(t, place) ? '=' : ' ', score, fit_text(one->candidate.fit),
+           qi_bytes(one->candidate.page_size).text, qi_bytes(o->peak_reserved_bytes).text,
+           ratio_of(r), qi_bytes(one->mean_reserved_bytes).text, o->backend_calls, o->pages_created,
+           o->failures);
+    printf(" %5" PRIu64 " %6" PRIu64 " %5" PRIu64 " %6" PRIu64 "  %s\n", o->alloc_ns.p50,
+           o->alloc_ns.p99, o->free_ns.p50, o->free_ns.p99,
+           candidate_policy_text(&one->candidate).text);
+}
+
+/*
+ * Returns the number of printed rows. Without --all it prints the first MAX_ROWS different results,
+ * and in any case the recommended candidate and the defaults.
+ */
+static uint32_t print_rows(const tuning *t)
+{
+    uint32_t ranks = 0, rows = 0;
+    for (uint32_t i = 0; i < t->trial_count; i++) {
+        bool is_own = t->ranking[i].alike == NOT_ALIKE;
+        ranks += is_own;
+        if (!t->all && i != t->recommended && !is_default(t, i) && (!is_own || ranks > MAX_ROWS))
+            continue;
+        print_row(t, i);
+        rows++;
+    }
+    return rows;
+}
+
+static void print_legend(const tuning *t, uint32_t rows)
+{
+    uint32_t alike = 0, pareto = 0;
+    for (uint32_t i = 0; i < t->trial_count; i++) {
+        alike += t->ranking[i].alike != NOT_ALIKE;
+        pareto += t->ranking[i].pareto;
+    }
+    const char *own = alike == 1 ? "reserves and calls" : "reserve and call";
+    printf("\n  >  recommended   =  the defaults   *  Pareto-optimal (%" PRIu32
+           "): less memory costs more backend calls, and the reverse\n",
+           pareto);
+    printf("  score: peak reserved / peak requested + backend calls / (allocations + frees); lower "
+           "is better\n");
+    if (rows < t->trial_count)
+        printf("  %" PRIu32 " of %" PRIu32 " candidates shown; %" PRIu32
+               " %s exactly as much as one above; --all shows every candidate\n",
+               rows, t->trial_count, alike, own);
+}
+
+void print_tuning(const tuning *t)
+{
+    const quire_trace_info *info = &t->setup.info;
+    print_clean(stdout, "%s", t->setup.path);
+    printf(" on backend %s: %" PRIu32 " candidate%s; %" PRIu64 " allocation%s and %" PRIu64
+           " free%s, peak requested %s\n",
+           backend_of(&t->setup.choice), t->trial_count, plural(t->trial_count), info->alloc_count,
+           plural(info->alloc_count), info->free_count, plural(info->free_count),
+           qi_bytes(info->peak_bytes).text);
+    if (t->trial_count) {
+        printf("\n%11s  %-10s %8s %18s %10s %7s %6s %6s %12s %12s\n", "", "", "", "peak reserved",
+               "mean", "backend", "pages", "", "allocate, ns", "free, ns");
+        printf("%11s  %-10s %8s %10s %7s %10s %7s %6s %6s %5s %6s %5s %6s  %s\n", "score", "fit",
+               "pages of", "bytes", "ratio", "reserved", "calls", "made", "failed", "p50", "p99",
+               "p50", "p99", "policy");
+        print_legend(t, print_rows(t));
+    }
+    for (uint32_t i = 0; i < t->reason_count; i++) {
+        printf("%s  skipped: %" PRIu32 " candidate%s: ", i ? "" : "\n", t->reasons[i].count,
+               plural(t->reasons[i].count));
+        print_clean(stdout, "%s", t->reasons[i].reason);
+        printf("\n");
+    }
+    print_recommendation(t);
+}
+
+/* ---- JSON --------------------------------------------------------------------------------- */
+
+static const char *retention_text(retention kept)
+{
+    switch (kept) {
+    case RETENTION_DEFAULT:
+        break;
+    case RETENTION_NONE:
+        return "none";
+    case RETENTION_SOME:
+        return "some";
+    }
+    return "default";
+}
+
+/* The keys from `operations` on are those of quire replay, written by write_report. */
+static void write_candidate(qi_json *json, const tuning *t, uint32_t place)
+{
+    const ranked *r = &t->ranking[place];
+    const trial *one = trial_at(t, place);
+    quire_memory_options options = candidate_options(&one->candidate);
+    qi_json_object(json, NULL);
+    qi_json_text(json, "fit", fit_text(options.fit));
+    qi_json_number(json, "page_size", options.pages.page_size);
+    qi_json_number(json, "first_page_size", options.pages.first_page_size);
+    qi_json_number(json, "growth_percent", options.pages.growth_percent);
+    qi_json_number(json, "dedicated_threshold", options.pages.dedicated_threshold);
+    qi_json_text(json, "retention", retention_text(one->candidate.retention));
+    qi_json_number(json, "retained_empty_bytes", options.pages.retained_empty_bytes);
+    qi_json_number(json, "options_set", r->options_set);
+    if (r->failures)
+        qi_json_null(json, "score");
+    else
+        qi_json_real(json, "score", r->score);
+    qi_json_bool(json, "pareto", r->pareto);
+    if (r->alike == NOT_ALIKE)
+        qi_json_null(json, "same_as");
+    else
+        qi_json_number(json, "same_as", r->alike);
+    qi_json_number(json, "mean_reserved_bytes", one->mean_reserved_bytes);
+    write_report(json, &one->report);
+    qi_json_end_object(json);
+}
+
+static void write_recommendation(qi_json *json, const tuning *t)
+{
+    if (t->recommended == t->trial_count) {
+        qi_json_null(json, "recommendation");
+        return;
+    }
+    qi_json_object(json, "recommendation");
+    qi_json_number(json, "candidate", t->recommended);
+    qi_json_text(json, "reason", reason_text(t).text);
+    qi_json_text(json, "options", candidate_c_text(&trial_at(t, t->recommended)->candidate).text);
+    qi_json_end_object(json);
+}
+
+quire_result write_tuning(const tuning *t)
+{
+    qi_json json;
+    qi_json_init(&json, write_to_file, stdout);
+    qi_json_object(&json, NULL);
+    qi_json_text(&json, "trace", t->setup.path);
+    qi_json_text(&json, "backend", backend_of(&t->setup.choice));
+    qi_json_number(&json, "peak_bytes", t->setup.info.peak_bytes);
+    qi_json_array(&json, "candidates");
+    for (uint32_t i = 0; i < t->trial_count; i++)
+        write_candidate(&json, t, i);
+    qi_json_end_array(&json);
+    qi_json_array(&json, "left_out");
+    for (uint32_t i = 0; i < t->reason_count; i++) {
+        qi_json_object(&json, NULL);
+        qi_json_number(&json, "candidates", t->reasons[i].count);
+        qi_json_text(&json, "reason", t->reasons[i].reason);
+        qi_json_end_object(&json);
+    }
+    qi_json_end_array(&json);
+    write_recommendation(&json, t);
+    qi_json_end_object(&json);
+    return qi_json_finish(&json);
+}
