@@ -5,9 +5,8 @@
  * Conventions of every function. The other headers do not repeat them:
  *  - Sizes, offsets and alignments are uint64_t numbers of bytes. Counts are uint32_t or uint64_t.
  *  - A function returns QUIRE_SUCCESS or an error. quire_last_error has the sentence of the error.
- *    Headers list errors without their prefix: BUSY is QUIRE_ERROR_BUSY. Unless
- *    the function says otherwise, a null pointer, an unknown value and contradictory arguments are
- *    INVALID_ARGUMENT.
+ *    Headers list errors without their prefix: BUSY is QUIRE_ERROR_BUSY. Unless the function says
+ *    otherwise, a null pointer, an unknown value and contradictory arguments are INVALID_ARGUMENT.
  *  - quire reads an option struct only during the call. {0} is a good default. Fields that are
  *    named `reserved` must be zero in structs that the caller fills in.
  *  - On success a function writes all its outputs. On failure it zeroes them and changes nothing

@@ -65,7 +65,7 @@ typedef struct quire_limits {
                                           page is aligned as quire_page_request asks */
     uint64_t max_page;                 /* maximum size of one page; 0: no limit */
     uint64_t max_pages;                /* maximum number of live pages of the device; 0: no limit */
-    uint64_t buffer_image_granularity; /* minimum distance of linear and optimal resources: see
+    uint64_t buffer_image_granularity; /* linear and optimal resources share no block of it: see
                                           quire_space_options.buffer_image_granularity */
     uint64_t non_coherent_atom;        /* flush and invalidate work on multiples of it */
     uint64_t buffer_alignment;         /* minimum alignment of a buffer, a power of two */

@@ -125,7 +125,7 @@ typedef uint32_t quire_event_kinds;
 #define QUIRE_EVENT_FREED UINT32_C(0x02)     /* includes abort */
 #define QUIRE_EVENT_REFUSED UINT32_C(0x04)   /* a request, for lack of memory, pages or handles */
 #define QUIRE_EVENT_PAGE_MADE UINT32_C(0x08)
-#define QUIRE_EVENT_PAGE_GONE UINT32_C(0x10)    /* released; its number can be used again now */
+#define QUIRE_EVENT_PAGE_GONE UINT32_C(0x10)    /* released; its number is free afterwards */
 #define QUIRE_EVENT_PAGE_RESIZED UINT32_C(0x20) /* of a contiguous memory, to this size */
 
 typedef struct quire_event {

@@ -31,7 +31,7 @@ typedef enum quire_dedicated {
 
 /* What growth_percent refers to. Only shared pages count, not dedicated ones. */
 typedef enum quire_growth {
-    QUIRE_GROWTH_LAST = 0, /* the shared page created last: each page is this much larger */
+    QUIRE_GROWTH_LAST = 0, /* the shared page created last, live or not */
     /*
      * Page sizes are steps: first_page_size, then growth_percent more, and so on. A new page has
      * the smallest step above the largest live shared page. A memory without live shared pages
@@ -41,7 +41,7 @@ typedef enum quire_growth {
     QUIRE_GROWTH_LARGEST,
     /*
      * All bytes of live shared pages: a new page is this share of them, so that 100 doubles the
-     * memory. The first page has first_page_size. Requires growth_percent.
+     * memory. A page that is the only one has first_page_size. Requires growth_percent.
      */
     QUIRE_GROWTH_RESERVED
 } quire_growth;
@@ -76,9 +76,10 @@ typedef struct quire_page_policy {
        largest page. 0 or 1: no step is skipped. Requires growth_percent, excludes
        QUIRE_GROWTH_RESERVED. */
     uint32_t request_factor;
-    /* Page sizes are multiples of it, including those that a large request determines. Only where
-       the backend is out of memory may a page be smaller. A power of two; 0 or a value below the
-       granularity of the backend means that granularity. */
+    /* Page sizes are multiples of it, also if a large request determines the size; other sizes
+     * occur only where the backend is out of memory. A power of two; 0 or a value below the
+     * granularity of
+       the backend means that granularity. */
     uint64_t page_granularity;
     quire_page_class classes[QUIRE_MAX_PAGE_CLASSES]; /* {0}: none; excludes ALWAYS */
     quire_dedicated dedicated;
@@ -100,7 +101,7 @@ typedef struct quire_page_policy {
      * The work of a single call is limited. A call that creates a page releases as many bytes as
      * its request needs and at most 32 further pages. A call that frees releases at most 32 pages
      * beyond a bound. Later calls release the rest. All empty pages are released before a request
-     * is refused, by quire_memory_trim, and when the memory is destroyed.
+     * is refused, by quire_memory_trim with a target of 0, and when the memory is destroyed.
      */
     uint64_t retained_empty_bytes;
     uint64_t retention_nanoseconds;

@@ -1,17 +1,19 @@
 /*
  * quire/vulkan.h - the Vulkan backend: pages are VkDeviceMemory, buffers and images are VkBuffer
- * and VkImage, on a device of quire's own or on the caller's.
+ * and VkImage, on a device of quire's own or of the caller.
  *
- * Vulkan 1.1 is the least; what later versions and extensions offer is used where the device has it
- * enabled, and never required. In a build without the backend every function here answers
- * UNSUPPORTED (or a null handle), so that programs link either way.
+ * The minimum is Vulkan 1.1. quire uses features of later versions and extensions if the device has
+ * them enabled, and never requires them. In a build without this backend every function here
+ * returns UNSUPPORTED (or a null handle), so that programs link either way. docs/vulkan.md has
+ * more. Exports and imports are in quire/vulkan_share.h, which this header includes; sparse objects
+ * and aliases are in quire/vulkan_sparse.h.
  *
- * Where a function takes a memory, buffer or allocation, the errors of handles are those of
- * quire_allocation_get_info, and a memory of another backend is INVALID_ARGUMENT. Handles given out
- * stay quire's. VkResult codes are kept: see quire_last_native_code. docs/vulkan.md tells more.
- * Sparse objects and aliases are in quire/vulkan_sparse.h.
+ * Thread-safety: any thread may call any function on live objects. Native handles that a function
+ * writes belong to quire.
  *
- * Thread-safety: any thread may call anything on a live device or memory.
+ * Errors: a device, memory or stream of another backend is INVALID_ARGUMENT. A function that takes
+ * an allocation, buffer or image also has the errors of quire_allocation_get_info, and one that
+ * calls Vulkan the errors of Vulkan. quire_last_native_code has the VkResult.
  */
 #ifndef QUIRE_VULKAN_H
 #define QUIRE_VULKAN_H
@@ -19,6 +21,7 @@
 #include <vulkan/vulkan_core.h>
 
 #include "quire/backend.h"
+#include "quire/vulkan_share.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,37 +30,38 @@ extern "C" {
 /* ---- devices -------------------------------------------------------------------------------- */
 
 /*
- * The queue for copies between the host and memory that it cannot reach, fills, layout changes and
- * the binding of sparse objects. Without one these are UNSUPPORTED.
+ * A queue for copies between the host and memory that it cannot reach, fills, layout changes and
+ * the binding of sparse objects. Without a queue these are UNSUPPORTED.
  */
 typedef struct quire_vulkan_queue {
     VkQueue queue; /* NULL: none */
-    /* its family: one that uses the memory, for quire hands nothing over between families; it must
-       be able to transfer, for texels to compute or draw, and for sparse objects to bind them */
+    /* Family of the queue. It must be a family that uses the memory, because quire transfers no
+       ownership between families. It must support transfer; for texels compute or graphics; for
+       sparse objects sparse binding. */
     uint32_t family;
     /*
-     * Called around each use of the queue, which lasts as long as one submission; a thread that
-     * holds it waits for nothing. Must not call quire and must not fork: locks of the backend are
-     * held. Both NULL: nobody else uses the queue.
+     * Called around each use of the queue, which lasts for one submission. A thread between the two
+     * calls waits for nothing. They must not call quire and must not fork, because quire holds
+     * locks of the backend. Both NULL: nothing else uses the queue.
      */
     void (*lock)(void *user);
     void (*unlock)(void *user);
     void *user;
 } quire_vulkan_queue;
 
-/* What open and wrap have in common. */
+/* Options that open and wrap have in common. */
 typedef struct quire_vulkan_settings {
     quire_device_options device;
     const VkAllocationCallbacks *callbacks; /* copied; NULL: the driver's own */
-    /* bytes of host memory through which copies go, taken when the first one is made; from 4 KiB to
-       1 GiB; 0: 4 MiB */
+    /* Bytes of host memory that copies go through, allocated for the first copy; 4 KiB to 1 GiB; 0:
+       4 MiB. */
     uint64_t staging_size;
-    /* of the buffers that quire_vulkan_page_buffer tells; 0: everything that core Vulkan has for
-       buffers, with device address where that is enabled */
+    /* Usage of the buffers of quire_vulkan_page_buffer; 0: every usage of core Vulkan, with device
+       addresses if they are enabled. */
     VkBufferUsageFlags page_usage;
     /*
-     * How pages of memories with an exportable intent can be handed out; 0: as opaque POSIX file
-     * descriptors (opaque win32 handles on Windows).
+     * Export types of pages of memories with an exportable intent; 0: opaque POSIX file descriptors
+     * (opaque win32 handles on Windows).
      */
     VkExternalMemoryHandleTypeFlags export_types;
     uint64_t unused[4]; /* must be zero */
@@ -65,41 +69,46 @@ typedef struct quire_vulkan_settings {
 
 typedef struct quire_vulkan_options {
     /*
-     * Which device: its index in the order of the driver ("0"), or a part of its name, whatever the
-     * case. NULL: the environment variable QUIRE_VULKAN_DEVICE, which says the same; without it the
-     * first discrete GPU, else integrated, else virtual, else any.
+     * Selects the device: its index in the driver's order ("0"), or a part of its name in any case.
+     * NULL: the value of the environment variable QUIRE_VULKAN_DEVICE in the same form; if it is
+     * not set, the first discrete GPU, otherwise integrated, otherwise virtual, otherwise any.
      */
     const char *device;
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr; /* NULL: the loader that the system has */
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr; /* NULL: of the system's loader */
     quire_vulkan_settings settings;
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_options;
 
 /*
- * Opens a device of quire's own: instance, device and one queue for computing, ended with it.
- * Layers come from the environment (VK_INSTANCE_LAYERS); what they and the driver have to say goes
- * to the device's log, where there is one, as lines that begin with "vulkan: ". These are written
- * from inside the Vulkan call that they are about, also one of the program's own, so that a
- * debugger shows it. Vulkan permits no calls of Vulkan from there, and a page may be half made: the
- * sink must not call quire for such a line. All features of Vulkan 1.0 are enabled that the device
- * has, robustBufferAccess apart, and what this backend uses. NULL options mean {0}. Errors:
- * INVALID_ARGUMENT, UNSUPPORTED (no loader, no driver, no such device, or none of Vulkan 1.1),
- * OUT_OF_HOST_MEMORY, and what Vulkan answers.
+ * Creates an instance, a device and one compute queue, which are destroyed with the quire device.
+ * All features of Vulkan 1.0 that the device has are enabled, except robustBufferAccess, and those
+ * that this backend uses. NULL options mean {0}.
+ *
+ * The environment selects layers (VK_INSTANCE_LAYERS). If the device has a log, messages of layers
+ * and of the driver are logged as lines that begin with "vulkan: ". They are written from inside
+ * the Vulkan call that they are about, which may be a call of the program, so that a debugger shows
+ * it. Vulkan permits no calls of Vulkan there, and a page may be half created: for such a line the
+ * sink must not call quire. Errors: INVALID_ARGUMENT, UNSUPPORTED (no loader, no driver, no such
+ * device, or no device with Vulkan 1.1), OUT_OF_HOST_MEMORY, and errors of Vulkan.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_open(const quire_vulkan_options *options,
                                                         quire_device **device);
 
-/* The caller's device. Everything outlives the quire device; the structs are read in the call. */
+/*
+ * A device of the caller. The handles must outlive the quire device; the structs that are pointed
+ * to are read during the call only.
+ */
 typedef struct quire_vulkan_wrap_options {
     VkInstance instance;
     VkPhysicalDevice physical_device;
     VkDevice device;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-    PFN_vkGetDeviceProcAddr get_device_proc_addr; /* NULL: asked of get_instance_proc_addr; a layer
-                                                     gives the next one's */
+    /* NULL: queried from get_instance_proc_addr. A layer sets the function of the next layer. */
+    PFN_vkGetDeviceProcAddr get_device_proc_addr;
     /*
-     * What the two were made with: version and extensions of the instance, extensions and features
-     * of the device, in pEnabledFeatures or in the chain. NULL: Vulkan 1.1, and nothing enabled.
+     * How instance and device were created: version and extensions of the instance; extensions and
+     * features of the device, in pEnabledFeatures or in the chain. NULL: Vulkan 1.1 with nothing
+     * enabled.
      */
     const VkInstanceCreateInfo *instance_info;
     const VkDeviceCreateInfo *device_info;
@@ -109,11 +118,11 @@ typedef struct quire_vulkan_wrap_options {
 } quire_vulkan_wrap_options;
 
 /*
- * Takes memory from the caller's device. Only functions that get_instance_proc_addr gives are
- * called: neither the loader nor volk is touched. Memory kinds of features that are not enabled
- * (protected, AMD device-coherent) are described and refused.
- * Errors: INVALID_ARGUMENT (a null handle, a missing function, which is named), UNSUPPORTED (below
- * Vulkan 1.1; a group of several physical devices), OUT_OF_HOST_MEMORY.
+ * Opens a quire device on a device of the caller. quire calls only functions from
+ * get_instance_proc_addr: it does not touch the loader or volk. Memory kinds that need a feature
+ * that is not enabled (protected, AMD device-coherent) are reported, and using them is UNSUPPORTED.
+ * Errors: INVALID_ARGUMENT (a null handle, or a missing function, which the sentence names),
+ * UNSUPPORTED (below Vulkan 1.1; a group of several physical devices), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options,
                                                         quire_device **device);
@@ -124,32 +133,31 @@ typedef struct quire_vulkan_handles {
     VkDevice device;
     VkQueue queue; /* NULL: none */
     uint32_t queue_family;
-    uint32_t api_version; /* used: the least of instance and device */
+    uint32_t api_version; /* that quire uses: the lower one of instance and device */
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
     uint64_t unused[4];
 } quire_vulkan_handles;
 
-/* Errors: INVALID_ARGUMENT (also for a device of another backend). */
+/* Writes the native handles of a device. Errors: INVALID_ARGUMENT. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_handles(quire_device *device,
                                                                quire_vulkan_handles *handles);
 
 /* ---- memories ------------------------------------------------------------------------------- */
 
-/* Beside quire_memory_options. */
+/* Options in addition to quire_memory_options. */
 typedef struct quire_vulkan_memory_options {
     /*
-     * What VkMemoryAllocateInfo of each page has in its chain behind the structs that quire puts
-     * there. It is not copied: it must stay as it is while the memory lives. NULL: nothing.
+     * Structs that are appended to the pNext chain of VkMemoryAllocateInfo of each page. Not
+     * copied: the chain must stay unchanged while the memory lives. NULL: none.
      */
     const void *next;
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_memory_options;
 
 /*
- * quire_memory_create with a chain of the caller's. NULL `own` means {0}. Errors as there, and
- * INVALID_ARGUMENT (a device of another backend; a struct that is chained twice, or that quire
- * chains itself: flags, priority, dedicated, export and import, the first two of which it has
- * options for).
+ * Like quire_memory_create, with a pNext chain. A NULL `own` means {0}. Errors as
+ * quire_memory_create; INVALID_ARGUMENT also for a struct that occurs twice or that quire chains
+ * itself: flags, priority, dedicated, export and import. For the first two quire has options.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_memory_create(quire_device *device, const quire_memory_options *options,
@@ -158,10 +166,11 @@ quire_vulkan_memory_create(quire_device *device, const quire_memory_options *opt
 /* ---- what objects need ---------------------------------------------------------------------- */
 
 /*
- * What a buffer or image would need, before any memory is made; kind_mask, given to
- * quire_memory_options or quire_kind_request, chooses among the kinds that can hold it. The object
- * is not kept. Errors: INVALID_ARGUMENT, UNSUPPORTED (sparse, disjoint; a format that the device
- * does not support so), and what Vulkan answers.
+ * Write what a buffer or image would need, without creating memory. Pass kind_mask to
+ * quire_memory_options or quire_kind_request to choose among the kinds that can hold it. If quire
+ * creates a native object for this, it destroys it again. Errors: INVALID_ARGUMENT, UNSUPPORTED
+ * (sparse or disjoint objects; a format that the device does not support for this use), and errors
+ * of Vulkan.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_buffer_requirements(
     quire_device *device, const VkBufferCreateInfo *info, quire_requirements *requirements);
@@ -169,12 +178,13 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_requirements(
     quire_device *device, const VkImageCreateInfo *info, quire_requirements *requirements);
 
 /*
- * The options with which quire_allocate or quire_reserve finds a raw range for an object that the
- * caller made and will bind: size and alignment, to the granularity of buffers and images where the
- * object is of optimal tiling. The other fields stay as they are. An object that requires dedicated
- * memory (a chained VkMemoryDedicatedRequirements says so) is UNSUPPORTED: see
- * quire_vulkan_buffer_place; one that prefers it becomes `dedicated`.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (also where the memory's kind cannot hold it).
+ * Writes the size and alignment of a raw range for an object that the caller created and will bind,
+ * for quire_allocate or quire_reserve. If the object is of optimal tiling, both are rounded to the
+ * granularity of buffers and images. Sets `dedicated` if the object prefers dedicated memory. The
+ * other fields stay as they are.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory's kind cannot hold the object; or the object
+ * requires dedicated memory, as a chained VkMemoryDedicatedRequirements says: use
+ * quire_vulkan_buffer_place or quire_vulkan_image_place).
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_range_options(quire_memory *memory, const VkMemoryRequirements2 *requirements,
@@ -182,10 +192,13 @@ quire_vulkan_range_options(quire_memory *memory, const VkMemoryRequirements2 *re
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-/* Beside the caller's own VkBufferCreateInfo or VkImageCreateInfo. */
+/* Options in addition to a VkBufferCreateInfo or VkImageCreateInfo. */
 typedef struct quire_vulkan_object_options {
-    uint64_t alignment; /* at least; 0: what Vulkan asks */
-    const char *name;   /* also its debug name where VK_EXT_debug_utils is enabled */
+    uint64_t alignment; /* minimum, a power of two; 0: only what Vulkan requires */
+    /* These six as in quire_allocation_options. The name is also the debug name of the native
+     * object
+       if VK_EXT_debug_utils is enabled. */
+    const char *name;
     uint64_t user_data;
     bool zero;
     bool dedicated;
@@ -195,8 +208,8 @@ typedef struct quire_vulkan_object_options {
 } quire_vulkan_object_options;
 
 /*
- * As quire_buffer_create and quire_image_create, from Vulkan's own description, its chain included.
- * NULL options mean {0}. Errors as theirs, and as quire_vulkan_buffer_requirements.
+ * Like quire_buffer_create and quire_image_create, from Vulkan's own create info with its chain.
+ * NULL options mean {0}. Errors as theirs and as quire_vulkan_buffer_requirements.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
@@ -206,8 +219,9 @@ quire_vulkan_image_create(quire_memory *memory, const VkImageCreateInfo *info,
                           const quire_vulkan_object_options *options, quire_image *image);
 
 /*
- * Places and binds an object that the caller made, and that stays the caller's: it must be
- * destroyed by the caller, before or after quire_free. For `optimal` see above.
+ * Allocate a range for an object that the caller created, and bind it. The object stays the
+ * caller's, who destroys it before or after quire_free. `optimal` says that the image is of optimal
+ * tiling. NULL options mean {0}. Errors as quire_vulkan_buffer_create.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,
@@ -216,41 +230,46 @@ QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_image_place(quire_memory *memory, VkImage native, bool optimal,
                          const quire_vulkan_object_options *options, quire_image *image);
 
-/* The native object; VK_NULL_HANDLE with the thread's last error set where there is none. */
+/*
+ * Return the native object, which belongs to quire. On failure they return VK_NULL_HANDLE and set
+ * the thread's last error.
+ */
 QUIRE_API VkBuffer quire_vulkan_buffer(quire_memory *memory, quire_buffer buffer);
 QUIRE_API VkImage quire_vulkan_image(quire_memory *memory, quire_image image);
 
 /*
- * The format of `channel_count` channels (1 to 4) of a type; VK_FORMAT_UNDEFINED for what is none.
- * Whether the device supports it for an image is asked by quire_image_get_requirements.
+ * Returns the format of 1 to 4 channels of a type; VK_FORMAT_UNDEFINED if there is none.
+ * quire_image_get_requirements tests whether the device supports it for an image.
  */
 QUIRE_API VkFormat quire_vulkan_format(quire_channel_type type, uint32_t channel_count);
 
 /* ---- ranges --------------------------------------------------------------------------------- */
 
-/* Where an allocation lies, in Vulkan's words. */
+/* The position of an allocation in native memory. */
 typedef struct quire_vulkan_range {
     VkDeviceMemory memory;
     VkDeviceSize memory_offset;
     VkDeviceSize size;
-    VkBuffer buffer; /* one that covers the range; quire_vulkan_page_buffer only */
+    VkBuffer buffer; /* covers the range; from quire_vulkan_page_buffer only */
     VkDeviceSize buffer_offset;
-    VkDeviceAddress address; /* of the range in `buffer`; 0 where device addresses are not enabled,
-                                page_usage leaves them out, or the page is tied to a buffer of the
-                                caller's, whose usage quire does not know */
+    /* Of the range in `buffer`. 0 if device addresses are not enabled, if page_usage leaves them
+     * out, or if the page is dedicated to a buffer of the caller, whose usage quire does not know.
+     * */
+    VkDeviceAddress address;
     uint64_t unused[4];
 } quire_vulkan_range;
 
-/* Memory, offset and size, for a caller who binds. Calls nothing of Vulkan. */
+/* Writes memory, offset and size, for a caller who binds. Calls no function of Vulkan. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_range(quire_memory *memory,
                                                              quire_allocation allocation,
                                                              quire_vulkan_range *range);
 
 /*
- * The same, and the one buffer that covers the page: made the first time somebody asks, destroyed
- * with the page, of settings.page_usage. So thousands of ranges need one VkBuffer. Allocate with
- * the alignment that the use of the range asks (minStorageBufferOffsetAlignment, ...). UNSUPPORTED
- * where the kind holds no such buffers or the page is tied to an image.
+ * Like quire_vulkan_get_range, and also writes the one buffer that covers the page, so that
+ * thousands of ranges need one VkBuffer. quire creates it for the first such query with
+ * settings.page_usage, and destroys it with the page. Allocate with the alignment that the use of
+ * the range requires (minStorageBufferOffsetAlignment, ...). Errors: UNSUPPORTED (the kind cannot
+ * hold such buffers, or the page is dedicated to an image), and errors of Vulkan.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_page_buffer(quire_memory *memory,
                                                                quire_allocation allocation,
@@ -263,13 +282,13 @@ typedef enum quire_vulkan_filter {
     QUIRE_VULKAN_LINEAR
 } quire_vulkan_filter;
 
-/* {0}: a view of the whole image that is not sampled. */
+/* {0}: a view of the whole image without a sampler. */
 typedef struct quire_vulkan_view_options {
-    bool sampled; /* with a sampler, by the following */
+    bool sampled; /* create a sampler from the fields below */
     quire_vulkan_filter filter;
     VkSamplerAddressMode address_u, address_v, address_w; /* 0: VK_SAMPLER_ADDRESS_MODE_REPEAT;
         without normalized coordinates only the two CLAMP_TO modes (edge, border) for u and v */
-    bool normalized;    /* coordinates from 0 to 1, else in texels, which needs a 1D or 2D image */
+    bool normalized; /* coordinates from 0 to 1; otherwise in texels, for 1D and 2D images only */
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_view_options;
 
@@ -279,8 +298,10 @@ typedef struct quire_vulkan_view {
 } quire_vulkan_view;
 
 /*
- * A view of an image that quire_image_create or quire_vulkan_image_create made: first mip level and
- * layer, colour. The caller destroys it before the image is freed. NULL options mean {0}.
+ * Create a view of an image that quire_image_create or quire_vulkan_image_create made: first mip
+ * level and layer, colour aspect. The caller destroys it before the image is freed. NULL options
+ * mean {0}. Errors: INVALID_ARGUMENT, UNSUPPORTED (an image of
+ * the caller, whose form quire does not know, or an address mode that quire does not offer).
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_view_create(quire_memory *memory, quire_image image,
@@ -289,8 +310,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_view_destroy(quire_device *de
                                                                 quire_vulkan_view *view);
 
 /*
- * Changes the layout of an image from `before`, which the caller knows (UNDEFINED: contents may be
- * lost), to `after`. Complete on return, like the two below.
+ * Changes the layout of an image from `before` to `after`; complete on return. The caller tracks
+ * layouts. With UNDEFINED as `before` the contents may be lost. Errors: INVALID_ARGUMENT,
+ * UNSUPPORTED (no queue).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_set_layout(quire_memory *memory,
                                                                     quire_image image,
@@ -298,10 +320,12 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_set_layout(quire_memory
                                                                     VkImageLayout after);
 
 /*
- * Copies all texels of an image that quire_image_create made, packed without padding, x first:
- * `size` must be quire_image_info.minimum_size. Before a write the image is in layout `before`,
- * afterwards in `after`; a read leaves it in `layout`. The image needs the transfer usage. On
- * failure the layout is not known.
+ * Copy all texels of an image that quire_image_create made, packed without padding, x first;
+ * complete on return. `size` must be quire_image_info.minimum_size. A write expects the image in
+ * layout `before` and leaves it in `after`. A read expects and leaves it in `layout`. The image
+ * needs the transfer usage. On failure the layout is unknown. Errors: INVALID_ARGUMENT,
+ * OUT_OF_RANGE (another size), UNSUPPORTED (no queue, or an image that quire_image_create did not
+ * make).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_write(quire_memory *memory,
                                                                quire_image image,
@@ -313,83 +337,48 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_read(quire_memory *memo
                                                               VkImageLayout layout, void *data,
                                                               uint64_t size);
 
-/* ---- other APIs and processes --------------------------------------------------------------- */
-
-/*
- * A descriptor of the page that an allocation lies in, made with an exportable intent and of a type
- * among settings.export_types; where the allocation lies is told by quire_vulkan_get_range. The
- * caller closes it. On failure it is -1. UNSUPPORTED for pages and types that cannot be exported.
- */
-QUIRE_API QUIRE_MUST_USE quire_result
-quire_vulkan_export_fd(quire_memory *memory, quire_allocation allocation,
-                       VkExternalMemoryHandleTypeFlagBits type, int *descriptor);
-
-/* Memory that somebody else made. */
-typedef struct quire_vulkan_import {
-    VkExternalMemoryHandleTypeFlagBits
-        type;       /* OPAQUE_FD, DMA_BUF, HOST_ALLOCATION, win32 handles */
-    int descriptor; /* for the first two; taken over on success */
-    void *pointer; /* host memory, a multiple of minImportedHostPointerAlignment, which must outlive
-                      the allocation; or a win32 HANDLE, which stays the caller's */
-    uint64_t size; /* bytes, all of it */
-    const char *name;
-    uint64_t user_data;
-    uint64_t unused[4]; /* must be zero */
-} quire_vulkan_import;
-
-/*
- * Makes an allocation of memory that exists: a page of its own, given back with the allocation. It
- * counts in figures and budgets like any other. UNSUPPORTED where the memory's kind cannot take it:
- * quire_vulkan_import_kinds tells which can.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_import_range(quire_memory *memory,
-                                                                const quire_vulkan_import *import,
-                                                                quire_allocation *allocation);
-
-/* A mask of the kinds that can take it; of opaque descriptors, which cannot be asked, all. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_import_kinds(quire_device *device,
-                                                                const quire_vulkan_import *import,
-                                                                uint32_t *kind_mask);
-
 /* ---- streams -------------------------------------------------------------------------------- */
 
 /*
- * A stream is a timeline semaphore. Its owner may be
- *  - the caller, who submits the work and signals the values: quire_stream_announce tells which
- *    value, and quire looks at the semaphore and waits for it, but submits nothing. It is ordered
- *    behind others by the caller's own waits; copies on it are done when the call returns.
- *  - quire, which makes the semaphore and submits to a queue: each mark, wait, fill and copy
- *    between pages is a submission that signals the next value. A mark comes behind everything that
- *    was submitted to the queue before, by whomever; a wait holds up whatever is submitted to it
- *    later. Copies between host memory and pages, and fills that are not whole words of 4 bytes,
- *    wait for the stream and are done when the call returns.
+ * A stream is a timeline semaphore. Either of two owners signals it:
+ *  - The caller, who submits the work and signals the values. quire_stream_announce announces a
+ *    value. quire queries the semaphore and waits for it, but submits nothing. The caller's own
+ *    waits order the stream after others. Copies on it are complete on return.
+ *  - quire, which creates the semaphore and submits to a queue. Each mark, wait, fill and copy
+ *    between pages is a submission that signals the next value. A mark follows everything submitted
+ *    to the queue before, by anyone. A wait delays everything submitted to the queue later. Copies
+ *    between host memory and pages, and fills that are not whole words of 4 bytes, wait for the
+ *    stream and are complete on return.
  */
 typedef struct quire_vulkan_stream_options {
-    /* a timeline semaphore of the device that the caller signals, and that outlives the stream and
-       what was ordered behind its points; VK_NULL_HANDLE: quire makes one */
+    /* A timeline semaphore of the device that the caller signals. It must outlive the stream and
+     * all
+       work ordered after its points. VK_NULL_HANDLE: quire creates one. */
     VkSemaphore semaphore;
-    /* another queue of the device's, for quire's own semaphore alone, whose family can transfer and
-       uses the memory; NULL: the device's queue, whose lock holds here too. Queues without a lock
-       are used by quire only */
+    /* Another queue of the device, only with quire's own semaphore. Its family must support
+     * transfer
+       and use the memory. NULL: the device's queue with its lock functions. A queue without lock
+       functions is used by quire only. */
     quire_vulkan_queue queue;
     const char *name;   /* copied; NULL: "stream" */
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_stream_options;
 
 /*
- * Makes a stream; quire_stream_create makes one of quire's own on the device's queue.
- * quire_stream_destroy waits for what was submitted to one of quire's own, a second at most: its
- * semaphore then stays until that is done, or the device ends. Errors: INVALID_ARGUMENT (also a
- * semaphore together with a queue), UNSUPPORTED (timelineSemaphore is not enabled, or no queue),
- * OUT_OF_HOST_MEMORY, and what Vulkan answers.
+ * Creates a stream. quire_stream_create creates one with quire's own semaphore on the device's
+ * queue. For such a stream quire_stream_destroy waits at most one second for submitted work; the
+ * semaphore then lives until the work is done or the device is destroyed.
+ * Errors: INVALID_ARGUMENT (also for a semaphore together with a queue), UNSUPPORTED
+ * (timelineSemaphore is not enabled, or there is no queue), OUT_OF_HOST_MEMORY, and errors of
+ * Vulkan.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_stream_wrap(
     quire_device *device, const quire_vulkan_stream_options *options, quire_stream **stream);
 
 /*
- * The semaphore of a stream; quire_point.value is its value. One of quire's own lives as long as
- * the stream, may be waited for and must not be signalled. Errors: INVALID_ARGUMENT (also for a
- * stream of another backend, or a held one).
+ * Writes the semaphore of a stream; quire_point.value is its value. The caller may wait for a
+ * semaphore of quire's own, which lives as long as the stream, but must not signal it. Errors:
+ * INVALID_ARGUMENT (also for a capture stream).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_stream_get(quire_stream *stream,
                                                               VkSemaphore *semaphore);
