@@ -1,10 +1,10 @@
 /*
- * atomic.h - the atomic operations the library uses, under one name each.
+ * atomic.h - the atomic operations of the library, under one name each.
  *
- * Everything that threads share without a lock goes through here, so that a test build can put a
- * scheduler behind these names. Orders are part of the names: `acquire` loads see what a `release`
- * store published; the plain forms are relaxed and serve counters only. No fences: sanitizers
- * cannot see them.
+ * Threads share data without a lock only through these names, so that a test build can replace them
+ * with a scheduler. The names state the memory order: an `acquire` load sees what a `release` store
+ * published; names without an order are relaxed and serve counters only. No fences: sanitizers do
+ * not understand them.
  */
 #ifndef QUIRE_SRC_BASE_ATOMIC_H
 #define QUIRE_SRC_BASE_ATOMIC_H
@@ -46,25 +46,28 @@ static inline uint64_t qi_atomic_sub_u64(qi_atomic_u64 *target, uint64_t value)
     return atomic_fetch_sub_explicit(target, value, memory_order_relaxed);
 }
 
-/* An addition that shows what this thread stored before it. */
+/* An addition that publishes this thread's earlier stores. */
 static inline void qi_atomic_add_release_u64(qi_atomic_u64 *target, uint64_t value)
 {
     atomic_fetch_add_explicit(target, value, memory_order_release);
 }
 
-/* A subtraction after which another thread may take over what this one used. */
+/* A subtraction after which another thread may take ownership of what this one used. */
 static inline void qi_atomic_sub_release_u64(qi_atomic_u64 *target, uint64_t value)
 {
     atomic_fetch_sub_explicit(target, value, memory_order_release);
 }
 
-/* One use less of something shared: who gets 1 was the last and sees what the others did. */
+/*
+ * Drops one reference and returns the count before. The thread that gets 1 dropped the last one and
+ * sees the stores of all others.
+ */
 static inline uint64_t qi_atomic_drop_u64(qi_atomic_u64 *target)
 {
     return atomic_fetch_sub_explicit(target, 1, memory_order_acq_rel);
 }
 
-/* Raises a high-water mark to value if it lies below. */
+/* Raises a high-water mark to value if it is lower. */
 static inline void qi_atomic_raise_u64(qi_atomic_u64 *target, uint64_t value)
 {
     uint64_t seen = qi_atomic_load_u64(target);
@@ -73,7 +76,7 @@ static inline void qi_atomic_raise_u64(qi_atomic_u64 *target, uint64_t value)
     }
 }
 
-/* The same, showing what this thread has seen to those who load the mark with acquire. */
+/* As above; threads that load the mark with acquire see what this thread saw. */
 static inline void qi_atomic_raise_release_u64(qi_atomic_u64 *target, uint64_t value)
 {
     uint64_t seen = qi_atomic_load_u64(target);
@@ -87,7 +90,10 @@ static inline uint64_t qi_atomic_swap_acquire_u64(qi_atomic_u64 *target, uint64_
     return atomic_exchange_explicit(target, value, memory_order_acquire);
 }
 
-/* Replaces *seen by value if it is still there; else updates *seen. Acquires and releases. */
+/*
+ * Replaces *seen with value if the target still holds *seen; otherwise updates *seen. May fail
+ * spuriously. Acquires and releases.
+ */
 static inline bool qi_atomic_exchange_if_u64(qi_atomic_u64 *target, uint64_t *seen, uint64_t value)
 {
     return atomic_compare_exchange_weak_explicit(target, seen, value, memory_order_acq_rel,
@@ -114,7 +120,10 @@ static inline void qi_atomic_store_release_u32(qi_atomic_u32 *target, uint32_t v
     atomic_store_explicit(target, value, memory_order_release);
 }
 
-/* Replaces `seen` by value if it is there; true: it was, and what its last owner did is seen. */
+/*
+ * Replaces `seen` with value if the target holds it. Returns true if it did; this thread then sees
+ * the stores of the last owner.
+ */
 static inline bool qi_atomic_take_u32(qi_atomic_u32 *target, uint32_t seen, uint32_t value)
 {
     return atomic_compare_exchange_strong_explicit(target, &seen, value, memory_order_acquire,

@@ -1,8 +1,8 @@
 /*
  * bits.h - powers of two, bit positions and overflow-checked arithmetic on 64-bit sizes.
  *
- * Every sum or product of sizes that come from a caller goes through the checked forms; each
- * answers true when the exact result does not fit, in which case the output must not be used.
+ * Every sum or product of sizes that come from a caller uses the checked forms (_overflows). They
+ * return true if the exact result does not fit 64 bits; the output is then undefined.
  */
 #ifndef QUIRE_SRC_BASE_BITS_H
 #define QUIRE_SRC_BASE_BITS_H
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For hot code: what calls are made of where the compiler finds it too large. */
+/* For steps of the hot path that the compiler considers too large to inline. */
 #define QI_ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* Likewise: what follows a condition that hardly ever holds is laid out of its way. */
+/* For hot code: moves the code after a rare condition out of the straight path. */
 #define qi_unlikely(condition) __builtin_expect(!!(condition), 0)
 
 static inline bool qi_is_power_of_two(uint64_t value)
@@ -24,7 +24,7 @@ static inline bool qi_is_power_of_two(uint64_t value)
 /* Position of the highest set bit; value must not be 0. */
 static inline uint32_t qi_highest_bit(uint64_t value)
 {
-    return 63u ^ (uint32_t)__builtin_clzll(value); /* one instruction; 63 - clz are three */
+    return 63u ^ (uint32_t)__builtin_clzll(value); /* one instruction; 63 - clz takes three */
 }
 
 /* Position of the lowest set bit; value must not be 0. */
@@ -65,14 +65,14 @@ static inline bool qi_align_up_overflows(uint64_t value, uint64_t alignment, uin
     return qi_add_overflows(value, qi_padding(value, alignment), aligned);
 }
 
-/* For peaks. */
+/* Raises a peak. */
 static inline void qi_raise(uint64_t *value, uint64_t to)
 {
     if (to > *value)
         *value = to;
 }
 
-/* Whether [offset, offset + size) lies in [0, limit), without overflow. */
+/* Whether [offset, offset + size) lies in [0, limit). Does not overflow. */
 static inline bool qi_range_fits(uint64_t offset, uint64_t size, uint64_t limit)
 {
     return offset <= limit && size <= limit - offset;

@@ -1,5 +1,5 @@
 /*
- * clock.h - nanoseconds of the monotonic clock.
+ * clock.h - the monotonic clock in nanoseconds.
  */
 #ifndef QUIRE_SRC_BASE_CLOCK_H
 #define QUIRE_SRC_BASE_CLOCK_H

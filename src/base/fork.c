@@ -1,12 +1,13 @@
 /*
- * fork.c - see fork.h.
+ * fork.c - registers the library's fork handlers and holds the fork lock from before each fork
+ * until after it, in the parent and in the child.
  */
 #include "src/base/fork.h"
 
 #include <pthread.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static const qi_fork_handlers *handlers; /* NULL: not registered; under the mutex */
+static const qi_fork_handlers *handlers; /* null before registration; protected by the mutex */
 
 void qi_fork_lock(void)
 {
@@ -24,13 +25,13 @@ static void prepare(void)
     handlers->prepare();
 }
 
-static void go_on_in_parent(void)
+static void resume_parent(void)
 {
     handlers->parent();
     qi_fork_unlock();
 }
 
-static void go_on_in_child(void)
+static void resume_child(void)
 {
     handlers->child();
     qi_fork_unlock();
@@ -39,11 +40,11 @@ static void go_on_in_child(void)
 bool qi_fork_watch(const qi_fork_handlers *wanted)
 {
     qi_fork_lock();
-    bool is_there = handlers != NULL;
+    bool is_registered = handlers != NULL;
     handlers = wanted;
-    if (!is_there && pthread_atfork(prepare, go_on_in_parent, go_on_in_child))
+    if (!is_registered && pthread_atfork(prepare, resume_parent, resume_child))
         handlers = NULL;
-    is_there = handlers != NULL;
+    is_registered = handlers != NULL;
     qi_fork_unlock();
-    return is_there;
+    return is_registered;
 }

@@ -1,8 +1,9 @@
 /*
- * fork.h - what is done around each fork of the process.
+ * fork.h - the handlers that run around each fork of the process.
  *
- * The handlers belong to the library: where it is unloaded they go with it. They run with a lock,
- * which also guards what they go through: it is taken before every other lock of the library.
+ * The handlers are functions of the library; when the library is unloaded, the C library removes
+ * them. They run with the fork lock held. The fork lock also protects the list of devices that they
+ * visit. It is acquired before every other lock of the library.
  */
 #ifndef QUIRE_SRC_BASE_FORK_H
 #define QUIRE_SRC_BASE_FORK_H
@@ -11,13 +12,13 @@
 
 typedef struct qi_fork_handlers {
     void (*prepare)(void); /* before the fork */
-    void (*parent)(void);  /* after it */
-    void (*child)(void); /* in the child, by the thread that forked, which is the only one there */
+    void (*parent)(void);  /* after the fork, in the parent */
+    void (*child)(void);   /* in the child, whose only thread is the one that forked */
 } qi_fork_handlers;
 
 /*
- * Sees to it that the handlers run around forks from now on; there are none but these, and a later
- * call does nothing. False: there is no host memory for that.
+ * Registers the handlers. The process has one set of handlers; a later call with the same set has
+ * no effect. Returns false if host memory is exhausted. Requires that the fork lock is not held.
  */
 bool qi_fork_watch(const qi_fork_handlers *handlers);
 

@@ -1,5 +1,5 @@
 /*
- * handle.c - the owner tags of the process (see handle.h).
+ * handle.c - the owner tags of the process: a bit per tag in use, and a counter for the rotation.
  */
 #include "src/base/handle.h"
 
@@ -8,7 +8,7 @@
 enum { TAGS = (1 << QI_TAG_BITS) - 1 };
 
 static qi_atomic_u32 tag_counter;
-static qi_atomic_u64 tags_in_use[(TAGS + 1) / 64]; /* a bit each */
+static qi_atomic_u64 tags_in_use[(TAGS + 1) / 64]; /* one bit per tag */
 
 static uint32_t next_tag(void)
 {
@@ -33,7 +33,7 @@ uint32_t qi_tag_take(void)
         if (take(tag))
             return tag;
     }
-    return next_tag();
+    return next_tag(); /* every tag is in use: share one */
 }
 
 void qi_tag_give(uint32_t tag)

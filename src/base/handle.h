@@ -1,14 +1,14 @@
 /*
- * handle.h - the 64-bit identity of an allocation (of a memory) or a range (of a space).
+ * handle.h - the 64-bit identity of an allocation of a memory or of a range of a space.
  *
  *   63        52 51              26 25               0
  *  +-----------+------------------+------------------+
  *  |    tag    |    generation    |       slot       |
  *  +-----------+------------------+------------------+
  *
- * The tag names the owner, a generation is never used twice for one slot, and slot 0 of generation
- * 0 is never handed out, so that 0 is none. Whoever owns the slots retires one whose generation is
- * used up.
+ * The tag names the owner (a memory or a space). Invariants: an owner uses no generation of a slot
+ * twice, and it never hands out slot 0 with generation 0, so that the id 0 means none. The owner
+ * retires a slot whose generations are used up.
  */
 #ifndef QUIRE_SRC_BASE_HANDLE_H
 #define QUIRE_SRC_BASE_HANDLE_H
@@ -44,7 +44,7 @@ static inline uint32_t qi_handle_tag(uint64_t id)
     return (uint32_t)(id >> (QI_SLOT_BITS + QI_GENERATION_BITS));
 }
 
-/* Whether an identity is that of a live slot: the owner's, of its generation, which is odd. */
+/* Whether an id names a live slot: it has the owner's tag and the slot's generation, an odd one. */
 static inline bool qi_handle_is(uint64_t id, uint32_t tag, uint32_t generation)
 {
     uint64_t expected = (uint64_t)tag << QI_GENERATION_BITS | generation;
@@ -52,8 +52,9 @@ static inline bool qi_handle_is(uint64_t id, uint32_t tag, uint32_t generation)
 }
 
 /*
- * An owner tag, 1 to 4095 and round again, past those in use: one that was given back is taken
- * again as late as can be. Only while more than 4095 owners live do some share one. Thread-safe.
+ * Takes an owner tag from 1 to 4095, in rotation, and skips those in use; a returned tag is
+ * therefore reused as late as possible. Two owners share a tag only while more than 4095 owners
+ * live. Thread-safe.
  */
 uint32_t qi_tag_take(void);
 void qi_tag_give(uint32_t tag);

@@ -1,11 +1,14 @@
 /*
- * histogram.c - see histogram.h.
+ * histogram.c - maps values to buckets and back.
  */
 #include "src/base/histogram.h"
 
 #include "src/base/bits.h"
 
-/* Values below 64 have a bucket each; above, a row is a power of two and a step the next bits. */
+/*
+ * Values below 64 have one bucket each. Above, the row is the power of two and the step within the
+ * row is the next 6 bits.
+ */
 static uint32_t bucket_of(uint64_t value)
 {
     if (value < QI_HISTOGRAM_STEPS)

@@ -1,6 +1,7 @@
 /*
- * histogram.h - percentiles of a stream of numbers in fixed room: 64 steps per power of two, so
- * that a percentile is at most 1.6 % above the exact one; the maximum is exact.
+ * histogram.h - percentiles of a stream of numbers in constant memory: 64 buckets per power of two,
+ * so that a percentile is at most 1.6 % above the exact one. The maximum is exact. No lock: the
+ * owner serializes all calls.
  */
 #ifndef QUIRE_SRC_BASE_HISTOGRAM_H
 #define QUIRE_SRC_BASE_HISTOGRAM_H
@@ -18,7 +19,7 @@ typedef struct qi_histogram {
 
 void qi_histogram_add(qi_histogram *histogram, uint64_t value);
 
-/* The value below or at which `share` (0 to 1) of the numbers lie; 0 when there are none. */
+/* The value that `share` (0 to 1) of the numbers do not exceed; 0 if there are no numbers. */
 uint64_t qi_histogram_percentile(const qi_histogram *histogram, double share);
 
 #endif

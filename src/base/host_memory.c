@@ -1,5 +1,5 @@
 /*
- * host_memory.c - see host_memory.h.
+ * host_memory.c - calls the caller's callbacks, or malloc, and counts the bytes held.
  */
 #include "src/base/host_memory.h"
 
@@ -10,12 +10,12 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Records of millions of ranges are read at random, where huge pages save a fifth of the time. */
+/* Records of millions of ranges are read at random; huge pages save a fifth of that time. */
 enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 8 << 20 };
 
 /*
- * What is smaller than a cache line shares one with others, and is aligned as malloc aligns, which
- * is five times as fast where it need not do more.
+ * Blocks smaller than a cache line share one with other blocks anyway. They get the alignment of
+ * malloc, which is five times as fast as aligned_alloc.
  */
 enum { SMALL_ALIGNMENT = 16 };
 
@@ -31,11 +31,12 @@ static void *libc_allocate(void *user, size_t size, size_t alignment)
         alignment = HUGE_PAGE;
     if (alignment <= SMALL_ALIGNMENT)
         return malloc(size);
-    size_t padded = (size + alignment - 1) & ~(alignment - 1); /* aligned_alloc wants a multiple */
+    size_t padded =
+        (size + alignment - 1) & ~(alignment - 1); /* aligned_alloc requires a multiple */
     void *pointer = padded < size ? NULL : aligned_alloc(alignment, padded);
 #ifdef MADV_HUGEPAGE
     if (pointer && size >= HUGE_FROM)
-        madvise(pointer, padded, MADV_HUGEPAGE); /* a refusal leaves small pages */
+        madvise(pointer, padded, MADV_HUGEPAGE); /* on failure the block keeps small pages */
 #endif
     return pointer;
 }
@@ -69,8 +70,8 @@ static bool total_size(uint64_t count, size_t size, size_t *total)
     return true;
 }
 
-/* As qi_host_allocate, with what lies behind the first `kept` elements zeroed. */
-static void *allocate_behind(qi_host *host, uint64_t kept, uint64_t count, size_t size)
+/* As qi_host_allocate, but leaves the first `kept` elements unset for the caller to fill. */
+static void *allocate_after(qi_host *host, uint64_t kept, uint64_t count, size_t size)
 {
     size_t total = 0;
     if (!total_size(count, size, &total))
@@ -86,7 +87,7 @@ static void *allocate_behind(qi_host *host, uint64_t kept, uint64_t count, size_
 
 void *qi_host_allocate(qi_host *host, uint64_t count, size_t size)
 {
-    return allocate_behind(host, 0, count, size);
+    return allocate_after(host, 0, count, size);
 }
 
 void qi_host_release(qi_host *host, void *pointer, uint64_t count, size_t size)
@@ -102,7 +103,7 @@ void *qi_host_resize(qi_host *host, void *pointer, uint64_t old_count, uint64_t 
                      size_t size)
 {
     uint64_t common = old_count < new_count ? old_count : new_count;
-    void *resized = allocate_behind(host, common, new_count, size);
+    void *resized = allocate_after(host, common, new_count, size);
     if (!resized)
         return NULL;
     if (common)

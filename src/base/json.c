@@ -1,5 +1,5 @@
 /*
- * json.c - see json.h.
+ * json.c - writes JSON values, commas, line breaks and escaped strings.
  */
 #include "src/base/json.h"
 
@@ -15,6 +15,7 @@ void qi_json_init(qi_json *json, quire_sink sink, void *user)
     json->filled = 0;
 }
 
+/* The two-character escapes of JSON that occur in names. */
 static const char *short_escape(uint32_t code_point)
 {
     switch (code_point) {
@@ -33,6 +34,7 @@ static const char *short_escape(uint32_t code_point)
     }
 }
 
+/* Writes a quoted string. Malformed UTF-8 becomes the replacement character. */
 static void put_string(qi_json *json, const char *text)
 {
     qi_write_text(&json->writer, "\"");
@@ -41,7 +43,7 @@ static void put_string(qi_json *json, const char *text)
         char bytes[4];
         if (escape)
             qi_write_text(&json->writer, escape);
-        else if (c < 0x20 || (c >= 0x7f && c < 0xa0)) /* C1 too, which terminals obey */
+        else if (c < 0x20 || (c >= 0x7f && c < 0xa0)) /* C1 controls too: terminals execute them */
             qi_write_format(&json->writer, "\\u%04" PRIx32, c);
         else
             qi_write(&json->writer, bytes, qi_put_code_point(c, bytes));
@@ -49,7 +51,7 @@ static void put_string(qi_json *json, const char *text)
     qi_write_text(&json->writer, "\"");
 }
 
-/* What stands before every value: comma, line, key. */
+/* Writes what precedes a value: comma, line break (down to level 2), key. */
 static void begin_value(qi_json *json, const char *key)
 {
     uint32_t bit = UINT32_C(1) << json->depth;
@@ -64,6 +66,7 @@ static void begin_value(qi_json *json, const char *key)
     }
 }
 
+/* Begins an object or array as a value; its first value needs no comma. */
 static void open(qi_json *json, const char *key, const char *bracket)
 {
     begin_value(json, key);

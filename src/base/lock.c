@@ -1,5 +1,6 @@
 /*
- * lock.c - see lock.h.
+ * lock.c - the slow paths of a lock: spinning, sleeping, waking. Debug builds also record here
+ * which locks each thread holds.
  */
 #include "src/base/lock.h"
 
@@ -16,6 +17,7 @@ static _Thread_local struct {
     int count;
 } held;
 
+/* Aborts the program; tests match the words. */
 static void stop(const char *what, const qi_lock *lock)
 {
     fprintf(stderr, "quire: lock '%s' (rank %d): %s", lock->name, (int)lock->rank, what);
@@ -56,9 +58,12 @@ void qi_lock_assert_none(void)
 }
 #endif
 
-/* Looks at a held lock, each after twice the pauses of the one before: 255 of them in all, which
-   are two to ten microseconds by processor. */
-#ifndef QI_LOCK_LOOKS /* few where every order of threads is tried */
+/*
+ * Attempts before a thread sleeps. Each follows twice as many pauses as the one before: 255 pauses
+ * in all, which take two to ten microseconds depending on the processor. Model tests that try every
+ * order of threads define a smaller number.
+ */
+#ifndef QI_LOCK_LOOKS
 #define QI_LOCK_LOOKS 8
 #endif
 
@@ -84,8 +89,8 @@ void qi_lock_acquire_held(qi_lock *lock)
         if (qi_atomic_load_u32(&lock->state) == QI_LOCK_FREE && take(lock))
             return;
     }
-    /* whoever slept puts the sign up again, for others that may still sleep; where somebody takes
-       it down before this one sleeps, it looks again */
+    /* a thread that wakes sets is_awaited again, because other threads may still sleep; if a
+       release clears is_awaited before this thread sleeps, qi_sleep_a_while returns at once */
     while (qi_atomic_swap_acquire_u32(&lock->is_awaited, 1), !take(lock))
         qi_sleep_a_while(&lock->is_awaited, 1);
 }

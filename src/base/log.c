@@ -1,5 +1,5 @@
 /*
- * log.c - see log.h.
+ * log.c - formats a log line, makes it printable and calls the sink; the thread's last error stays.
  */
 #include "src/base/log.h"
 
@@ -11,12 +11,14 @@
 
 enum { LINE_SIZE = 1024 };
 
+/* Whether a line of this level goes to the sink. The default of log->level is WARNING. */
 static bool is_written(const quire_log *log, quire_log_level level)
 {
-    quire_log_level most = log->level == QUIRE_LOG_NONE ? QUIRE_LOG_WARNING : log->level;
-    return log->write && level <= most;
+    quire_log_level max = log->level == QUIRE_LOG_NONE ? QUIRE_LOG_WARNING : log->level;
+    return log->write && level <= max;
 }
 
+/* The sink may call quire and fail: the thread's last error is saved around the call. */
 static void write_line(const quire_log *log, quire_log_level level, char line[LINE_SIZE])
 {
     qi_make_printable(line);

@@ -1,5 +1,5 @@
 /*
- * memfd.c - see memfd.h.
+ * memfd.c - creates sealed memory files and verifies those of other processes.
  */
 #include "src/base/memfd.h"
 

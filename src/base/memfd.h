@@ -1,8 +1,8 @@
 /*
- * memfd.h - memory behind a descriptor that can be handed to another process.
+ * memfd.h - memory with a file descriptor that another process can map.
  *
- * It is sealed: nobody who has the descriptor can change its size, for whoever touches what was cut
- * off ends with SIGBUS.
+ * The size is sealed: no holder of the descriptor can change it, because a process that touches
+ * bytes that were cut off dies of SIGBUS.
  */
 #ifndef QUIRE_SRC_BASE_MEMFD_H
 #define QUIRE_SRC_BASE_MEMFD_H
@@ -10,11 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of exactly so many bytes, closed where a program is executed; `flags` are further ones of
-   memfd_create. -1 with errno: there is none. */
+/*
+ * Creates memory of exactly `size` bytes. The descriptor is close-on-exec; `flags` are further
+ * flags of memfd_create. Returns -1 and sets errno on failure. The caller closes the descriptor.
+ */
 int qi_memfd_make(const char *name, uint64_t size, unsigned flags);
 
-/* Whether a descriptor is of memory of at least so many bytes that stay. */
+/* Whether a descriptor names memory of at least `size` bytes that nobody can shrink. */
 bool qi_memfd_has(int descriptor, uint64_t size);
 
 #endif

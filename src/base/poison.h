@@ -1,10 +1,10 @@
 /*
- * poison.h - telling AddressSanitizer or valgrind which host bytes nobody may touch, so that the
- * tool reports the access itself, with its stack. Nothing happens where neither is there.
+ * poison.h - marks host bytes that nobody may access, for AddressSanitizer or valgrind. The tool
+ * then reports the access with its stack. Without either tool these functions do nothing.
  *
- * AddressSanitizer knows groups of eight bytes, aligned, of which the first few may be touched: a
- * span should begin at a multiple of 8. valgrind is asked only where its header was found
- * (QUIRE_HAS_VALGRIND), and costs a few instructions outside of it.
+ * AddressSanitizer tracks aligned groups of eight bytes, of which the first few may be accessible:
+ * a span should begin at a multiple of 8. Requests to valgrind are compiled in only if its header
+ * was found (QUIRE_HAS_VALGRIND); they cost a few instructions when valgrind does not run.
  */
 #ifndef QUIRE_SRC_BASE_POISON_H
 #define QUIRE_SRC_BASE_POISON_H
@@ -38,7 +38,7 @@ static inline void qi_poison(const void *bytes, size_t size)
 #endif
 }
 
-/* The bytes count as written: valgrind does not see what a device writes. */
+/* Also marks the bytes as initialized: valgrind does not see the writes of a device. */
 static inline void qi_unpoison(const void *bytes, size_t size)
 {
 #if defined(QI_HAS_ASAN)
@@ -51,7 +51,7 @@ static inline void qi_unpoison(const void *bytes, size_t size)
 #endif
 }
 
-/* Whether a tool watches this program at all. */
+/* Whether a tool observes this program. */
 static inline bool qi_poison_works(void)
 {
 #if defined(QI_HAS_ASAN)
@@ -63,7 +63,7 @@ static inline bool qi_poison_works(void)
 #endif
 }
 
-/* For tests: whether the byte may not be touched. */
+/* For tests: whether an access to the byte would be reported. */
 static inline bool qi_is_poisoned(const void *byte)
 {
 #if defined(QI_HAS_ASAN)

@@ -1,5 +1,5 @@
 /*
- * result.c - names of the results, and the thread's last error (see result.h).
+ * result.c - names and sentences of the results, and the thread's last error.
  */
 #include "src/base/result.h"
 
@@ -14,7 +14,7 @@
 
 static _Thread_local qi_error last_error;
 
-/* No more of the text than there is: this is done where no error was, too. */
+/* Copies only the used part of the text: callers also copy records without an error. */
 static void copy(qi_error *to, const qi_error *from)
 {
     memcpy(to, from, offsetof(qi_error, text));
@@ -78,6 +78,7 @@ const char *quire_result_sentence(quire_result result)
     return "unknown result";
 }
 
+/* Two decimals unless the size is a multiple of its unit; never "1024.00" of a unit. */
 qi_bytes_text qi_bytes(uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -96,6 +97,7 @@ qi_bytes_text qi_bytes(uint64_t bytes)
     return out;
 }
 
+/* Appends a number in the form that the pattern asks for. Returns the length, at most room - 1. */
 static size_t append_number(char *out, size_t room, char kind, uint64_t number)
 {
     int length = 0;
@@ -106,12 +108,13 @@ static size_t append_number(char *out, size_t room, char kind, uint64_t number)
     return length < 0 || (size_t)length >= room ? room - 1 : (size_t)length;
 }
 
-static void put_sentence_together(void)
+/* Formats the sentence and clears the pattern. */
+static void format_sentence(void)
 {
     const uint64_t *number = last_error.numbers;
     size_t length = 0;
     for (const char *p = last_error.pattern; *p && length + 1 < QI_ERROR_TEXT; p++) {
-        if (*p == '%' && p[1] == 's') { /* never the first of a pattern */
+        if (*p == '%' && p[1] == 's') { /* a number precedes it */
             p++;
             last_error.text[length] = 's';
             length += number[-1] != 1;
@@ -130,7 +133,7 @@ static void put_sentence_together(void)
 const char *quire_last_error(void)
 {
     if (last_error.pattern)
-        put_sentence_together();
+        format_sentence();
     return last_error.text;
 }
 
@@ -144,6 +147,7 @@ int64_t quire_last_native_code(void)
     return last_error.native;
 }
 
+/* Stores without formatting: errors in a hot path are expected, see result.h. */
 quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint64_t *numbers)
 {
     last_error.code = code;
@@ -162,7 +166,7 @@ quire_result qi_fail(quire_result code, const char *sentence)
 
 quire_result qi_fail_native(quire_result code, int64_t native, const char *format, va_list args)
 {
-    char text[QI_ERROR_TEXT]; /* the sentence before may be an argument of this one */
+    char text[QI_ERROR_TEXT]; /* an argument may be the previous sentence */
     vsnprintf(text, sizeof text, format, args);
     qi_make_printable(text);
     last_error.code = code;

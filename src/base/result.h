@@ -1,9 +1,9 @@
 /*
- * result.h - the thread's last error: the one way in which a call of the library fails.
+ * result.h - the thread's last error: the only way in which a call of the library fails.
  *
- * A failing call ends in `return qi_fail(...)`. A sentence with numbers is kept as its pattern and
- * its numbers and only put together when somebody asks, so that a refusal in a hot path (a full
- * space, say) costs a few stores. The record belongs to the thread: no lock, no allocation.
+ * A failing call ends with `return qi_fail(...)`. A sentence with numbers is stored as its pattern
+ * and its numbers; quire_last_error() formats it. A refusal in a hot path, such as a full space,
+ * therefore costs only a few stores. The record belongs to the thread: no lock, no host memory.
  */
 #ifndef QUIRE_SRC_BASE_RESULT_H
 #define QUIRE_SRC_BASE_RESULT_H
@@ -14,7 +14,7 @@
 
 enum { QI_ERROR_NUMBERS = 4, QI_ERROR_TEXT = 1024 };
 
-/* The record itself: while `pattern` is set the sentence is still to be put together. */
+/* The record. While `pattern` is not null, `text` is not formatted yet. */
 typedef struct qi_error {
     quire_result code;
     int64_t native;
@@ -24,14 +24,14 @@ typedef struct qi_error {
     char text[QI_ERROR_TEXT];
 } qi_error;
 
-/* Around a callback that may call quire and fail there, so that the caller's error stays. */
+/* Called around a callback, which may call quire and fail: the caller's error is preserved. */
 qi_error qi_error_save(void);
 void qi_error_restore(const qi_error *saved);
 
-/* How many errors the thread had: whether a callback that failed has said why. */
+/* Number of errors of the thread. Shows whether a callback that failed recorded a reason. */
 uint64_t qi_error_count(void);
 
-/* Replaces control characters, which names may hold, so that a line stays a line. */
+/* Replaces control characters, which names may contain, so that a line stays one line. */
 void qi_make_printable(char *text);
 
 /* Fails with a fixed sentence, a string literal. */
@@ -39,19 +39,19 @@ quire_result qi_fail(quire_result code, const char *sentence);
 
 /*
  * Fails with one to four numbers. In the pattern, a string literal, %u stands for the next number
- * in decimal, %x in hexadecimal and %b as a size in words ("64 MiB"); %s is the plural's "s" unless
- * the number before it was 1.
+ * in decimal, %x in hexadecimal and %b as a size with its unit ("64 MiB"); %s is the plural "s", or
+ * nothing if the number before it was 1.
  */
 #define qi_fail_with(code, pattern, ...)                                                           \
     qi_fail_numbers((code), (pattern), (const uint64_t[QI_ERROR_NUMBERS]){__VA_ARGS__})
 quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint64_t *numbers);
 
-/* Fails with text in the sentence, put together at once; longer ones are cut at QI_ERROR_TEXT. */
+/* Fails with a sentence that is formatted at once and truncated at QI_ERROR_TEXT. */
 quire_result qi_fail_text(quire_result code, const char *format, ...) QUIRE_PRINTF(2, 3);
 quire_result qi_fail_native(quire_result code, int64_t native, const char *format, va_list args)
     QUIRE_PRINTF(3, 0);
 
-/* Refuses an option struct, named in the sentence, whose reserved room is not zero. */
+/* Refuses an option struct whose reserved fields are not zero; the sentence names the struct. */
 #define qi_check_unused(options, name)                                                             \
     qi_check_zero((options)->unused, sizeof(options)->unused / sizeof(options)->unused[0], (name))
 quire_result qi_refuse_not_zero(const uint64_t *words, size_t count, const char *name);
@@ -64,19 +64,19 @@ static inline quire_result qi_check_zero(const uint64_t *words, size_t count, co
     return all ? qi_refuse_not_zero(words, count, name) : QUIRE_SUCCESS;
 }
 
-/* For a call that cannot fail where it stands. */
+/* For a call that cannot fail in its context. */
 static inline void qi_ignore(quire_result result)
 {
     (void)result;
 }
 
-/* The end of a noun that is counted: "" for 1, else "s". */
+/* The plural ending of a counted noun: "" for 1, otherwise "s". */
 static inline const char *qi_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-/* A size in words: "64 MiB", "1.5 GiB", "100 B". Use as qi_bytes(n).text within one expression. */
+/* A size with its unit: "64 MiB", "1.5 GiB", "100 B". Use qi_bytes(n).text in one expression. */
 typedef struct qi_bytes_text {
     char text[32];
 } qi_bytes_text;

@@ -1,11 +1,11 @@
 /*
- * sleep.c - see sleep.h.
+ * sleep.c - the futex form, and a portable form without wake-ups that polls the word.
  */
 #include "src/base/sleep.h"
 
 #include <time.h>
 
-enum { A_WHILE_NS = 1000000 };
+enum { A_WHILE_NS = 1000000 }; /* the bound that lock.h relies on */
 
 #if defined(__linux__) && !defined(QI_PORTABLE_SLEEP)
 #include <limits.h>
@@ -13,9 +13,10 @@ enum { A_WHILE_NS = 1000000 };
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void futex(qi_atomic_u32 *word, int operation, uint32_t value, const struct timespec *most)
+static void futex(qi_atomic_u32 *word, int operation, uint32_t value,
+                  const struct timespec *timeout)
 {
-    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
+    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
 }
 
 void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen)
@@ -57,6 +58,7 @@ void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen)
         nanosleep(&time, NULL);
 }
 
+/* Sleepers poll the word: no wake-up is needed. */
 void qi_sleep_wake_one(qi_atomic_u32 *word)
 {
     (void)word;

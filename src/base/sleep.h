@@ -1,28 +1,28 @@
 /*
- * sleep.h - sleeping until a word changes: what a lock does when it has to wait for long.
+ * sleep.h - sleeps until a word changes; used by a lock that is held for long.
  *
- * Linux: a futex, which costs nothing while nobody sleeps. Elsewhere, and with QI_PORTABLE_SLEEP, a
- * sleep that grows to a millisecond.
+ * Linux: a futex, which costs nothing while no thread sleeps. Other systems, and builds with
+ * QI_PORTABLE_SLEEP: short sleeps that double up to a millisecond.
  */
 #ifndef QUIRE_SRC_BASE_SLEEP_H
 #define QUIRE_SRC_BASE_SLEEP_H
 
 #include "src/base/atomic.h"
 
-/* Returns at once when *word is not `seen`; else sleeps until woken. May return without cause. */
+/* Sleeps until woken, or returns at once if *word is not `seen`. May return spuriously. */
 void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen);
-/* The same for a millisecond at most. */
+/* As qi_sleep_while, for at most one millisecond. */
 void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen);
 void qi_sleep_wake_one(qi_atomic_u32 *word);
 void qi_sleep_wake_all(qi_atomic_u32 *word);
 
-/* A moment's pause of a thread that spins. */
+/* A short pause of a spinning thread. */
 static inline void qi_spin_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("isb"); /* yield takes no time on most */
+    __asm__ volatile("isb"); /* yield does not pause on most processors */
 #endif
 }
 

@@ -1,10 +1,10 @@
 /*
- * stub.h - what the functions of a backend that was not built have in common: outputs are zeroed.
+ * stub.h - for the public functions of a backend that was not built: they zero their outputs.
  */
 #ifndef QUIRE_SRC_BASE_STUB_H
 #define QUIRE_SRC_BASE_STUB_H
 
-/* Sets an output, which may be NULL, to its zero. */
+/* Zeroes an output, which may be null. */
 #define CLEAR(output, ...)                                                                         \
     if (output)                                                                                    \
     *(output) = __VA_ARGS__

@@ -1,5 +1,5 @@
 /*
- * table.c - see table.h.
+ * table.c - creates, releases and searches the chunks of a table.
  */
 #include "src/base/table.h"
 
@@ -28,6 +28,7 @@ bool qi_table_ensure(qi_table *table, qi_host *host, uint32_t index)
     return true;
 }
 
+/* Unpublishes the chunk before it releases it. */
 void qi_table_release_chunk(qi_table *table, qi_host *host, uint32_t chunk)
 {
     void *elements = qi_atomic_load_acquire_pointer(&table->chunks[chunk]);
@@ -35,6 +36,7 @@ void qi_table_release_chunk(qi_table *table, qi_host *host, uint32_t chunk)
     qi_host_release(host, elements, qi_table_chunk_count(chunk), table->element_size);
 }
 
+/* Tests the address range of each chunk; a chunk that does not exist has address 0. */
 bool qi_table_find(const qi_table *table, const void *element, uint32_t *index)
 {
     for (uint32_t i = 0; i < QI_TABLE_CHUNKS; i++) {

@@ -1,5 +1,5 @@
 /*
- * text.c - see text.h.
+ * text.c - decodes and encodes UTF-8, and formats doubles with exact decimal arithmetic.
  */
 #include "src/base/text.h"
 
@@ -8,27 +8,27 @@
 
 /* ---- UTF-8 -------------------------------------------------------------------------------- */
 
-/* How many bytes follow a lead byte, and the least code point that needs them; -1: no lead byte. */
-static int lead_length(unsigned char lead, uint32_t *bits, uint32_t *least)
+/* Number of bytes after a lead byte, and the smallest code point of that length; -1 if invalid. */
+static int lead_length(unsigned char lead, uint32_t *bits, uint32_t *lowest)
 {
     if (lead < 0x80) {
         *bits = lead;
-        *least = 0;
+        *lowest = 0;
         return 0;
     }
     if ((lead & 0xe0) == 0xc0) {
         *bits = lead & 0x1f;
-        *least = 0x80;
+        *lowest = 0x80;
         return 1;
     }
     if ((lead & 0xf0) == 0xe0) {
         *bits = lead & 0x0f;
-        *least = 0x800;
+        *lowest = 0x800;
         return 2;
     }
     if ((lead & 0xf8) == 0xf0) {
         *bits = lead & 0x07;
-        *least = 0x10000;
+        *lowest = 0x10000;
         return 3;
     }
     return -1;
@@ -37,19 +37,19 @@ static int lead_length(unsigned char lead, uint32_t *bits, uint32_t *least)
 uint32_t qi_next_code_point(const char **text)
 {
     const unsigned char *at = (const unsigned char *)*text;
-    uint32_t code_point = 0, least = 0;
-    int more = lead_length(*at, &code_point, &least);
+    uint32_t code_point = 0, lowest = 0;
+    int more = lead_length(*at, &code_point, &lowest);
     if (!*at)
         return 0;
     (*text)++;
     if (more < 0)
         return QI_REPLACEMENT;
     for (int i = 1; i <= more; i++) {
-        if ((at[i] & 0xc0) != 0x80) /* also true of the end: nothing behind it is read */
+        if ((at[i] & 0xc0) != 0x80) /* true at the terminator too: never read past it */
             return QI_REPLACEMENT;
         code_point = code_point << 6 | (at[i] & 0x3f);
     }
-    if (code_point < least || code_point > 0x10ffff ||
+    if (code_point < lowest || code_point > 0x10ffff ||
         (code_point >= 0xd800 && code_point < 0xe000))
         return QI_REPLACEMENT;
     *text += more;
@@ -83,16 +83,16 @@ uint32_t qi_put_code_point(uint32_t c, char out[4])
 /* ---- real numbers ------------------------------------------------------------------------- */
 
 /*
- * Every double is a whole number times a power of two, and thus a decimal number of finite length:
- * it is written out exactly, in limbs of nine digits, and then rounded once. The longest has 767
- * digits, and a power of ten.
+ * Every double is an integer times a power of two and therefore has a finite decimal expansion. The
+ * code computes it exactly, in limbs of nine digits, and rounds once. The longest expansion has 767
+ * significant digits.
  */
 enum { LIMB = 1000000000, LIMB_DIGITS = 9, MAX_LIMBS = 86, MAX_DIGITS = 774, SIGNIFICANT = 6 };
 
-/* Digits, of which the first is not 0, and how many of them stand before the point. */
+/* Digits, the first one not 0, and the position of the decimal point among them. */
 typedef struct decimal {
     bool negative;
-    int count; /* 0: the number is 0 */
+    int count; /* 0 means the number 0 */
     int point; /* may be negative, or above `count` */
     char digits[MAX_DIGITS];
 } decimal;
@@ -110,7 +110,7 @@ static int multiply(uint32_t *limbs, int count, uint32_t factor)
     return count;
 }
 
-/* Multiplied by a power of 2 or 5, in steps that fit 32 bits. */
+/* Multiplies by a power of 2 or 5, in factors that fit 32 bits. */
 static int multiply_power(uint32_t *limbs, int count, uint32_t base, int power)
 {
     while (power > 0) {
@@ -133,7 +133,7 @@ static void put_digits(decimal *d, const uint32_t *limbs, int count)
     }
 }
 
-/* The number to its last digit; m * 2^-e is m * 5^e / 10^e. */
+/* Computes every digit of the number; m * 2^-e is m * 5^e / 10^e. */
 static void write_out(decimal *d, double value)
 {
     uint32_t limbs[MAX_LIMBS];
@@ -155,7 +155,7 @@ static void write_out(decimal *d, double value)
     d->point = d->count - below;
 }
 
-/* Whether what follows the first `keep` digits rounds them up: a half does to an even digit. */
+/* Whether rounding to `keep` digits rounds up; a half rounds to an even digit. */
 static bool rounds_up(const decimal *d, int keep)
 {
     if (keep < 0 || d->digits[keep] != '5')
@@ -166,7 +166,7 @@ static bool rounds_up(const decimal *d, int keep)
     return keep > 0 && (d->digits[keep - 1] - '0') % 2;
 }
 
-/* Rounds to so many digits and drops the zeros behind the last other one. */
+/* Rounds to `keep` digits and removes trailing zeros. */
 static void round_to(decimal *d, int keep)
 {
     if (keep < d->count) {
@@ -185,7 +185,7 @@ static void round_to(decimal *d, int keep)
         d->count--;
 }
 
-/* The digit at a place, counted from the first one; zeros lie around them. */
+/* The digit at a position; positions outside the digits hold zeros. */
 static char digit_at(const decimal *d, int place)
 {
     return place >= 0 && place < d->count ? d->digits[place] : '0';
@@ -202,7 +202,7 @@ static char *put_plain(char *out, const decimal *d, int decimals)
     return out;
 }
 
-/* One digit, the others behind the point, and the power of ten with a sign and two digits. */
+/* Writes d.ddde+XX: one digit before the point, an exponent with a sign and at least two digits. */
 static char *put_scientific(char *out, const decimal *d)
 {
     decimal first = *d;

@@ -1,28 +1,28 @@
 /*
- * text.h - what JSON, SVG and HTML are put together of: text that came from outside, read with
- * care, and real numbers, which printf would write as the program's locale wants them.
+ * text.h - text primitives of JSON, SVG and HTML: UTF-8 from outside, which may be malformed, and
+ * real numbers independent of the locale, unlike printf.
  */
 #ifndef QUIRE_SRC_BASE_TEXT_H
 #define QUIRE_SRC_BASE_TEXT_H
 
 #include <stdint.h>
 
-#define QI_REPLACEMENT UINT32_C(0xfffd) /* stands for bytes that are not UTF-8 */
+#define QI_REPLACEMENT UINT32_C(0xfffd) /* replaces bytes that are not UTF-8 */
 
 /*
- * The code point at *text, and *text moved behind it; 0 at the end, QI_REPLACEMENT (and one byte
- * on) for anything that is not well-formed UTF-8: overlong forms, surrogates, stray and missing
- * bytes.
+ * Returns the code point at *text and advances *text past it; returns 0 at the end. For malformed
+ * UTF-8 (overlong forms, surrogates, stray or missing bytes) returns QI_REPLACEMENT and advances by
+ * one byte.
  */
 uint32_t qi_next_code_point(const char **text);
 
-/* Writes a code point as UTF-8 into 4 bytes; returns how many it took. */
+/* Writes a code point as UTF-8; returns the number of bytes, 1 to 4. */
 uint32_t qi_put_code_point(uint32_t code_point, char out[4]);
 
 /*
- * A finite number with a point, in every locale: qi_real to six significant digits, as printf's
- * %.6g writes it, qi_real_2 to two decimals, as %.2f does (from 1e20 on as qi_real). Use as
- * qi_real(x).text within one expression.
+ * Formats a finite number with a decimal point in every locale: qi_real with six significant digits
+ * like printf's %.6g, qi_real_2 with two decimals like %.2f (from 1e20 on like qi_real). Use
+ * qi_real(x).text in one expression.
  */
 typedef struct qi_real_text {
     char text[32];

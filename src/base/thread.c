@@ -1,6 +1,7 @@
 /*
- * thread.c - see thread.h. The number goes back by the destructor of a thread-specific key, which
- * is made with the first number; a process that cannot make it gives every thread number 0.
+ * thread.c - takes and returns thread numbers. The destructor of a thread-specific key returns the
+ * number of a thread that ends; the first taken number creates the key. If the key cannot be
+ * created, every thread gets number 0.
  */
 #include "src/base/thread.h"
 
@@ -14,9 +15,9 @@ enum { WORDS = QI_MAX_THREADS / 64 };
 static pthread_once_t key_made = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool has_key;
-static qi_atomic_u64 in_use[WORDS]; /* a bit for each number */
+static qi_atomic_u64 in_use[WORDS]; /* one bit per number */
 
-/* Of the calling thread, plus 1; 0: none yet. */
+/* The number of the calling thread plus 1; 0 means none yet. */
 static _Thread_local uint32_t own;
 
 static void give_back(void *value)
@@ -26,7 +27,7 @@ static void give_back(void *value)
     uint64_t bits = qi_atomic_load_u64(word);
     while (!qi_atomic_exchange_if_u64(word, &bits, bits & ~(UINT64_C(1) << number % 64))) {
     }
-    own = 0; /* destructors that still run take a new one, which goes back in the next round */
+    own = 0; /* a later destructor may take a new one, returned in the next round */
 }
 
 static void make_key(void)
@@ -55,7 +56,7 @@ static uint32_t take(void)
         if (take_from(i, &number)) {
             if (!pthread_setspecific(key, (void *)(uintptr_t)(number + 1)))
                 break;
-            give_back((void *)(uintptr_t)(number + 1)); /* nobody would at the thread's end */
+            give_back((void *)(uintptr_t)(number + 1)); /* no destructor would return it */
             number = 0;
             break;
         }
@@ -85,7 +86,7 @@ void qi_thread_forked(void)
     }
 }
 
-/* A library that is unloaded must not leave its destructor behind. */
+/* An unloaded library must not leave its destructor registered. */
 __attribute__((destructor)) static void delete_key(void)
 {
     if (has_key)

@@ -1,5 +1,5 @@
 /*
- * transit.c - see transit.h.
+ * transit.c - the thread-local count, and its check in debug builds.
  */
 #include "src/base/transit.h"
 

@@ -1,5 +1,5 @@
 /*
- * wanted.c - see wanted.h.
+ * wanted.c - compares the text with an index or with the parts of a name.
  */
 #include "src/base/wanted.h"
 
@@ -11,7 +11,7 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Whether a name has a part, whatever the case. */
+/* Whether a name contains a part, ignoring case. */
 static bool has_part(const char *name, const char *part)
 {
     for (; *name; name++) {

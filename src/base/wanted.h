@@ -1,5 +1,5 @@
 /*
- * wanted.h - which of several devices a caller's words mean.
+ * wanted.h - which of several devices the text of a caller selects.
  */
 #ifndef QUIRE_SRC_BASE_WANTED_H
 #define QUIRE_SRC_BASE_WANTED_H
@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Its index, in digits, or a part of its name, whatever the case; NULL or "": any device. */
+/*
+ * Whether `words` selects the device: digits select its index, other text a part of its name,
+ * ignoring case. Null or "" selects any device.
+ */
 bool qi_is_wanted(const char *words, uint32_t index, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * writer.c - see writer.h.
+ * writer.c - buffers text and escapes it for XML and HTML.
  */
 #include "src/base/writer.h"
 
@@ -18,6 +18,7 @@ void qi_writer_init(qi_writer *writer, quire_sink sink, void *user)
     writer->length = 0;
 }
 
+/* Passes the buffer to the sink, unless the sink refused before; then drops it. */
 static void flush(qi_writer *writer)
 {
     if (writer->length && !writer->failed &&
@@ -26,6 +27,7 @@ static void flush(qi_writer *writer)
     writer->length = 0;
 }
 
+/* Copies into the buffer; text of any size is written in pieces of the buffer's size. */
 void qi_write(qi_writer *writer, const char *text, size_t size)
 {
     while (size) {
@@ -74,7 +76,7 @@ static const char *entity_of(uint32_t code_point)
     }
 }
 
-/* XML 1.0 has no place for these at all. */
+/* XML 1.0 does not allow these characters, not even escaped. */
 static bool is_outside_xml(uint32_t c)
 {
     return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f || c == 0xfffe ||

@@ -1,7 +1,8 @@
 /*
- * writer.h - text to a sink, gathered into larger pieces; printf, raw and XML-escaped.
+ * writer.h - writes text to a sink in larger pieces: raw, printf-formatted and XML-escaped.
  *
- * Allocates nothing. Once the sink refused a piece the writer stays failed and calls it no more.
+ * Uses no host memory. After the sink refused a piece the writer does not call it again. A writer
+ * belongs to one thread.
  */
 #ifndef QUIRE_SRC_BASE_WRITER_H
 #define QUIRE_SRC_BASE_WRITER_H
@@ -22,13 +23,13 @@ void qi_writer_init(qi_writer *writer, quire_sink sink, void *user);
 void qi_write(qi_writer *writer, const char *text, size_t size);
 void qi_write_text(qi_writer *writer, const char *text);
 
-/* At most 256 bytes a call. */
+/* Writes at most 255 bytes per call. */
 void qi_write_format(qi_writer *writer, const char *format, ...) QUIRE_PRINTF(2, 3);
 
-/* Text from outside, safe inside XML and HTML elements and attributes. */
+/* Writes text from outside so that it is safe in XML and HTML elements and attributes. */
 void qi_write_escaped(qi_writer *writer, const char *text);
 
-/* Hands the rest to the sink. BAD_FILE when the sink ever refused. */
+/* Passes the rest to the sink. Returns BAD_FILE if the sink refused any piece. */
 QUIRE_MUST_USE quire_result qi_writer_finish(qi_writer *writer);
 
 #endif

@@ -1,20 +1,20 @@
 /*
- * bitmap.h - a set of numbers below a size, as bits with summaries: the lowest number from any one
- * on is found in a few steps, however large the set is.
+ * bitmap.h - a set of numbers below a size, as a bitmap with summary levels: finding the next
+ * number of the set takes a few steps for any size.
  *
- * Level 0 has a bit per number; each level above has a bit per word of the one below, set when that
- * word is not 0; the last level is one word. The words of all levels lie one after the other, level
- * 0 first, in an array of qi_bitmap_words(size) that begins zeroed and that the caller owns. A size
- * is above 0. Not thread-safe.
+ * Level 0 has a bit per number. Each level above has a bit per word of the level below, set if that
+ * word is not 0. The last level is one word. The words of all levels lie one after the other, level
+ * 0 first, in an array of qi_bitmap_words(size) words, which the caller owns and zeroes before the
+ * first use. The size is above 0. No lock: the caller serializes all calls.
  */
 #ifndef QUIRE_SRC_SPACE_BITMAP_H
 #define QUIRE_SRC_SPACE_BITMAP_H
 
 #include "src/base/bits.h"
 
-enum { QI_BITMAP_LEVELS = 6 }; /* as many as 2^32 numbers have */
+enum { QI_BITMAP_LEVELS = 6 }; /* enough for 2^32 numbers */
 
-/* Words of a level of `bits`, which are the bits of the level above. */
+/* Words of a level with `bits` bits; equals the bits of the level above. */
 static inline uint32_t qi_level_words(uint32_t bits)
 {
     return (bits - 1) / 64 + 1;
@@ -35,7 +35,7 @@ static inline bool qi_bitmap_has(const uint64_t *words, uint32_t number)
     return words[number / 64] >> number % 64 & 1;
 }
 
-/* Adds a number that is not in the set. */
+/* Adds a number. Requires that it is not in the set. */
 static inline void qi_bitmap_add(uint64_t *words, uint32_t size, uint32_t number)
 {
     for (;;) {
@@ -50,7 +50,7 @@ static inline void qi_bitmap_add(uint64_t *words, uint32_t size, uint32_t number
     }
 }
 
-/* Removes a number that is in the set; answers whether that was the last one. */
+/* Removes a number. Requires that it is in the set. Returns whether the set is now empty. */
 static inline bool qi_bitmap_remove(uint64_t *words, uint32_t size, uint32_t number)
 {
     for (;;) {
@@ -65,7 +65,7 @@ static inline bool qi_bitmap_remove(uint64_t *words, uint32_t size, uint32_t num
     }
 }
 
-/* The lowest number in the set from `from` on; `size` when there is none. */
+/* The lowest number of the set that is not below `from`; `size` if none is. */
 static inline uint32_t qi_bitmap_next(const uint64_t *words, uint32_t size, uint32_t from)
 {
     const uint64_t *levels[QI_BITMAP_LEVELS] = {words};

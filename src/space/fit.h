@@ -83,7 +83,10 @@ struct qi_fit {
     void (*unclaim)(quire_space *space, uint32_t slot);
     void (*release_claimed)(quire_space *space, uint32_t slot);
 
-    /* Prefetches the records that release_claimed will touch. Null: not worth it for this fit. */
+    /*
+     * Prefetches the records that release_claimed touches. Null: prefetching costs more than it
+     * saves.
+     */
     void (*prefetch)(const quire_space *space, uint32_t slot);
 
     /* These three, and claim, return false if no live range has this slot and generation. */

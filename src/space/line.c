@@ -1,5 +1,5 @@
 /*
- * line.c - see line.h.
+ * line.c - searches, inserts, removes and resizes stretches (see line.h).
  */
 #include "src/space/line.h"
 
@@ -8,7 +8,8 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-enum { FIRST_CAPACITY = 8, MUCH_FURTHER = 64 };
+/* A hint for a larger size replaces the present one if it skips so many more stretches. */
+enum { FIRST_CAPACITY = 8, MORE_STRETCHES = 64 };
 
 void qi_line_init(qi_line *line, uint64_t limit)
 {
@@ -31,7 +32,7 @@ static uint64_t end_before(const qi_line *line, uint32_t index)
     return index ? line->stretches[index - 1].end : 0;
 }
 
-/* The lowest place in the gap from `gap` to `end`. */
+/* Whether the gap from `gap` to `end` has a place; *start gets the lowest one. */
 static bool has_place(uint64_t gap, uint64_t end, uint64_t size, uint64_t base, uint64_t alignment,
                       uint64_t *start)
 {
@@ -45,12 +46,15 @@ static bool is_full_for(const qi_line *line, uint64_t base, uint64_t alignment)
     return line->full_base == base && line->full_alignment == alignment;
 }
 
-/* No gap below `index` has such a place. What is known of a smaller size stays while it serves. */
+/*
+ * Records that none of the gaps before the `index` lowest stretches has such a place. A hint for a
+ * smaller size serves more requests and stays, unless the new one skips many more stretches.
+ */
 static void learn_full(qi_line *line, uint32_t index, uint64_t size, uint64_t base,
                        uint64_t alignment)
 {
     bool replaces = !is_full_for(line, base, alignment) || size <= line->full_size ||
-                    index > line->full + MUCH_FURTHER;
+                    index > line->full + MORE_STRETCHES;
     if (!replaces)
         return;
     line->full = index;
@@ -60,8 +64,9 @@ static void learn_full(qi_line *line, uint32_t index, uint64_t size, uint64_t ba
 }
 
 /*
- * The index of the lowest gap that holds the size, and the place in it; line->count when only the
- * end of the line is left. A look at all gaps that finds nothing learns the exact largest one.
+ * Finds the lowest gap that holds the size, and the place in it. Returns the index of the stretch
+ * after the gap, or line->count for the place after the last stretch. A search of all gaps that
+ * finds nothing computes the exact maximum gap.
  */
 static uint32_t find_gap(qi_line *line, uint64_t size, uint64_t base, uint64_t alignment,
                          uint64_t *start)
@@ -87,6 +92,7 @@ static uint32_t find_gap(qi_line *line, uint64_t size, uint64_t base, uint64_t a
     return line->count;
 }
 
+/* Ensures capacity for one more stretch. */
 static quire_result make_room(qi_line *line, qi_host *host)
 {
     if (line->count < line->capacity)
@@ -102,6 +108,7 @@ static quire_result make_room(qi_line *line, qi_host *host)
     return QUIRE_SUCCESS;
 }
 
+/* Ensures room in the array first: the search itself changes only hints. */
 quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t size, uint64_t base,
                            uint64_t alignment, uint64_t *start)
 {
@@ -124,6 +131,7 @@ quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t size, uint64_t
     return QUIRE_SUCCESS;
 }
 
+/* The index of the first stretch that starts at or after `start`. */
 static uint32_t index_of(const qi_line *line, uint64_t start)
 {
     uint32_t low = 0, high = line->count;
@@ -137,6 +145,7 @@ static uint32_t index_of(const qi_line *line, uint64_t start)
     return low;
 }
 
+/* Raises max_gap to the gap that results, if that is larger. */
 void qi_line_remove(qi_line *line, uint64_t start)
 {
     uint32_t index = index_of(line, start);
@@ -152,6 +161,7 @@ void qi_line_remove(qi_line *line, uint64_t start)
     }
 }
 
+/* A shorter stretch makes a gap, a longer one uses the gap above it. */
 quire_result qi_line_resize(qi_line *line, uint64_t start, uint64_t size)
 {
     uint32_t index = index_of(line, start);

@@ -1,22 +1,23 @@
 /*
- * pool.c - see pool.h.
+ * pool.c - grows, trims, sorts and verifies the array of nodes (see pool.h).
  */
 #include "src/space/pool.h"
 
 #include "src/base/result.h"
 
 /*
- * Small enough that a space with ten ranges costs one kilobyte or two; doubled while that is
- * little, then grown by an eighth and at last by a sixteenth, so that large spaces do not pay for
- * twice their nodes.
+ * Capacities. The first is small enough that a space with ten ranges costs one or two KiB. Small
+ * arrays double; larger ones grow by an eighth and then by a sixteenth, so that a large space does
+ * not hold twice the nodes it needs.
  */
 enum { FIRST_CAPACITY = 32, DOUBLED_BELOW = 1024, EIGHTH_BELOW = 65536, ROUNDED_TO = 64 };
 
 /*
- * All numbers beyond the array start from one generation, so that forgetting one that is nearly
- * used up would use up the rest. Half of its life at least is left to every number this way.
+ * All numbers beyond the array start at one generation, so that discarding a number with a high
+ * generation uses up those of the others. With this limit every number keeps at least half of its
+ * generations.
  */
-enum { MAX_FORGOTTEN = QI_LAST_GENERATION / 2 };
+enum { MAX_DISCARDED = QI_LAST_GENERATION / 2 };
 
 static qi_pool_item *item_at(const qi_pool *pool, uint32_t number)
 {
@@ -65,8 +66,8 @@ quire_result qi_pool_grow(qi_pool *pool, qi_host *host)
     void *items = qi_host_resize(host, pool->items, old, capacity, pool->item_size);
     if (!items)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "%b of host memory for the records of %u ranges are not to be had",
-                            (uint64_t)capacity * pool->item_size, capacity);
+                            "no host memory for the records of %u ranges: %b", capacity,
+                            (uint64_t)capacity * pool->item_size);
     pool->items = items;
     pool->capacity = capacity;
     pool->keeper = 0;
@@ -76,6 +77,7 @@ quire_result qi_pool_grow(qi_pool *pool, qi_host *host)
     return QUIRE_SUCCESS;
 }
 
+/* Rebuilds the chain from the highest number down, and counts spare and retired numbers again. */
 void qi_pool_sort(qi_pool *pool, bool (*in_use)(const void *, uint32_t), const void *owner)
 {
     pool->unused = 0;
@@ -103,7 +105,7 @@ void qi_pool_renew(qi_pool *pool)
     set_first_generations(pool, 0);
 }
 
-/* The generation above all of numbers from `first` on. */
+/* The highest generation of the numbers from `first` on. */
 static uint32_t highest_generation(const qi_pool *pool, uint32_t first)
 {
     uint32_t highest = pool->first_generation;
@@ -113,19 +115,20 @@ static uint32_t highest_generation(const qi_pool *pool, uint32_t first)
     return highest;
 }
 
-/* Whether a number keeps its place: in use, or so worn that others would be worn out with it. */
+/* Whether a trim keeps a number: it is in use, or its generation is above MAX_DISCARDED. */
 static bool must_stay(const qi_pool *pool, bool (*in_use)(const void *, uint32_t),
                       const void *owner, uint32_t number)
 {
-    return number && (in_use(owner, number) || item_at(pool, number)->generation > MAX_FORGOTTEN);
+    return number && (in_use(owner, number) || item_at(pool, number)->generation > MAX_DISCARDED);
 }
 
+/* Keeps the array if the smaller one cannot be allocated. */
 void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *, uint32_t),
                   const void *owner)
 {
     uint32_t top = pool->top;
     if (pool->keeper < top && must_stay(pool, in_use, owner, pool->keeper))
-        return; /* as at the last trim: no need to look from the top again */
+        return; /* the number that stopped the last trim stops this one too */
     while (top > 1 && !must_stay(pool, in_use, owner, top - 1))
         top--;
     uint32_t capacity = FIRST_CAPACITY;
@@ -147,11 +150,12 @@ void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *, uin
 
 /* ---- the check ---------------------------------------------------------------------------- */
 
+/* Whether the chain holds exactly the spare numbers below top. Follows damaged links safely. */
 static bool chain_is_sound(const qi_pool *pool, bool (*in_use)(const void *, uint32_t),
                            const void *owner, uint32_t *number)
 {
     uint32_t left = pool->spare - (pool->capacity - pool->top);
-    if (left > pool->top) /* or would be negative */
+    if (left > pool->top) /* also true if the difference wrapped */
         return false;
     for (uint32_t i = pool->unused; i; i = item_at(pool, i)->next) {
         *number = i;
@@ -166,7 +170,7 @@ const char *qi_pool_damage(const qi_pool *pool, bool (*in_use)(const void *, uin
                            const void *owner, uint32_t *number)
 {
     *number = 0;
-    if (pool->first_generation & 1 || pool->first_generation > MAX_FORGOTTEN)
+    if (pool->first_generation & 1 || pool->first_generation > MAX_DISCARDED)
         return "new numbers would start with a generation in use or used up";
     if (!chain_is_sound(pool, in_use, owner, number))
         return "the chain of unused numbers is broken";
@@ -183,6 +187,6 @@ const char *qi_pool_damage(const qi_pool *pool, bool (*in_use)(const void *, uin
     }
     *number = 0;
     if (used != qi_pool_used(pool) || retired != pool->retired)
-        return "the numbers in use or retired are not as many as counted";
+        return "the number of numbers in use or retired is wrong";
     return NULL;
 }

@@ -24,7 +24,7 @@ quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t 
 static quire_result refuse_request(const quire_space *space, uint64_t size, uint64_t alignment)
 {
     if (!size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a range of size 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the size of the range is 0");
     if (!qi_is_power_of_two(alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             alignment);
@@ -62,10 +62,11 @@ quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t align
 
 /* ---- free --------------------------------------------------------------------------------- */
 
+/* Reports why a handle names no live range of this space. */
 static quire_result refuse_range(const quire_space *space, quire_range range)
 {
     if (!range.id)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the range is {0}, none");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the range is {0}, which names none");
     if (qi_handle_tag(range.id) != space->tag)
         return qi_fail_with(QUIRE_ERROR_FOREIGN_HANDLE, "range %x belongs to another space",
                             range.id);
@@ -129,6 +130,7 @@ quire_result qi_space_get(const quire_space *space, quire_range range, quire_pla
     return refuse_range(space, range);
 }
 
+/* Allocates storage only for a live range, so that a stale handle allocates nothing. */
 quire_result qi_space_set_user(quire_space *space, quire_range range, uint64_t user)
 {
     uint32_t slot = qi_handle_slot(range.id), generation = qi_handle_generation(range.id);

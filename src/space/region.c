@@ -31,6 +31,7 @@ static quire_result next_region(quire_space *space, uint32_t *number)
     return QUIRE_SUCCESS;
 }
 
+/* Size and base of a new region, and the number of regions that the fit allows. */
 static quire_result validate_new(const quire_space *space, uint64_t size, uint64_t base)
 {
     if (!size || size & (space->granule - 1) || base & (space->granule - 1))
@@ -50,6 +51,7 @@ static quire_result validate_new(const quire_space *space, uint64_t size, uint64
     return QUIRE_SUCCESS;
 }
 
+/* Takes a number, a place on the line, then the fit; undoes the place if the fit fails. */
 quire_result qi_space_add_region(quire_space *space, uint64_t size, uint64_t base, uint32_t *region)
 {
     *region = 0;
@@ -106,6 +108,7 @@ uint64_t qi_space_free_at_end(const quire_space *space, uint32_t region)
     return space->fit->free_at_end(space, region);
 }
 
+/* Resizes the place on the line, then the fit. Restores the place if the fit fails. */
 static quire_result grow_region(quire_space *space, uint32_t number, uint64_t size)
 {
     qi_region *region = &space->regions[number];
@@ -123,6 +126,7 @@ static quire_result grow_region(quire_space *space, uint32_t number, uint64_t si
     return QUIRE_SUCCESS;
 }
 
+/* A visit: records the end of the last live range of a region. */
 static bool note_live_end(void *user, const quire_space_item *item)
 {
     uint64_t *end = user;
@@ -148,6 +152,7 @@ static quire_result refuse_to_shrink(const quire_space *space, uint32_t number, 
                         space->regions[number].size - qi_space_free_at_end(space, number));
 }
 
+/* Releases cached slabs only if they are in the way. Cannot fail after the size was verified. */
 static quire_result shrink_region(quire_space *space, uint32_t number, uint64_t size)
 {
     qi_region *region = &space->regions[number];
@@ -177,7 +182,7 @@ quire_result qi_space_resize_region(quire_space *space, uint32_t region, uint64_
                             resized->base);
     if (!space->fit->resize_region)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "quire_space_resize_region: regions of this fit stay as they were added");
+                       "quire_space_resize_region: regions of this fit cannot be resized");
     if (size == resized->size)
         return QUIRE_SUCCESS;
     return size > resized->size ? grow_region(space, region, size)

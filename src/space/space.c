@@ -45,7 +45,7 @@ static quire_result validate(const quire_space_options *options)
 {
     const qi_fit *fit = fit_by_id(options->fit);
     if (!fit)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no fit %u",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "fit %u does not exist",
                             (uint64_t)options->fit);
     if (!qi_is_power_of_two(options->granule) || options->granule > fit->max_granule)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -58,7 +58,7 @@ static quire_result validate(const quire_space_options *options)
     if ((options->least_fragmentation || options->deferred_coalescing || options->slabs) &&
         !fit->has_segregated_options)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "least_fragmentation, deferred_coalescing and "
-                                                     "slabs go with the segregated fit");
+                                                     "slabs need the segregated fit");
     if (options->buffer_image_granularity &&
         (!qi_is_power_of_two(options->buffer_image_granularity) ||
          options->buffer_image_granularity > MAX_ALIGNMENT))

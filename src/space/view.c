@@ -10,6 +10,7 @@ quire_result qi_space_damaged(const char *what, uint32_t node)
     return qi_fail_text(QUIRE_ERROR_CORRUPTED, "space: %s (record %u)", what, node);
 }
 
+/* Computed on request, except the sums, which every operation updates. */
 void qi_space_get_stats(const quire_space *space, quire_space_stats *stats)
 {
     qi_space_flush_deferred(space);
@@ -59,7 +60,7 @@ static quire_result check_places(const quire_space *space)
         used += region->used;
     }
     if (used != space->region_count || used != space->line.count)
-        return qi_space_damaged("the regions are not as many as counted", used);
+        return qi_space_damaged("the number of regions is wrong", used);
     return QUIRE_SUCCESS;
 }
 
@@ -67,10 +68,10 @@ static quire_result check_places(const quire_space *space)
 quire_result qi_space_check(const quire_space *space)
 {
     if (space->pool.top > space->pool.capacity)
-        return qi_space_damaged("more numbers are in use than there are records", space->pool.top);
+        return qi_space_damaged("more numbers are in use than records exist", space->pool.top);
     for (uint32_t i = 0; i < space->region_hint; i++)
         if (i >= space->region_capacity || !space->regions[i].used)
-            return qi_space_damaged("a free region has a number below the lowest free one", i);
+            return qi_space_damaged("an unused region number is below the lowest unused one", i);
     qi_space_flush_deferred(space);
     quire_result result = space->fit->check(space);
     if (!result)

@@ -1,5 +1,5 @@
 /*
- * bits.c - bits.h against definitions that a reader can check: for all 64-bit values.
+ * bits.c - bits.h against simple definitions, for all 64-bit values.
  */
 #include "src/base/bits.h"
 

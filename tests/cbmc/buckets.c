@@ -1,6 +1,6 @@
 /*
- * buckets.c - the comparison of a row of fractions, for all rows: what CBMC proves of the portable
- * form, the programs without it also try on the processor's.
+ * buckets.c - the comparison of a row of fractions, for all rows. CBMC proves the portable form;
+ * the programs built without CBMC also test the form for the processor.
  */
 #include "src/space/segregated/buckets.h"
 

@@ -1,6 +1,6 @@
 /*
- * classes.c - size classes for all sizes: what a list holds is large enough for whoever is sent to
- * it. Sizes are 1 to 2^32 - 1 granules.
+ * classes.c - size classes for all sizes from 1 to 2^32 - 1 granules: every range of a list is
+ * large enough for the requests that are directed to it.
  */
 #include "src/space/segregated/classes.h"
 

@@ -1,5 +1,5 @@
 /*
- * handle.c - a handle gives back what it was made of, and no two are the same.
+ * handle.c - a handle returns the parts it was built from, and handles of different parts differ.
  */
 #include "src/base/handle.h"
 

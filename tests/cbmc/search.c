@@ -1,6 +1,6 @@
 /*
- * search.c - the direct choice of the segregated fit finds the lowest class, and what it finds is
- * large enough; what it does not find is not there in any higher class.
+ * search.c - the direct choice of the segregated fit finds the lowest class; the range it finds is
+ * large enough; if it finds none, no higher class has one.
  */
 #define TINY_REGIONS 3
 #include "src/space/segregated/lists.h"

@@ -1,6 +1,6 @@
 /*
- * stubs.c - what the proofs of whole operations have instead of the library's errors and host
- * memory: no sentences, memory that is always to be had and never moves. For CBMC only.
+ * stubs.c - replaces errors and host memory of the library in the proofs of whole operations: no
+ * sentences, and host memory that never runs out and never moves. For CBMC only.
  */
 #include <stdlib.h>
 

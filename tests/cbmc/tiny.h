@@ -1,6 +1,6 @@
 /*
- * tiny.h - a space of a few granules on which harnesses run the operations of a fit, and what has
- * to hold after each: a bit per granule tells what is taken. The granule is 1.
+ * tiny.h - a space of a few granules on which harnesses run the operations of a fit, and the checks
+ * after each operation. A bit per granule records which granules are taken. The granule is 1.
  */
 #ifndef QUIRE_TESTS_CBMC_TINY_H
 #define QUIRE_TESTS_CBMC_TINY_H

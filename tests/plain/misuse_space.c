@@ -96,7 +96,7 @@ static void options_of_one_fit(void)
     };
     for (int i = 0; i < 3 && fit != QUIRE_FIT_SEGREGATED; i++) {
         refuse_options(INVALID, &options[i]);
-        CHECK_HAS(quire_last_error(), "go with the segregated fit");
+        CHECK_HAS(quire_last_error(), "need the segregated fit");
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * buddy.h - what the unit tests of the buddy fit share: spaces with a granule of 1 that are checked
- * after each step, and what a walk tells of them.
+ * buddy.h - shared by the unit tests of the buddy fit: spaces with a granule of 1 that are checked
+ * after each step, and the blocks that a walk reports.
  */
 #ifndef QUIRE_TESTS_SUPPORT_BUDDY_H
 #define QUIRE_TESTS_SUPPORT_BUDDY_H

@@ -1,6 +1,6 @@
 /*
- * resize.h - what the tests of regions that grow and shrink share: the setups they are tried in,
- * and calls that are checked.
+ * resize.h - shared by the tests of regions that grow and shrink: the setups, and calls that are
+ * checked.
  */
 #ifndef QUIRE_TESTS_SUPPORT_RESIZE_H
 #define QUIRE_TESTS_SUPPORT_RESIZE_H
@@ -72,7 +72,7 @@ static inline void resize(quire_space *space, uint32_t region, uint64_t size)
     CHECK_EQ(stats_of(space).region_bytes, rest + size);
 }
 
-/* A refusal leaves every range and figure as it was, but host memory that is kept for later. */
+/* A refusal changes no range and no figure, except host memory that is kept for later. */
 static inline void refuse(quire_space *space, uint32_t region, uint64_t size, quire_result code)
 {
     shape before = shape_of(space);

@@ -1,6 +1,6 @@
 /*
- * shape.h - all ranges of a space as a walk tells them, to compare a space with what it was before
- * or with another one.
+ * shape.h - all ranges of a space as a walk reports them, to compare a space with an earlier state
+ * or with another space.
  */
 #ifndef QUIRE_TESTS_SUPPORT_SHAPE_H
 #define QUIRE_TESTS_SUPPORT_SHAPE_H

@@ -1,5 +1,5 @@
 /*
- * slabs.h - what the tests of slabs share: spaces with slabs, and figures held against a walk.
+ * slabs.h - shared by the tests of slabs: spaces with slabs, and figures compared with a walk.
  */
 #ifndef QUIRE_TESTS_SUPPORT_SLABS_H
 #define QUIRE_TESTS_SUPPORT_SLABS_H

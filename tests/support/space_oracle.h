@@ -1,6 +1,6 @@
 /*
- * space_oracle.h - the naive oracle of space_model.c: one owner per unit of every region, and what
- * the fits have to do about a request, told from nothing else.
+ * space_oracle.h - the naive oracle of space_model.c: one owner per unit of every region, from
+ * which alone it computes what a fit must do with a request.
  */
 #ifndef QUIRE_TESTS_SUPPORT_SPACE_ORACLE_H
 #define QUIRE_TESTS_SUPPORT_SPACE_ORACLE_H

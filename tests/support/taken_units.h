@@ -1,6 +1,6 @@
 /*
- * taken_units.h - what space_churn.c knows of a space, at a constant cost per operation: a bit per
- * unit of every region, the live ranges in any order, and sums of them.
+ * taken_units.h - the oracle of space_churn.c, at a constant cost per operation: a bit per unit of
+ * every region, the live ranges in any order, and sums of them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_TAKEN_UNITS_H
 #define QUIRE_TESTS_SUPPORT_TAKEN_UNITS_H

@@ -1,6 +1,6 @@
 /*
- * buckets.c - the comparison of 16 fractions at once gives the same bits as the one by one, for
- * all fractions that can be asked for.
+ * buckets.c - comparing 16 fractions at once gives the same bits as comparing one by one, for every
+ * possible fraction.
  */
 #include "src/space/segregated/buckets.h"
 

@@ -1,6 +1,6 @@
 /*
- * buddy.c - the buddy fit: how blocks are chosen, halved and merged, what an alignment costs, walks
- * and handles.
+ * buddy.c - the buddy fit: choosing, splitting and coalescing blocks, the cost of an alignment,
+ * walks and handles.
  */
 #include "src/space/buddy/buddy.h"
 

@@ -1,6 +1,6 @@
 /*
- * buddy_check.c - the checker of the buddy fit finds every kind of damage to its records, each by
- * its sentence, and reads nothing that it has not checked.
+ * buddy_check.c - the check of the buddy fit finds every kind of damage to its records, with the
+ * right sentence, and reads nothing that it has not verified.
  */
 #include "src/space/buddy/buddy.h"
 
@@ -72,7 +72,7 @@ static void end_bench(bench *b)
 UNIT(buddy_check, the_tables)
 {
     bench b = make_bench();
-    const char *const sentence = "the tables are not of the size they should be";
+    const char *const sentence = "the tables have a wrong size";
     DAMAGE(&b, b.b->nodes, b.nodes + 1, sentence);
     DAMAGE(&b, b.b->granule_shift, 1, sentence);
     DAMAGE(&b, b.b->granule_shift, 64, sentence);
@@ -84,7 +84,7 @@ UNIT(buddy_check, the_tables)
 UNIT(buddy_check, the_layout_of_a_region)
 {
     bench b = make_bench();
-    const char *const sentence = "the bitmaps of a region are not laid out for it";
+    const char *const sentence = "the bitmaps of a region do not match its size";
     qi_buddy_layout *l = &b.regions[1].layout;
     DAMAGE(&b, b.regions[1].words, NULL, sentence);
     DAMAGE(&b, l->begin, 1, sentence);
@@ -97,7 +97,7 @@ UNIT(buddy_check, the_layout_of_a_region)
     DAMAGE(&b, b.space->regions[1].size, UINT64_MAX, sentence);
     DAMAGE(&b, b.space->regions[1].start, UINT64_MAX, sentence);
     DAMAGE(&b, b.space->regions[2].used, true, sentence);
-    DAMAGE(&b, b.regions[2].words, b.regions[1].words, "there are bitmaps of no region");
+    DAMAGE(&b, b.regions[2].words, b.regions[1].words, "bitmaps of an unused region exist");
     end_bench(&b);
 }
 
@@ -107,7 +107,7 @@ UNIT(buddy_check, records_of_no_region)
     bench b = make_bench();
     uint32_t capacity = b.b->capacity;
     CHECK(capacity > 2);
-    DAMAGE(&b, b.b->capacity, 1, "the bitmaps of a region are not laid out for it");
+    DAMAGE(&b, b.b->capacity, 1, "the bitmaps of a region do not match its size");
     b.b->capacity = 2;
     b.regions[2].words = b.regions[1].words;
     b.regions[2].orders = UINT64_MAX;
@@ -121,7 +121,7 @@ UNIT(buddy_check, records_of_no_region)
 UNIT(buddy_check, places_between_granules)
 {
     bench b = {0};
-    const char *const sentence = "the bitmaps of a region are not laid out for it";
+    const char *const sentence = "the bitmaps of a region do not match its size";
     quire_space_options options = {.fit = QUIRE_FIT_BUDDY, .size = 8192, .granule = 16};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
@@ -181,7 +181,7 @@ UNIT(buddy_check, a_range_behind_its_region)
     b.nodes[more].place = 8192;
     b.regions[1].newest = 0;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), "a range lies behind its region");
+    CHECK_HAS(quire_last_error(), "a range lies above the end of its region");
     b.nodes[whole].next = b.nodes[more].before = 0;
     b.nodes[more].region = 1;
     b.nodes[more].place = 0;
@@ -204,7 +204,7 @@ UNIT(buddy_check, bits_of_free_blocks)
     DAMAGE(&b, eights[0], 0, "a part of a region is neither free nor live");
     DAMAGE(&b, eights[0], 3, "two buddies are free"); /* below A */
     DAMAGE(&b, eights[0], 2 | UINT64_C(1) << 34, "a block is marked free where none begins");
-    DAMAGE(&b, bits_of(&b, 1, 1)[0], 1, "the free orders of a region are marked wrongly");
+    DAMAGE(&b, bits_of(&b, 1, 1)[0], 1, "the bits of a region's free orders are wrong");
     DAMAGE(&b, eights[1], 2, "a summary of free blocks is wrong");
     DAMAGE(&b, ones[8192 / 64], 1, "a summary of free blocks is wrong"); /* it has 3 levels */
     DAMAGE(&b, ones[8192 / 64 + 2], 1, "a summary of free blocks is wrong");
@@ -268,16 +268,16 @@ UNIT(buddy_check, marks_of_orders)
     bench b = make_bench();
     const char *const sentence = "the regions with free blocks of an order are wrong";
     uint64_t orders = b.regions[0].orders;
-    DAMAGE(&b, b.regions[0].orders, orders | 4, "the free orders of a region are marked wrongly");
-    DAMAGE(&b, b.regions[0].orders, orders | UINT64_C(1) << 40, "marked wrongly");
+    DAMAGE(&b, b.regions[0].orders, orders | 4, "the bits of a region's free orders are wrong");
+    DAMAGE(&b, b.regions[0].orders, orders | UINT64_C(1) << 40, "free orders are wrong");
     DAMAGE(&b, b.regions[0].orders, orders ^ 1 << 3, "neither free nor live");
     DAMAGE(&b, *qi_buddy_regions_of(b.b, 3), 0, sentence);
     DAMAGE(&b, *qi_buddy_regions_of(b.b, 3), 3, sentence);
     DAMAGE(&b, *qi_buddy_regions_of(b.b, 0), 1, sentence);
     DAMAGE(&b, *qi_buddy_regions_of(b.b, 0), UINT64_C(1) << 63, sentence);
     DAMAGE(&b, *qi_buddy_regions_of(b.b, 31), 1, sentence);
-    DAMAGE(&b, b.b->orders, b.b->orders | 1, "the free orders are marked wrongly");
-    DAMAGE(&b, b.b->orders, b.b->orders ^ 8, "the free orders are marked wrongly");
+    DAMAGE(&b, b.b->orders, b.b->orders | 1, "the bits of the free orders are wrong");
+    DAMAGE(&b, b.b->orders, b.b->orders ^ 8, "the bits of the free orders are wrong");
     end_bench(&b);
 }
 
@@ -291,9 +291,10 @@ UNIT(buddy_check, figures)
     DAMAGE(&b, b.space->live_count, 4, sentence);
     DAMAGE(&b, b.space->padding_bytes, 1, sentence);
     DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, sentence);
-    DAMAGE(&b, b.b->free_count, 3, "the free blocks are not as many as counted");
-    DAMAGE(&b, b.space->region_bytes, 8293, "the sums of live and free are not the regions");
-    DAMAGE(&b, b.space->region_count, 3, "the regions are not as many as counted");
+    DAMAGE(&b, b.b->free_count, 3, "the number of free blocks is wrong");
+    DAMAGE(&b, b.space->region_bytes, 8293,
+           "the sums of live and free bytes are not the size of the regions");
+    DAMAGE(&b, b.space->region_count, 3, "the number of regions is wrong");
     end_bench(&b);
 }
 

@@ -1,6 +1,6 @@
 /*
- * buddy_region.c - the rare half of the buddy fit: how regions are cut and found, clearing, what is
- * given back, and that nothing changes when host memory runs out.
+ * buddy_region.c - regions of the buddy fit: how they are cut and found, clearing, trimming, and
+ * that nothing changes when host memory is exhausted.
  */
 #include "src/base/handle.h"
 #include "src/space/space.h"

@@ -1,6 +1,6 @@
 /*
- * classes.c - the rule of classes.h: a list entry whose class and fraction suffice is large
- * enough, for every size up to 2^20, and around every power of two up to 2^32 - 1.
+ * classes.c - the rule of classes.h: a range of a list whose class and fraction suffice is large
+ * enough, for every size up to 2^20 and around every power of two up to 2^32 - 1.
  */
 #include "src/space/segregated/classes.h"
 

@@ -1,6 +1,6 @@
 /*
- * first.c - the first fit places every range where a naive look at all gaps places it, keeps left
- * paddings, uses numbers up, and changes nothing when host memory runs out.
+ * first.c - the first fit places every range where a naive search of all gaps places it, keeps left
+ * paddings, retires numbers, and changes nothing when host memory is exhausted.
  */
 #include "src/space/first/first.h"
 

@@ -1,7 +1,7 @@
 /*
- * first_check.c - the checker of the first fit finds every kind of damage to its records, each by
- * its sentence, and reads nothing that it has not checked (the tree has its own tests in
- * free_tree.c).
+ * first_check.c - the check of the first fit finds every kind of damage to its records, with the
+ * right sentence, and reads nothing that it has not verified. (The tree has its own tests in
+ * free_tree.c.)
  */
 #include "src/space/first/first.h"
 
@@ -121,7 +121,7 @@ UNIT(first_check, the_node_of_a_region)
 UNIT(first_check, the_node_of_a_region_that_looks_free_live_or_elsewhere)
 {
     bench b = make_bench();
-    const char *const sentence = "a region has no node of its own";
+    const char *const sentence = "the node of a region is damaged";
     DAMAGE(&b, b.nodes[b.own].is_free, true, sentence);
     DAMAGE(&b, b.nodes[b.own].size, 1, sentence);
     DAMAGE(&b, b.nodes[b.own].generation, b.nodes[b.own].generation + 1, sentence);
@@ -162,15 +162,15 @@ UNIT(first_check, where_a_region_ends)
 UNIT(first_check, the_tree_and_the_counts)
 {
     bench b = make_bench();
-    const char *const sentence = "not every free range is in the tree once";
+    const char *const sentence = "the tree does not hold every free range exactly once";
     DAMAGE(&b, b.f->root, 0, sentence);
     DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, sentence);
     DAMAGE(&b, b.space->pool.retired, 1, sentence);
     DAMAGE(&b, b.space->live_count, 3, sentence);
     DAMAGE(&b, b.space->region_count, 3, sentence);
-    DAMAGE(&b, b.f->root, b.A, "the tree holds what is not free");
+    DAMAGE(&b, b.f->root, b.A, "the tree holds a range that is not free");
     DAMAGE(&b, b.nodes[b.f->root].as.free.height, 9, "the tree is out of balance");
-    DAMAGE(&b, b.nodes[b.f->root].as.free.own[0], 1, "the tree does not know what it holds");
+    DAMAGE(&b, b.nodes[b.f->root].as.free.own[0], 1, "the tree has a wrong maximum");
     end_bench(&b);
 }
 
@@ -180,7 +180,8 @@ UNIT(first_check, live_figures_and_sums)
     const char *const sentence = "the live figures do not match the ranges";
     DAMAGE(&b, b.space->live_bytes, 111, sentence);
     DAMAGE(&b, b.space->padding_bytes, 0, sentence);
-    DAMAGE(&b, b.space->region_bytes, 5095, "the sums of live and free are not the regions");
+    DAMAGE(&b, b.space->region_bytes, 5095,
+           "the sums of live and free bytes are not the size of the regions");
     b.space->live_count++; /* as many free ranges as before are told from the numbers in use */
     b.space->pool.spare--;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
@@ -211,7 +212,7 @@ UNIT(first_check, numbers_that_no_range_uses)
     DAMAGE(&b, b.nodes[b.space->pool.top].generation, 1, "space:");
     DAMAGE(&b, b.nodes[0].generation, 1, "space:");
     DAMAGE(&b, b.space->pool.top, b.space->pool.capacity + 1, "more numbers are in use");
-    DAMAGE(&b, b.f->nodes, b.nodes + 1, "the records are not where they should be");
+    DAMAGE(&b, b.f->nodes, b.nodes + 1, "the records are not those of the pool");
     end_bench(&b);
 }
 
@@ -224,7 +225,7 @@ UNIT(first_check, places_of_regions_on_the_line)
     DAMAGE(&b, b.space->line.count, 1, "a region is not at its place on the line");
     DAMAGE(&b, b.space->line.count, UINT32_MAX, "the places of regions overlap or leave the line");
     places[2] = (qi_stretch){places[1].end, places[1].end + 1}; /* of no region */
-    DAMAGE(&b, b.space->line.count, 3, "the regions are not as many as counted");
+    DAMAGE(&b, b.space->line.count, 3, "the number of regions is wrong");
     end_bench(&b);
 }
 

@@ -1,6 +1,6 @@
 /*
- * free_tree.c - the tree of free ranges on nodes made by hand: balanced and in order whatever
- * comes and goes, and the lowest address that fits as a look at every node would find it.
+ * free_tree.c - the tree of free ranges, on nodes built by hand: it stays balanced and ordered
+ * under any insertions and removals, and finds the lowest address that a search of all nodes finds.
  */
 #include "src/space/first/first.h"
 
@@ -247,7 +247,7 @@ UNIT(free_tree, a_range_that_shrank_grew_or_moved_is_found_as_it_is)
     }
 }
 
-/* What makes the search short: told by a subtree that is made to say it holds nothing. */
+/* The search skips subtrees: one whose maximum is set to 0 is not found. */
 UNIT(free_tree, subtrees_that_hold_too_little_are_not_entered)
 {
     make_tree();
@@ -292,7 +292,7 @@ static void make_perfect_tree(void)
 UNIT(free_tree, the_checker_finds_nodes_that_do_not_belong_there)
 {
     make_perfect_tree();
-    const char *const sentence = "the tree holds what is not free";
+    const char *const sentence = "the tree holds a range that is not free";
     DAMAGE(nodes[3].is_free, false, sentence);
     DAMAGE(nodes[5].as.free.left, 9, sentence); /* never was free */
     DAMAGE(nodes[7].as.free.right, NODES + 1, sentence);
@@ -324,7 +324,7 @@ UNIT(free_tree, the_checker_finds_imbalance)
 UNIT(free_tree, the_checker_finds_what_a_node_wrongly_says_it_holds)
 {
     make_perfect_tree();
-    const char *const sentence = "the tree does not know what it holds";
+    const char *const sentence = "the tree has a wrong maximum";
     for (uint32_t c = 0; c < QI_COLUMNS; c++) {
         DAMAGE(nodes[3].as.free.own[c], nodes[3].as.free.own[c] + 1, sentence);
         DAMAGE(nodes[3].as.free.best[c], nodes[3].as.free.best[c] - 1, sentence);

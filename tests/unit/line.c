@@ -1,6 +1,6 @@
 /*
- * line.c - regions lie at the lowest place that fits and is congruent to their base; compared with
- * a naive look over all gaps.
+ * line.c - a region takes the lowest place that fits and is congruent to its base; compared with a
+ * naive search of all gaps.
  */
 #include "src/space/line.h"
 
@@ -192,9 +192,9 @@ UNIT(line, without_host_memory_nothing_changes)
     end_line(&b);
 }
 
-/* ---- the largest gap -------------------------------------------------------------------------
- * It saves a look where nothing can fit, so that it must never be too small; it is kept exact where
- * that costs nothing. */
+/* ---- the maximum gap -------------------------------------------------------------------------
+ * It saves a search if no gap can fit, so it must never be too small. It is exact where that costs
+ * nothing. */
 
 UNIT(line, a_gap_that_opens_is_known_exactly)
 {

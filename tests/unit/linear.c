@@ -1,6 +1,6 @@
 /*
- * linear.c - where the linear fit puts ranges, as a stack, a ring and two stacks; what comes of
- * ranges freed out of order; what it refuses and tells. (How it clears is linear_clear.c.)
+ * linear.c - where the linear fit places ranges, as a stack, a ring and two stacks; ranges freed
+ * out of order; what it refuses and reports. (Clearing is in linear_clear.c.)
  */
 #include "src/space/linear/linear.h"
 
@@ -52,7 +52,7 @@ static void give(quire_space *space, quire_placement at)
     CHECK_OK(quire_space_check(space));
 }
 
-/* No room, lower or upper, and nothing changes. */
+/* The request is refused, lower or upper, and nothing changes. */
 static void expect_full(quire_space *space, uint64_t size, bool upper)
 {
     quire_placement at;
@@ -133,7 +133,7 @@ UNIT(linear, padding_that_does_not_fit_is_refused)
     quire_placement at;
     take(space, 705, 1);
     CHECK_FAILS(quire_space_allocate(space, 233, 256, 0, &at), QUIRE_ERROR_NO_SPACE);
-    CHECK_STR(quire_last_error(), "no room for 233 B at a multiple of 256 behind the newest range: "
+    CHECK_STR(quire_last_error(), "no room for 233 B at a multiple of 256 after the newest range: "
                                   "295 B are left there or by wrapping, 295 B are free in all");
     CHECK_EQ(take(space, 232, 256).offset, 768);
     CHECK_EQ(stats_of(space).free_count, 0);
@@ -197,7 +197,7 @@ UNIT(linear, undoing_a_wrap_goes_back_to_the_end)
     end_space(space);
 }
 
-/* Uploads of 1 to 3 frames in flight: no request is ever refused, whatever its size. */
+/* Uploads of 1 to 3 frames in flight: no request of any size is refused. */
 UNIT(linear, a_ring_of_frames_goes_round_for_ever)
 {
     enum { SIZE = 10000, FRAMES = 3, EACH = 11 };

@@ -1,6 +1,6 @@
 /*
- * linear_check.c - the checker of the linear fit finds every kind of damage to its records, each by
- * its sentence, and reads nothing that it has not checked.
+ * linear_check.c - the check of the linear fit finds every kind of damage to its records, with the
+ * right sentence, and reads nothing that it has not verified.
  */
 #include "src/space/linear/linear.h"
 
@@ -80,7 +80,7 @@ static void end_bench(bench *b)
 UNIT(linear_check, where_ranges_lie)
 {
     bench b = make_bench();
-    const char *const sentence = "a range does not lie behind the one below it";
+    const char *const sentence = "a range does not lie above the one below it";
     DAMAGE(&b, b.r[b.B].offset, 799, sentence);
     DAMAGE(&b, b.r[b.A].size, 801, sentence);
     DAMAGE(&b, b.r[b.C].offset, 922, sentence);
@@ -88,8 +88,8 @@ UNIT(linear_check, where_ranges_lie)
     DAMAGE(&b, b.r[b.F].offset, 4097, sentence);
     DAMAGE(&b, b.r[b.F].offset, UINT64_MAX, sentence);
     DAMAGE(&b, b.r[b.A].size, UINT64_MAX, sentence);
-    DAMAGE(&b, b.r[b.A].size, 0, "a range has no size, or more padding than can be");
-    DAMAGE(&b, b.r[b.C].left_padding, 256, "a range has no size, or more padding than can be");
+    DAMAGE(&b, b.r[b.A].size, 0, "a range has size 0 or too much padding");
+    DAMAGE(&b, b.r[b.C].left_padding, 256, "a range has size 0 or too much padding");
     end_bench(&b);
 }
 
@@ -102,8 +102,8 @@ UNIT(linear_check, the_ring)
     DAMAGE(&b, b.r[b.A].next, b.C, back);
     DAMAGE(&b, b.r[b.A].next, b.A, back);
     DAMAGE(&b, b.r[b.A].next, 0, back);
-    DAMAGE(&b, b.r[b.A].next, b.space->pool.top, "the ring leads out of the records");
-    DAMAGE(&b, b.r[0].next, UINT32_MAX, "the ring leads out of the records");
+    DAMAGE(&b, b.r[b.A].next, b.space->pool.top, "the ring leads outside the records");
+    DAMAGE(&b, b.r[0].next, UINT32_MAX, "the ring leads outside the records");
     end_bench(&b);
 }
 
@@ -119,7 +119,7 @@ UNIT(linear_check, what_is_live)
     b.r[b.D].generation = QI_LAST_GENERATION; /* which a live range may have */
     CHECK_OK(quire_space_check(b.space));
     b.r[b.D].generation = kept_generation;
-    DAMAGE(&b, b.l->epoch, 0, "an epoch is used in which freed ranges are live");
+    DAMAGE(&b, b.l->epoch, 0, "the epoch is 0, the mark of freed ranges");
     give(&b, b.F);
     DAMAGE(&b, b.r[b.F].epoch, b.l->epoch, "the chain of unused numbers is broken");
     end_bench(&b);
@@ -129,8 +129,8 @@ UNIT(linear_check, the_ends_of_a_ring)
 {
     bench b = make_bench();
     const char *const order = "the oldest range does not follow the newest";
-    const char *const lost = "an end of the lower ranges is not in the ring";
-    const char *const above = "an end of the lower ranges is an upper one";
+    const char *const lost = "the oldest or newest lower range is not in the ring";
+    const char *const above = "the oldest or newest lower range is an upper one";
     DAMAGE(&b, b.l->oldest, b.D, order);
     DAMAGE(&b, b.l->oldest, b.A, order);
     DAMAGE(&b, b.l->newest, b.A, order);
@@ -151,14 +151,14 @@ UNIT(linear_check, the_ends_without_a_wrap)
     const char *const order = "the oldest range does not follow the newest";
     DAMAGE(&b, b.l->newest, b.C, order);
     DAMAGE(&b, b.l->oldest, b.D, order);
-    DAMAGE(&b, b.l->upper, b.D, "an end of the lower ranges is an upper one");
+    DAMAGE(&b, b.l->upper, b.D, "the oldest or newest lower range is an upper one");
     b.F = take(&b, 10, 1, true);
     DAMAGE(&b, b.l->upper, 0, order);
     give(&b, b.F);
     give(&b, b.C);
     give(&b, b.D);
-    DAMAGE(&b, b.l->newest, b.D, "there are ends of lower ranges that are not there");
-    DAMAGE(&b, b.l->oldest, b.D, "there are ends of lower ranges that are not there");
+    DAMAGE(&b, b.l->newest, b.D, "no lower range exists, but an oldest or newest one is set");
+    DAMAGE(&b, b.l->oldest, b.D, "no lower range exists, but an oldest or newest one is set");
     DAMAGE(&b, b.l->upper, b.D, "the newest upper range is not in the ring");
     end_bench(&b);
 }
@@ -166,14 +166,14 @@ UNIT(linear_check, the_ends_without_a_wrap)
 UNIT(linear_check, the_region)
 {
     bench b = make_bench();
-    const char *const own = "the record of the region is not as the region";
+    const char *const own = "the record of the region does not match the region";
     DAMAGE(&b, b.r[0].offset, 4095, own);
     DAMAGE(&b, b.r[0].size, 0, own);
     DAMAGE(&b, b.r[0].left_padding, 1, own);
     DAMAGE(&b, b.r[0].epoch, b.l->epoch, own);
     DAMAGE(&b, b.space->regions[0].start, 256, own);
     DAMAGE(&b, b.space->regions[0].used, false, "the region is not the first one");
-    DAMAGE(&b, b.space->region_count, 2, "there is more than one region");
+    DAMAGE(&b, b.space->region_count, 2, "more than one region is in use");
     DAMAGE(&b, b.space->region_count, 0, own);
     end_bench(&b);
 }
@@ -185,11 +185,12 @@ UNIT(linear_check, figures)
     DAMAGE(&b, b.space->live_count, 5, live);
     DAMAGE(&b, b.space->live_bytes, b.space->live_bytes + 1, live);
     DAMAGE(&b, b.space->padding_bytes, 0, live);
-    DAMAGE(&b, b.l->gaps, 3, "the gaps are not as many as counted");
-    DAMAGE(&b, b.space->region_bytes, 4095, "the sums of live and free are not the regions");
+    DAMAGE(&b, b.l->gaps, 3, "the number of gaps is wrong");
+    DAMAGE(&b, b.space->region_bytes, 4095,
+           "the sums of live and free bytes are not the size of the regions");
     DAMAGE(&b, b.space->pool.spare, 1, "not every number in use names a range");
-    DAMAGE(&b, b.l->records, NULL, "the records are not where they should be");
-    DAMAGE(&b, b.l->records, b.r + 1, "the records are not where they should be");
+    DAMAGE(&b, b.l->records, NULL, "the records are not those of the pool");
+    DAMAGE(&b, b.l->records, b.r + 1, "the records are not those of the pool");
     CHECK_EQ(b.space->pool.capacity, 32);
     DAMAGE(&b, b.l->window, QI_SLOT_COUNT - 31, "numbers would name slots beyond the last");
     uint32_t kept_window = b.l->window;

@@ -1,6 +1,6 @@
 /*
- * linear_clear.c - what lets the linear fit be cleared in O(1): clears that touch two records,
- * handles that stay stale, numbers that wear and are made new; and its host memory.
+ * linear_clear.c - clearing the linear fit in constant time: a clear touches two records, old
+ * handles stay stale, used-up numbers are reset; and its host memory.
  */
 #define _DEFAULT_SOURCE /* anonymous mappings */
 #include <sys/mman.h>
@@ -78,7 +78,7 @@ static void unmap(void *user, void *pointer, size_t size, size_t alignment)
     CHECK_EQ(munmap(pointer, size), 0);
 }
 
-/* Nothing between the first and the last live record is read or written: it could not be. */
+/* Records between the first and the last live one are inaccessible: a clear does not touch them. */
 UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
 {
     enum { LIVE = 60000, PAGE = 65536 };
@@ -175,7 +175,7 @@ UNIT(linear_clear, frames_without_end_take_no_more_host_memory)
 
 /* ---- wear ---------------------------------------------------------------------------------- */
 
-/* As if every number had been used so often. */
+/* Sets the generation of every number, as after so many uses. */
 static void age_all(quire_space *space, uint32_t uses)
 {
     CHECK_EQ(space->live_count, 0);
@@ -237,7 +237,7 @@ UNIT(linear_clear, a_worn_number_met_while_ranges_live_is_retired_until_it_is_em
     end_space(space);
 }
 
-/* Behind the last window numbers are retired, and at the very end allocations are refused. */
+/* Above the last window numbers are retired; at the end allocations are refused. */
 UNIT(linear_clear, when_all_slots_are_used_up_allocations_are_refused)
 {
     quire_space *space = make_space(unit_memory());

@@ -1,6 +1,7 @@
 /*
  * lluvia.c - the first fit places and pads exactly as Lluvia's free-space manager and page scan do:
- * every scenario with its numbers (L2), and the manager's defects D3 to D6 answered by error codes.
+ * every scenario with its numbers (L2). Where the manager has defects (D3 to D6) the fit returns
+ * error codes.
  */
 #include "quire/host.h"
 #include "quire/quire.h"

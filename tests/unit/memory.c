@@ -227,7 +227,7 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.address_space = 1}, invalid, "a reservation is of contiguous memories alone"},
         {{.shards = 65}, invalid, "65 shards: most 64"},
         {{.shards = 2, .fit = QUIRE_FIT_LINEAR}, unsupported, "2 shards: the linear fit"},
-        {{.fit = (quire_fit)9}, invalid, "no fit 9"},
+        {{.fit = (quire_fit)9}, invalid, "fit 9 does not exist"},
         {{.granule = 3}, invalid, "granule 3"},
         {{.granule = UINT64_C(2) << 30}, invalid, "granule 2147483648"},
         {{.granule = 256, .fit = QUIRE_FIT_FIRST}, invalid, "granule 256"},

@@ -1,6 +1,6 @@
 /*
- * pool.c - the array of nodes: growth, the chain of unused numbers, and trimming, after which old
- * generations still tell old handles.
+ * pool.c - the array of nodes: growth, the chain of unused numbers, and trimming, after which
+ * handles of old generations are still stale.
  */
 #include "src/space/pool.h"
 
@@ -152,7 +152,7 @@ UNIT(pool, without_host_memory_nothing_changes)
     qi_pool before = b.pool;
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(qi_pool_grow(&b.pool, &b.host), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK_HAS(quire_last_error(), "1.50 KiB of host memory for the records of 64 ranges");
+    CHECK_HAS(quire_last_error(), "no host memory for the records of 64 ranges: 1.50 KiB");
     CHECK(!memcmp(&b.pool, &before, sizeof before));
     CHECK_EQ(at(&b, 31)->value, 31);
     test_memory_fail(unit_memory_state(), 0, false);
@@ -411,7 +411,7 @@ UNIT(pool, the_check_finds_damage_to_the_chain)
 UNIT(pool, the_check_finds_damage_to_numbers_and_counts)
 {
     bench b = make_worn_pool();
-    const char *const counts = "the numbers in use or retired are not as many as counted";
+    const char *const counts = "the number of numbers in use or retired is wrong";
     DAMAGE(&b, b.pool.retired, 0, counts, 0);
     DAMAGE(&b, at(&b, 7)->used, true, counts, 0);
     DAMAGE(&b, at(&b, 7)->generation, 6, counts, 0);

@@ -1,6 +1,6 @@
 /*
- * segregated.c - which free range the segregated fit chooses, how far it looks, and what becomes
- * of the rest of a range.
+ * segregated.c - which free range the segregated fit chooses, how many it examines, and what
+ * happens to the rest of a range.
  */
 #include "src/space/segregated/segregated.h"
 

@@ -1,6 +1,6 @@
 /*
- * segregated_bounds.c - what the segregated fit promises to stay below: free ranges looked at, full
- * passes, host memory of its own records; and which end of a free range a request is cut from.
+ * segregated_bounds.c - the documented bounds of the segregated fit: free ranges examined, full
+ * passes, host memory of its records; and the end of a free range from which a request is cut.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
- * segregated_check.c - the checker finds every kind of damage to the records of the segregated
- * fit, each by its sentence, and reads nothing that it has not checked.
+ * segregated_check.c - the check finds every kind of damage to the records of the segregated fit,
+ * with the right sentence, and reads nothing that it has not verified.
  */
 #include "src/space/segregated/lists.h"
 
@@ -150,9 +150,9 @@ UNIT(segregated_check, the_region_of_a_range)
     DAMAGE(&b, b.nodes[b.F].owner, UINT32_MAX, "a range is in the ring of another region");
     DAMAGE(&b, b.nodes[b.G].owner, 0, "a range is in the ring of another region");
     DAMAGE(&b, b.nodes[b.A].owner, 1u << 24, "a range is in the ring of another region");
-    DAMAGE(&b, b.nodes[b.A].owner, QI_OPTIMAL_MARK, "ranges of different kind share a stretch");
+    DAMAGE(&b, b.nodes[b.A].owner, QI_OPTIMAL_MARK, "ranges of different kinds share a stretch");
     DAMAGE(&b, b.nodes[b.B].owner, b.nodes[b.B].owner | QI_OPTIMAL_MARK,
-           "ranges of different kind share a stretch");
+           "ranges of different kinds share a stretch");
     end_bench(&b);
 }
 
@@ -180,7 +180,7 @@ UNIT(segregated_check, free_neighbours)
 UNIT(segregated_check, the_node_of_a_region)
 {
     bench b = make_bench();
-    const char *const sentence = "a region has no node of its own";
+    const char *const sentence = "the node of a region is damaged";
     DAMAGE(&b, b.space->regions[0].node, 0, sentence);
     DAMAGE(&b, b.space->regions[0].node, b.A, sentence);
     DAMAGE(&b, b.space->regions[1].node, b.space->pool.top, sentence);
@@ -222,7 +222,7 @@ UNIT(segregated_check, where_a_region_ends)
 UNIT(segregated_check, links_of_lists)
 {
     bench b = make_bench();
-    const char *const sentence = "a list holds what is not free or not linked back";
+    const char *const sentence = "a list holds a range that is not free or not linked back";
     uint32_t *head = &b.s->heads[list_of(&b, b.D)];
     const uint32_t wrong[] = {b.A, b.B, b.own, b.space->pool.top, UINT32_MAX};
     for (int i = 0; i < 5; i++) {
@@ -240,7 +240,7 @@ UNIT(segregated_check, ranges_in_the_list_of_another_place)
 {
     bench b = make_bench();
     DAMAGE(&b, b.s->bucket_shift, b.s->bucket_shift + 1,
-           "a free range is in the list of another size or place");
+           "a free range is in the list of another size or address");
     end_bench(&b);
 }
 
@@ -251,7 +251,7 @@ UNIT(segregated_check, ranges_in_the_list_of_another_size)
     b.nodes[b.C].size--;
     b.nodes[b.B].size++;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), "a fraction is not that of the range's size");
+    CHECK_HAS(quire_last_error(), "a fraction does not match the size of its range");
     b.nodes[b.C].offset--;
     b.nodes[b.C].size++;
     b.nodes[b.B].size--;
@@ -261,7 +261,7 @@ UNIT(segregated_check, ranges_in_the_list_of_another_size)
 UNIT(segregated_check, fractions)
 {
     bench b = make_bench();
-    const char *const sentence = "a fraction is not that of the range's size";
+    const char *const sentence = "a fraction does not match the size of its range";
     uint8_t *of_f = &b.s->fractions[list_of(&b, b.F)];
     CHECK(*of_f > 0); /* else the test would not see a lost one */
     DAMAGE(&b, *of_f, 0, sentence);
@@ -275,7 +275,7 @@ UNIT(segregated_check, fractions)
 UNIT(segregated_check, marks_of_lists)
 {
     bench b = make_bench();
-    const char *const sentence = "a list is marked wrongly";
+    const char *const sentence = "the bit of a list is wrong";
     uint64_t *word = &b.s->bits[list_of(&b, b.D) / 64];
     for (uint32_t list = 0; list < 64; list++)
         DAMAGE(&b, *word, *word ^ UINT64_C(1) << list, sentence);
@@ -291,10 +291,10 @@ UNIT(segregated_check, marks_of_words_and_of_lists_that_are_not_there)
     enum { GROUPS = sizeof b.s->bit_words / sizeof *b.s->bit_words };
     for (uint32_t i = 0; i < GROUPS * 64; i++)
         DAMAGE(&b, b.s->bit_words[i / 64], b.s->bit_words[i / 64] ^ UINT64_C(1) << i % 64,
-               "a word of lists is marked wrongly");
+               "the bit of a word of lists is wrong");
     for (uint32_t i = b.s->list_count % 64; i < 64; i++) {
         uint64_t *last = &b.s->bits[b.s->list_count / 64];
-        DAMAGE(&b, *last, *last | UINT64_C(1) << i, "a list that is not there is marked");
+        DAMAGE(&b, *last, *last | UINT64_C(1) << i, "a bit above the last list is set");
     }
     end_bench(&b);
 }
@@ -322,7 +322,7 @@ UNIT(segregated_check, the_shift_of_granules_of_one_byte)
     quire_space_options options = {.size = 100, .granule = 1, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     bench b = {.space = space, .s = qi_segregated_of(space)};
-    DAMAGE(&b, b.s->granule_shift, 64, "the tables are not of the size they should be");
+    DAMAGE(&b, b.s->granule_shift, 64, "the tables have a wrong size");
     end_bench(&b);
 }
 
@@ -330,7 +330,7 @@ UNIT(segregated_check, the_shift_of_granules_of_one_byte)
 UNIT(segregated_check, what_the_tables_are_read_with)
 {
     bench b = make_bench();
-    const char *const sentence = "the tables are not of the size they should be";
+    const char *const sentence = "the tables have a wrong size";
     const uint32_t shifts[] = {33, 64, UINT32_MAX};
     for (int i = 0; i < 3; i++) {
         DAMAGE(&b, b.s->bucket_shift, shifts[i], sentence);
@@ -346,7 +346,7 @@ UNIT(segregated_check, what_the_tables_are_read_with)
     DAMAGE(&b, b.s->free_capacity, b.space->pool.capacity - 1, sentence);
     DAMAGE(&b, b.s->nodes, (uintptr_t)(b.nodes + 1), sentence);
     DAMAGE(&b, b.space->pool.top, b.space->pool.capacity + 1, "more numbers are in use");
-    DAMAGE(&b, b.s->bucket_shift, b.s->bucket_shift - 1, "behind the last address bucket");
+    DAMAGE(&b, b.s->bucket_shift, b.s->bucket_shift - 1, "above the last address bucket");
     end_bench(&b);
 }
 
@@ -363,7 +363,7 @@ UNIT(segregated_check, marks_of_numbers_without_a_record)
 UNIT(segregated_check, counts_of_free_ranges)
 {
     bench b = make_bench();
-    const char *const sentence = "not every free range is listed once";
+    const char *const sentence = "the lists do not hold every free range exactly once";
     DAMAGE(&b, b.nodes[b.D].next, 0, sentence); /* loses B */
     DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, sentence);
     DAMAGE(&b, b.space->pool.retired, 1, sentence);
@@ -389,7 +389,7 @@ UNIT(segregated_check, sums)
 {
     bench b = make_bench();
     DAMAGE(&b, b.space->region_bytes, 5096 * GRANULE - 1,
-           "the sums of live and free are not the regions");
+           "the sums of live and free bytes are not the size of the regions");
     end_bench(&b);
 }
 

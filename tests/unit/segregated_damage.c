@@ -1,6 +1,6 @@
 /*
- * segregated_damage.c - damage to the segregated fit in bulk: the checker survives any of it,
- * finds every changed bit that lies on a range, and looks at numbers that no range uses.
+ * segregated_damage.c - damage to the segregated fit in bulk: the check survives any damage, finds
+ * every changed bit of a range, and verifies numbers that no range uses.
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"

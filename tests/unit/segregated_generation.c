@@ -1,6 +1,6 @@
 /*
- * segregated_generation.c - what happens in the segregated fit to a number whose generations are
- * used up: it is never handed out again, whatever becomes of the range that has it.
+ * segregated_generation.c - a number of the segregated fit whose generations are used up is never
+ * taken again, whatever happens to its range.
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"

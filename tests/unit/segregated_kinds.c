@@ -1,6 +1,6 @@
 /*
  * segregated_kinds.c - buffer_image_granularity: linear and optimal ranges never share a stretch,
- * with any fit, and nothing is wasted where there is nothing to keep apart.
+ * with any fit, and no bytes are wasted if only one kind exists.
  */
 #include "src/base/result.h"
 #include "src/space/segregated/segregated.h"
@@ -138,7 +138,7 @@ static void expect_no_place(const life *l, const quire_range_options *options)
     shape_end(&seen);
 }
 
-/* Linear requests go every way there is. */
+/* Linear requests use every allocating call. */
 static quire_result ask(life *l, const quire_range_options *options, quire_placement *at)
 {
     if (options->optimal || random_below(&l->random, 2))
@@ -215,7 +215,7 @@ UNIT(segregated_kinds, no_stretch_holds_two_kinds_with_the_buddy_fit)
     live_randomly(QUIRE_FIT_BUDDY);
 }
 
-/* What waits keeps its kind until it is merged. */
+/* A deferred range keeps its kind until it is coalesced. */
 UNIT(segregated_kinds, no_stretch_holds_two_kinds_while_ranges_wait_to_be_merged)
 {
     enum { CROWD = 16100 };

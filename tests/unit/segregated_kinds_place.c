@@ -1,6 +1,6 @@
 /*
- * segregated_kinds_place.c - where exactly the segregated fit places ranges of two kinds, and what
- * its checker says to a damaged kind.
+ * segregated_kinds_place.c - the exact places of ranges of two kinds in the segregated fit, and how
+ * its check reports a damaged kind.
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"

@@ -1,6 +1,6 @@
 /*
- * segregated_region.c - the rare half of the segregated fit: tables that grow with the regions,
- * buckets that widen with the line, host memory that runs out half way, trimming, and figures.
+ * segregated_region.c - tables, regions and figures of the segregated fit: tables that grow with
+ * the regions, buckets that widen with the line, host memory that is exhausted half way, trimming.
  */
 #include "src/space/segregated/segregated.h"
 
@@ -226,7 +226,7 @@ UNIT(segregated_region, buckets_stay_wide_when_the_line_gets_shorter)
 
 /* ---- host memory runs out ------------------------------------------------------------------ */
 
-/* Adds a region while one host allocation fails; the answer is whether there were as many. */
+/* Adds a region while one host allocation fails. Returns whether that allocation was made. */
 static bool fails_at(quire_space *space, uint64_t size, uint64_t call)
 {
     quire_space_stats before, after;

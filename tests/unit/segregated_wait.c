@@ -1,5 +1,6 @@
 /*
- * segregated_wait.c - deferred coalescing: what waits, how long, and that nobody can tell.
+ * segregated_wait.c - deferred coalescing: which frees are deferred, for how long, and that no
+ * caller can observe it.
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
@@ -33,7 +34,7 @@ static quire_placement take(quire_space *space, uint64_t size)
     return at;
 }
 
-/* A space that is full, with enough ranges for frees to wait; none follows the last. */
+/* A full space with enough ranges that frees are deferred; no free range follows the last. */
 static quire_space *make_full(bool deferred)
 {
     quire_space *space = make_space((uint64_t)RANGES * SIZE, deferred);
@@ -132,7 +133,7 @@ UNIT(segregated_wait, ranges_of_a_batch_wait_as_well)
     end_space(other);
 }
 
-/* ---- nobody can tell ----------------------------------------------------------------------- */
+/* ---- no caller can observe it -------------------------------------------------------------- */
 
 UNIT(segregated_wait, a_request_that_needs_a_range_that_waits_finds_it)
 {

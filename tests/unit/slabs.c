@@ -1,6 +1,6 @@
 /*
- * slabs.c - which requests share a slab, where their slots lie, how slabs grow and are kept, and
- * what becomes of them in a space that is full.
+ * slabs.c - which requests share a slab, where their slots lie, how slabs grow and are cached, and
+ * what happens in a full space.
  */
 #include "tests/support/slabs.h"
 

@@ -1,6 +1,6 @@
 /*
- * slabs_check.c - the checker finds damage to every record of the slabs, each by its sentence, and
- * survives any.
+ * slabs_check.c - the check finds damage to every record of the slabs, with the right sentence, and
+ * survives any damage.
  */
 #include "tests/support/random.h"
 #include "tests/support/slabs.h"
@@ -78,20 +78,20 @@ UNIT(slabs_check, the_node_of_a_slab)
 {
     bench b = make_bench();
     uint32_t node = b.items[A].node;
-    const char *mark = "a range has the mark of a slab, and there is none";
+    const char *mark = "a range is marked as a slab that does not exist";
     EXPECT_FOUND(&b, b.items[A].node, b.items[B].node, mark);
     EXPECT_FOUND(&b, b.items[A].node, 0, mark);
     EXPECT_FOUND(&b, b.nodes[node].next, B, mark);
     EXPECT_FOUND(&b, b.nodes[node].next, 0, mark);
     EXPECT_FOUND(&b, b.nodes[node].next, UINT32_MAX, mark);
     EXPECT_FOUND(&b, b.nodes[node].next, E, mark);
-    EXPECT_FOUND(&b, b.items[A].offset, b.items[A].offset + 1, "a slab is not that of its node");
-    EXPECT_FOUND(&b, b.items[A].region, 1, "a slab is not that of its node");
+    EXPECT_FOUND(&b, b.items[A].offset, b.items[A].offset + 1, "a slab and its node do not match");
+    EXPECT_FOUND(&b, b.items[A].region, 1, "a slab and its node do not match");
     EXPECT_FOUND(&b, b.nodes[node].owner, b.nodes[node].owner & ~QI_SLAB_MARK,
-                 "a slab is not that of its node");
+                 "a slab and its node do not match");
     EXPECT_FOUND(&b, b.items[E].node, node, "the chain of unused slabs is broken");
-    EXPECT_FOUND(&b, b.items[F].node, node, "a slab is not that of its node");
-    EXPECT_FOUND(&b, b.items[F].node, b.space->pool.top, "a slab is not that of its node");
+    EXPECT_FOUND(&b, b.items[F].node, node, "a slab and its node do not match");
+    EXPECT_FOUND(&b, b.items[F].node, b.space->pool.top, "a slab and its node do not match");
     end_bench(&b);
 }
 
@@ -103,14 +103,14 @@ UNIT(slabs_check, the_mark_on_other_nodes)
     uint32_t node = qi_handle_slot(at.range.id);
     b.nodes = qi_segregated_of(b.space)->nodes;
     EXPECT_FOUND(&b, b.nodes[node].owner, b.nodes[node].owner | QI_SLAB_MARK,
-                 "a range has the mark of a slab, and there is none");
+                 "a range is marked as a slab that does not exist");
     end_bench(&b);
 }
 
 UNIT(slabs_check, the_size_of_a_slab)
 {
     bench b = make_bench();
-    const char *size = "a slab is not as large as its slots";
+    const char *size = "the size of a slab is not the sum of its slots";
     EXPECT_FOUND(&b, b.items[A].stride, b.items[A].stride + 1, size);
     EXPECT_FOUND(&b, b.items[A].slots, 3, size);
     EXPECT_FOUND(&b, b.items[A].slots, 0, size);
@@ -124,7 +124,7 @@ UNIT(slabs_check, the_size_of_a_slab)
 UNIT(slabs_check, bits_generations_and_live_slots_of_a_slab)
 {
     bench b = make_bench();
-    const char *slots = "the slots of a slab are not what its bits say";
+    const char *slots = "the slots of a slab do not match its bits";
     uint32_t *generations = b.slabs->generations + A * QI_SLAB_SLOTS;
     for (int i = 0; i < 64; i++)
         EXPECT_FOUND(&b, b.items[A].free, b.items[A].free ^ UINT64_C(1) << i, slots);
@@ -143,7 +143,7 @@ UNIT(slabs_check, bits_generations_and_live_slots_of_a_slab)
 UNIT(slabs_check, generations_of_unused_numbers)
 {
     bench b = make_bench();
-    const char *in_use = "a slot of a slab that is not there has a generation in use";
+    const char *in_use = "a slot of an unused slab has a generation in use";
     uint32_t *unused = b.slabs->generations + E * QI_SLAB_SLOTS;
     for (int i = 0; i < 64; i++)
         EXPECT_FOUND(&b, unused[i], unused[i] + 1, in_use);
@@ -160,7 +160,7 @@ UNIT(slabs_check, the_lists)
     bench b = make_bench();
     uint32_t class = b.items[A].class, first = b.slabs->classes[class].head;
     uint32_t second = first == A ? B : A;
-    const char *belongs = "a list of slabs holds what does not belong there";
+    const char *belongs = "a list of slabs holds a slab that does not belong to it";
     qi_slab_class *of = &b.slabs->classes[class];
     CHECK_EQ(b.items[first].next, second);
     const uint32_t wrong[] = {C, D, E, F, 7, UINT32_MAX};
@@ -235,7 +235,7 @@ UNIT(slabs_check, a_node_at_the_top)
     *node = (qi_node){.generation = 1, .next = F, .offset = b.items[F].offset};
     node->owner = b.items[F].region | QI_SLAB_MARK;
     node->size = (uint32_t)b.items[F].slots * b.items[F].stride;
-    EXPECT_FOUND(&b, b.items[F].node, b.space->pool.top, "a slab is not that of its node");
+    EXPECT_FOUND(&b, b.items[F].node, b.space->pool.top, "a slab and its node do not match");
     *node = before;
     end_bench(&b);
 }

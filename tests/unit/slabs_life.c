@@ -1,6 +1,6 @@
 /*
- * slabs_life.c - identities and user values of slots, batches, clear, trim, and host memory that
- * fails.
+ * slabs_life.c - identities and user values of slots, batches, clear, trim, and failing host
+ * memory.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ static uint64_t user_of(const quire_space *space, quire_range range)
     return at.user;
 }
 
-/* No call takes it, and nothing changes. */
+/* Every call refuses the range, and nothing changes. */
 static void expect_refused(quire_space *space, quire_range range, quire_result code)
 {
     quire_placement at;
@@ -269,7 +269,7 @@ UNIT(slabs_life, set_user_makes_room_where_no_value_was)
     end_slab_space(space);
 }
 
-/* Nor is it needed, then, for a range that is no slot or not live. */
+/* A range that is not a slot or not live needs no storage for user values. */
 UNIT(slabs_life, room_for_user_values_is_made_for_live_slots_only)
 {
     quire_space *space = make_space();

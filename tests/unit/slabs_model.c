@@ -1,6 +1,6 @@
 /*
  * slabs_model.c - random operations on spaces with slabs against one owner per granule, with every
- * option that goes with slabs, in spaces that fill up and become empty again.
+ * option that slabs allow, in spaces that fill up and become empty again.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
  * slabs_wear.c - what happens to a slot whose generations are used up, to its slab, and to the
- * slab's number.
+ * number of the slab.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static void give(quire_space *space, quire_range range)
     expect_sound(space);
 }
 
-/* No call takes it, and nothing changes. */
+/* Every call refuses the range, and nothing changes. */
 static void expect_stale(quire_space *space, quire_range range)
 {
     quire_placement at;

@@ -1,6 +1,6 @@
 /*
- * space.c - making and ending a space: every option with its limits, defaults, what is left when
- * it fails, the figures, and the walk.
+ * space.c - creating and destroying a space: every option with its limits, defaults, failing
+ * creation, the figures, and the walk.
  */
 #include "quire/space.h"
 
@@ -90,12 +90,12 @@ UNIT(space, fits_that_are_not_there)
 {
     for (int fit = 4; fit < 100; fit += 19) {
         char words[64];
-        snprintf(words, sizeof words, "there is no fit %d", fit);
+        snprintf(words, sizeof words, "fit %d does not exist", fit);
         expect_refused((quire_space_options){.fit = (quire_fit)fit}, QUIRE_ERROR_INVALID_ARGUMENT,
                        words);
     }
     expect_refused((quire_space_options){.fit = (quire_fit)-1}, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "there is no fit");
+                   "does not exist");
 }
 
 UNIT(space, a_granule_is_a_power_of_two_up_to_1_gib)

@@ -1,5 +1,6 @@
 /*
- * space_batch.c - freeing many ranges at once: all or none, and afterwards as if freed one by one.
+ * space_batch.c - freeing many ranges at once: all or none, with the same result as freeing one by
+ * one.
  */
 #include "src/base/handle.h"
 #include "src/space/space.h"

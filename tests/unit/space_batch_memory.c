@@ -1,6 +1,6 @@
 /*
- * space_batch_memory.c - a batch of ranges whose host memory fails at one of its steps: nothing
- * stays of it, and the caller's values are in the placements as before.
+ * space_batch_memory.c - a batch of ranges whose host memory fails at one of its steps: none of its
+ * ranges stays allocated, and the placements keep the caller's values.
  */
 #include "src/space/segregated/segregated.h"
 #include "tests/support/shape.h"

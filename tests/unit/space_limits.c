@@ -1,6 +1,6 @@
 /*
- * space_limits.c - spaces at the ends of what they can number and reach: ranges, regions, slabs,
- * classes, and so many nodes that records are fetched ahead.
+ * space_limits.c - spaces at the limits of their numbers: ranges, regions, slabs, classes, and
+ * enough nodes that records are prefetched.
  */
 #include <sys/mman.h>
 
@@ -77,7 +77,7 @@ static qi_pool plant_full_pool(quire_space *space, uint32_t capacity)
     return kept;
 }
 
-/* A request whose host memory fails at once tells whether it came as far as asking for any. */
+/* A request with failing host memory shows whether it requested any. */
 static void expect_refusal(quire_space *space, uint32_t capacity, quire_result code)
 {
     shape before = shape_of(space);
@@ -129,7 +129,7 @@ UNIT(space_limits, ranges_of_the_segregated_fit_are_numbered_up_to_the_last_slot
     end_space(space);
 }
 
-/* With slabs the upper half of the slots is theirs. */
+/* With slabs the upper half of the slot numbers names slots of slabs. */
 UNIT(space_limits, with_slabs_ranges_are_numbered_up_to_the_first_slot_of_a_slab)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20, .slabs = true});
@@ -204,7 +204,7 @@ static void expect_live(const quire_space *space, uint64_t count, uint64_t bytes
     CHECK_EQ(stats.live_bytes, bytes);
 }
 
-/* Fetching ahead changes nothing: every other range first, then those between, merge to one. */
+/* Prefetching changes no result: freeing every other range and then the rest leaves one range. */
 UNIT(space_limits, so_many_nodes_that_records_are_fetched_ahead)
 {
     static quire_range ranges[2][MANY / 2];

@@ -1,6 +1,6 @@
 /*
- * space_misuse.c - every public function of a space called wrongly: it answers with the right code
- * and a sentence, zeroes its outputs, and changes nothing.
+ * space_misuse.c - every public function of a space called wrongly returns the right code and a
+ * sentence, zeroes its outputs, and changes nothing.
  */
 #include "quire/space.h"
 
@@ -114,7 +114,7 @@ UNIT(space_misuse, placements_and_regions_are_zeroed_by_a_refusal)
     end_space(space);
 }
 
-/* base.h promises it for every output. */
+/* base.h documents it for every output. */
 UNIT(space_misuse, figures_are_zeroed_by_a_refusal)
 {
     quire_space_stats stats;

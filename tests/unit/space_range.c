@@ -1,6 +1,6 @@
 /*
- * space_range.c - ranges of a space by their contract: sizes, alignments, the caller's value, and
- * what holds after every step of a long random life.
+ * space_range.c - the contract of ranges: sizes, alignments, the caller's value, and what holds
+ * after every step of a long random run.
  */
 #include "quire/space.h"
 #include "src/base/bits.h"

@@ -1,6 +1,6 @@
 /*
- * space_resize.c - regions of a space grow and shrink at their end: what is added is free at once,
- * what lives stays where it is, and a refusal changes nothing.
+ * space_resize.c - regions of a space grow and shrink at their end: added bytes are free at once,
+ * live ranges stay in place, and a refusal changes nothing.
  */
 #include <stdio.h>
 

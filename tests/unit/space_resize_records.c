@@ -1,6 +1,6 @@
 /*
- * space_resize_records.c - the records of regions that grow and shrink: host memory that runs out,
- * records that are numbered anew, and a thousand changes at random.
+ * space_resize_records.c - the records of regions that grow and shrink: exhausted host memory,
+ * renumbered records, and a thousand random changes.
  */
 #include "tests/support/random.h"
 #include "tests/support/resize.h"
@@ -27,7 +27,7 @@ static uint32_t use_all_numbers(quire_space *space)
     return last;
 }
 
-/* Grows a full region far while one host allocation fails; whether there were as many. */
+/* Grows a full region far while one host allocation fails. Returns whether it was made. */
 static bool fails_at(const quire_space_options *options, uint64_t call)
 {
     const uint64_t far = UINT64_C(1) << 36;
@@ -77,7 +77,7 @@ UNIT(space_resize_records, shrinking_takes_no_host_memory)
     }
 }
 
-/* An empty space numbers its regions anew, whatever became of them. */
+/* An empty space renumbers its regions after any resizing. */
 UNIT(space_resize_records, cleared_and_trimmed_spaces_have_their_regions_as_they_are_now)
 {
     for (int i = 0; i < SETUPS; i++) {

@@ -1,6 +1,6 @@
 /*
- * space_trim.c - host memory that a peak left unused is given back, and ranges from before are
- * stale for ever all the same.
+ * space_trim.c - a trim releases host memory that a past peak left unused; ranges from before stay
+ * stale.
  */
 #include <stdlib.h>
 
@@ -85,7 +85,7 @@ UNIT(space_trim, a_peak_is_given_back_and_told)
     }
 }
 
-/* Whatever number the last free range was left with. */
+/* For any number that the last free range has. */
 UNIT(space_trim, after_a_clear_all_of_a_peak_is_given_back)
 {
     for (int i = 0; i < SEVERAL * 20; i++) {

@@ -1,6 +1,6 @@
 /*
- * space_visit.c - a visitor that ends a walk ends it there: at every position of every fit, in
- * slabs, at gaps, and at the edge between two regions.
+ * space_visit.c - a visitor that ends a walk ends it at once: at every position of every fit, in
+ * slabs, at gaps, and at the border between two regions.
  */
 #include "src/space/space.h"
 #include "tests/support/unit.h"
@@ -34,7 +34,7 @@ static bool are_same(const quire_space_item *a, const quire_space_item *b)
            a->user == b->user;
 }
 
-/* The visitor is called up to the item that it ends the walk at, and not once more. */
+/* The visitor is called up to the item at which it ends the walk, and not again. */
 static void end_at_each_position(const quire_space *space, uint64_t least)
 {
     static visitor whole, part;
@@ -48,7 +48,7 @@ static void end_at_each_position(const quire_space *space, uint64_t least)
     }
 }
 
-/* One that ends the walk of a region tells the caller so, also at the last range of it. */
+/* Ending the walk of a region is reported to the caller, also at the last range. */
 static void end_at_each_position_of_a_region(const quire_space *space, uint32_t region)
 {
     static visitor whole, part;

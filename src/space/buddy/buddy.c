@@ -1,13 +1,13 @@
 /*
- * buddy.c - the buddy fit: power-of-two blocks that split in halves and merge with their buddies
- * (see buddy.h for the records and their invariants).
+ * buddy.c - the buddy fit: power-of-two blocks that are split into halves and coalesce with their
+ * buddies (see buddy.h for the records and their invariants).
  *
- * An allocation takes the smallest free block that is large enough and aligned enough, of these the
- * one in the region of the lowest number, of these the one at the lowest address. Its lower part is
- * split off and the rest stays free, so that an alignment above the size costs nothing. A small
- * block that happens to lie aligned is used for such a request only by a full pass.
+ * An allocation takes the smallest free block that is large and aligned enough; of several, the one
+ * in the region with the lowest number, and there the one at the lowest address. Its lower part is
+ * split off and the rest stays free, so that an alignment above the size costs nothing. A smaller
+ * block that happens to be aligned serves such a request only in a full pass.
  *
- * Neither allocating nor freeing has a loop that grows with anything but the number of orders.
+ * Allocating and freeing contain no loop that grows with anything but the number of orders.
  */
 #include "src/space/buddy/buddy.h"
 
@@ -42,14 +42,14 @@ void qi_buddy_remove_free(qi_buddy *b, qi_block block)
         b->orders &= ~bit;
 }
 
-/* The first free block of an order in a region, from a number of its bitmap on that is there. */
+/* The next free block of an order in a region, as an index of its bitmap; `from` must be valid. */
 static uint32_t next_free(const qi_buddy_region *r, uint32_t order, uint32_t from)
 {
     const qi_buddy_layout *l = &r->layout;
     return qi_bitmap_next(r->words + l->first[order], qi_buddy_size(l, order), from);
 }
 
-/* The smallest free block of at least this order. */
+/* Finds the smallest free block of at least this order. */
 static bool find(const qi_buddy *b, uint32_t order, qi_block *found)
 {
     uint64_t orders = b->orders >> order;
@@ -63,7 +63,7 @@ static bool find(const qi_buddy *b, uint32_t order, qi_block *found)
     return true;
 }
 
-/* The first free block of one order and region that lies at a multiple of 2^align_order. */
+/* Finds the first free block of one order and region at a multiple of 2^align_order. */
 static bool find_aligned(const qi_buddy *b, uint32_t align_order, qi_block *found)
 {
     const qi_buddy_region *r = &b->regions[found->region];
@@ -80,7 +80,7 @@ static bool find_aligned(const qi_buddy *b, uint32_t align_order, qi_block *foun
     return false;
 }
 
-/* The full pass, over the blocks that are large enough and aligned by chance only. */
+/* The full pass: finds a block that is large enough and happens to be aligned. */
 static bool find_anywhere(const qi_buddy *b, uint32_t order, uint32_t align_order, qi_block *found)
 {
     for (uint32_t i = order; i < align_order; i++) {
@@ -96,7 +96,7 @@ static bool find_anywhere(const qi_buddy *b, uint32_t order, uint32_t align_orde
     return false;
 }
 
-/* Takes the lower part of a free block and leaves the rest free, in halves. */
+/* Takes the lower part of a free block; the rest stays free as halves. */
 static void split(qi_buddy *b, qi_block block, uint32_t order)
 {
     qi_buddy_remove_free(b, block);
@@ -108,7 +108,7 @@ static void split(qi_buddy *b, qi_block block, uint32_t order)
     }
 }
 
-/* Makes a block free, merged with its buddy as long as that is free. */
+/* Frees a block; coalesces it with its buddy as long as the buddy is free. */
 static void merge(qi_buddy *b, qi_block block)
 {
     const qi_buddy_region *r = &b->regions[block.region];
@@ -135,7 +135,7 @@ quire_result qi_buddy_reserve(qi_buddy *b)
     return result;
 }
 
-/* A number, made live, in the list of its region. */
+/* Takes a spare number, makes it live and puts it in the list of its region. */
 static uint32_t take_node(qi_buddy *b, uint32_t region)
 {
     uint32_t number = b->space.pool.unused;
@@ -150,11 +150,12 @@ static uint32_t take_node(qi_buddy *b, uint32_t region)
     node->region = region;
     node->before = 0;
     node->next = next;
-    b->nodes[next].before = number; /* of number 0, where that is the last */
+    b->nodes[next].before = number; /* writes the scratch node 0 if the list was empty */
     b->regions[region].newest = number;
     return number;
 }
 
+/* Removes a node from its list and returns its number, or retires it. */
 static void give_node(qi_buddy *b, uint32_t number)
 {
     qi_buddy_node *node = &b->nodes[number];
@@ -192,6 +193,7 @@ void qi_buddy_describe(const qi_buddy *b, uint32_t number, quire_placement *out)
 
 /* ---- allocate and free -------------------------------------------------------------------- */
 
+/* Finds a block for the request; the full pass runs only if alignment exceeds the size. */
 static bool search(qi_buddy *b, uint32_t order, uint64_t alignment, bool exhaustive,
                    qi_block *found)
 {
@@ -206,6 +208,7 @@ static bool search(qi_buddy *b, uint32_t order, uint64_t alignment, bool exhaust
     return hit;
 }
 
+/* Reserves a node before it splits a block, so that nothing can fail half way. */
 static quire_result buddy_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                    uint64_t user, uint32_t how, quire_placement *placement)
 {
@@ -235,6 +238,7 @@ static bool is_live(const qi_buddy *b, uint32_t slot, uint32_t generation)
     return slot < b->space.pool.top && b->nodes[slot].generation == generation && generation & 1;
 }
 
+/* The node stays in its list and its block stays taken until release_claimed. */
 static bool buddy_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_buddy *b = qi_buddy_of(space);
@@ -270,6 +274,7 @@ static bool buddy_release(quire_space *space, uint32_t slot, uint32_t generation
     return true;
 }
 
+/* release returns false for node numbers that are not live, so no test is needed here. */
 static void buddy_clear(quire_space *space)
 {
     const qi_buddy *b = qi_buddy_of(space);
@@ -309,6 +314,7 @@ static uint64_t buddy_free_count(const quire_space *space)
     return qi_buddy_of_const(space)->free_count;
 }
 
+/* The block of a request; 0 if its size exceeds 64 bits. */
 static uint64_t buddy_block_size(const quire_space *space, uint64_t size)
 {
     const qi_buddy *b = qi_buddy_of_const(space);

@@ -1,7 +1,7 @@
 /*
- * check.c - verifies every record of a buddy space against the invariants written in buddy.h.
- * It trusts nothing but the sizes of the arrays: a link is followed only when it leads into one,
- * and a list is sorted only once it is known to be one.
+ * check.c - verifies every record of a buddy space against the invariants in buddy.h. The records
+ * may be damaged: only the sizes of the arrays are trusted, a link is followed only inside an
+ * array, and a list is sorted only after it was verified.
  */
 #include <string.h>
 
@@ -11,6 +11,7 @@ typedef struct tally {
     uint64_t live, free, live_granules, free_granules;
 } tally;
 
+/* Whether the tables have the shape that the checks below rely on. */
 static bool tables_are_sound(const qi_buddy *b)
 {
     return b->nodes == b->space.pool.items && b->granule_shift < 64 &&
@@ -21,7 +22,7 @@ static bool tables_are_sound(const qi_buddy *b)
 
 /* ---- bitmaps ------------------------------------------------------------------------------ */
 
-/* The word that the level above a level of `count` words has at `index`. */
+/* The word at `index` of the level above a level of `count` words. */
 static uint64_t summary_of(const uint64_t *words, uint32_t count, uint32_t index)
 {
     uint64_t summary = 0;
@@ -30,7 +31,7 @@ static uint64_t summary_of(const uint64_t *words, uint32_t count, uint32_t index
     return summary;
 }
 
-/* Whether the summaries are right and no bit lies at or above the size; adds up the bits. */
+/* Whether the summaries are correct and no bit is set from size on; adds the bits to *total. */
 static bool bitmap_is_sound(const uint64_t *words, uint32_t size, uint64_t *total)
 {
     uint32_t count = qi_level_words(size);
@@ -50,7 +51,7 @@ static bool bitmap_is_sound(const uint64_t *words, uint32_t size, uint64_t *tota
     return true;
 }
 
-/* The bitmaps of a region hold as many blocks as were found in it, and are marked rightly. */
+/* The bitmaps of a region hold the blocks that were found in it, and no others. */
 static quire_result check_bitmaps(const qi_buddy *b, uint32_t region, uint64_t blocks)
 {
     const qi_buddy_region *r = &b->regions[region];
@@ -62,13 +63,13 @@ static quire_result check_bitmaps(const qi_buddy *b, uint32_t region, uint64_t b
         orders |= (uint64_t)(total != before) << i;
     }
     if (orders != r->orders)
-        return qi_space_damaged("the free orders of a region are marked wrongly", region);
+        return qi_space_damaged("the bits of a region's free orders are wrong", region);
     if (total != blocks)
         return qi_space_damaged("a block is marked free where none begins", region);
     return QUIRE_SUCCESS;
 }
 
-/* The bitmaps of regions by order say what the regions say. */
+/* The bitmaps of regions by order agree with the regions. */
 static quire_result check_orders(const qi_buddy *b)
 {
     uint64_t orders = 0;
@@ -83,11 +84,12 @@ static quire_result check_orders(const qi_buddy *b)
         orders |= (uint64_t)(total != 0) << i;
     }
     return orders == b->orders ? QUIRE_SUCCESS
-                               : qi_space_damaged("the free orders are marked wrongly", 0);
+                               : qi_space_damaged("the bits of the free orders are wrong", 0);
 }
 
 /* ---- regions ------------------------------------------------------------------------------ */
 
+/* Verifies the links of a region's list; the list may be unordered. */
 static quire_result check_list(const qi_buddy *b, uint32_t region, tally *seen)
 {
     uint32_t before = 0;
@@ -97,12 +99,12 @@ static quire_result check_list(const qi_buddy *b, uint32_t region, tally *seen)
         if (!(b->nodes[i].generation & 1))
             return qi_space_damaged("a region lists a range that is not live", i);
         if (++seen->live >= b->space.pool.top)
-            return qi_space_damaged("more ranges are listed than there are records", i);
+            return qi_space_damaged("more ranges are listed than records exist", i);
     }
     return QUIRE_SUCCESS;
 }
 
-/* A live range that begins where the one below it ends. */
+/* Verifies a live range; `left` granules remain in the region. */
 static quire_result check_live(const qi_buddy *b, uint32_t number, uint64_t left, tally *seen)
 {
     const qi_buddy_node *node = &b->nodes[number];
@@ -113,7 +115,7 @@ static quire_result check_live(const qi_buddy *b, uint32_t number, uint64_t left
     return QUIRE_SUCCESS;
 }
 
-/* A free block, found by the bit of its place. */
+/* Verifies a free block; `left` granules remain in the region. */
 static quire_result check_free(const qi_buddy *b, qi_block block, uint64_t left, tally *seen)
 {
     const qi_buddy_region *r = &b->regions[block.region];
@@ -127,7 +129,7 @@ static quire_result check_free(const qi_buddy *b, qi_block block, uint64_t left,
     return QUIRE_SUCCESS;
 }
 
-/* Free blocks and live ranges cover a region without a gap and without an overlap. */
+/* Free blocks and live ranges cover a region without gap or overlap. */
 static quire_result check_cover(const qi_buddy *b, uint32_t region, tally *seen)
 {
     const qi_buddy_region *r = &b->regions[region];
@@ -149,9 +151,11 @@ static quire_result check_cover(const qi_buddy *b, uint32_t region, tally *seen)
         place += UINT32_C(1) << block.order;
         live = is_live ? node->next : live;
     }
-    return live ? qi_space_damaged("a range lies behind its region", live) : QUIRE_SUCCESS;
+    return live ? qi_space_damaged("a range lies above the end of its region", live)
+                : QUIRE_SUCCESS;
 }
 
+/* Whether the bitmaps of a region have the layout that follows from its start and size. */
 static bool is_laid_out(const qi_buddy *b, uint32_t region)
 {
     const qi_region *at = &b->space.regions[region];
@@ -163,15 +167,16 @@ static bool is_laid_out(const qi_buddy *b, uint32_t region)
     return b->regions[region].words && !memcmp(&b->regions[region].layout, &layout, sizeof layout);
 }
 
+/* Verifies list, cover and bitmaps, in this order: each relies on the one before. */
 static quire_result check_region(const qi_buddy *b, uint32_t region, tally *seen)
 {
     bool is_used = b->space.regions[region].used;
     if (!is_used && region < b->capacity && b->regions[region].words)
-        return qi_space_damaged("there are bitmaps of no region", region);
+        return qi_space_damaged("bitmaps of an unused region exist", region);
     if (!is_used)
         return QUIRE_SUCCESS;
     if (region >= b->capacity || !is_laid_out(b, region))
-        return qi_space_damaged("the bitmaps of a region are not laid out for it", region);
+        return qi_space_damaged("the bitmaps of a region do not match its size", region);
     quire_result result = check_list(b, region, seen);
     if (result)
         return result;
@@ -190,9 +195,10 @@ static quire_result check_figures(const qi_buddy *b, const tally *seen)
         seen->live_granules << b->granule_shift != space->live_bytes || space->padding_bytes)
         return qi_space_damaged("the live figures do not match the ranges", 0);
     if (seen->free != b->free_count)
-        return qi_space_damaged("the free blocks are not as many as counted", 0);
+        return qi_space_damaged("the number of free blocks is wrong", 0);
     if (seen->free_granules << b->granule_shift != space->region_bytes - space->live_bytes)
-        return qi_space_damaged("the sums of live and free are not the regions", 0);
+        return qi_space_damaged("the sums of live and free bytes are not the size of the regions",
+                                0);
     return QUIRE_SUCCESS;
 }
 
@@ -201,7 +207,7 @@ quire_result qi_buddy_check(const quire_space *space)
     const qi_buddy *b = qi_buddy_of_const(space);
     tally seen = {0};
     if (!tables_are_sound(b))
-        return qi_space_damaged("the tables are not of the size they should be", 0);
+        return qi_space_damaged("the tables have a wrong size", 0);
     quire_result result = QUIRE_SUCCESS;
     for (uint32_t i = 0; i < space->region_capacity && !result; i++)
         result = check_region(b, i, &seen);

@@ -1,13 +1,13 @@
 /*
- * region.c - the rare half of the buddy fit: regions and their bitmaps, walks, trimming
- * (buddy.c holds what every allocation and free runs).
+ * region.c - the regions of the buddy fit and their bitmaps, the walk, creation and trimming. The
+ * hot path is in buddy.c.
  */
 #include "src/base/result.h"
 #include "src/space/buddy/buddy.h"
 
 /* ---- regions ------------------------------------------------------------------------------ */
 
-/* The order of the largest block that fits between two places at a multiple of its size. */
+/* The order of the largest block between two places that is aligned to its own size. */
 static uint32_t max_order(uint64_t begin, uint64_t end)
 {
     uint32_t order = qi_highest_bit(end - begin);
@@ -30,7 +30,7 @@ qi_buddy_layout qi_buddy_lay_out(const qi_buddy *b, uint32_t region)
     return l;
 }
 
-/* Lets the tables reach the numbers that regions have; the bitmaps of regions become wider. */
+/* Extends the tables to the capacity of region numbers, which widens the bitmaps of regions. */
 static quire_result grow_tables(qi_buddy *b)
 {
     qi_host *host = &b->space.host;
@@ -56,7 +56,7 @@ static quire_result grow_tables(qi_buddy *b)
     return QUIRE_SUCCESS;
 }
 
-/* The blocks of an empty region: as large as their places and its end allow, one by one. */
+/* Calls a function for each block of an empty region: the largest aligned ones, in order. */
 static void for_each_block(qi_buddy *b, uint32_t region, void (*call)(qi_buddy *, qi_block))
 {
     const qi_buddy_layout *l = &b->regions[region].layout;
@@ -75,7 +75,7 @@ quire_result qi_buddy_add_region(quire_space *space, uint32_t number)
     qi_buddy *b = qi_buddy_of(space);
     quire_result result = grow_tables(b);
     if (!result)
-        result = qi_buddy_reserve(b); /* so that the first allocation needs no host memory */
+        result = qi_buddy_reserve(b); /* the first allocation then needs no host memory */
     if (result)
         return result;
     qi_buddy_layout layout = qi_buddy_lay_out(b, number);
@@ -94,6 +94,7 @@ bool qi_buddy_region_is_empty(const quire_space *space, uint32_t region)
     return !qi_buddy_of_const(space)->regions[region].newest;
 }
 
+/* Releases the bitmaps of a region; none exist if it was never added. */
 static void release_words(qi_buddy *b, uint32_t region)
 {
     qi_buddy_region *r = &b->regions[region];
@@ -104,13 +105,13 @@ static void release_words(qi_buddy *b, uint32_t region)
 void qi_buddy_remove_region(quire_space *space, uint32_t region)
 {
     qi_buddy *b = qi_buddy_of(space);
-    for_each_block(b, region, qi_buddy_remove_free); /* all has merged back into these */
+    for_each_block(b, region, qi_buddy_remove_free); /* every free coalesced into these */
     release_words(b, region);
 }
 
 /* ---- the walk ----------------------------------------------------------------------------- */
 
-/* Merges two sorted lists by their links to the next; number 0 ends them and heads the result. */
+/* Merges two sorted lists by their next links. Node 0 is the scratch head of the result. */
 static uint32_t merge_lists(qi_buddy_node *nodes, uint32_t one, uint32_t other)
 {
     uint32_t last = 0;
@@ -124,6 +125,7 @@ static uint32_t merge_lists(qi_buddy_node *nodes, uint32_t one, uint32_t other)
     return nodes[0].next;
 }
 
+/* Whether the addresses of a list rise. */
 static bool is_sorted(const qi_buddy_node *nodes, uint32_t first)
 {
     uint32_t i = first;
@@ -132,10 +134,11 @@ static bool is_sorted(const qi_buddy_node *nodes, uint32_t first)
     return !i || !nodes[i].next;
 }
 
+/* The list changes although the space is const: its order is not part of the visible state. */
 void qi_buddy_sort(const qi_buddy *b, uint32_t region)
 {
     qi_buddy_node *nodes = b->nodes;
-    uint32_t sorted[QI_SLOT_BITS + 1] = {0}; /* lists of 2^index nodes each, or none */
+    uint32_t sorted[QI_SLOT_BITS + 1] = {0}; /* lists of 2^index nodes each, or 0 */
     uint32_t all = 0;
     if (!b->regions[region].newest || is_sorted(nodes, b->regions[region].newest))
         return;
@@ -154,6 +157,7 @@ void qi_buddy_sort(const qi_buddy *b, uint32_t region)
         nodes[i].before = before;
 }
 
+/* Tries the orders to which the place is aligned, the smallest first. */
 uint32_t qi_buddy_order_at(const qi_buddy_region *r, uint32_t place)
 {
     uint64_t lowest = place ? place & (0u - place) : UINT32_C(1) << (QI_ORDERS - 1);
@@ -163,6 +167,7 @@ uint32_t qi_buddy_order_at(const qi_buddy_region *r, uint32_t place)
     return QI_ORDERS;
 }
 
+/* Sorts the live ranges and merges them with the free blocks in address order. */
 bool qi_buddy_walk(const quire_space *space, uint32_t region,
                    bool (*visit)(void *, const quire_space_item *), void *user)
 {
@@ -176,7 +181,7 @@ bool qi_buddy_walk(const quire_space *space, uint32_t region,
         bool is_live = live && b->nodes[live].place == place;
         order = is_live ? b->nodes[live].order : qi_buddy_order_at(r, place);
         if (order >= QI_ORDERS)
-            break; /* damaged: nothing is known of what follows */
+            break; /* damaged: the next place is unknown */
         item.is_free = !is_live;
         item.offset = (uint64_t)(place - r->layout.begin) << b->granule_shift;
         item.size = space->granule << order;
@@ -216,7 +221,7 @@ void qi_buddy_finish(quire_space *space)
 bool qi_buddy_in_use(const void *space, uint32_t number)
 {
     const qi_buddy *b = space;
-    const qi_buddy_node *nodes = b->space.pool.items; /* they may just have moved */
+    const qi_buddy_node *nodes = b->space.pool.items; /* b->nodes may be outdated */
     return nodes[number].generation & 1;
 }
 

@@ -1,6 +1,7 @@
 /*
- * check.c - the check of the first fit's records. It trusts nothing but the size of the
- * array: a link is followed only when it leads into it.
+ * check.c - verifies every record of a first-fit space against the invariants in first.h. The
+ * records may be damaged: only the size of the array is trusted, and every number is checked before
+ * it is followed.
  */
 #include "src/space/first/first.h"
 
@@ -40,7 +41,7 @@ static quire_result check_ring(const qi_first *f, uint32_t region, quire_space_s
     const qi_region *place = &f->space.regions[region];
     uint32_t own = place->node, before = own;
     if (!is_region_node(f, region, own))
-        return qi_space_damaged("a region has no node of its own", own);
+        return qi_space_damaged("the node of a region is damaged", own);
     uint64_t offset = place->start;
     for (uint32_t i = f->nodes[own].after; i != own; i = f->nodes[i].after) {
         const qi_first_node *node = &f->nodes[i];
@@ -62,7 +63,7 @@ quire_result qi_first_check(const quire_space *space)
     const qi_first *f = qi_first_of_const(space);
     quire_space_stats seen = {0};
     if (f->nodes != space->pool.items)
-        return qi_space_damaged("the records are not where they should be", 0);
+        return qi_space_damaged("the records are not those of the pool", 0);
     for (uint32_t i = 0; i < space->region_capacity; i++) {
         quire_result result = space->regions[i].used ? check_ring(f, i, &seen) : QUIRE_SUCCESS;
         if (result)
@@ -73,11 +74,12 @@ quire_result qi_first_check(const quire_space *space)
     if (result)
         return result;
     if (in_tree != seen.free_count || in_tree != qi_space_free_count(space))
-        return qi_space_damaged("not every free range is in the tree once", 0);
+        return qi_space_damaged("the tree does not hold every free range exactly once", 0);
     if (seen.live_count != space->live_count || seen.live_bytes != space->live_bytes ||
         seen.padding_bytes != space->padding_bytes)
         return qi_space_damaged("the live figures do not match the ranges", 0);
     if (seen.live_bytes + seen.padding_bytes + seen.free_bytes != space->region_bytes)
-        return qi_space_damaged("the sums of live and free are not the regions", 0);
+        return qi_space_damaged("the sums of live and free bytes are not the size of the regions",
+                                0);
     return QUIRE_SUCCESS;
 }

@@ -1,10 +1,10 @@
 /*
- * first.c - the first fit: the lowest address that holds the request, byte-exact, with the left
- * padding kept by the range. Places and pads as Lluvia's free-space manager and its page scan do
- * (see first.h for the records).
+ * first.c - the first fit: the lowest address that holds the request, byte-exact; the range keeps
+ * its left padding. Places and pads exactly as Lluvia's free-space manager and its page scan do.
  *
- * An allocation is cut from the front of the free range that the tree names; freeing merges with
- * free neighbours and gives the padding back. Both are one or two passes down the tree.
+ * An allocation is cut from the low end of the free range that the tree finds. A free coalesces
+ * with free neighbours and makes the padding free again. Each takes one or two passes down the
+ * tree.
  */
 #include "src/space/first/first.h"
 
@@ -15,6 +15,7 @@ static qi_first *of(quire_space *space)
 
 /* ---- nodes and rings ---------------------------------------------------------------------- */
 
+/* Ensures `count` spare node numbers. May move the nodes. */
 static quire_result reserve_nodes(qi_first *f, uint32_t count)
 {
     while (f->space.pool.spare < count) {
@@ -26,6 +27,7 @@ static quire_result reserve_nodes(qi_first *f, uint32_t count)
     return QUIRE_SUCCESS;
 }
 
+/* Takes a node number; requires a spare one. */
 static uint32_t take_node(qi_first *f)
 {
     uint32_t number = f->space.pool.unused;
@@ -36,6 +38,7 @@ static uint32_t take_node(qi_first *f)
     return number;
 }
 
+/* Returns a node number; retires it if its generations are used up. */
 static void give_node(qi_first *f, uint32_t number)
 {
     f->nodes[number].is_free = false;
@@ -48,6 +51,7 @@ static void give_node(qi_first *f, uint32_t number)
     f->space.pool.spare++;
 }
 
+/* Inserts a node into the ring of `place`, below it. */
 static void insert_before(qi_first *f, uint32_t place, uint32_t number)
 {
     uint32_t before = f->nodes[place].before;
@@ -80,6 +84,7 @@ static void describe(const qi_first *f, uint32_t number, quire_placement *out)
     };
 }
 
+/* Reserves a node first, so that nothing can fail once the tree has found a range. */
 static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                    uint64_t user, uint32_t how, quire_placement *placement)
 {
@@ -88,7 +93,7 @@ static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t a
     if (result)
         return result;
     uint32_t found = qi_free_tree_find(f, size, alignment);
-    if (!found) /* however asked: the search misses nothing */
+    if (!found) /* QI_EXHAUSTIVE has no effect: the search misses nothing */
         return qi_space_no_room(space, size, alignment, how);
     uint32_t live = take_node(f);
     qi_first_node *hole = &f->nodes[found], *node = &f->nodes[live];
@@ -99,11 +104,12 @@ static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t a
     node->size = size;
     node->as.live = (qi_live_part){.left_padding = padding, .user = user};
     insert_before(f, found, live);
-    if (hole->size == padding + size) {
+    if (hole->size == padding + size) { /* the range takes the whole hole */
         qi_free_tree_remove(f, found);
         leave_ring(f, found);
         give_node(f, found);
     } else {
+        /* the hole keeps its order in the tree: no other range begins in between */
         hole->offset += padding + size;
         hole->size -= padding + size;
         qi_free_tree_update(f, found);
@@ -120,7 +126,7 @@ static bool is_live(const qi_first *f, uint32_t slot, uint32_t generation)
     return slot < f->space.pool.top && f->nodes[slot].generation == generation && generation & 1;
 }
 
-/* Makes [begin, begin + size) of a node that is no longer live free. */
+/* Frees [begin, begin + size) of a node that is not live. */
 static void free_node(qi_first *f, uint32_t number, uint64_t begin, uint64_t size)
 {
     uint32_t before = f->nodes[number].before, after = f->nodes[number].after;
@@ -150,6 +156,7 @@ static void free_node(qi_first *f, uint32_t number, uint64_t begin, uint64_t siz
     qi_free_tree_update(f, before);
 }
 
+/* The node keeps its place in the ring until release_claimed; unclaim only restores the figures. */
 static bool first_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_first *f = of(space);
@@ -188,6 +195,7 @@ static bool first_release(quire_space *space, uint32_t slot, uint32_t generation
     return true;
 }
 
+/* release returns false for node numbers that are not live, so no test is needed here. */
 static void first_clear(quire_space *space)
 {
     qi_first *f = of(space);
@@ -216,6 +224,7 @@ static bool first_set_user(quire_space *space, uint32_t slot, uint32_t generatio
 
 /* ---- regions ------------------------------------------------------------------------------ */
 
+/* Creates the node of the region, and one free node for all of it. */
 static quire_result first_add_region(quire_space *space, uint32_t number)
 {
     qi_first *f = of(space);
@@ -264,7 +273,7 @@ static uint64_t first_free_at_end(const quire_space *space, uint32_t region)
     return last->is_free ? last->size : 0;
 }
 
-/* Takes the free bytes from a region's new end on away. */
+/* Removes the free bytes above the new end of a region. */
 static void shrink_region(qi_first *f, const qi_region *region, uint64_t size)
 {
     uint32_t last = f->nodes[region->node].before;
@@ -279,6 +288,7 @@ static void shrink_region(qi_first *f, const qi_region *region, uint64_t size)
     give_node(f, last);
 }
 
+/* Growing extends the free range at the end, or frees a new node there. */
 static quire_result first_resize_region(quire_space *space, uint32_t number, uint64_t size)
 {
     qi_first *f = of(space);

@@ -1,15 +1,16 @@
 /*
- * first.h - the records of the first fit, shared by its parts: the tree of free ranges
- * (free_tree.c), the algorithm (first.c) and the check (first_check.c).
+ * first.h - the records of the first fit, shared by its files. Files outside this folder use the
+ * fit only through qi_first_fit.
  *
- * As in the segregated fit every range is a node and the nodes of a region form a ring in address
- * order, closed by the region's own node. Free nodes are also in one balanced tree over all
- * regions, ordered by address, whose nodes know the most that any free range below them can hold.
- * Offsets and sizes are bytes.
+ * Every range, free or live, is a node. The nodes of a region form a ring in address order, closed
+ * by a node of size 0 for the region itself. A free node is also in a balanced tree over all
+ * regions, ordered by address; each tree node knows the largest request that its subtree can hold,
+ * for several alignments. Offsets and sizes are bytes. The space has no lock: the caller serializes
+ * all calls.
  *
  * Invariants:
- *  - node.offset + node.size == begin of the next node of its ring, where a live node begins at
- *    offset - left_padding
+ *  - node.offset + node.size == begin of the next node of its ring; a live node begins at offset -
+ *    left_padding
  *  - no two neighbours are both free, and the tree holds exactly the free nodes
  *  - heights of siblings in the tree differ by at most 1
  *  - node.best[c] is the maximum of own[c] over the node's subtree
@@ -21,13 +22,14 @@
 #include "src/space/space.h"
 
 /*
- * What a free range can hold depends on the alignment asked for. Each node keeps it for these
- * powers of two, rounded down to a 16-bit floating point number: enough to leave out almost every
- * subtree without a fitting range, while the exact test is made on the ranges that remain.
+ * The largest request that a free range holds depends on the alignment. Each node stores it for
+ * these powers of two (columns), rounded down to a 16-bit floating-point number. That is precise
+ * enough to skip almost every subtree without a fitting range; the exact test runs on the ranges
+ * that remain.
  */
 enum { QI_COLUMNS = 12 };
 
-/* The column for an alignment: the next one that is tracked and not larger. */
+/* The column of an alignment: the largest stored alignment that is not above it. */
 static inline uint32_t qi_column_of(uint64_t alignment)
 {
     uint32_t exponent = qi_highest_bit(alignment);
@@ -41,7 +43,7 @@ static inline uint64_t qi_column_alignment(uint32_t column)
     return column ? UINT64_C(1) << (column + 5) : 1;
 }
 
-/* A size as a number that orders as sizes do, 9 bits of mantissa; fits 15 bits. */
+/* Rounds a size down to a 15-bit number with 9 bits of mantissa; keeps the order of sizes. */
 static inline uint16_t qi_measure(uint64_t size)
 {
     if (size < 1024)
@@ -53,8 +55,8 @@ static inline uint16_t qi_measure(uint64_t size)
 typedef struct qi_free_part {
     uint32_t left, right;
     uint16_t height;
-    uint16_t own[QI_COLUMNS];  /* qi_measure of what this range holds, per column */
-    uint16_t best[QI_COLUMNS]; /* the same, most in the subtree */
+    uint16_t own[QI_COLUMNS];  /* per column: qi_measure of the largest request here */
+    uint16_t best[QI_COLUMNS]; /* maximum of own in the subtree */
 } qi_free_part;
 
 typedef struct qi_live_part {
@@ -63,10 +65,10 @@ typedef struct qi_live_part {
 } qi_live_part;
 
 typedef struct qi_first_node {
-    uint32_t generation; /* odd while live; first, with next, as pool.h wants it */
+    uint32_t generation; /* odd while live; first, followed by next, as pool.h requires */
     uint32_t next;
-    uint64_t offset; /* bytes on the line; of a live range, behind its left padding */
-    uint64_t size;   /* bytes; 0 in the node that stands for a region */
+    uint64_t offset; /* bytes on the line; of a live range, after its left padding */
+    uint64_t size;   /* bytes; 0 in the node of a region */
     uint32_t before, after;
     uint32_t region;
     bool is_free;
@@ -77,7 +79,7 @@ typedef struct qi_first_node {
 } qi_first_node;
 
 typedef struct qi_first {
-    quire_space space; /* first: the part all fits share */
+    quire_space space; /* must be first: the part that all fits share */
     qi_first_node *nodes;
     uint32_t root; /* of the tree of free ranges */
 } qi_first;
@@ -87,29 +89,32 @@ static inline const qi_first *qi_first_of_const(const quire_space *space)
     return (const qi_first *)(const void *)space;
 }
 
-/* Where the bytes of a node begin: a live range owns its left padding. */
+/* The begin of a node: a live range owns its left padding. */
 static inline uint64_t qi_first_begin(const qi_first_node *node)
 {
     bool is_live = node->generation & 1;
     return node->offset - (is_live ? node->as.live.left_padding : 0);
 }
 
-/* first_check.c */
+/* check.c: verifies every record. Returns CORRUPTED with a sentence. */
 quire_result qi_first_check(const quire_space *space);
 
-/* free_tree.c: the tree keyed by offset. None of these needs host memory. */
+/* free_tree.c: the tree, ordered by offset. None of these allocates host memory. */
 void qi_free_tree_insert(qi_first *f, uint32_t node);
 void qi_free_tree_remove(qi_first *f, uint32_t node);
 
-/* After a free node changed its place or size without passing a neighbour in the tree. */
+/* Call after a free node changed offset or size and kept its order in the tree. */
 void qi_free_tree_update(qi_first *f, uint32_t node);
 
-/* The free range at the lowest address that holds size bytes at a multiple of alignment, or 0. */
+/*
+ * The free range at the lowest address that holds `size` bytes at a multiple of `alignment`, or 0.
+ */
 uint32_t qi_free_tree_find(const qi_first *f, uint64_t size, uint64_t alignment);
 
-/* Bytes of the largest free range, 0 when there is none. */
+/* Bytes of the largest free range; 0 if no range is free. */
 uint64_t qi_free_tree_largest(const qi_first *f);
 
+/* Verifies the tree; *count gets the number of its nodes. The records may be damaged. */
 quire_result qi_free_tree_check(const qi_first *f, uint64_t *count);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * free_tree.c - an AVL tree of the free ranges of a first fit, ordered by address, with the most
- * that each subtree can hold (see first.h). Recursion is as deep as the tree is high: at most 38
- * for the 2^26 nodes that can be numbered.
+ * free_tree.c - an AVL tree of the free ranges of a first fit, ordered by address, with the largest
+ * request that each subtree can hold (see first.h). The recursion is as deep as the tree is high:
+ * at most 38 levels for the 2^26 nodes that have numbers.
  */
 #include "src/space/first/first.h"
 
@@ -15,6 +15,7 @@ static uint32_t height(const qi_first *f, uint32_t node)
     return node ? part(f, node)->height : 0;
 }
 
+/* Computes own of a node for each column. */
 static void measure_own(const qi_first *f, uint32_t node)
 {
     uint64_t offset = f->nodes[node].offset, size = f->nodes[node].size;
@@ -24,13 +25,14 @@ static void measure_own(const qi_first *f, uint32_t node)
     }
 }
 
+/* Raises each best of a node to that of a child. */
 static void raise_best(qi_free_part *target, const qi_free_part *child)
 {
     for (uint32_t c = 0; c < QI_COLUMNS; c++)
         target->best[c] = child->best[c] > target->best[c] ? child->best[c] : target->best[c];
 }
 
-/* Height and best of a node from its children and itself. */
+/* Computes height and best of a node from its children and itself. */
 static void refresh(const qi_first *f, uint32_t node)
 {
     qi_free_part *p = part(f, node);
@@ -64,7 +66,10 @@ static uint32_t rotate_left(const qi_first *f, uint32_t node)
     return top;
 }
 
-/* Puts a node whose subtrees are right and differ in height by at most 2 in order. */
+/*
+ * Restores the balance of a node and refreshes it. Requires correct subtrees whose heights differ
+ * by at most 2. Returns the new root of the subtree.
+ */
 static uint32_t balance(const qi_first *f, uint32_t node)
 {
     qi_free_part *p = part(f, node);
@@ -85,6 +90,7 @@ static uint32_t balance(const qi_first *f, uint32_t node)
     return node;
 }
 
+/* Inserts a node below `tree`. Returns the new root of the subtree. */
 static uint32_t insert(const qi_first *f, uint32_t tree, uint32_t node)
 {
     if (!tree)
@@ -105,7 +111,7 @@ void qi_free_tree_insert(qi_first *f, uint32_t node)
     f->root = insert(f, f->root, node);
 }
 
-/* Takes the lowest node out of a tree. */
+/* Removes the lowest node of a tree. Returns the new root. */
 static uint32_t remove_lowest(const qi_first *f, uint32_t tree, uint32_t *lowest)
 {
     qi_free_part *p = part(f, tree);
@@ -117,6 +123,10 @@ static uint32_t remove_lowest(const qi_first *f, uint32_t tree, uint32_t *lowest
     return balance(f, tree);
 }
 
+/*
+ * Removes a node below `tree`, found by its offset. Returns the new root. A node with two children
+ * is replaced by the lowest node of its right subtree.
+ */
 static uint32_t remove_node(const qi_first *f, uint32_t tree, uint32_t node)
 {
     qi_free_part *p = part(f, tree);
@@ -141,6 +151,7 @@ void qi_free_tree_remove(qi_first *f, uint32_t node)
     f->root = remove_node(f, f->root, node);
 }
 
+/* Recomputes own of a node, and best on the path to the root. */
 static void update(const qi_first *f, uint32_t tree, uint32_t node)
 {
     if (tree == node)
@@ -157,12 +168,14 @@ void qi_free_tree_update(qi_first *f, uint32_t node)
     update(f, f->root, node);
 }
 
+/* The exact test: whether a free range holds the request with its padding. */
 static bool holds(const qi_first_node *node, uint64_t size, uint64_t alignment)
 {
     uint64_t padding = qi_padding(node->offset, alignment);
     return padding < node->size && size <= node->size - padding;
 }
 
+/* Skips every subtree whose best is too small; descends left first for the lowest address. */
 static uint32_t find(const qi_first *f, uint32_t tree, uint32_t column, uint64_t size,
                      uint64_t alignment)
 {
@@ -184,16 +197,16 @@ uint32_t qi_free_tree_find(const qi_first *f, uint64_t size, uint64_t alignment)
     return find(f, f->root, qi_column_of(alignment), size, alignment);
 }
 
-/* The largest lies among the nodes whose rounded size is the tree's. */
+/* The largest range is among the nodes whose rounded size equals the maximum of the tree. */
 static uint64_t largest(const qi_first *f, uint32_t tree, uint16_t rounded)
 {
     if (!tree || part(f, tree)->best[0] < rounded)
         return 0;
-    uint64_t most = part(f, tree)->own[0] == rounded ? f->nodes[tree].size : 0;
+    uint64_t max = part(f, tree)->own[0] == rounded ? f->nodes[tree].size : 0;
     uint64_t left = largest(f, part(f, tree)->left, rounded);
     uint64_t right = largest(f, part(f, tree)->right, rounded);
-    most = left > most ? left : most;
-    return right > most ? right : most;
+    max = left > max ? left : max;
+    return right > max ? right : max;
 }
 
 uint64_t qi_free_tree_largest(const qi_first *f)
@@ -203,10 +216,10 @@ uint64_t qi_free_tree_largest(const qi_first *f)
 
 /* ---- the check ---------------------------------------------------------------------------- */
 
-enum { MAX_HEIGHT = 38 }; /* of a balanced tree with all the nodes that can be numbered */
+enum { MAX_HEIGHT = 38 }; /* of a balanced tree with 2^26 nodes */
 
-/* Whether own and best are those of the node and of its children, which are right. */
-static bool knows_what_it_holds(const qi_first *f, uint32_t node)
+/* Whether own and best of a node are correct. Requires correct children. */
+static bool measures_are_sound(const qi_first *f, uint32_t node)
 {
     const qi_free_part *p = part(f, node);
     uint64_t offset = f->nodes[node].offset, size = f->nodes[node].size;
@@ -222,19 +235,19 @@ static bool knows_what_it_holds(const qi_first *f, uint32_t node)
     return true;
 }
 
-/* Checks the subtree `depth` links below the root, all of which lies in [low, high). */
+/* Checks the subtree at this depth, whose offsets must lie in [low, high). */
 static quire_result check(const qi_first *f, uint32_t tree, uint32_t depth, uint64_t low,
                           uint64_t high, uint64_t *count)
 {
     if (!tree)
         return QUIRE_SUCCESS;
     if (tree >= f->space.pool.top || !f->nodes[tree].is_free)
-        return qi_space_damaged("the tree holds what is not free", tree);
+        return qi_space_damaged("the tree holds a range that is not free", tree);
     const qi_free_part *p = part(f, tree);
     uint64_t offset = f->nodes[tree].offset;
     if (offset < low || offset >= high || ++*count > f->space.pool.top)
         return qi_space_damaged("the tree is out of order", tree);
-    if (depth >= MAX_HEIGHT) /* a damaged one must not use up the stack */
+    if (depth >= MAX_HEIGHT) /* a damaged tree must not exhaust the stack */
         return qi_space_damaged("the tree is out of balance", tree);
     quire_result result = check(f, p->left, depth + 1, low, offset, count);
     if (!result)
@@ -245,8 +258,8 @@ static quire_result check(const qi_first *f, uint32_t tree, uint32_t depth, uint
     uint32_t higher = left > right ? left : right, lower = left > right ? right : left;
     if (p->height != higher + 1 || higher - lower > 1)
         return qi_space_damaged("the tree is out of balance", tree);
-    if (!knows_what_it_holds(f, tree))
-        return qi_space_damaged("the tree does not know what it holds", tree);
+    if (!measures_are_sound(f, tree))
+        return qi_space_damaged("the tree has a wrong maximum", tree);
     return QUIRE_SUCCESS;
 }
 

@@ -1,23 +1,23 @@
 /*
- * linear.c - the linear fit: stack, ring and double stack in one region, cleared in O(1) (see
- * linear.h for the records).
+ * linear.c - the linear fit: stack, ring and double stack in one region, cleared in constant time
+ * (see linear.h for the records).
  *
- * An allocation looks at one gap, or at two where it wraps; a free closes the ring over the range
- * and moves the three ends that the fit remembers.
+ * An allocation examines one gap, or two if it wraps. A free removes the range from the ring and
+ * updates the three ends that the fit remembers.
  */
 #include "src/space/linear/linear.h"
 
 /* ---- allocate ----------------------------------------------------------------------------- */
 
-/* Where a request is to lie: in the gap between two neighbours of the ring. */
+/* The place of a request: in the gap between two neighbours of the ring. */
 typedef struct place {
     uint32_t below, above;
     uint64_t offset, left_padding;
 } place;
 
-/* Whether the request fits behind `below`, in front of the range that follows there. */
-static inline bool fits_behind(const qi_linear *l, uint32_t below, uint64_t size,
-                               uint64_t alignment, place *out)
+/* Whether the request fits between `below` and the next range above it. */
+static inline bool fits_above(const qi_linear *l, uint32_t below, uint64_t size, uint64_t alignment,
+                              place *out)
 {
     uint32_t above = l->records[below].next;
     uint64_t begin = qi_linear_end(&l->records[below]);
@@ -29,13 +29,14 @@ static inline bool fits_behind(const qi_linear *l, uint32_t below, uint64_t size
     return true;
 }
 
+/* Tries the gap above the newest lower range, then the start of the region. */
 static inline bool find_lower(const qi_linear *l, uint64_t size, uint64_t alignment, place *out)
 {
-    return fits_behind(l, l->newest, size, alignment, out) ||
-           (qi_linear_can_wrap(l) && fits_behind(l, 0, size, alignment, out));
+    return fits_above(l, l->newest, size, alignment, out) ||
+           (qi_linear_can_wrap(l) && fits_above(l, 0, size, alignment, out));
 }
 
-/* The rest of the gap above an upper range stays free: it is no padding in front. */
+/* Alignment leaves free bytes above an upper range; they are not padding of any range. */
 static bool find_upper(const qi_linear *l, uint64_t size, uint64_t alignment, place *out)
 {
     uint32_t above = l->upper, below = l->records[above].before;
@@ -49,8 +50,8 @@ static bool find_upper(const qi_linear *l, uint64_t size, uint64_t alignment, pl
 }
 
 /*
- * Makes the next unused number, which must not be worn, a live range between two neighbours: it
- * takes the place of one gap and may leave one on each side.
+ * Makes the next unused number a live range between two neighbours. Requires that the number has a
+ * generation left. The range replaces one gap and may leave one on each side.
  */
 static inline void occupy(qi_linear *l, const place *at, uint64_t size, uint64_t user, bool upper,
                           quire_placement *placement)
@@ -88,6 +89,7 @@ static inline void occupy(qi_linear *l, const place *at, uint64_t size, uint64_t
     l->newest = number;
 }
 
+/* Whether the next unused number can be taken at once; otherwise qi_linear_prepare is needed. */
 static inline bool is_ready(const qi_linear *l)
 {
     uint32_t number = l->space.pool.unused;
@@ -106,6 +108,7 @@ static quire_result allocate_upper(qi_linear *l, uint64_t size, uint64_t alignme
     return result;
 }
 
+/* Prepares a number after the search, because a refusal must not grow the records. */
 static quire_result linear_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                     uint64_t user, uint32_t how, quire_placement *placement)
 {
@@ -127,24 +130,24 @@ static quire_result linear_allocate(quire_space *space, uint64_t size, uint64_t 
 static inline uint32_t find(const qi_linear *l, uint32_t slot, uint32_t generation)
 {
     uint32_t number = slot - l->window;
-    if (number >= l->space.pool.top) /* slots below the window wrap around to here */
+    if (number >= l->space.pool.top) /* a slot below the window wraps to a large number */
         return 0;
     const qi_linear_record *record = &l->records[number];
     return record->epoch == l->epoch && record->generation == generation ? number : 0;
 }
 
-/* Moves the ends that the fit remembers past a range that left the ring. */
+/* Updates the ends that the fit remembers after a range left the ring. */
 static inline void move_ends(qi_linear *l, uint32_t number, uint32_t below, uint32_t above)
 {
     if (number == l->upper)
         l->upper = above;
-    if (number == l->newest) /* the first one behind a wrap: the newest is the topmost again */
+    if (number == l->newest) /* 0 below: the only one, or the only one after a wrap */
         l->newest = below ? below : l->records[l->upper].before;
     if (number != l->oldest)
         return;
     if (above != l->upper)
         l->oldest = above;
-    else /* the last one in front of a wrap, or the last of all */
+    else /* it was the last one before a wrap, or the only one */
         l->oldest = l->newest ? l->records[0].next : 0;
 }
 
@@ -155,6 +158,7 @@ static void give_number(qi_linear *l, uint32_t number)
     l->space.pool.spare++;
 }
 
+/* A claimed range has epoch 0, which no space has: it is stale but still in the ring. */
 static bool linear_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_linear *l = qi_linear_of(space);
@@ -179,6 +183,7 @@ static void linear_unclaim(quire_space *space, uint32_t slot)
     space->padding_bytes += record->left_padding;
 }
 
+/* The range becomes one gap with the gaps on its sides, so their number changes by +1, 0 or -1. */
 static void linear_release_claimed(quire_space *space, uint32_t slot)
 {
     qi_linear *l = qi_linear_of(space);
@@ -202,7 +207,7 @@ static bool linear_release(quire_space *space, uint32_t slot, uint32_t generatio
     return true;
 }
 
-/* Looks at two records, however many live: the ring's ends, to hang it into the chain. */
+/* Constant time: links the two ends of the ring into the chain of unused numbers. */
 static void linear_clear(quire_space *space)
 {
     qi_linear *l = qi_linear_of(space);
@@ -240,7 +245,7 @@ static bool linear_set_user(quire_space *space, uint32_t slot, uint32_t generati
 
 /* ---- creation and the region -------------------------------------------------------------- */
 
-/* Record 0 is there from the beginning: without a region it is one of size 0. */
+/* Record 0 exists from the start; without a region it has size 0. */
 static quire_result linear_init(quire_space *space, const quire_space_options *options)
 {
     (void)options;
@@ -255,6 +260,7 @@ static void linear_finish(quire_space *space)
     qi_pool_finish(&space->pool, &space->host);
 }
 
+/* Record 0 gets the end of the region and leads back to its start; see qi_linear_end. */
 static quire_result linear_add_region(quire_space *space, uint32_t number)
 {
     qi_linear *l = qi_linear_of(space);

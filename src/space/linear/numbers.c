@@ -1,10 +1,11 @@
 /*
- * numbers.c - the numbers of the linear fit's records: how they come, wear, are made new and
- * are given back.
+ * numbers.c - the numbers of the linear fit's records: grows them, resets them when their
+ * generations are used up, and trims them.
  */
 #include "src/base/result.h"
 #include "src/space/linear/linear.h"
 
+/* Grows the pool, if slots for the new numbers are left above the window. */
 static quire_result grow(qi_linear *l)
 {
     if (qi_pool_next_capacity(&l->space.pool) > QI_SLOT_COUNT - l->window)
@@ -16,7 +17,10 @@ static quire_result grow(qi_linear *l)
     return result;
 }
 
-/* Makes all numbers new, for slots that were never handed out. False: there are not enough. */
+/*
+ * Resets all numbers, for slots that were never handed out. Returns false if ranges live or too few
+ * such slots are left.
+ */
 static bool renew(qi_linear *l)
 {
     qi_pool *pool = &l->space.pool;
@@ -29,8 +33,9 @@ static bool renew(qi_linear *l)
 }
 
 /*
- * Worn numbers are among the unused ones until they are met here: a clear cannot look for them.
- * Those never taken go through the chain too, so that an allocation has one place to look at.
+ * Used-up numbers stay in the chain until this function finds them, because a clear does not visit
+ * its records. Numbers that were never taken pass through the chain too, so that an allocation
+ * reads only the head of the chain.
  */
 quire_result qi_linear_prepare(qi_linear *l)
 {
@@ -59,11 +64,11 @@ quire_result qi_linear_prepare(qi_linear *l)
 bool qi_linear_in_use(const void *space, uint32_t number)
 {
     const qi_linear *l = space;
-    const qi_linear_record *records = l->space.pool.items; /* may have moved */
+    const qi_linear_record *records = l->space.pool.items; /* l->records may be outdated */
     return records[number].epoch == l->epoch;
 }
 
-/* The pool counts new numbers from an even generation on: a use that was not made is given up. */
+/* The pool starts new numbers at an even generation: round up, which skips one use. */
 void qi_linear_trim(quire_space *space)
 {
     qi_linear *l = qi_linear_of(space);

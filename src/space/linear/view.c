@@ -1,23 +1,27 @@
 /*
- * view.c - what the linear fit tells of its ranges: the room at each end, and the walk.
+ * view.c - reports the ranges of the linear fit: the room at each end, the refusal of a request,
+ * and the walk. Changes nothing.
  */
 #include "src/base/result.h"
 #include "src/space/linear/linear.h"
 
-static uint64_t room_behind(const qi_linear *l, uint32_t below)
+/* Bytes of the gap above a record. */
+static uint64_t room_after(const qi_linear *l, uint32_t below)
 {
     const qi_linear_record *record = &l->records[below];
     return qi_linear_begin(&l->records[record->next]) - qi_linear_end(record);
 }
 
+/* Bytes at the start of the region that a wrap could use. */
 static uint64_t room_to_wrap(const qi_linear *l)
 {
-    return qi_linear_can_wrap(l) ? room_behind(l, 0) : 0;
+    return qi_linear_can_wrap(l) ? room_after(l, 0) : 0;
 }
 
+/* Bytes of the gap below the newest upper range, or at the end of the region if none lives. */
 static uint64_t room_above(const qi_linear *l)
 {
-    return room_behind(l, l->records[l->upper].before);
+    return room_after(l, l->records[l->upper].before);
 }
 
 quire_result qi_linear_refuse(const qi_linear *l, uint64_t size, uint64_t alignment, uint32_t how)
@@ -31,28 +35,32 @@ quire_result qi_linear_refuse(const qi_linear *l, uint64_t size, uint64_t alignm
                             "no room for %b at a multiple of %u below the upper ranges: %b are "
                             "left there, %b are free in all",
                             size, alignment, room_above(l), all);
-    uint64_t most = room_behind(l, l->newest);
-    qi_raise(&most, room_to_wrap(l));
+    uint64_t max = room_after(l, l->newest);
+    qi_raise(&max, room_to_wrap(l));
     return qi_fail_with(QUIRE_ERROR_NO_SPACE,
-                        "no room for %b at a multiple of %u behind the newest range: %b are left "
+                        "no room for %b at a multiple of %u after the newest range: %b are left "
                         "there or by wrapping, %b are free in all",
-                        size, alignment, most, all);
+                        size, alignment, max, all);
 }
 
+/*
+ * The largest request that any of the three ends can serve; gaps between live ranges do not count.
+ */
 uint64_t qi_linear_largest_free(const quire_space *space)
 {
     const qi_linear *l = qi_linear_of_const(space);
-    uint64_t largest = room_behind(l, l->newest);
+    uint64_t largest = room_after(l, l->newest);
     qi_raise(&largest, room_to_wrap(l));
     qi_raise(&largest, room_above(l));
     return largest;
 }
 
+/* Visits the gap above a record, if it is not empty. Returns false if the visit ended the walk. */
 static bool visit_gap(const qi_linear *l, uint32_t below,
                       bool (*visit)(void *, const quire_space_item *), void *user)
 {
     uint64_t begin = qi_linear_end(&l->records[below]) - l->space.regions[0].start;
-    const quire_space_item gap = {.is_free = true, .offset = begin, .size = room_behind(l, below)};
+    const quire_space_item gap = {.is_free = true, .offset = begin, .size = room_after(l, below)};
     return !gap.size || visit(user, &gap);
 }
 

@@ -1,17 +1,19 @@
 /*
- * batch.c - several equal ranges by one search: they are taken as one range, which is
- * then cut into them.
+ * batch.c - allocates several equal ranges with one search: takes them as one range and cuts it.
  */
 #include "src/space/segregated/lists.h"
 
-/* Cuts a live node of `count` times `part` granules; its first part keeps number and generation. */
+/*
+ * Cuts a live node of `count` times `part` granules. The first part keeps number and generation;
+ * the others take spare numbers.
+ */
 static void cut(qi_segregated *s, uint32_t part, uint32_t count, quire_placement *placements)
 {
     uint32_t last = qi_handle_slot(placements[0].range.id), start = s->nodes[last].offset;
     const uint32_t owner = s->nodes[last].owner;
     uint64_t bytes = part * s->space.granule;
     s->nodes[last].size = part;
-    s->space.live_bytes -= bytes * (count - 1); /* which each of them adds again */
+    s->space.live_bytes -= bytes * (count - 1); /* qi_node_make_live adds them again */
     placements[0].size = bytes;
     for (uint32_t i = 1; i < count; i++) {
         uint32_t number = qi_node_take(s);

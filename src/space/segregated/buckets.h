@@ -1,9 +1,9 @@
 /*
- * buckets.h - which of the up to 16 address buckets of a class have a first entry that is large
+ * buckets.h - selects the address buckets of a class, up to 16, whose first free range is large
  * enough.
  *
- * Compares 16 fractions at once where the processor can, and one by one elsewhere, with the same
- * result. A class with fewer buckets is read as 16 all the same: its mask leaves the others out.
+ * Compares 16 fractions at once if the processor can, otherwise one by one; the result is the same.
+ * A class with fewer buckets is also read as 16; the caller masks the rest.
  */
 #ifndef QUIRE_SRC_SPACE_SEGREGATED_BUCKETS_H
 #define QUIRE_SRC_SPACE_SEGREGATED_BUCKETS_H
@@ -17,7 +17,7 @@
 
 enum { QI_MAX_BUCKETS = 16 };
 
-/* Bit i is set when fractions[i] >= fraction. The portable form, and the meaning of the other. */
+/* Sets bit i if fractions[i] >= fraction. Portable, and the definition of the faster form. */
 static inline uint32_t qi_buckets_at_least_portable(const uint8_t *fractions, uint32_t fraction)
 {
     uint32_t mask = 0;
@@ -26,7 +26,7 @@ static inline uint32_t qi_buckets_at_least_portable(const uint8_t *fractions, ui
     return mask;
 }
 
-/* The same; 16 bytes are read from any address, and the fraction is at most 255. */
+/* As above. Reads 16 bytes at any alignment; the fraction is at most 255. */
 static inline uint32_t qi_buckets_at_least(const uint8_t *fractions, uint32_t fraction)
 {
 #ifdef QI_BUCKETS_SSE2

@@ -1,6 +1,6 @@
 /*
- * check.c - verifies every record of a segregated space against the invariants written
- * in segregated.h. Reads only; may be given damaged records, so that nothing is followed unchecked.
+ * check.c - verifies every record of a segregated space against the invariants in segregated.h.
+ * Only reads. The records may be damaged: every number is checked before it is followed.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 typedef struct count {
     uint64_t live, free, live_granules, free_granules;
     uint64_t free_slots; /* of slabs */
-    uint64_t last_end;   /* of the live range below, granules; 0 at the start of a region */
+    uint64_t last_end;   /* granules: end of the live range below; 0 at the start of a region */
     bool last_optimal;
 } count;
 
@@ -20,7 +20,7 @@ static bool is_number(const qi_segregated *s, uint32_t number)
     return number != 0 && number < s->space.pool.top;
 }
 
-/* Whether the tables are there and as large as the checks below take them to be. */
+/* Whether the tables have the shape that the checks below rely on. */
 static bool tables_are_sound(const qi_segregated *s)
 {
     if ((s->row_shift != 0 && s->row_shift != 2 && s->row_shift != 4) ||
@@ -32,7 +32,7 @@ static bool tables_are_sound(const qi_segregated *s)
            s->bucket_shift <= 32 && s->kind_mask == s->space.kind_mask >> s->granule_shift;
 }
 
-/* No stretch holds live ranges of both kinds, and no other node has a kind. */
+/* Whether no stretch holds live ranges of both kinds, and only live nodes have a kind. */
 static bool kind_is_sound(const qi_segregated *s, const qi_node *node, count *seen)
 {
     if (!(node->generation & 1) || !s->kind_mask)
@@ -44,6 +44,7 @@ static bool kind_is_sound(const qi_segregated *s, const qi_node *node, count *se
     return !shares || !differs;
 }
 
+/* Verifies one node of a ring and adds it to the sums. */
 static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uint32_t before,
                                     uint32_t number, count *seen)
 {
@@ -52,7 +53,7 @@ static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uin
     if (node->before != before || !is_number(s, node->after) ||
         s->nodes[node->after].before != number)
         return qi_space_damaged("a neighbour does not point back", number);
-    uint32_t fraction = is_free ? qi_node_fraction(node) : 0; /* check_list knows which */
+    uint32_t fraction = is_free ? qi_node_fraction(node) : 0; /* check_list verifies it */
     uint32_t kind = node->owner & QI_OPTIMAL_MARK;
     uint32_t slab_mark = is_live && s->slabs ? node->owner & QI_SLAB_MARK : 0;
     if (node->owner != (region | kind | slab_mark | fraction << (QI_REGION_BITS + 1)))
@@ -62,11 +63,11 @@ static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uin
     if (is_free && qi_node_is_free(s, node->after))
         return qi_space_damaged("two free neighbours touch", number);
     if (!kind_is_sound(s, node, seen))
-        return qi_space_damaged("ranges of different kind share a stretch", number);
+        return qi_space_damaged("ranges of different kinds share a stretch", number);
     const qi_slab *slab = is_live && node->owner & QI_SLAB_MARK ? qi_slab_of_node(s, number) : NULL;
     if (is_live && node->owner & QI_SLAB_MARK && !slab)
-        return qi_space_damaged("a range has the mark of a slab, and there is none", number);
-    if (slab) { /* qi_slabs_check verifies the rest of it */
+        return qi_space_damaged("a range is marked as a slab that does not exist", number);
+    if (slab) { /* qi_slabs_check verifies the slab */
         seen->live += slab->live;
         seen->free_slots += (uint64_t)slab->slots - slab->live;
         seen->live_granules += (uint64_t)slab->live * slab->stride;
@@ -87,12 +88,16 @@ static bool is_region_node(const qi_segregated *s, uint32_t region, uint32_t num
            !qi_node_is_free(s, number);
 }
 
+/*
+ * Walks the ring of a region. Ends for damaged records too: every node must begin where the one
+ * before ends, sizes are above 0, and offsets have 32 bits.
+ */
 static quire_result check_ring(const qi_segregated *s, uint32_t region, count *seen)
 {
     const qi_region *place = &s->space.regions[region];
     uint32_t own = place->node, before = own;
     if (!is_region_node(s, region, own))
-        return qi_space_damaged("a region has no node of its own", own);
+        return qi_space_damaged("the node of a region is damaged", own);
     uint64_t offset = place->start >> s->granule_shift;
     seen->last_end = 0;
     for (uint32_t i = s->nodes[own].after; i != own; i = s->nodes[i].after) {
@@ -107,33 +112,35 @@ static quire_result check_ring(const qi_segregated *s, uint32_t region, count *s
     if (offset << s->granule_shift != place->start + place->size)
         return qi_space_damaged("the ranges of a region do not fill it", own);
     if ((offset - 1) >> s->bucket_shift >> s->row_shift)
-        return qi_space_damaged("a region ends behind the last address bucket", own);
+        return qi_space_damaged("a region ends above the last address bucket", own);
     return QUIRE_SUCCESS;
 }
 
+/* Verifies the nodes of one list and its bit. *listed bounds the walk, so that a cycle ends it. */
 static quire_result check_list(const qi_segregated *s, uint32_t list, uint64_t *listed)
 {
     uint32_t back = QI_AT_HEAD | list;
     for (uint32_t i = s->heads[list]; i; i = s->nodes[i].next) {
         if (!is_number(s, i) || !qi_node_is_free(s, i) || s->nodes[i].back != back)
-            return qi_space_damaged("a list holds what is not free or not linked back", i);
+            return qi_space_damaged("a list holds a range that is not free or not linked back", i);
         const qi_node *node = &s->nodes[i];
         if (qi_list_for(s, node->offset, node->size).number != list)
-            return qi_space_damaged("a free range is in the list of another size or place", i);
+            return qi_space_damaged("a free range is in the list of another size or address", i);
         uint32_t fraction = qi_class_of_range(node->size).fraction;
         if (qi_node_fraction(node) != fraction ||
             (back & QI_AT_HEAD && s->fractions[list] != fraction))
-            return qi_space_damaged("a fraction is not that of the range's size", i);
+            return qi_space_damaged("a fraction does not match the size of its range", i);
         if (++*listed > s->space.pool.top)
-            return qi_space_damaged("a list runs in a circle", i);
+            return qi_space_damaged("a list has a cycle", i);
         back = i;
     }
     bool marked = s->bits[list / 64] >> list % 64 & 1;
     if (marked != (s->heads[list] != 0))
-        return qi_space_damaged("a list is marked wrongly", s->heads[list]);
+        return qi_space_damaged("the bit of a list is wrong", s->heads[list]);
     return QUIRE_SUCCESS;
 }
 
+/* Verifies all lists, and the bits of words against the bits of lists. */
 static quire_result check_lists(const qi_segregated *s, uint64_t *listed)
 {
     for (uint32_t list = 0; list < s->list_count; list++) {
@@ -142,13 +149,13 @@ static quire_result check_lists(const qi_segregated *s, uint64_t *listed)
             return result;
     }
     uint64_t words[QI_MAX_BIT_WORDS / 64 + 1] = {0};
-    if (s->list_count) /* the last word may reach further than the lists */
+    if (s->list_count) /* the last word may have bits beyond the lists */
         for (uint32_t word = 0; word <= s->list_count / 64; word++)
             words[word / 64] |= (uint64_t)(s->bits[word] != 0) << word % 64;
     if (s->list_count && s->bits[s->list_count / 64] >> s->list_count % 64)
-        return qi_space_damaged("a list that is not there is marked", s->list_count);
+        return qi_space_damaged("a bit above the last list is set", s->list_count);
     if (memcmp(words, s->bit_words, sizeof words))
-        return qi_space_damaged("a word of lists is marked wrongly", 0);
+        return qi_space_damaged("the bit of a word of lists is wrong", 0);
     return QUIRE_SUCCESS;
 }
 
@@ -165,7 +172,7 @@ quire_result qi_segregated_check(const quire_space *space)
     const qi_segregated *s = qi_segregated_of_const(space);
     count seen = {0};
     if (!tables_are_sound(s))
-        return qi_space_damaged("the tables are not of the size they should be", 0);
+        return qi_space_damaged("the tables have a wrong size", 0);
     for (uint32_t i = 0; i < space->region_capacity; i++) {
         quire_result result = space->regions[i].used ? check_ring(s, i, &seen) : QUIRE_SUCCESS;
         if (result)
@@ -178,13 +185,14 @@ quire_result qi_segregated_check(const quire_space *space)
     if (result)
         return result;
     if (listed != seen.free || seen.free + seen.free_slots != qi_segregated_free_count(space))
-        return qi_space_damaged("not every free range is listed once", 0);
+        return qi_space_damaged("the lists do not hold every free range exactly once", 0);
     if (seen.live != space->live_count ||
         seen.live_granules << s->granule_shift != space->live_bytes || space->padding_bytes)
         return qi_space_damaged("the live figures do not match the ranges", 0);
     uint64_t free_bytes = space->region_bytes - space->live_bytes;
     if (seen.free_granules << s->granule_shift != free_bytes)
-        return qi_space_damaged("the sums of live and free are not the regions", 0);
+        return qi_space_damaged("the sums of live and free bytes are not the size of the regions",
+                                0);
     if (seen.free != count_marked_free(s))
         return qi_space_damaged("a number that names no free range is marked free", 0);
     return QUIRE_SUCCESS;

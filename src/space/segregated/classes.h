@@ -1,18 +1,19 @@
 /*
- * classes.h - size classes of the segregated fit: pure arithmetic on sizes in granules.
+ * classes.h - size classes of the segregated fit: arithmetic on sizes in granules, no state.
  *
- * A class is a floating point number with 5 bits of mantissa: the sizes of one class lie within
- * 3 %. The fraction is the next 8 bits of the mantissa: it orders sizes within a class. 32 is added
- * to a size first, so that sizes up to 32 have a class each and no class stands empty below them.
+ * A class is a floating-point number with 5 bits of mantissa: the sizes of one class differ by at
+ * most 3 %. The fraction is the next 8 bits of the mantissa; it orders the sizes within a class. 32
+ * is added to a size first, so that each size up to 32 has its own class and no class below them is
+ * unused.
  *
- *   size in a list:  class and fraction rounded down
- *   size asked for:  class and fraction rounded up
+ *   size of a free range: class and fraction rounded down
+ *   size of a request:    class and fraction rounded up
  *
- * so that a list entry of the same class whose fraction is not below the request's is large enough,
- * and so is every entry of a higher class.
+ * A free range of the request's class is therefore large enough if its fraction is not below that
+ * of the request, and every free range of a higher class is large enough.
  *
- * The processor's own conversion to double finds exponent and mantissa: no branch, no variable
- * shift, and exact, because 53 bits hold every 32-bit size.
+ * The processor's conversion to double computes exponent and mantissa without a branch or a
+ * variable shift. It is exact: a double has 53 bits, a size 32.
  */
 #ifndef QUIRE_SRC_SPACE_SEGREGATED_CLASSES_H
 #define QUIRE_SRC_SPACE_SEGREGATED_CLASSES_H
@@ -22,12 +23,12 @@
 #include <string.h>
 
 _Static_assert(FLT_RADIX == 2 && DBL_MANT_DIG == 53 && sizeof(double) == 8,
-               "classes are cut out of the bits of a binary64");
+               "classes are taken from the bits of a binary64");
 
 enum {
-    QI_MANTISSA_BITS = 5, /* 32 classes a power of two; 4 and 6 measured no better */
+    QI_MANTISSA_BITS = 5, /* 32 classes per power of two; 4 and 6 measured no better */
     QI_FRACTION_BITS = 8,
-    QI_CLASS_LIMIT = 896 /* above the class of 2^32 - 1, and a multiple of 64 */
+    QI_CLASS_LIMIT = 896 /* above the class of 2^32 - 1; a multiple of 64 */
 };
 
 typedef struct qi_class {
@@ -38,7 +39,7 @@ typedef struct qi_class {
 #define QI_CLASS_DROPPED (52 - QI_MANTISSA_BITS - QI_FRACTION_BITS)
 #define QI_CLASS_ORIGIN ((UINT64_C(1023) + QI_MANTISSA_BITS) << 52) /* the bits of 32.0 */
 
-/* Exponent and mantissa of size + 32, counted from those of 32. */
+/* Exponent and mantissa of size + 32, relative to those of 32. */
 static inline uint64_t qi_class_bits(uint32_t size)
 {
     double value = (double)((int64_t)size + (1 << QI_MANTISSA_BITS));

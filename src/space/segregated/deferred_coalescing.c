@@ -1,8 +1,9 @@
 /*
- * deferred_coalescing.c - deferred coalescing: a freed range waits behind others before it merges with
- * its neighbours. In a space too large for the caches a free waits for three records to arrive;
- * here they are asked for on the way, and are there when it is the range's turn. A waiting
- * range is neither live nor free: its identity is stale, and nothing merges with it.
+ * deferred_coalescing.c - an option: a freed range is held back until 32 more were freed, and then
+ * coalesces with its neighbours. In a space larger than the caches a free waits for three records
+ * to arrive from memory; here they are prefetched in time. A deferred range is neither live nor
+ * free: its identity is stale, and no neighbour coalesces with it. Everything but allocating and
+ * freeing flushes the deferred ranges first.
  */
 #include "src/space/segregated/lists.h"
 
@@ -18,7 +19,7 @@ void qi_segregated_defer_free(qi_segregated *s, uint32_t number)
     s->deferred_total++;
     qi_node_prefetch_neighbours(s, number);
     if (s->space.pool.top >= QI_PREFETCH_MIN_NODES)
-        qi_node_prefetch_lists(s, older); /* node 0 has itself for neighbours */
+        qi_node_prefetch_lists(s, older); /* node 0 is its own neighbour */
     if (oldest)
         qi_node_free(s, oldest);
 }

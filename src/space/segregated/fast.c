@@ -1,23 +1,25 @@
 /*
- * fast.c - the two hot calls of the segregated fit.
+ * fast.c - the two hot calls of the segregated fit. Requests that need more than the direct choice
+ * take the general path: qi_space_allocate, then search.c.
  *
- * An allocation takes, in this order: a first node of its own class that is large enough, in the
- * lowest bucket; otherwise the lowest bucket of the next class with a free node, where every node is
- * large enough. From 1 MiB on, while less than a quarter of the space is free, the search in
- * search.c examines a few nodes of the own class in between.
+ * An allocation takes, in this order: the lowest bucket of its own class whose first node is large
+ * enough; otherwise the lowest bucket of the next class with a free node, where every node is large
+ * enough. From 1 MiB on, while at most a quarter of the space is free, the search in search.c first
+ * examines a few nodes of the own class.
  *
  * A free coalesces at once with free neighbours and never needs a new node.
  */
 #include "src/space/segregated/lists.h"
 
 /*
- * All that is usual, without a call: what is not goes the general way, with the same arguments.
+ * Serves the usual request without a function call. Every other request takes the general path with
+ * the same arguments, which also reports errors.
  */
 quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                          uint64_t user, uint32_t how, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
-    uint64_t rest = size - 1, align_mask = alignment - 1; /* 0 becomes larger than any limit */
+    uint64_t rest = size - 1, align_mask = alignment - 1; /* 0 wraps to above any limit */
     if (qi_unlikely(rest >= space->region_bytes || align_mask >= space->max_alignment ||
                     alignment & align_mask || space->pool.spare < 2))
         return qi_space_allocate(space, size, alignment, user, how, placement);

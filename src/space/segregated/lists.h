@@ -1,7 +1,8 @@
 /*
- * lists.h - the constant-time steps of the segregated fit on its records: taking and giving node
- * numbers, the rings of neighbours, the lists by class and bucket, and the direct choice of a free
- * node. Inline, because every allocation and every free is made of them.
+ * lists.h - the constant-time steps on the records of the segregated fit: node numbers, rings of
+ * neighbours, lists by class and bucket, the direct choice of a free node, and the steps of an
+ * allocation and a free. Inline, because the hot path consists of them. They keep the invariants of
+ * segregated.h and check nothing: the caller ensures spare numbers and valid arguments.
  */
 #ifndef QUIRE_SRC_SPACE_SEGREGATED_LISTS_H
 #define QUIRE_SRC_SPACE_SEGREGATED_LISTS_H
@@ -21,6 +22,7 @@ static inline void qi_node_mark_taken(qi_segregated *s, uint32_t node)
     s->is_free[node / 64] &= ~(UINT64_C(1) << node % 64);
 }
 
+/* Takes a node number; requires a spare one. */
 static inline uint32_t qi_node_take(qi_segregated *s)
 {
     uint32_t number = s->space.pool.unused;
@@ -31,6 +33,7 @@ static inline uint32_t qi_node_take(qi_segregated *s)
     return number;
 }
 
+/* Returns a node number; retires it if its generations are used up. */
 static inline void qi_node_give(qi_segregated *s, uint32_t number)
 {
     if (qi_unlikely(s->nodes[number].generation > QI_LAST_GENERATION)) {
@@ -61,7 +64,7 @@ static inline void qi_node_leave_ring(qi_segregated *s, uint32_t number)
 
 /* ---- lists of free nodes ------------------------------------------------------------------- */
 
-/* A list and where a size stands in it. */
+/* A list, and the fraction of a size within its class. */
 typedef struct qi_list {
     uint32_t number;
     uint32_t fraction;
@@ -70,7 +73,7 @@ typedef struct qi_list {
 static inline qi_list qi_list_for(const qi_segregated *s, uint32_t offset, uint32_t size)
 {
     qi_class class = qi_class_of_range(size);
-    uint32_t bucket = (uint32_t)((uint64_t)offset >> s->bucket_shift); /* by up to 32 */
+    uint32_t bucket = (uint32_t)((uint64_t)offset >> s->bucket_shift); /* shift is up to 32 */
     return (qi_list){(class.index << s->row_shift) + bucket, class.fraction};
 }
 
@@ -82,7 +85,7 @@ static inline void qi_node_link_to(qi_segregated *s, uint32_t number, qi_list li
     node->back = QI_AT_HEAD | list.number;
     node->next = old;
     qi_node_set_fraction(node, list.fraction);
-    s->nodes[old].back = number; /* node 0 is scratch: no branch for an empty list */
+    s->nodes[old].back = number; /* node 0 is scratch: an empty list needs no branch */
     s->heads[list.number] = number;
     s->fractions[list.number] = (uint8_t)list.fraction;
     uint64_t word = s->bits[list.number / 64];
@@ -98,8 +101,8 @@ static inline void qi_node_link(qi_segregated *s, uint32_t number)
 }
 
 /*
- * Takes the first node off a list. Whether the list ends with it is as good as random, so that its
- * bit is cleared by arithmetic, not by a branch; that 64 lists end with it is rare.
+ * Removes the first node of a list. Whether the list becomes empty is unpredictable, so arithmetic
+ * instead of a branch clears its bit. That a whole word of 64 lists becomes empty is rare.
  */
 static inline void qi_head_unlink(qi_segregated *s, uint32_t list, uint32_t next)
 {
@@ -124,8 +127,9 @@ static inline void qi_node_unlink(qi_segregated *s, const qi_node *node, uint32_
 }
 
 /*
- * Gives a listed node another place and size; at the head of its list it stays where it can. `back`
- * is node.back, for those who know it.
+ * Changes offset and size of a listed node. A node at the head of its list stays there if the list
+ * is the same. `back` is node.back; a caller that took the head of a list knows it without reading
+ * the node.
  */
 static inline void qi_node_move(qi_segregated *s, uint32_t number, uint32_t back, uint32_t offset,
                                 uint32_t size)
@@ -145,7 +149,7 @@ static inline void qi_node_move(qi_segregated *s, uint32_t number, uint32_t back
 
 /* ---- the direct choice --------------------------------------------------------------------- */
 
-/* The lowest list from `list` on that has a node, or QI_NO_LIST. */
+/* The lowest list, not below `list`, that has a node; or QI_NO_LIST. */
 static inline uint32_t qi_next_list(const qi_segregated *s, uint32_t list)
 {
     uint32_t word = list / 64;
@@ -164,27 +168,27 @@ static inline uint32_t qi_next_list(const qi_segregated *s, uint32_t list)
     return word * 64 + qi_lowest_bit(bits);
 }
 
-/* The lowest class from `class` on that has a node, or one that no size has. */
+/* The lowest class, not below `class`, that has a node; a number above all classes if none has. */
 static inline uint32_t qi_next_class(const qi_segregated *s, uint32_t class)
 {
     uint32_t list = class << s->row_shift;
     return list < s->list_count ? qi_next_list(s, list) >> s->row_shift : QI_NO_LIST;
 }
 
-/* Whether less than a quarter is free. */
+/* Whether at most a quarter of the space is free. */
 static inline bool qi_space_is_tight(const quire_space *space)
 {
     return space->live_bytes >= space->region_bytes / 4 * 3;
 }
 
-/* The buckets of a class that have nodes, a bit each. */
+/* The buckets of a class that have nodes, one bit each. */
 static inline uint32_t qi_buckets_of(const qi_segregated *s, uint32_t class)
 {
     uint32_t row = class << s->row_shift;
     return (uint32_t)(s->bits[row / 64] >> row % 64) & s->row_mask;
 }
 
-/* The list in this class whose first node is known to suffice, the lowest one; or QI_NO_LIST. */
+/* The lowest list of this class whose first node is certainly large enough; or QI_NO_LIST. */
 static inline uint32_t qi_pick_in_class(const qi_segregated *s, qi_class class)
 {
     uint32_t row = class.index << s->row_shift;
@@ -195,16 +199,22 @@ static inline uint32_t qi_pick_in_class(const qi_segregated *s, qi_class class)
     return buckets ? row + qi_lowest_bit(buckets) : QI_NO_LIST;
 }
 
-/* The lowest list of the lowest class above, where every node suffices; or QI_NO_LIST. */
+/*
+ * The lowest list of the lowest class above this one that has a node; every node there is large
+ * enough. Or QI_NO_LIST.
+ */
 static inline uint32_t qi_pick_above(const qi_segregated *s, qi_class class)
 {
     uint32_t row = (class.index + 1) << s->row_shift;
     return row < s->list_count ? qi_next_list(s, row) : QI_NO_LIST;
 }
 
-/* ---- what allocations and frees are made of ------------------------------------------------ */
+/* ---- the steps of an allocation and a free ------------------------------------------------- */
 
-/* The whole free node becomes live, or a fresh one in its place if its number is used up. */
+/*
+ * Takes a whole free node for a live range. If the generations of its number are used up, a new
+ * number replaces it.
+ */
 static inline uint32_t qi_node_take_whole(qi_segregated *s, uint32_t found, uint32_t back)
 {
     qi_node_unlink(s, &s->nodes[found], back);
@@ -221,7 +231,7 @@ static inline uint32_t qi_node_take_whole(qi_segregated *s, uint32_t found, uint
     return live;
 }
 
-/* Cuts [start, start + size) out of a free node, whose back is given; needs two spare numbers. */
+/* Cuts [start, start + size) out of a free node with this `back`; requires two spare numbers. */
 QI_ALWAYS_INLINE uint32_t qi_node_carve(qi_segregated *s, uint32_t found, uint32_t back,
                                         uint32_t start, uint32_t size)
 {
@@ -251,12 +261,12 @@ QI_ALWAYS_INLINE uint32_t qi_node_carve(qi_segregated *s, uint32_t found, uint32
     return live;
 }
 
-/* A carved node begins to live: a new generation, the caller's value, the figures, the answer. */
+/* Makes a carved node live: new generation, user value, figures, and the placement. */
 static inline void qi_node_make_live(qi_segregated *s, uint32_t number, uint32_t start,
                                      uint32_t size, uint64_t user, quire_placement *out)
 {
     qi_node *node = &s->nodes[number];
-    uint64_t bytes = size * s->space.granule; /* cheaper than a shift by a variable */
+    uint64_t bytes = size * s->space.granule; /* cheaper than a variable shift */
     uint32_t region = qi_node_region(node);
     node->generation++;
     node->next = (uint32_t)user;
@@ -272,7 +282,7 @@ static inline void qi_node_make_live(qi_segregated *s, uint32_t number, uint32_t
     out->user = user;
 }
 
-/* The other way round: a live node is live no more, in the figures too. */
+/* Makes a live node stale and removes it from the figures. The caller then frees or defers it. */
 static inline void qi_node_make_stale(qi_segregated *s, uint32_t number)
 {
     s->nodes[number].generation++;
@@ -281,8 +291,8 @@ static inline void qi_node_make_stale(qi_segregated *s, uint32_t number)
 }
 
 /*
- * Asks for the records that freeing a node will touch: its neighbours first, and when those came,
- * the nodes beside the free ones in their lists.
+ * Prefetch the records that freeing a node touches: first its neighbours; when these have arrived,
+ * the nodes next to the free neighbours in their lists.
  */
 static inline void qi_node_prefetch_neighbours(const qi_segregated *s, uint32_t number)
 {
@@ -303,7 +313,7 @@ static inline void qi_node_prefetch_lists(const qi_segregated *s, uint32_t numbe
     }
 }
 
-/* Makes a range that is no longer live free: merged into a free neighbour, or listed itself. */
+/* Frees a stale node: coalesces it with free neighbours, or puts it in a list. */
 QI_ALWAYS_INLINE void qi_node_free(qi_segregated *s, uint32_t number)
 {
     qi_node *node = &s->nodes[number];

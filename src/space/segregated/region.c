@@ -4,6 +4,7 @@
 #include "src/base/result.h"
 #include "src/space/segregated/lists.h"
 
+/* Creates the node of the region, and one free node for all of it. */
 quire_result qi_segregated_add_region(quire_space *space, uint32_t number)
 {
     qi_segregated *s = qi_segregated_of(space);
@@ -38,6 +39,7 @@ bool qi_segregated_region_is_empty(const quire_space *space, uint32_t region)
     return qi_node_is_free(s, only) && s->nodes[only].after == own;
 }
 
+/* Requires an empty region: it has its own node and one free node. */
 void qi_segregated_remove_region(quire_space *space, uint32_t region)
 {
     qi_segregated *s = qi_segregated_of(space);
@@ -56,6 +58,7 @@ static uint32_t last_node(const qi_segregated *s, const qi_region *region)
     return s->nodes[region->node].before;
 }
 
+/* Constant time: the node before the region's own node is the last one. */
 uint64_t qi_segregated_free_at_end(const quire_space *space, uint32_t region)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
@@ -63,6 +66,7 @@ uint64_t qi_segregated_free_at_end(const quire_space *space, uint32_t region)
     return qi_node_is_free(s, last) ? (uint64_t)s->nodes[last].size << s->granule_shift : 0;
 }
 
+/* Removes granules of the free node at the end of a region. */
 static void shrink(qi_segregated *s, uint32_t last, uint32_t granules)
 {
     const qi_node *node = &s->nodes[last];
@@ -76,7 +80,7 @@ static void shrink(qi_segregated *s, uint32_t last, uint32_t granules)
     qi_node_give(s, last);
 }
 
-/* Numbers and tables come first: what follows cannot fail. */
+/* Extends the free node at the end of a region, or creates one. Allocates before it changes. */
 static quire_result grow(qi_segregated *s, const qi_region *region, uint64_t size)
 {
     uint32_t last = last_node(s, region);

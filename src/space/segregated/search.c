@@ -1,36 +1,40 @@
 /*
- * search.c - the segregated fit where the direct choice is not at once good: alignment
- * made it too small, nothing is left above, kinds are to be kept apart, or the upper end is wanted.
+ * search.c - the bounded search of the segregated fit, for requests that the direct choice does not
+ * serve: alignment makes the chosen range too small, no higher class has a range, kinds are kept
+ * apart, or the upper end is wanted.
  *
- * Lists are examined through here, a bounded number of nodes; what that can miss is told in
- * quire/space.h, and a full pass finds it where it is asked for.
+ * The search examines a bounded number of nodes. quire/space.h states which ranges it can miss; a
+ * full pass finds them on request.
  */
 #include "src/space/segregated/lists.h"
 
 /*
- * Nodes looked at where the direct choice fails. A larger number finds a tighter place for aligned
- * requests and costs as much more where there is none; 50,000 misaligned holes must not be felt.
+ * Nodes examined after the direct choice fails. Larger numbers find tighter places for aligned
+ * requests and make a failing search slower; it must stay fast with 50,000 misaligned free ranges.
  */
 enum { EXAMINE_TIGHT = 8, EXAMINE_IN_CLASS = 8, EXAMINE_IN_ALL = 64 };
 
 _Static_assert(QI_MAX_EXAMINED == EXAMINE_TIGHT + 2 * (1 + EXAMINE_IN_CLASS) + EXAMINE_IN_ALL,
-               "the bound that is promised is the sum of all looks");
+               "the documented bound is the sum of all steps");
 
-/* What is asked for, in granules. */
+/* A request in granules. */
 typedef struct request {
     uint32_t size;
     uint32_t align_mask;
     bool optimal;
 } request;
 
-/* What a search found, and the nodes it looked at. */
+/* The result of a search. */
 typedef struct finding {
-    uint32_t node;  /* 0: none */
+    uint32_t node;  /* 0 means none */
     uint32_t start; /* granules on the line */
     uint64_t examined;
 } finding;
 
-/* Takes from both ends of a free range what shares a stretch with a neighbour of the other kind. */
+/*
+ * Shrinks [*begin, *end) of a free range so that it shares no stretch with a neighbour of the other
+ * kind. Only the two neighbours matter: a stretch never holds both kinds.
+ */
 static void keep_kinds_apart(const qi_segregated *s, const qi_node *node, bool optimal,
                              uint64_t *begin, uint64_t *end)
 {
@@ -41,8 +45,8 @@ static void keep_kinds_apart(const qi_segregated *s, const qi_node *node, bool o
         *end &= ~(uint64_t)s->kind_mask;
 }
 
-/* Whether a free node holds the request, and where. */
-static bool place_in(const qi_segregated *s, uint32_t number, const request *r, finding *f)
+/* Whether a free node holds the request; if so records node and start. */
+static bool fits_in(const qi_segregated *s, uint32_t number, const request *r, finding *f)
 {
     const qi_node *node = &s->nodes[number];
     uint64_t begin = node->offset, end = begin + node->size;
@@ -58,7 +62,7 @@ static bool place_in(const qi_segregated *s, uint32_t number, const request *r, 
     return true;
 }
 
-/* The first node that fits in the lists of one class, until `limit` nodes were looked at. */
+/* Finds the first node that fits in the lists of one class; stops at `limit` examined nodes. */
 static bool search_class(const qi_segregated *s, uint32_t class, const request *r, uint64_t limit,
                          finding *f)
 {
@@ -69,20 +73,20 @@ static bool search_class(const qi_segregated *s, uint32_t class, const request *
             if (f->examined == limit)
                 return false;
             f->examined++;
-            if (place_in(s, number, r, f))
+            if (fits_in(s, number, r, f))
                 return true;
         }
     }
     return false;
 }
 
-/* A range of so many granules holds the request, wherever it lies and whatever is beside it. */
+/* The size of a range that holds the request at any offset and with any neighbours. */
 static uint64_t sure_size(const qi_segregated *s, const request *r)
 {
     return (uint64_t)r->size + (r->align_mask | s->kind_mask) + s->kind_mask;
 }
 
-/* Looks through all classes that could hold the request and in which not every node does. */
+/* Searches the classes in which some but not all nodes may hold the request. */
 static bool search_all(const qi_segregated *s, const request *r, uint64_t limit, finding *f)
 {
     uint64_t sure = sure_size(s, r);
@@ -97,7 +101,7 @@ static bool search_all(const qi_segregated *s, const request *r, uint64_t limit,
     return false;
 }
 
-/* Takes the direct choice for `size` granules where it holds the request. */
+/* Tries the direct choice for `size` granules, then some further nodes of its class. */
 static bool try_choice(const qi_segregated *s, uint64_t size, const request *r, finding *f)
 {
     if (size > UINT32_MAX)
@@ -109,13 +113,14 @@ static bool try_choice(const qi_segregated *s, uint64_t size, const request *r, 
     if (list == QI_NO_LIST)
         return false;
     f->examined++;
-    return place_in(s, s->heads[list], r, f) ||
+    return fits_in(s, s->heads[list], r, f) ||
            search_class(s, list >> s->row_shift, r, f->examined + EXAMINE_IN_CLASS, f);
 }
 
 /*
- * While less than a quarter is free, a few nodes of the class that no head is known to hold the
- * request in are worth a look before a larger range is broken.
+ * For large requests while at most a quarter of the space is free, if no first node of the own
+ * class is certainly large enough: examines a few nodes of that class before a larger range is
+ * split.
  */
 static bool search_tight(const qi_segregated *s, const request *r, finding *f)
 {
@@ -126,7 +131,7 @@ static bool search_tight(const qi_segregated *s, const request *r, finding *f)
            search_class(s, class, r, EXAMINE_TIGHT, f);
 }
 
-/* The whole search, for a request whose direct choice was not at once good. */
+/* The whole search. Updates the figures of the space. */
 static finding search(qi_segregated *s, const request *r, uint32_t how)
 {
     finding f = {0};
@@ -156,7 +161,7 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
     quire_result result = qi_segregated_reserve(s, 2);
     if (result)
         return result;
-    /* What waits may be what is wanted: a full pass had better come after it is merged. */
+    /* deferred frees may hold the request: flush them before a full pass */
     finding f = search(s, &r, s->deferred ? how & ~(uint32_t)QI_EXHAUSTIVE : how);
     if (!f.node && s->deferred) {
         qi_segregated_flush_deferred(space);

@@ -16,18 +16,20 @@ enum {
 
 /* ---- slots -------------------------------------------------------------------------------- */
 
-/* Without slabs that bit is one of a range's number. */
+/* Without slabs the bit QI_SLAB_SLOT is part of a node number. */
 static inline bool is_slot(const qi_segregated *s, uint32_t slot)
 {
     return slot & QI_SLAB_SLOT && s->slabs;
 }
 
+/* Whether a node is live in this generation. A node that carries a slab has no handle. */
 static bool is_live(const qi_segregated *s, uint32_t slot, uint32_t generation)
 {
     return slot < s->space.pool.top && s->nodes[slot].generation == generation && generation & 1 &&
            !qi_node_is_slab(&s->nodes[slot]);
 }
 
+/* Prefetches the neighbours, which release_claimed reads. */
 static bool segregated_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_segregated *s = qi_segregated_of(space);
@@ -36,7 +38,7 @@ static bool segregated_claim(quire_space *space, uint32_t slot, uint32_t generat
     if (!is_live(s, slot, generation))
         return false;
     qi_node_make_stale(s, slot);
-    qi_node_prefetch_neighbours(s, slot); /* a batch claims all of its ranges before it frees one */
+    qi_node_prefetch_neighbours(s, slot); /* a batch claims all its ranges before it releases one */
     return true;
 }
 
@@ -78,6 +80,7 @@ static bool segregated_release(quire_space *space, uint32_t slot, uint32_t gener
     return true;
 }
 
+/* Frees the slots first: each live node that remains is then a range of a caller. */
 static void segregated_clear(quire_space *space)
 {
     qi_segregated *s = qi_segregated_of(space);
@@ -116,11 +119,13 @@ static bool segregated_set_user(quire_space *space, uint32_t slot, uint32_t gene
 
 /* ---- creation and trimming ---------------------------------------------------------------- */
 
+/* Bytes in granules, at least 1. */
 static uint32_t granules_for(uint64_t bytes, uint32_t granule_shift)
 {
     return bytes >> granule_shift ? (uint32_t)(bytes >> granule_shift) : 1;
 }
 
+/* Selects the hot calls for the options: those in fast.c, those of slabs, or the general form. */
 static quire_result segregated_init(quire_space *space, const quire_space_options *options)
 {
     qi_segregated *s = qi_segregated_of(space);
@@ -138,8 +143,7 @@ static quire_result segregated_init(quire_space *space, const quire_space_option
         space->free_range = qi_segregated_fast_free;
     else if (!(s->deferred =
                    qi_host_allocate(&space->host, QI_DEFERRED_FREES, sizeof *s->deferred)))
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                       "no host memory for the ranges that wait to be merged");
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for deferred frees");
     if (!options->slabs)
         return QUIRE_SUCCESS;
     quire_result result = qi_slabs_init(s);
@@ -168,12 +172,16 @@ static void segregated_release_cached(quire_space *space)
         qi_slabs_release_empty(s);
 }
 
+/* Only slots need storage: a node holds the user value of its range. */
 static quire_result segregated_reserve_user(quire_space *space, uint32_t slot, uint64_t user)
 {
     qi_segregated *s = qi_segregated_of(space);
     return s->slabs && slot & QI_SLAB_SLOT ? qi_slabs_reserve_user(s, user) : QUIRE_SUCCESS;
 }
 
+/*
+ * Slabs first, because they release nodes; then the pool; then the tables, which follow the pool.
+ */
 static void segregated_trim(quire_space *space)
 {
     qi_segregated *s = qi_segregated_of(space);

@@ -1,21 +1,22 @@
 /*
- * segregated.h - the records of the segregated fit, shared by its algorithm (segregated.c), its
- * rare half (segregated_region.c) and its checker (segregated_check.c).
+ * segregated.h - the records of the segregated fit, and the functions that its files share. Files
+ * outside this folder use the fit only through qi_segregated_fit.
  *
- * Every range, free or live, is a node; the nodes of a region form a ring in address order, closed
- * by a node that stands for the region itself and has size 0. Free nodes are also in a list: one
- * list per size class and address bucket, where a bucket is a share of the line in use. A class has
- * 1, 4 or 16 buckets, the more the more nodes there are. Numbers, not pointers, name nodes; 0 is
- * none.
+ * Every range, free or live, is a node. The nodes of a region form a ring in address order, closed
+ * by a node of size 0 for the region itself. A free node is also in one list: there is one list per
+ * size class and address bucket. A bucket is a section of the used part of the line. A class has 1,
+ * 4 or 16 buckets; more nodes mean more buckets. Nodes refer to each other by number; 0 means none.
+ *
+ * The space has no lock: the caller serializes all calls.
  *
  * Invariants:
- *  - node.offset + node.size == offset of the next node of its ring, or the end of the region
- *  - no two neighbours are both free
- *  - a free node is in the list heads[class << row_shift | bucket] of its size and offset, and
- *    fractions[list] is the fraction of the first node of that list
- *  - bits has the bit of each list that is not empty, and bit_words the bit of each word of bits
- *    that is not 0
- *  - with kinds kept apart: a stretch of the granularity holds live ranges of one kind only
+ *  - node.offset + node.size == offset of the next node of the ring, or the end of the region
+ *  - no two neighbours in a ring are both free
+ *  - a free node is in the list heads[class << row_shift | bucket] of its size and offset
+ *  - fractions[list] is the fraction of the first node of that list
+ *  - bits has a bit set for each list that is not empty; bit_words has a bit set for each word of
+ *    bits that is not 0
+ *  - if kinds are kept apart, a stretch of the granularity holds live ranges of one kind only
  */
 #ifndef QUIRE_SRC_SPACE_SEGREGATED_SEGREGATED_H
 #define QUIRE_SRC_SPACE_SEGREGATED_SEGREGATED_H
@@ -24,12 +25,12 @@
 #include "src/space/segregated/classes.h"
 #include "src/space/space.h"
 
-/* 32 bytes: two nodes a cache line, none across two. */
+/* 32 bytes: two nodes per cache line, and none crosses a line. */
 typedef struct qi_node {
-    uint32_t generation; /* odd while live; first, with next, as pool.h wants it */
-    uint32_t next;       /* free: next of its list. live: low half of the user's value */
+    uint32_t generation; /* odd while live; first, followed by next, as pool.h requires */
+    uint32_t next;       /* free: next of the list; live: low half of the user value */
     uint32_t offset;     /* granules on the line */
-    uint32_t size;       /* granules; 0 in the node that stands for a region */
+    uint32_t size;       /* granules; 0 in the node of a region */
     uint32_t before;     /* neighbour below in the region's ring */
     uint32_t after;      /* neighbour above */
     uint32_t owner;      /* the region's number; of a live range with its kind, of a free one with
@@ -38,45 +39,45 @@ typedef struct qi_node {
                       live: high half of the user's value */
 } qi_node;
 
-/* Free ranges that one bounded search looks at, at most; aligned, refused or not. */
+/* Upper bound of the free ranges that one bounded search examines, for any request. */
 enum { QI_MAX_EXAMINED = 90 };
 
 #define QI_NO_LIST UINT32_MAX
 #define QI_AT_HEAD UINT32_C(0x80000000)
 
-/* Words of bits for all lists there can be, with one more to start a search in. */
+/* Words of bits for the maximum number of lists, and one more in which a search may start. */
 enum { QI_MAX_BIT_WORDS = QI_CLASS_LIMIT * QI_MAX_BUCKETS / 64 + 1 };
 
+/* Freed nodes that deferred coalescing holds back. */
 enum { QI_DEFERRED_FREES = 32 };
 
 /*
- * Fetching records ahead costs more than it gains while they are near: below the first number all
- * are, below the second those that lists lead to.
+ * Prefetching costs more than it saves while the records are in the cache. Below the first number
+ * of nodes all records are; below the second number those that lists lead to are.
  */
 enum { QI_DEFER_MIN_NODES = 16000, QI_PREFETCH_MIN_NODES = 250000 };
 
 typedef struct qi_slabs qi_slabs;
 
 typedef struct qi_segregated {
-    quire_space space;  /* first: the part all fits share */
+    quire_space space;  /* must be first: the part that all fits share */
     qi_node *nodes;     /* pool.items */
-    uint64_t *is_free;  /* bit per node: testing a neighbour does not touch its node */
-    uint64_t *bits;     /* bit per list that has nodes; one block with the two below */
+    uint64_t *is_free;  /* bit per node: testing a neighbour does not read its node */
+    uint64_t *bits;     /* bit per list with nodes; in one block with heads and fractions */
     uint32_t *heads;    /* first node per list */
-    uint8_t *fractions; /* per list, and 16 more to read beyond the last */
+    uint8_t *fractions; /* per list; 16 more bytes allow a 16-byte read at the last */
     uint32_t granule_shift;
-    uint32_t bucket_shift;  /* granule offset >> bucket_shift is the bucket */
-    uint32_t row_shift;     /* 1 << row_shift buckets a class */
-    uint32_t row_mask;      /* a bit for each of them */
-    uint32_t list_count;    /* lists the tables reach, 32 classes or a multiple */
-    uint32_t free_capacity; /* bits in is_free */
-    uint32_t kind_mask;     /* granules of the granularity - 1, where kinds are kept apart */
-    uint32_t tight_size;    /* granules from which a tight place is examined for */
-    uint32_t tail_size;     /* granules from which a request is cut from a range's upper end */
-    uint32_t
-        *deferred; /* QI_DEFERRED_FREES freed nodes not yet merged, 0: none; NULL: not asked for */
-    qi_slabs *slabs;         /* NULL: not asked for */
-    uint32_t deferred_total; /* counts them all; the oldest is at its place */
+    uint32_t bucket_shift;   /* granule offset >> bucket_shift is the bucket */
+    uint32_t row_shift;      /* a class has 1 << row_shift buckets */
+    uint32_t row_mask;       /* one bit per bucket of a class */
+    uint32_t list_count;     /* lists in the tables: a multiple of 32 classes */
+    uint32_t free_capacity;  /* bits in is_free */
+    uint32_t kind_mask;      /* granularity in granules - 1; 0: kinds may share a stretch */
+    uint32_t tight_size;     /* requests of so many granules search for a tight place first */
+    uint32_t tail_size;      /* requests of so many granules take a range's upper end */
+    uint32_t *deferred;      /* ring of QI_DEFERRED_FREES node numbers, 0: none; null: option off */
+    qi_slabs *slabs;         /* null: option off */
+    uint32_t deferred_total; /* deferred frees so far; modulo the ring size the oldest's place */
     uint64_t bit_words[QI_MAX_BIT_WORDS / 64 + 1];
 } qi_segregated;
 
@@ -96,9 +97,9 @@ static inline bool qi_node_is_free(const qi_segregated *s, uint32_t node)
 }
 
 /*
- * node.owner, from its lowest bit: 23 bits region, 1 bit kind of a live range (1: an image of
- * optimal tiling), 8 bits fraction of a listed one, kept here so that nobody computes it again; the
- * lowest of these is set in a live node that carries a slab.
+ * node.owner, from the lowest bit: 23 bits region; 1 bit kind of a live range (1 means an image of
+ * optimal tiling); 8 bits fraction of a free node, cached so that it is computed once. In a live
+ * node the lowest of these 8 bits marks a node that carries a slab.
  */
 enum { QI_REGION_BITS = 23 };
 
@@ -136,38 +137,42 @@ static inline uint64_t qi_node_user(const qi_node *node)
     return (uint64_t)node->back << 32 | node->next;
 }
 
-/* Makes `count` node numbers spare, so that what follows cannot fail half way. */
+/*
+ * Ensures that `count` node numbers can be taken, so that a later step cannot fail half way.
+ * Errors: OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS. May move the nodes.
+ */
 QUIRE_MUST_USE quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count);
 
 /*
- * Lets the tables reach the class of a range of so many granules, and the buckets the line in use.
- * Fails with OUT_OF_HOST_MEMORY and changes nothing then; the links of free nodes may be others.
+ * Extends the tables to the class of a range of `granules`, and the buckets to the used part of the
+ * line. Fails with OUT_OF_HOST_MEMORY and then changes nothing. On success lists may have a new
+ * order.
  */
 QUIRE_MUST_USE quire_result qi_segregated_cover(qi_segregated *s, uint32_t granules);
 
-/* Shrinks the tables to the nodes that the pool has. */
+/* Shrinks the tables to the capacity of the pool. Keeps them if host memory is exhausted. */
 void qi_segregated_trim_tables(qi_segregated *s);
 
-/* Returns the host memory of the tables. */
+/* Releases the host memory of the tables. */
 void qi_segregated_release_tables(qi_segregated *s);
 
-/* Fills in where a node lies; range and user mean something for a live one only. */
+/* Fills in the placement of a node; range and user are meaningful only for a live node. */
 void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_placement *out);
 
-/* What a space calls where its options leave all as usual; see fit.h. */
+/* The hot calls, see space.h: for spaces without options that need the general form. */
 quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                          uint64_t user, uint32_t how, quire_placement *placement);
 quire_result qi_segregated_fast_free(quire_space *space, quire_range range);
 quire_result qi_segregated_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
                                           uint32_t count, quire_placement *placements);
 
-/* With s->deferred: lets a claimed node wait, and merges the one that waited longest. */
+/* Requires s->deferred. Defers a claimed node, and frees the one that was deferred longest. */
 void qi_segregated_defer_free(qi_segregated *s, uint32_t number);
 
-/* Merges all that waits. */
+/* Frees all deferred nodes. */
 void qi_segregated_flush_deferred(quire_space *space);
 
-/* The entries of the fit's table that are not in segregated.c, as fit.h wants them. */
+/* Entries of the fit's table, as fit.h describes them. */
 quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                     uint64_t user, uint32_t how, quire_placement *placement);
 quire_result qi_segregated_add_region(quire_space *space, uint32_t number);

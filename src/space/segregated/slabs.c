@@ -1,6 +1,6 @@
 /*
- * slabs.c - see slabs.h. Allocating and freeing a slot is at the end; what makes and gives up slabs
- * comes before it, their records are in slabs_records.c, the checks in slabs_check.c.
+ * slabs.c - creates and releases slabs, and allocates and frees their slots. The host memory of the
+ * records is in slabs_records.c, the check in slabs_check.c.
  */
 #include "src/space/segregated/slabs.h"
 
@@ -10,24 +10,25 @@
 #include "src/space/segregated/lists.h"
 
 enum {
-    EIGHTHS = 3,            /* classes a power of two, as an exponent */
-    FIRST_SLOTS = 4,        /* of the first slabs of a class */
-    FEWEST_SLOTS = 2,       /* a slab is not worth less */
-    SHARE_OF_CLASS = 8,     /* a slab has at most this share of the slots of its class */
+    EIGHTHS = 3,            /* log2 of the classes per power of two */
+    FIRST_SLOTS = 4,        /* slots of the first slabs of a class */
+    FEWEST_SLOTS = 2,       /* with fewer a slab saves nothing */
+    SHARE_OF_CLASS = 8,     /* a slab grows to an eighth of the slots of its class */
     MAX_SLAB_BYTES = 262144 /* bytes */
 };
 
 /* ---- classes ------------------------------------------------------------------------------ */
 
-/* The class of a slot for so many granules, and its size. */
+/* The class of a slot for `granules`; *stride gets the granules of a slot. */
 static inline uint32_t slab_class(uint32_t granules, uint32_t *stride)
 {
     uint32_t shift = qi_highest_bit(granules | 1u << EIGHTHS) - EIGHTHS;
-    uint32_t steps = (granules + (1u << shift) - 1) >> shift; /* 8 to 16, or granules below 8 */
+    uint32_t steps = (granules + (1u << shift) - 1) >> shift; /* 8 to 16, or less */
     *stride = steps << shift;
     return (shift << EIGHTHS) + steps;
 }
 
+/* Puts a slab at the head of the list of its class. */
 static void list_push(qi_slabs *slabs, uint32_t number)
 {
     qi_slab *slab = &slabs->items[number];
@@ -49,7 +50,7 @@ static void list_remove(qi_slabs *slabs, const qi_slab *slab)
 
 /* ---- slabs -------------------------------------------------------------------------------- */
 
-/* Slots that are not worn out, as bits. Those of a new number begin above all forgotten ones. */
+/* Bits of the slots that are not worn out. Slots of a new slab start at first_generation. */
 static uint64_t fresh_slots(qi_slabs *slabs, uint32_t number, uint32_t slots, bool is_new)
 {
     uint64_t bits = 0;
@@ -61,7 +62,7 @@ static uint64_t fresh_slots(qi_slabs *slabs, uint32_t number, uint32_t slots, bo
     return bits;
 }
 
-/* A number is there, and the range that carries the slab is allocated. */
+/* Starts a slab on an allocated range. Requires a slab number from qi_slabs_reserve_number. */
 static uint32_t begin_slab(qi_segregated *s, const quire_placement *at, uint32_t class,
                            uint32_t stride)
 {
@@ -83,8 +84,8 @@ static uint32_t begin_slab(qi_segregated *s, const quire_placement *at, uint32_t
         .slots = (uint8_t)slots,
     };
     s->nodes[node].owner |= QI_SLAB_MARK;
-    s->nodes[node].next = number; /* where the user's value of another range is */
-    s->space.live_count--;        /* the slots count, not the node */
+    s->nodes[node].next = number; /* replaces the low half of the user value */
+    s->space.live_count--;        /* the figures count slots, not the node */
     s->space.live_bytes -= at->size;
     slabs->classes[class].slots += slots;
     slabs->classes[class].empty = number;
@@ -95,7 +96,7 @@ static uint32_t begin_slab(qi_segregated *s, const quire_placement *at, uint32_t
     return number;
 }
 
-/* Gives a slab without a live slot up. */
+/* Releases a slab without a live slot; its node becomes free. */
 static void end_slab(qi_segregated *s, uint32_t number)
 {
     qi_slabs *slabs = s->slabs;
@@ -129,18 +130,18 @@ bool qi_slabs_release_empty(qi_segregated *s)
     return any;
 }
 
-/* How many slots the next slab of a class has at most. */
+/* The maximum number of slots of the next slab of a class. */
 static uint32_t slots_for(const qi_segregated *s, uint32_t class, uint32_t stride)
 {
-    uint64_t most = MAX_SLAB_BYTES / (stride * s->space.granule);
-    uint32_t slots = most < FIRST_SLOTS ? (uint32_t)most : FIRST_SLOTS; /* of large granules */
-    while (slots < QI_SLAB_SLOTS && slots < most &&
+    uint64_t max = MAX_SLAB_BYTES / (stride * s->space.granule);
+    uint32_t slots = max < FIRST_SLOTS ? (uint32_t)max : FIRST_SLOTS;
+    while (slots < QI_SLAB_SLOTS && slots < max &&
            slots * SHARE_OF_CLASS <= s->slabs->classes[class].slots)
         slots *= 2;
     return slots;
 }
 
-/* A slab of a class with a free slot, made in the fit; 0 where that has no room for one. */
+/* Creates a slab. *number is 0 if the fit has no range for even the smallest slab. */
 static quire_result make_slab(qi_segregated *s, uint32_t class, uint32_t stride, uint32_t *number)
 {
     quire_space *space = &s->space;
@@ -179,13 +180,14 @@ static void describe(const qi_segregated *s, uint32_t index, uint64_t user, quir
     };
 }
 
-/* Whether a slot, less its mark, is live in this generation. */
+/* Whether the slot with this index (without QI_SLAB_SLOT) is live in this generation. */
 static inline bool is_live(const qi_slabs *slabs, uint32_t index, uint32_t generation)
 {
     return index / QI_SLAB_SLOTS < slabs->top && slabs->generations[index] == generation &&
            generation & 1;
 }
 
+/* Allocates a slot of a slab that has a free one. */
 static void take_slot(qi_segregated *s, uint32_t number, uint64_t user, quire_placement *placement)
 {
     qi_slabs *slabs = s->slabs;
@@ -206,7 +208,7 @@ static void take_slot(qi_segregated *s, uint32_t number, uint64_t user, quire_pl
     describe(s, index, user, placement);
 }
 
-/* From the fit itself; slabs kept in reserve are given up before it refuses. */
+/* Allocates from the fit without slabs. Releases cached empty slabs before it fails. */
 static quire_result allocate_large(qi_segregated *s, uint64_t size, uint64_t alignment,
                                    uint64_t user, uint32_t how, quire_placement *placement)
 {
@@ -221,6 +223,7 @@ static quire_result allocate_large(qi_segregated *s, uint64_t size, uint64_t ali
     return s->slabs->allocate(space, size, alignment, user, how, placement);
 }
 
+/* Creates a slab and allocates its first slot. NO_SPACE if no slab could be created. */
 static quire_result allocate_in_new_slab(qi_segregated *s, uint32_t class, uint32_t stride,
                                          uint64_t user, quire_placement *placement)
 {
@@ -233,6 +236,9 @@ static quire_result allocate_in_new_slab(qi_segregated *s, uint32_t class, uint3
     return result ? result : number ? QUIRE_SUCCESS : QUIRE_ERROR_NO_SPACE;
 }
 
+/*
+ * A request above 4 KiB or for an optimal image, and any that no slab can serve, goes to the fit.
+ */
 quire_result qi_slabs_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                                uint32_t how, quire_placement *placement)
 {
@@ -258,6 +264,7 @@ quire_result qi_slabs_allocate(quire_space *space, uint64_t size, uint64_t align
     return result;
 }
 
+/* The slot becomes stale; its bit stays clear until release_claimed. */
 bool qi_slabs_claim(qi_segregated *s, uint32_t slot, uint32_t generation)
 {
     uint32_t index = slot & (QI_SLAB_SLOT - 1);
@@ -277,6 +284,10 @@ void qi_slabs_unclaim(qi_segregated *s, uint32_t slot)
     s->space.live_bytes += s->slabs->items[index / QI_SLAB_SLOTS].stride * s->space.granule;
 }
 
+/*
+ * Frees a claimed slot, or retires it if its generations are used up. A slab without a live slot is
+ * kept as the cache of its class; a second one is released.
+ */
 void qi_slabs_release_claimed(qi_segregated *s, uint32_t slot)
 {
     qi_slabs *slabs = s->slabs;
@@ -299,6 +310,7 @@ void qi_slabs_release_claimed(qi_segregated *s, uint32_t slot)
         slabs->classes[slab->class].empty = number;
 }
 
+/* A range above 4 KiB goes to the fit. The general form reports a handle that is not live. */
 quire_result qi_slabs_free(quire_space *space, quire_range range)
 {
     qi_segregated *s = qi_segregated_of(space);
@@ -327,7 +339,7 @@ bool qi_slabs_set_user(qi_segregated *s, uint32_t slot, uint32_t generation, uin
     uint32_t index = slot & (QI_SLAB_SLOT - 1);
     if (!is_live(s->slabs, index, generation))
         return false;
-    if (s->slabs->users) /* else it is 0, as all are */
+    if (s->slabs->users) /* otherwise every value is 0, this one too */
         s->slabs->users[index] = user;
     return true;
 }

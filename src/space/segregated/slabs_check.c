@@ -1,6 +1,6 @@
 /*
  * slabs_check.c - verifies every record of the slabs of a space against the invariants in slabs.h.
- * Reads only; may be given damaged records, so that nothing is followed unchecked.
+ * Only reads. The records may be damaged: every number is checked before it is followed.
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/slabs.h"
@@ -10,7 +10,7 @@ typedef struct count {
     uint32_t slots[QI_SLAB_CLASSES], empty_of[QI_SLAB_CLASSES];
 } count;
 
-/* The fit's check comes here before qi_slabs_check has seen that top is within the records. */
+/* Checks top too: the check of the fit calls qi_slab_of_node before qi_slabs_check verified it. */
 static bool is_number(const qi_slabs *slabs, uint32_t number)
 {
     return number != 0 && number < slabs->top && slabs->top <= slabs->capacity;
@@ -24,7 +24,7 @@ const qi_slab *qi_slab_of_node(const qi_segregated *s, uint32_t node)
     return &s->slabs->items[number];
 }
 
-/* Bits and generations of one slab agree. */
+/* Whether bits, generations and counts of one slab agree. */
 static bool slots_are_sound(const qi_slabs *slabs, uint32_t number)
 {
     const qi_slab *slab = &slabs->items[number];
@@ -43,6 +43,7 @@ static bool slots_are_sound(const qi_slabs *slabs, uint32_t number)
     return live == slab->live && slab->worn == (worn != 0);
 }
 
+/* Verifies a slab against its node, and adds it to the sums. */
 static quire_result check_slab(const qi_segregated *s, uint32_t number, count *seen)
 {
     const qi_slabs *slabs = s->slabs;
@@ -51,12 +52,12 @@ static quire_result check_slab(const qi_segregated *s, uint32_t number, count *s
     if (slab->node >= s->space.pool.top || !(node->generation & 1) || !qi_node_is_slab(node) ||
         node->next != number || node->offset != slab->offset ||
         qi_node_region(node) != slab->region)
-        return qi_space_damaged("a slab is not that of its node", number);
+        return qi_space_damaged("a slab and its node do not match", number);
     if (slab->class >= QI_SLAB_CLASSES || slab->slots > QI_SLAB_SLOTS ||
         (uint64_t)slab->slots * slab->stride != node->size || !slab->slots)
-        return qi_space_damaged("a slab is not as large as its slots", number);
+        return qi_space_damaged("the size of a slab is not the sum of its slots", number);
     if (!slots_are_sound(slabs, number))
-        return qi_space_damaged("the slots of a slab are not what its bits say", number);
+        return qi_space_damaged("the slots of a slab do not match its bits", number);
     seen->slabs++;
     seen->slots[slab->class] += slab->slots;
     seen->all_slots += slab->slots;
@@ -68,7 +69,7 @@ static quire_result check_slab(const qi_segregated *s, uint32_t number, count *s
     return QUIRE_SUCCESS;
 }
 
-/* The list of a class holds slabs with a free slot; their number is added up. */
+/* Verifies the list of a class, which holds slabs with a free slot; counts them in *listed. */
 static quire_result check_class(const qi_slabs *slabs, uint32_t class, const count *seen,
                                 uint64_t *listed)
 {
@@ -77,9 +78,9 @@ static quire_result check_class(const qi_slabs *slabs, uint32_t class, const cou
     for (uint32_t i = of->head; i; i = slabs->items[i].next) {
         if (!is_number(slabs, i) || slabs->items[i].before != before || !slabs->items[i].node ||
             slabs->items[i].class != class || !slabs->items[i].free)
-            return qi_space_damaged("a list of slabs holds what does not belong there", i);
+            return qi_space_damaged("a list of slabs holds a slab that does not belong to it", i);
         if (++*listed > slabs->top)
-            return qi_space_damaged("a list of slabs runs in a circle", i);
+            return qi_space_damaged("a list of slabs has a cycle", i);
         before = i;
     }
     if (of->slots != seen->slots[class] || of->empty != seen->empty_of[class])
@@ -87,7 +88,7 @@ static quire_result check_class(const qi_slabs *slabs, uint32_t class, const cou
     return QUIRE_SUCCESS;
 }
 
-/* The chain holds every number that carries no slab and is not abandoned. */
+/* Whether the chain holds every slab number that is unused and not worn out. */
 static bool chain_is_sound(const qi_slabs *slabs)
 {
     uint32_t left = 0;
@@ -99,7 +100,7 @@ static bool chain_is_sound(const qi_slabs *slabs)
     return left == 0;
 }
 
-/* Identities of numbers without a slab are stale, and none of them is used up but by wear. */
+/* Whether all slots of an unused slab number are stale, and worn out only if the slab is. */
 static bool unused_is_sound(const qi_slabs *slabs, uint32_t number)
 {
     const uint32_t *generations = slabs->generations + (size_t)number * QI_SLAB_SLOTS;
@@ -121,8 +122,7 @@ quire_result qi_slabs_check(const qi_segregated *s)
         return qi_space_damaged("new slots would start with a generation in use or used up", 0);
     for (uint32_t i = 1; i < slabs->top; i++) {
         if (!slabs->items[i].node && !unused_is_sound(slabs, i))
-            return qi_space_damaged("a slot of a slab that is not there has a generation in use",
-                                    i);
+            return qi_space_damaged("a slot of an unused slab has a generation in use", i);
         quire_result result = slabs->items[i].node ? check_slab(s, i, &seen) : QUIRE_SUCCESS;
         if (result)
             return result;

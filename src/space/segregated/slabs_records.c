@@ -1,6 +1,6 @@
 /*
- * slabs_records.c - the host memory of slabs (see slabs.h): records, generations and user values,
- * which grow together and are given back together.
+ * slabs_records.c - the host memory of slabs: records, generations and user values. The three
+ * arrays grow and shrink together.
  */
 #include "src/space/segregated/slabs.h"
 
@@ -9,6 +9,7 @@
 
 enum { FIRST_CAPACITY = 16, DOUBLED_BELOW = 256, GROWTH = 8 };
 
+/* Moves the arrays to another capacity. On failure changes nothing. */
 static bool resize(qi_segregated *s, uint32_t capacity)
 {
     qi_slabs *slabs = s->slabs;
@@ -51,7 +52,7 @@ quire_result qi_slabs_reserve_number(qi_segregated *s)
     if (!old)
         capacity = FIRST_CAPACITY;
     if (old >= QI_MAX_SLABS)
-        return QUIRE_ERROR_NO_SPACE; /* the fit may have numbers left */
+        return QUIRE_ERROR_NO_SPACE; /* the caller then allocates from the fit itself */
     if (capacity > QI_MAX_SLABS)
         capacity = QI_MAX_SLABS;
     if (!resize(s, capacity))
@@ -73,6 +74,7 @@ quire_result qi_slabs_reserve_user(qi_segregated *s, uint64_t user)
                                   "no host memory for the user values of small ranges");
 }
 
+/* Requires that the hot calls of the space are already those of the fit. */
 quire_result qi_slabs_init(qi_segregated *s)
 {
     s->slabs = qi_host_allocate(&s->space.host, 1, sizeof *s->slabs);
@@ -94,13 +96,19 @@ void qi_slabs_finish(qi_segregated *s)
     qi_host_release(host, slabs, 1, sizeof *slabs);
 }
 
+/*
+ * Requires that empty slabs were released. The slots that remain start at the highest discarded
+ * generation, so that no old handle becomes live. Keeps the records if that generation is above
+ * half of all: the slots would wear out too soon.
+ */
 void qi_slabs_trim(qi_segregated *s)
 {
     qi_slabs *slabs = s->slabs;
     if (slabs->count || !slabs->capacity)
-        return; /* generations of numbers that are given back would be forgotten */
+        return; /* existing slabs need their records and generations */
     uint32_t highest = slabs->first_generation;
-    for (uint64_t i = 0; i < (uint64_t)slabs->top * QI_SLAB_SLOTS; i++) /* 0 has none */
+    for (uint64_t i = 0; i < (uint64_t)slabs->top * QI_SLAB_SLOTS;
+         i++) /* those of number 0 stay 0 */
         if (slabs->generations[i] > highest)
             highest = slabs->generations[i];
     if (highest > QI_LAST_GENERATION / 2 || slabs->capacity <= FIRST_CAPACITY ||

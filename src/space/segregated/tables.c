@@ -1,8 +1,8 @@
 /*
  * tables.c - the host memory of the segregated fit: node numbers, the bit per free node, and the
- * tables of lists (bits, heads, fractions), whose shape follows the number of nodes and the length
- * of the line. Growing happens before an operation changes anything, so that the operation itself
- * cannot fail.
+ * tables of lists (bits, heads, fractions). The shape of the tables follows the number of nodes and
+ * the length of the line. An operation grows them before it changes anything, so that it cannot
+ * fail half way.
  */
 #include <string.h>
 
@@ -32,13 +32,13 @@ static bool resize_free_bits(qi_segregated *s, uint32_t capacity)
     return true;
 }
 
-/* Bits, heads and fractions in one block. */
+/* Bytes of the block that holds bits, heads and fractions. */
 static uint64_t table_bytes(uint32_t lists)
 {
     return (lists / 64 + 1) * sizeof(uint64_t) + lists * (sizeof(uint32_t) + 1) + QI_MAX_BUCKETS;
 }
 
-/* Puts every free node in its list, the tables being empty. */
+/* Puts every free node in its list. The tables must be empty. */
 static void link_all(qi_segregated *s)
 {
     for (uint32_t i = s->space.pool.top; i-- > 1;)
@@ -46,7 +46,7 @@ static void link_all(qi_segregated *s)
             qi_node_link(s, i);
 }
 
-/* Gives the tables another shape. On failure nothing changed, and no error is set. */
+/* Replaces the tables by ones of another shape. On failure changes nothing and records no error. */
 static bool reshape_tables(qi_segregated *s, uint32_t classes, uint32_t row_shift,
                            uint32_t bucket_shift)
 {
@@ -68,7 +68,7 @@ static bool reshape_tables(qi_segregated *s, uint32_t classes, uint32_t row_shif
     return true;
 }
 
-/* Fills the tables anew after the buckets became wider. */
+/* Rebuilds the lists with wider buckets. */
 static void relink(qi_segregated *s, uint32_t bucket_shift)
 {
     memset(s->bits, 0, table_bytes(s->list_count));
@@ -77,7 +77,7 @@ static void relink(qi_segregated *s, uint32_t bucket_shift)
     link_all(s);
 }
 
-/* The smallest shift by which the line in use, `extent` granules, has 1 << row_shift buckets. */
+/* The smallest shift that maps `extent` granules of the line to at most 1 << row_shift buckets. */
 static uint32_t bucket_shift_for(uint64_t extent, uint32_t row_shift)
 {
     uint32_t shift = 0;
@@ -98,7 +98,10 @@ static uint64_t line_extent(const qi_segregated *s)
     return qi_line_extent(&s->space.line) >> s->granule_shift;
 }
 
-/* Buckets for so many nodes. The nodes that are linked anew for it are few, or it is a trim. */
+/*
+ * Adapts the number of buckets to the capacity of the pool. Relinks all free nodes: these are few,
+ * except in a trim.
+ */
 static bool adapt_rows(qi_segregated *s, uint32_t capacity)
 {
     uint32_t row_shift = row_shift_for(capacity), classes = s->list_count >> s->row_shift;
@@ -127,7 +130,7 @@ quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count)
     return QUIRE_SUCCESS;
 }
 
-/* It doubles a few times in a space's life, and all nodes are linked anew then. */
+/* The tables change their shape a few times in the life of a space; this relinks all free nodes. */
 quire_result qi_segregated_cover(qi_segregated *s, uint32_t granules)
 {
     uint32_t classes = qi_class_of_range(granules).index / CLASSES_ROUNDED_TO + 1;

@@ -1,6 +1,6 @@
 /*
- * view.c - reports the ranges of the segregated fit: placements, the walk, and the figures that are
- * computed from the records. Only reads.
+ * view.c - reports the ranges of the segregated fit: placements, the walk, and figures that are
+ * computed from the records. Changes nothing.
  */
 #include "src/space/segregated/lists.h"
 #include "src/space/segregated/slabs.h"
@@ -19,8 +19,8 @@ static uint32_t highest_list(const qi_segregated *s)
 }
 
 /*
- * The largest range lies in the highest class that has any. Exact unless that class has very many,
- * of which the rest is not looked at: then it may be 3 % low.
+ * The largest range is in the highest class that is not empty. The result is exact unless that
+ * class has more than MAX_EXAMINED nodes; then it may be up to 3 % too low.
  */
 uint64_t qi_segregated_largest_free(const quire_space *space)
 {
@@ -79,8 +79,8 @@ bool qi_segregated_walk(const quire_space *space, uint32_t region,
 bool qi_segregated_in_use(const void *space, uint32_t number)
 {
     const qi_segregated *s = space;
-    const qi_node *node =
-        (const qi_node *)s->space.pool.items + number; /* they may just have moved */
+    const qi_node *node = (const qi_node *)s->space.pool.items +
+                          number; /* s->nodes is outdated while the pool moves the nodes */
     return node->generation & 1 || qi_node_is_free(s, number) ||
            qi_space_is_region_node(&s->space, qi_node_region(node), number);
 }
