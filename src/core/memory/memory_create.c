@@ -21,6 +21,7 @@ static quire_result shard_init(qi_shard *shard, quire_memory *memory, uint32_t i
     qi_slot_queue_init(&shard->queue);
     qi_inbox_init(&shard->inbox);
     qi_table_init(&shard->by_region, sizeof(qi_tally));
+    qi_table_init(&shard->waits, sizeof(qi_wait));
     qi_stream_queues_init(shard);
     return qi_space_create(options, &shard->space);
 }
