@@ -1,13 +1,13 @@
 /*
- * abi.h - the part of the CUDA driver's binary interface that quire speaks: its types, constants
- * and functions, declared by quire itself, so that the backend builds on machines without CUDA.
+ * abi.h - the part of the CUDA driver's binary interface that quire uses: types, constants and
+ * functions. quire declares them itself, so that the backend builds on machines without CUDA.
  *
- * Constants are QI_ and the name that NVIDIA gives them; types are named qi_cu_ and have the same
- * size, alignment and members in the same places. Enumerations of the driver are plain numbers of
- * 32 bits here: it may answer with values that are newer than this file. tests/plain/cuda_abi.c
- * holds all of it to cuda.h where the CUDA Toolkit is installed.
+ * A constant is named QI_ and NVIDIA's name. A type is named qi_cu_ and has the size, the alignment
+ * and the members of NVIDIA's type in the same places. Enumerations of the driver are plain 32-bit
+ * numbers here, because a driver may return values that are newer than this file.
+ * tests/plain/cuda_abi.c compares everything with cuda.h where the CUDA Toolkit is installed.
  *
- * Only systems with 64-bit pointers have the driver.
+ * The driver exists on systems with 64-bit pointers only.
  */
 #ifndef QUIRE_BACKENDS_CUDA_ABI_H
 #define QUIRE_BACKENDS_CUDA_ABI_H
@@ -17,11 +17,11 @@
 
 #include "backends/cuda/abi_constants.h"
 
-/* ---- plain types ---------------------------------------------------------------------------- */
+/* ---- plain types ------------------------------------------------------------------------ */
 
 typedef uint32_t qi_cu_result;
 typedef int qi_cu_device;                 /* an ordinal */
-typedef uint64_t qi_cu_ptr;               /* an address of the device's */
+typedef uint64_t qi_cu_ptr;               /* a device address */
 typedef uint64_t qi_cu_handle;            /* of memory without an address */
 typedef uint32_t qi_cu_attribute;         /* of a device: QI_CU_DEVICE_ATTRIBUTE_* */
 typedef uint32_t qi_cu_pointer_attribute; /* QI_CU_POINTER_ATTRIBUTE_* */
@@ -42,7 +42,7 @@ typedef uint32_t qi_cu_generic_type;          /* QI_CU_MEM_HANDLE_TYPE_GENERIC *
 typedef uint32_t qi_cu_external_type;         /* QI_CU_EXTERNAL_MEMORY_HANDLE_TYPE_* */
 typedef uint32_t qi_cu_capture_status;        /* QI_CU_STREAM_CAPTURE_STATUS_* */
 typedef uint32_t qi_cu_capture_mode;          /* QI_CU_STREAM_CAPTURE_MODE_* */
-typedef uint32_t qi_cu_query_result;          /* QI_CU_GET_PROC_ADDRESS_*: what became of a query */
+typedef uint32_t qi_cu_query_result;          /* QI_CU_GET_PROC_ADDRESS_*: why a query failed */
 
 typedef struct qi_cu_context_object *qi_cu_context;
 typedef struct qi_cu_stream_object *qi_cu_stream; /* NULL: the context's default stream */
@@ -54,7 +54,7 @@ typedef struct qi_cu_external_object *qi_cu_external;
 
 typedef void (*qi_cu_host_function)(void *user);
 
-/* ---- structs: zero all that is not set ------------------------------------------------------ */
+/* ---- structs: unset members must be 0 ------------------------------------------------ */
 
 typedef struct qi_cu_uuid {
     char bytes[16];
@@ -62,7 +62,7 @@ typedef struct qi_cu_uuid {
 
 typedef struct qi_cu_location {
     qi_cu_location_type type;
-    int id; /* ordinal of the device or number of the NUMA node; else not looked at */
+    int id; /* ordinal of the device or number of the NUMA node; ignored for other types */
 } qi_cu_location;
 
 typedef struct qi_cu_allocation_prop {
@@ -201,11 +201,11 @@ typedef struct qi_cu_external_buffer {
     unsigned int reserved[16];
 } qi_cu_external_buffer;
 
-/* ---- functions ------------------------------------------------------------------------------ */
+/* ---- functions -------------------------------------------------------------------------- */
 
 #include "backends/cuda/abi_functions.h"
 
-/* qi_cu_fn_MemCreate and so on, pointers to what the driver has under these names. */
+/* qi_cu_fn_MemCreate and so on: pointers to the functions of the driver. */
 #define QI_CU_TYPE(name, suffix, version, presence, parameters)                                    \
     typedef qi_cu_result(*qi_cu_fn_##name) parameters;
 QI_CU_FUNCTIONS(QI_CU_TYPE)

@@ -1,6 +1,6 @@
 /*
- * abi_constants.h - the numbers of the CUDA driver's interface that quire knows, by the release
- * that brought them. Included by abi.h.
+ * abi_constants.h - the numbers of the CUDA driver's interface that quire knows, grouped by the
+ * release that introduced them. Included by abi.h.
  */
 #ifndef QUIRE_BACKENDS_CUDA_ABI_CONSTANTS_H
 #define QUIRE_BACKENDS_CUDA_ABI_CONSTANTS_H
@@ -118,7 +118,7 @@
     X(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, 14)                                               \
     X(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, 16)
 
-/* Of memory, addresses, streams and events. */
+/* Constants of memory, addresses, streams and events. */
 #define QI_CU_MEMORY_CONSTANTS(X)                                                                  \
     X(CU_MEM_ALLOCATION_TYPE_PINNED, 1)                                                            \
     X(CU_MEM_LOCATION_TYPE_INVALID, 0)                                                             \
@@ -221,7 +221,7 @@
     X(CU_MULTICAST_GRANULARITY_MINIMUM, 0)                                                         \
     X(CU_MULTICAST_GRANULARITY_RECOMMENDED, 1)
 
-/* The releases from 12.2 on brought these one by one; 13.0 has all. */
+/* The releases from 12.2 on introduced these one by one; 13.0 has all of them. */
 #define QI_CU_CONSTANTS_13_0(X)                                                                    \
     QI_CU_ATTRIBUTES_13_0(X)                                                                       \
     X(CU_MEM_ALLOCATION_TYPE_MANAGED, 2)                                                           \

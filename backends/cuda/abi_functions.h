@@ -3,7 +3,7 @@
  * abi.h, whose types the rows use.
  *
  * A row is X(name, suffix, version, presence, parameters):
- *   "cu" name         what cuGetProcAddress is asked for, together with the version
+ *   "cu" name         what quire requests from cuGetProcAddress, together with the version
  *   "cu" name suffix  the symbol of libcuda.so.1, for drivers that have no cuGetProcAddress
  *   version           the first driver that has the function with these parameters, 1000 * major +
  *                     10 * minor; asking for a later one may answer another function
@@ -53,7 +53,7 @@
     X(PointerGetAttribute, , 4000, OPTIONAL,                                                       \
       (void *value, qi_cu_pointer_attribute attribute, qi_cu_ptr pointer))
 
-/* Physical memory, addresses, and what maps the one to the other. */
+/* Physical memory, address ranges, and mappings of the one into the other. */
 #define QI_CU_VIRTUAL_FUNCTIONS(X)                                                                 \
     X(MemGetAllocationGranularity, , 10020, OPTIONAL,                                              \
       (size_t * size, const qi_cu_allocation_prop *prop, qi_cu_granularity option))                \
@@ -127,7 +127,7 @@
     X(EventSynchronize, , 2000, REQUIRED, (qi_cu_event event))                                     \
     X(EventElapsedTime, , 2000, OPTIONAL, (float *milliseconds, qi_cu_event start, qi_cu_event end))
 
-/* The driver's own allocator, with which quire is compared. */
+/* The driver's own allocator, with which benchmarks compare quire. */
 #define QI_CU_POOL_FUNCTIONS(X)                                                                    \
     X(MemAllocAsync, , 11020, OPTIONAL, (qi_cu_ptr * pointer, size_t size, qi_cu_stream stream))   \
     X(MemFreeAsync, , 11020, OPTIONAL, (qi_cu_ptr pointer, qi_cu_stream stream))                   \
@@ -163,7 +163,7 @@
       (qi_cu_ptr * pointer, qi_cu_external external, const qi_cu_external_buffer *buffer))         \
     X(DestroyExternalMemory, , 10000, OPTIONAL, (qi_cu_external external))
 
-/* What the oldest driver that the backend runs on has, CUDA 11.2. */
+/* The functions of the oldest supported driver, CUDA 11.2. */
 #define QI_CU_FUNCTIONS_11_2(X)                                                                    \
     QI_CU_DEVICE_FUNCTIONS(X)                                                                      \
     QI_CU_CONTEXT_FUNCTIONS(X)                                                                     \
@@ -175,7 +175,7 @@
     QI_CU_ARRAY_FUNCTIONS(X)                                                                       \
     QI_CU_EXTERNAL_FUNCTIONS(X)
 
-/* What later ones have too. */
+/* Functions that later drivers added. */
 #define QI_CU_FUNCTIONS_11_7(X)                                                                    \
     X(ArrayGetMemoryRequirements, , 11060, OPTIONAL,                                               \
       (qi_cu_array_requirements * requirements, qi_cu_array array, qi_cu_device device))           \
@@ -206,9 +206,9 @@
     QI_CU_FUNCTIONS_12_1(X)
 
 /*
- * What finds all others. The second exists from 11.3 on, the first from 12.0 on; both are symbols
- * of the library, found by dlsym. The first also says why there is no function. Before 11.3 all
- * functions are symbols.
+ * The functions that find all others. Both are symbols of the library, found by dlsym: the form
+ * with the suffix exists from 12.0 on, the other from 11.3 on. The form of 12.0 also reports why a
+ * function is missing. Before 11.3 every function is a symbol.
  */
 #define QI_CU_FINDERS(X)                                                                           \
     X(GetProcAddress, _v2, 12000, OPTIONAL,                                                        \

@@ -1,36 +1,39 @@
 /*
- * access.c - who may read and write a page: devices, and the host where the page is host memory.
+ * access.c - sets and queries who may access a page: devices, and the host where the page is host
+ * memory.
  */
 #include <string.h>
 
-#include "backends/cuda/growth.h"
+#include "backends/cuda/page.h"
 #include "src/base/result.h"
 
-/* ---- checks ------------------------------------------------------------------------------- */
+/* ---- checks ----------------------------------------------------------------------------- */
 
 static quire_result check_location(const quire_cuda_access *access)
 {
     if (access->location != QUIRE_CUDA_AT_DEVICE && access->location != QUIRE_CUDA_AT_HOST &&
         access->location != QUIRE_CUDA_AT_HOST_NUMA)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no location %u",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown location %u",
                             (uint64_t)access->location);
     if (access->id < 0)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "location %d is negative", access->id);
     return QUIRE_SUCCESS;
 }
 
+/* A list must not name a location twice, because the result would depend on the order. */
 static quire_result check_list(const quire_cuda_access *list, uint32_t count)
 {
     if (!count || count > QUIRE_CUDA_MAX_ACCESSES)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "access for %u locations: from 1 to %u",
-                            count, QUIRE_CUDA_MAX_ACCESSES);
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "access for %u locations: 1 to %u are possible", count,
+                            QUIRE_CUDA_MAX_ACCESSES);
     for (uint32_t i = 0; i < count; i++) {
         quire_result result = check_location(&list[i]);
         if (result)
             return result;
         if (list[i].flags != QUIRE_CUDA_NO_ACCESS && list[i].flags != QUIRE_CUDA_READ &&
             list[i].flags != QUIRE_CUDA_READ_WRITE)
-            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no access %u",
+            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown access flags %u",
                                 (uint64_t)list[i].flags);
         for (uint32_t j = 0; j < i; j++)
             if (list[i].location == list[j].location && list[i].id == list[j].id)
@@ -40,7 +43,8 @@ static quire_result check_list(const quire_cuda_access *list, uint32_t count)
     return QUIRE_SUCCESS;
 }
 
-/* What is known to be impossible is refused with its reason; the driver says only "invalid". */
+/* Refuses what is known to be impossible with its reason, because the driver reports "invalid"
+   only. */
 static quire_result check_reach(const qi_cuda *cuda, const qi_cuda_page *page,
                                 const quire_cuda_access *access)
 {
@@ -62,24 +66,24 @@ static quire_result check_reach(const qi_cuda *cuda, const qi_cuda_page *page,
                               access->id, cuda->device);
 }
 
-/* The page of an allocation, which must be of virtual memory management. */
+/* Finds the page of an allocation. UNSUPPORTED unless it is a page of virtual memory management. */
 static quire_result find_page(quire_memory *memory, quire_allocation allocation, qi_cuda **cuda,
                               qi_cuda_page **page)
 {
     quire_native native;
-    quire_result result = qi_cuda_native(memory, allocation, &native, cuda);
+    quire_result result = qi_cuda_find_native(memory, allocation, &native, cuda);
     if (result)
         return result;
     *page = qi_cuda_page_of(&native.page);
-    if ((*page)->make == QI_CUDA_VIRTUAL)
+    if ((*page)->type == QI_CUDA_PAGE_VIRTUAL)
         return QUIRE_SUCCESS;
     return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                   "the page is not of virtual memory management: who reaches it is the driver's");
+                   "the page is not of virtual memory management: its access cannot be changed");
 }
 
-/* ---- setting ------------------------------------------------------------------------------ */
+/* ---- setting ---------------------------------------------------------------------------- */
 
-/* The host is one place: which node's it is named as makes no difference for access. */
+/* The host is one place: its access does not depend on the node that names it. */
 static bool is_same_place(const qi_cu_location *a, const qi_cu_location *b)
 {
     bool is_device = a->type == QI_CU_MEM_LOCATION_TYPE_DEVICE;
@@ -88,10 +92,8 @@ static bool is_same_place(const qi_cu_location *a, const qi_cu_location *b)
     return !is_device || a->id == b->id;
 }
 
-/*
- * Enters what was set into the list of all that have access; false: there are too many. Who has
- * none is left out: a mapping grants nobody access.
- */
+/* Merges a change into the list of locations with access. Locations without access are left out,
+   because a new mapping is accessible from none. Returns false if the list is full. */
 static bool merge(qi_cu_access_desc *list, uint32_t *count, const qi_cu_access_desc *set)
 {
     uint32_t at = 0;
@@ -109,6 +111,7 @@ static bool merge(qi_cu_access_desc *list, uint32_t *count, const qi_cu_access_d
     return true;
 }
 
+/* Sets access for everything that is mapped. */
 static quire_result set_all(qi_cuda *cuda, const qi_cuda_page *page, const qi_cu_access_desc *all,
                             uint32_t count)
 {
@@ -118,28 +121,28 @@ static quire_result set_all(qi_cuda *cuda, const qi_cuda_page *page, const qi_cu
                 : QUIRE_SUCCESS;
 }
 
-/* All that is mapped now, and what will be: that is remembered. */
-static quire_result set_growing(qi_cuda *cuda, const qi_cuda_page *page,
+/* Sets access for everything that is mapped, and records it for chunks that are mapped later. */
+static quire_result set_elastic(qi_cuda *cuda, const qi_cuda_page *page,
                                 const qi_cu_access_desc *all, uint32_t count)
 {
-    qi_cuda_growth *growth = page->growth;
+    qi_cuda_elastic *elastic = page->elastic;
     quire_result result = QUIRE_SUCCESS;
-    pthread_mutex_lock(&growth->changing);
+    pthread_mutex_lock(&elastic->resize_mutex);
     qi_cu_access_desc list[QUIRE_CUDA_MAX_ACCESSES];
-    uint32_t listed = growth->access_count;
-    memcpy(list, growth->access, sizeof list);
+    uint32_t listed = elastic->access_count;
+    memcpy(list, elastic->access, sizeof list);
     for (uint32_t i = 0; i < count && !result; i++)
         if (!merge(list, &listed, &all[i]))
             result = qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                                  "a page that grows is reached by %u locations at most",
+                                  "a page that grows has at most %u locations with access",
                                   QUIRE_CUDA_MAX_ACCESSES);
     if (!result)
         result = set_all(cuda, page, all, count);
     if (!result) {
-        memcpy(growth->access, list, sizeof list);
-        growth->access_count = listed;
+        memcpy(elastic->access, list, sizeof list);
+        elastic->access_count = listed;
     }
-    pthread_mutex_unlock(&growth->changing);
+    pthread_mutex_unlock(&elastic->resize_mutex);
     return result;
 }
 
@@ -156,7 +159,7 @@ quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
             .flags = list[i].flags,
         };
     }
-    return page->growth ? set_growing(cuda, page, all, count) : set_all(cuda, page, all, count);
+    return page->elastic ? set_elastic(cuda, page, all, count) : set_all(cuda, page, all, count);
 }
 
 quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation allocation,
@@ -179,7 +182,7 @@ quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation alloca
     return result;
 }
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- querying --------------------------------------------------------------------------- */
 
 quire_result quire_cuda_get_access(quire_memory *memory, quire_allocation allocation,
                                    quire_cuda_access *access)
@@ -196,7 +199,7 @@ quire_result quire_cuda_get_access(quire_memory *memory, quire_allocation alloca
     if (!result)
         result = find_page(memory, allocation, &cuda, &page);
     if (!result && !cuda->f.MemGetAccess)
-        result = qi_fail(QUIRE_ERROR_UNSUPPORTED, "the driver does not tell who has access");
+        result = qi_fail(QUIRE_ERROR_UNSUPPORTED, "the driver does not report who has access");
     if (!result)
         result = qi_cuda_enter(cuda);
     if (result)

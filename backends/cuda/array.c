@@ -1,11 +1,12 @@
 /*
- * array.c - see array.h.
+ * array.c - creates, maps and destroys CUDA arrays.
  *
- * An array of deferred mapping wants one stretch of memory as large as the driver says. A sparse
- * one wants whole tiles: those of each layer of each level down to the mip tail, and the tails, one
- * for each layer or one for all. They are mapped one behind the other in this order.
+ * An array of deferred mapping requires one piece of memory, as large as the driver reports. A
+ * sparse array requires whole tiles: those of each layer of each level above the mip tail, and the
+ * tails, one per layer or one for all layers. The tiles are mapped one after the other in this
+ * order.
  *
- * Mapping is work of a stream: of the default one, which is waited for.
+ * Mapping is work of a stream. quire uses the default stream and waits for it.
  */
 #include "backends/cuda/array.h"
 
@@ -37,9 +38,9 @@ qi_cu_array_format qi_cuda_array_format(quire_channel_type type)
     }
 }
 
-/* ---- the parts of a sparse array ------------------------------------------------------------ */
+/* ---- the parts of a sparse array -------------------------------------------------------- */
 
-/* Counts parts, and writes them down where there is a list. */
+/* Counts the parts of a sparse array, and writes them to `list` unless it is NULL. */
 typedef struct counting {
     const qi_cuda_array *array;
     qi_cu_array_map_info *list; /* NULL: count only */
@@ -47,6 +48,7 @@ typedef struct counting {
     uint64_t bytes;
 } counting;
 
+/* Appends a part at the end of the bytes counted so far. */
 static void add(counting *c, const qi_cu_array_map_info *part, uint64_t bytes)
 {
     if (c->list) {
@@ -57,13 +59,14 @@ static void add(counting *c, const qi_cu_array_map_info *part, uint64_t bytes)
     c->bytes += bytes;
 }
 
+/* Tiles along one dimension of a level: at least one. */
 static uint32_t tiles_along(uint64_t extent, uint32_t level, uint32_t tile)
 {
     uint64_t texels = extent >> level;
     return (uint32_t)((texels + !texels + tile - 1) / tile);
 }
 
-/* Whole tiles, also where the level ends within one. */
+/* Covers whole tiles, also where the level ends inside one. */
 static void add_level(counting *c, uint32_t level, uint32_t layer)
 {
     const qi_cuda_array *a = c->array;
@@ -106,9 +109,9 @@ static counting count_parts(const qi_cuda_array *a, qi_cu_array_map_info *list)
     return c;
 }
 
-/* ---- what an array wants -------------------------------------------------------------------- */
+/* ---- memory requirements ---------------------------------------------------------------- */
 
-static quire_result make_list(qi_cuda *cuda, qi_cuda_array *a, uint32_t count)
+static quire_result create_list(qi_cuda *cuda, qi_cuda_array *a, uint32_t count)
 {
     a->parts = qi_host_allocate(&cuda->host, count, sizeof *a->parts);
     if (!a->parts)
@@ -118,25 +121,27 @@ static quire_result make_list(qi_cuda *cuda, qi_cuda_array *a, uint32_t count)
     return QUIRE_SUCCESS;
 }
 
-static quire_result ask_whole(qi_cuda *cuda, qi_cuda_array *a)
+/* A deferred array is mapped as one part. */
+static quire_result query_requirements(qi_cuda *cuda, qi_cuda_array *a)
 {
     qi_cu_array_requirements needs = {.size = 0};
     qi_cu_result code =
         a->array ? cuda->f.ArrayGetMemoryRequirements(&needs, a->array, cuda->device)
                  : cuda->f.MipmappedArrayGetMemoryRequirements(&needs, a->mipmap, cuda->device);
     if (code)
-        return qi_cuda_fail(&cuda->f, code, "asking what memory an array wants");
+        return qi_cuda_fail(&cuda->f, code, "querying the memory requirements of an array");
     a->size = needs.size;
     a->alignment = needs.alignment;
-    return make_list(cuda, a, 1);
+    return create_list(cuda, a, 1);
 }
 
-static quire_result ask_tiles(qi_cuda *cuda, qi_cuda_array *a)
+/* Counts the parts, allocates the list, and fills it in. */
+static quire_result query_tiles(qi_cuda *cuda, qi_cuda_array *a)
 {
     qi_cu_result code = a->array ? cuda->f.ArrayGetSparseProperties(&a->tiles, a->array)
                                  : cuda->f.MipmappedArrayGetSparseProperties(&a->tiles, a->mipmap);
     if (code)
-        return qi_cuda_fail(&cuda->f, code, "asking for the tiles of an array");
+        return qi_cuda_fail(&cuda->f, code, "querying the tiles of an array");
     const uint32_t width = a->tiles.tileExtent.width, height = a->tiles.tileExtent.height;
     a->alignment = (uint64_t)width * height * a->tiles.tileExtent.depth * a->element;
     counting c = {.count = 0};
@@ -144,18 +149,18 @@ static quire_result ask_tiles(qi_cuda *cuda, qi_cuda_array *a)
         c = count_parts(a, NULL);
     if (!c.count || a->tiles.miptailFirstLevel > a->levels)
         return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0,
-                                  "the driver tells of tiles of %u x %u x %u texels and a tail "
+                                  "the driver reports tiles of %u x %u x %u texels and a tail "
                                   "from level %u of %u on",
                                   width, height, a->tiles.tileExtent.depth,
                                   a->tiles.miptailFirstLevel, a->levels);
     a->size = c.bytes;
-    quire_result result = make_list(cuda, a, c.count);
+    quire_result result = create_list(cuda, a, c.count);
     if (!result)
         (void)count_parts(a, a->parts);
     return result;
 }
 
-/* ---- making --------------------------------------------------------------------------------- */
+/* ---- creation --------------------------------------------------------------------------- */
 
 static void describe(qi_cuda_array *a, const quire_cuda_array_options *o)
 {
@@ -164,7 +169,7 @@ static void describe(qi_cuda_array *a, const quire_cuda_array_options *o)
     a->element = o->channel_count * quire_channel_size(o->channel_type);
     a->form = (qi_cu_array3d_descriptor){
         .Width = o->width,
-        .Height = o->height, /* arrays of one dimension cannot be mapped */
+        .Height = o->height, /* at least 1: the driver maps no array of one dimension */
         .Depth = o->depth ? o->depth : o->layers,
         .Format = qi_cuda_array_format(o->channel_type),
         .NumChannels = o->channel_count,
@@ -176,47 +181,48 @@ static void describe(qi_cuda_array *a, const quire_cuda_array_options *o)
         a->form.Flags |= QI_CUDA_ARRAY3D_SURFACE_LDST;
 }
 
+/* CUDA_ERROR_INVALID_VALUE means that the driver has no array of this form. */
 static quire_result create(const qi_cuda *cuda, qi_cuda_array *a, bool is_mipmapped)
 {
     qi_cu_result code = is_mipmapped ? cuda->f.MipmappedArrayCreate(&a->mipmap, &a->form, a->levels)
                                      : cuda->f.Array3DCreate(&a->array, &a->form);
     if (!code)
         return QUIRE_SUCCESS;
-    a->array = NULL;
+    a->array = NULL; /* a failing driver may have written to them */
     a->mipmap = NULL;
     if (code == QI_CUDA_ERROR_INVALID_VALUE)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, code,
                                   "'%s' has no %s array of %zu x %zu x %zu texels, %u levels",
                                   cuda->name, a->is_sparse ? "sparse" : "deferred", a->form.Width,
                                   a->form.Height, a->form.Depth, a->levels);
-    return qi_cuda_fail(&cuda->f, code, "making an array");
+    return qi_cuda_fail(&cuda->f, code, "creating an array");
 }
 
-quire_result qi_cuda_array_make(qi_cuda *cuda, const quire_cuda_array_options *options,
-                                qi_cuda_array **out)
+quire_result qi_cuda_array_create(qi_cuda *cuda, const quire_cuda_array_options *options,
+                                  qi_cuda_array **out)
 {
-    if (options->sparse && !cuda->offers.sparse_arrays)
+    if (options->sparse && !cuda->capabilities.sparse_arrays)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "'%s' has no sparse arrays",
                                   cuda->name);
     qi_cuda_array *a = qi_host_allocate(&cuda->host, 1, sizeof *a);
     if (!a)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0, "no host memory for an array");
-    a->is_sparse = options->sparse || !cuda->offers.deferred_arrays;
+    a->is_sparse = options->sparse || !cuda->capabilities.deferred_mapping_arrays;
     describe(a, options);
     quire_result result = create(cuda, a, options->levels != 0);
     if (!result)
-        result = a->is_sparse ? ask_tiles(cuda, a) : ask_whole(cuda, a);
+        result = a->is_sparse ? query_tiles(cuda, a) : query_requirements(cuda, a);
     if (result)
-        qi_cuda_array_end(cuda, a);
+        qi_cuda_array_destroy(cuda, a); /* also what failed half way */
     else
         *out = a;
     return result;
 }
 
-/* ---- mapping -------------------------------------------------------------------------------- */
+/* ---- mapping ---------------------------------------------------------------------------- */
 
-/* The caller's array, and what is to become of its parts; 0: nothing is mapped there any more. */
-static void aim(const qi_cuda *cuda, qi_cuda_array *a, qi_cu_handle handle)
+/* Sets array and handle in all parts. Handle 0 unmaps them. */
+static void fill_parts(const qi_cuda *cuda, qi_cuda_array *a, qi_cu_handle handle)
 {
     for (uint32_t i = 0; i < a->part_count; i++) {
         qi_cu_array_map_info *part = &a->parts[i];
@@ -237,11 +243,11 @@ static void aim(const qi_cuda *cuda, qi_cuda_array *a, qi_cu_handle handle)
 quire_result qi_cuda_array_map(qi_cuda *cuda, qi_cuda_array *a, const qi_cuda_page *page,
                                uint64_t offset)
 {
-    aim(cuda, a, page->chunks->handle);
+    fill_parts(cuda, a, page->chunks->handle);
     for (uint32_t i = 0; i < a->part_count; i++)
-        a->parts[i].offset += offset;
+        a->parts[i].offset += offset; /* now relative to the page: an array is mapped once */
     qi_cu_result code = cuda->f.MemMapArrayAsync(a->parts, a->part_count, NULL);
-    a->is_mapped = !code;
+    a->is_mapped = !code; /* also if the wait fails: destruction must unmap it */
     if (!code)
         code = cuda->f.StreamSynchronize(NULL);
     if (code)
@@ -250,13 +256,14 @@ quire_result qi_cuda_array_map(qi_cuda *cuda, qi_cuda_array *a, const qi_cuda_pa
     return QUIRE_SUCCESS;
 }
 
-/* ---- taking down ---------------------------------------------------------------------------- */
+/* ---- destruction ------------------------------------------------------------------------ */
 
+/* Returns false if the driver refused. A lost device has nothing mapped. */
 static bool unmap(qi_cuda *cuda, qi_cuda_array *a)
 {
     if (!a->is_mapped)
         return true;
-    aim(cuda, a, 0);
+    fill_parts(cuda, a, 0);
     for (uint32_t i = 0; i < a->part_count; i++)
         a->parts[i].offset = 0;
     qi_cu_result code = cuda->f.MemMapArrayAsync(a->parts, a->part_count, NULL);
@@ -266,14 +273,15 @@ static bool unmap(qi_cuda *cuda, qi_cuda_array *a)
     return !a->is_mapped;
 }
 
-static void forget(qi_cuda *cuda, qi_cuda_array *a)
+/* Releases the record only. */
+static void release_records(qi_cuda *cuda, qi_cuda_array *a)
 {
     qi_host_release(&cuda->host, a->parts, a->part_count, sizeof *a->parts);
     qi_host_release(&cuda->host, a, 1, sizeof *a);
 }
 
-/* True: it is gone, with its record. False: the driver failed half way; the rest can wait. */
-static bool take_down(qi_cuda *cuda, qi_cuda_array *a)
+/* Destroys the array and its record. False: the driver refused a step; the rest can be retried. */
+static bool destroy_native(qi_cuda *cuda, qi_cuda_array *a)
 {
     qi_cu_result code = QI_CUDA_SUCCESS;
     if (a->was_bound && !cuda->settings.unsynchronized)
@@ -290,51 +298,52 @@ static bool take_down(qi_cuda *cuda, qi_cuda_array *a)
         code = cuda->f.MipmappedArrayDestroy(a->mipmap);
     if (code && !qi_cuda_is_lost(code))
         return false;
-    forget(cuda, a);
+    release_records(cuda, a);
     return true;
 }
 
-static void put_off(qi_cuda *cuda, qi_cuda_array *a)
+static void defer(qi_cuda *cuda, qi_cuda_array *a)
 {
     pthread_mutex_lock(&cuda->mutex);
-    a->next = cuda->unfinished_arrays;
-    cuda->unfinished_arrays = a;
+    a->next = cuda->deferred_arrays;
+    cuda->deferred_arrays = a;
     pthread_mutex_unlock(&cuda->mutex);
 }
 
-void qi_cuda_array_end(qi_cuda *cuda, qi_cuda_array *a)
+/* A lost device runs no work, but the driver may still release the array. */
+void qi_cuda_array_destroy(qi_cuda *cuda, qi_cuda_array *a)
 {
     if (qi_cuda_has_forked(cuda)) {
-        forget(cuda, a);
+        release_records(cuda, a);
         return;
     }
     qi_cu_result code = cuda->f.CtxPushCurrent(cuda->context);
     bool is_lost = qi_cuda_is_lost(code) || code == QI_CUDA_ERROR_INVALID_CONTEXT;
     a->was_bound &= !is_lost;
-    if ((code && !is_lost) || !take_down(cuda, a))
-        put_off(cuda, a);
+    if ((code && !is_lost) || !destroy_native(cuda, a))
+        defer(cuda, a);
     if (!code)
         qi_cuda_leave(cuda);
 }
 
-void qi_cuda_finish_arrays(qi_cuda *cuda, bool last)
+void qi_cuda_retry_deferred_arrays(qi_cuda *cuda, bool is_last)
 {
     pthread_mutex_lock(&cuda->mutex);
-    qi_cuda_array *a = cuda->unfinished_arrays, *next = NULL;
-    cuda->unfinished_arrays = NULL;
+    qi_cuda_array *a = cuda->deferred_arrays, *next = NULL;
+    cuda->deferred_arrays = NULL;
     pthread_mutex_unlock(&cuda->mutex);
     for (; a; a = next) {
         next = a->next;
-        if (!qi_cuda_has_forked(cuda) && take_down(cuda, a))
+        if (!qi_cuda_has_forked(cuda) && destroy_native(cuda, a))
             continue;
-        if (!last) {
-            put_off(cuda, a);
+        if (!is_last) {
+            defer(cuda, a);
             continue;
         }
         if (!qi_cuda_has_forked(cuda))
             qi_log(&cuda->log, QUIRE_LOG_ERROR,
-                   "device '%s': the driver refused to take an array of %s back", cuda->name,
+                   "device '%s': the driver refused to release an array of %s", cuda->name,
                    qi_bytes(a->size).text);
-        forget(cuda, a);
+        release_records(cuda, a);
     }
 }

@@ -1,15 +1,16 @@
 /*
- * chunk.c - allocation handles of the driver: made, kept for further pages, released.
+ * chunk.c - acquires chunks, keeps them for further pages, and releases them.
  *
- * Making a handle costs milliseconds whatever its size, so that the settings may have some of them
- * kept. Of kept ones nothing but the size, the kind and what they can be exported as matters. They
- * are given back before memory is said to be short.
+ * Creating a chunk costs milliseconds whatever its size, so settings.kept_bytes may keep released
+ * ones. A kept chunk is reused for equal size, kind and handle types. All kept chunks are released
+ * before out of memory is reported.
  */
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/page.h"
 #include "src/base/result.h"
 
-/* ---- kept ones ---------------------------------------------------------------------------- */
+/* ---- kept chunks ------------------------------------------------------------------------ */
 
+/* Removes and returns a kept chunk that matches, or returns NULL. */
 static qi_cuda_chunk *take_kept(qi_cuda *cuda, uint32_t kind, uint64_t size,
                                 quire_cuda_handle_types types)
 {
@@ -27,9 +28,10 @@ static qi_cuda_chunk *take_kept(qi_cuda *cuda, uint32_t kind, uint64_t size,
     return found;
 }
 
+/* Returns false if the chunk must be released: it was imported, or the limit is reached. */
 static bool keep(qi_cuda *cuda, qi_cuda_chunk *chunk)
 {
-    if (chunk->is_foreign || chunk->size > cuda->settings.kept_bytes)
+    if (chunk->is_imported || chunk->size > cuda->settings.kept_bytes)
         return false;
     pthread_mutex_lock(&cuda->mutex);
     bool has_room = cuda->kept_bytes <= cuda->settings.kept_bytes - chunk->size;
@@ -42,7 +44,7 @@ static bool keep(qi_cuda *cuda, qi_cuda_chunk *chunk)
     return has_room;
 }
 
-static qi_cuda_chunk *take_any_kept(qi_cuda *cuda)
+static qi_cuda_chunk *pop_kept(qi_cuda *cuda)
 {
     pthread_mutex_lock(&cuda->mutex);
     qi_cuda_chunk *first = cuda->kept;
@@ -54,29 +56,33 @@ static qi_cuda_chunk *take_any_kept(qi_cuda *cuda)
     return first;
 }
 
-/* ---- given back --------------------------------------------------------------------------- */
+/* ---- releasing -------------------------------------------------------------------------- */
 
-static bool release(qi_cuda *cuda, qi_cuda_chunk *chunk)
+/* Returns false if the driver refused; the chunk is then unchanged. */
+static bool release_handle(qi_cuda *cuda, qi_cuda_chunk *chunk)
 {
-    qi_cu_result code = chunk->is_callers ? QI_CUDA_SUCCESS : cuda->f.MemRelease(chunk->handle);
+    qi_cu_result code =
+        chunk->is_caller_owned ? QI_CUDA_SUCCESS : cuda->f.MemRelease(chunk->handle);
     if (code && !qi_cuda_is_lost(code))
         return false;
     qi_host_release(&cuda->host, chunk, 1, sizeof *chunk);
     return true;
 }
 
-bool qi_cuda_chunk_give(qi_cuda *cuda, qi_cuda_chunk *chunk)
+bool qi_cuda_chunk_release(qi_cuda *cuda, qi_cuda_chunk *chunk)
 {
-    return keep(cuda, chunk) || release(cuda, chunk);
+    return keep(cuda, chunk) || release_handle(cuda, chunk);
 }
 
-bool qi_cuda_release_chunks(qi_cuda *cuda)
+/* Releases chunks without the mutex, because the driver may take long. Refused ones return to the
+   list, beyond the limit if other chunks were kept in between. */
+bool qi_cuda_release_kept_chunks(qi_cuda *cuda)
 {
     qi_cuda_chunk *refused = NULL, *chunk = NULL;
     if (qi_cuda_has_forked(cuda))
         return true;
-    while ((chunk = take_any_kept(cuda)) != NULL)
-        if (!release(cuda, chunk)) {
+    while ((chunk = pop_kept(cuda)) != NULL)
+        if (!release_handle(cuda, chunk)) {
             chunk->next = refused;
             refused = chunk;
         }
@@ -92,24 +98,25 @@ bool qi_cuda_release_chunks(qi_cuda *cuda)
     return all;
 }
 
-/* ---- made --------------------------------------------------------------------------------- */
+/* ---- creating --------------------------------------------------------------------------- */
 
-/* What a fabric handle came to, told by quire_cuda_get_info. */
-static void note_fabric(qi_cuda *cuda, qi_cu_result code)
+/* Records whether the driver creates fabric handles, for quire_cuda_get_info and later chunks. */
+static void record_fabric(qi_cuda *cuda, qi_cu_result code)
 {
     qi_atomic_store_release_u32(&cuda->fabric_code, code);
     qi_atomic_store_release_u32(&cuda->fabric,
                                 code ? QUIRE_CUDA_FABRIC_REFUSED : QUIRE_CUDA_FABRIC_GRANTED);
 }
 
+/* Out of memory and a lost device say nothing about fabric handles and are not recorded. */
 static qi_cu_result create(qi_cuda *cuda, const qi_cuda_kind *kind, qi_cuda_chunk *chunk)
 {
-    qi_cu_allocation_prop prop = qi_cuda_prop(cuda, kind, chunk->types);
+    qi_cu_allocation_prop prop = qi_cuda_allocation_prop(cuda, kind, chunk->types);
     qi_cu_result code = cuda->f.MemCreate(&chunk->handle, chunk->size, &prop, 0);
     if (!(chunk->types & QUIRE_CUDA_FABRIC))
         return code;
     if (!code || (code != QI_CUDA_ERROR_OUT_OF_MEMORY && !qi_cuda_is_lost(code)))
-        note_fabric(cuda, code);
+        record_fabric(cuda, code);
     return code;
 }
 
@@ -118,8 +125,10 @@ static bool is_fabric_refused(qi_cuda *cuda)
     return qi_atomic_load_acquire_u32(&cuda->fabric) == QUIRE_CUDA_FABRIC_REFUSED;
 }
 
-/* Without the fabric handle where that is refused; again once what is kept was given back. */
-static qi_cu_result create_somehow(qi_cuda *cuda, const qi_cuda_kind *kind, qi_cuda_chunk *chunk)
+/* Retries without the fabric handle if the driver refuses that one, and after releasing all kept
+   chunks if memory is exhausted. */
+static qi_cu_result create_with_fallback(qi_cuda *cuda, const qi_cuda_kind *kind,
+                                         qi_cuda_chunk *chunk)
 {
     qi_cu_result code = create(cuda, kind, chunk);
     if (code && chunk->types & QUIRE_CUDA_FABRIC && chunk->types & QUIRE_CUDA_FD &&
@@ -132,11 +141,11 @@ static qi_cu_result create_somehow(qi_cuda *cuda, const qi_cuda_kind *kind, qi_c
     pthread_mutex_unlock(&cuda->mutex);
     if (code != QI_CUDA_ERROR_OUT_OF_MEMORY || !has_kept)
         return code;
-    qi_cuda_release_chunks(cuda);
+    qi_cuda_release_kept_chunks(cuda);
     return create(cuda, kind, chunk);
 }
 
-void qi_cuda_chunk_look(const qi_cuda *cuda, qi_cuda_chunk *chunk)
+void qi_cuda_chunk_query(const qi_cuda *cuda, qi_cuda_chunk *chunk)
 {
     qi_cu_allocation_prop granted = {.type = 0};
     if (!cuda->f.MemGetAllocationPropertiesFromHandle ||
@@ -148,6 +157,7 @@ void qi_cuda_chunk_look(const qi_cuda *cuda, qi_cuda_chunk *chunk)
         (granted.allocFlags.usage & QI_CU_MEM_CREATE_USAGE_HW_DECOMPRESS) != 0;
 }
 
+/* Reports OUT_OF_HOST_MEMORY and returns NULL on failure. */
 static qi_cuda_chunk *new_chunk(qi_cuda *cuda, uint32_t kind, uint64_t size)
 {
     qi_cuda_chunk *chunk = qi_host_allocate(&cuda->host, 1, sizeof *chunk);
@@ -161,8 +171,9 @@ static qi_cuda_chunk *new_chunk(qi_cuda *cuda, uint32_t kind, uint64_t size)
     return chunk;
 }
 
-quire_result qi_cuda_chunk_take(qi_cuda *cuda, uint32_t kind, uint64_t size,
-                                quire_cuda_handle_types types, qi_cuda_chunk **out)
+/* A fabric handle that was refused once is not requested again, if a descriptor may replace it. */
+quire_result qi_cuda_chunk_acquire(qi_cuda *cuda, uint32_t kind, uint64_t size,
+                                   quire_cuda_handle_types types, qi_cuda_chunk **out)
 {
     const qi_cuda_kind *of = &cuda->kinds[kind];
     if (types == (QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC) && is_fabric_refused(cuda))
@@ -174,7 +185,7 @@ quire_result qi_cuda_chunk_take(qi_cuda *cuda, uint32_t kind, uint64_t size,
     if (!chunk)
         return QUIRE_ERROR_OUT_OF_HOST_MEMORY;
     chunk->types = types;
-    qi_cu_result code = create_somehow(cuda, of, chunk);
+    qi_cu_result code = create_with_fallback(cuda, of, chunk);
     if (code) {
         qi_host_release(&cuda->host, chunk, 1, sizeof *chunk);
         return qi_cuda_fail(&cuda->f, code, "cuMemCreate of %s of memory kind %u",
@@ -182,20 +193,20 @@ quire_result qi_cuda_chunk_take(qi_cuda *cuda, uint32_t kind, uint64_t size,
     }
     if (of->page_kind == QUIRE_CUDA_COMPRESSED || of->page_kind == QUIRE_CUDA_REGISTERED ||
         cuda->settings.hardware_decompression)
-        qi_cuda_chunk_look(cuda, chunk);
+        qi_cuda_chunk_query(cuda, chunk);
     *out = chunk;
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_cuda_chunk_adopt(qi_cuda *cuda, uint32_t kind, uint64_t size, qi_cu_handle handle,
-                                 qi_cuda_chunk **out)
+quire_result qi_cuda_chunk_import(qi_cuda *cuda, uint32_t kind, uint64_t size, qi_cu_handle handle,
+                                  qi_cuda_chunk **out)
 {
     qi_cuda_chunk *chunk = new_chunk(cuda, kind, size);
     if (!chunk)
         return QUIRE_ERROR_OUT_OF_HOST_MEMORY;
     chunk->handle = handle;
-    chunk->is_foreign = true;
-    qi_cuda_chunk_look(cuda, chunk);
+    chunk->is_imported = true;
+    qi_cuda_chunk_query(cuda, chunk);
     *out = chunk;
     return QUIRE_SUCCESS;
 }

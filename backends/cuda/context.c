@@ -1,8 +1,9 @@
 /*
- * context.c - the context of a device, current for the calling thread while a call needs it.
+ * context.c - the context of a device: current on the calling thread while a call needs it, and the
+ * rules for forks.
  *
- * Contexts stand in a stack of each thread: what was current before a call is so again after it,
- * also where it was none.
+ * Each thread has a stack of contexts. Pushing and popping restores the context that was current
+ * before a call, also if there was none.
  */
 #include "backends/cuda/cuda.h"
 
@@ -20,8 +21,9 @@ quire_result qi_cuda_check_process(const qi_cuda *cuda)
         "the device was opened before a fork: CUDA does not work in the child");
 }
 
-/* ---- forks -------------------------------------------------------------------------------- */
+/* ---- forks ------------------------------------------------------------------------------ */
 
+/* The fork holds the mutex, so that the child finds the lists of the state consistent. */
 void qi_cuda_fork_prepare(void *state)
 {
     qi_cuda *cuda = state;
@@ -34,6 +36,7 @@ void qi_cuda_fork_done(void *state)
     pthread_mutex_unlock(&cuda->mutex);
 }
 
+/* CUDA does not work in a forked child: from now on no call of the driver is made here. */
 void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
 {
     qi_cuda *cuda = state;
@@ -41,7 +44,7 @@ void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
     cuda->has_forked = true;
 }
 
-/* ---- the context -------------------------------------------------------------------------- */
+/* ---- the context ------------------------------------------------------------------------ */
 
 quire_result qi_cuda_enter(const qi_cuda *cuda)
 {
@@ -49,11 +52,11 @@ quire_result qi_cuda_enter(const qi_cuda *cuda)
     if (result)
         return result;
     qi_cu_result code = cuda->f.CtxPushCurrent(cuda->context);
-    return code ? qi_cuda_fail(&cuda->f, code, "making the context current") : QUIRE_SUCCESS;
+    return code ? qi_cuda_fail(&cuda->f, code, "cuCtxPushCurrent") : QUIRE_SUCCESS;
 }
 
 void qi_cuda_leave(const qi_cuda *cuda)
 {
     qi_cu_context popped = NULL;
-    cuda->f.CtxPopCurrent(&popped); /* can only fail where the driver is gone */
+    cuda->f.CtxPopCurrent(&popped); /* fails only if the driver has shut down */
 }

@@ -1,15 +1,17 @@
 /*
- * copy.c - copies between the host and pages that it cannot reach, and fills with zeros.
+ * copy.c - copies between the host and pages, and fills, that complete before they return. Pages
+ * that the host reaches are copied by the host.
  *
- * They go through the context's default stream: after the work of its blocking streams, as cuMemcpy
- * does. A copy to the device may return when the driver has the bytes and the device not yet; so
- * may a fill: the stream is waited for.
+ * The driver's copies run in the context's default stream, after the work of its blocking streams,
+ * as cuMemcpy does. A copy to the device may return when the driver has read the bytes, and a fill
+ * before it has run; quire therefore waits for the stream.
  */
 #include <string.h>
 
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/page.h"
 #include "src/base/result.h"
 
+/* Waits for the default stream, leaves the context and reports the first error. */
 static quire_result finish(const qi_cuda *cuda, qi_cu_result code, const char *what, uint64_t size)
 {
     if (!code)

@@ -1,66 +1,68 @@
 /*
- * copy_pages.c - copies between pages of a device, of two devices, and of many rows to and from the
+ * copy_pages.c - copies between pages of one device or of two, and of many rows to and from the
  * host.
  *
- * Every page has an address, those of host memory too. As in copy.c the default stream is used, and
- * waited for: between two places of the device a copy returns before it is done.
+ * Every page has a device address, host memory included. As in copy.c the default stream is used
+ * and awaited: copies within a device return before they are done.
  */
 #include <limits.h>
 #include <string.h>
 
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/page.h"
 #include "src/base/result.h"
 
-/* The largest pitch that drivers take, CU_DEVICE_ATTRIBUTE_MAX_PITCH of all devices so far. */
+/* The largest pitch in bytes that drivers accept: CU_DEVICE_ATTRIBUTE_MAX_PITCH of all devices so
+   far. */
 static const uint64_t MAX_PITCH = INT_MAX;
 
-/* ---- ends --------------------------------------------------------------------------------- */
+/* ---- operands --------------------------------------------------------------------------- */
 
-/* A place: of a page, or of host memory. */
-typedef struct end {
-    qi_cu_ptr address; /* of the device; 0: none */
+/* Source or target of a copy: a place in a page, or host memory. */
+typedef struct operand {
+    qi_cu_ptr address; /* on the device; 0: none */
     char *host;        /* NULL: the host cannot reach it */
     uint64_t row, slice;
-} end;
+} operand;
 
-static end end_of(const quire_native_page *native, uint64_t offset, const void *host)
+static operand operand_of(const quire_native_page *native, uint64_t offset, const void *host)
 {
     if (!native)
-        return (end){.host = (char *)(uintptr_t)host};
+        return (operand){.host = (char *)(uintptr_t)host};
     const qi_cuda_page *page = qi_cuda_page_of(native);
-    return (end){.address = page->address + offset,
-                 .host = page->host ? (char *)page->host + offset : NULL};
+    return (operand){.address = page->address + offset,
+                     .host = page->host ? (char *)page->host + offset : NULL};
 }
 
-static end target_of(const quire_copy_job *job)
+static operand target_of(const quire_copy_job *job)
 {
-    end target = end_of(job->to, job->to_offset, job->host_to);
+    operand target = operand_of(job->to, job->to_offset, job->host_to);
     target.row = job->to_row;
     target.slice = job->to_slice;
     return target;
 }
 
-static end source_of(const quire_copy_job *job)
+static operand source_of(const quire_copy_job *job)
 {
-    end source = end_of(job->from, job->from_offset, job->host_from);
+    operand source = operand_of(job->from, job->from_offset, job->host_from);
     source.row = job->from_row;
     source.slice = job->from_slice;
     return source;
 }
 
-/* The end from a row on. */
-static end row_of(const end *e, uint64_t row, uint64_t slice)
+/* The operand at a row and slice. */
+static operand row_of(const operand *e, uint64_t row, uint64_t slice)
 {
     uint64_t offset = row * e->row + slice * e->slice;
-    end at = *e;
+    operand at = *e;
     at.address += e->address ? offset : 0;
     at.host = e->host ? e->host + offset : NULL;
     return at;
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------- */
 
-static qi_cu_result copy_row(const qi_cuda *cuda, const end *to, const end *from, uint64_t size)
+static qi_cu_result copy_row(const qi_cuda *cuda, const operand *to, const operand *from,
+                             uint64_t size)
 {
     if (to->host && from->host) {
         memcpy(to->host, from->host, size);
@@ -72,17 +74,17 @@ static qi_cu_result copy_row(const qi_cuda *cuda, const end *to, const end *from
                     : cuda->f.MemcpyDtoD(to->address, from->address, size);
 }
 
-/* Rows from slice to slice. */
-static size_t height_of(const quire_copy_job *job, const end *e)
+/* Rows from the start of one slice to the start of the next. */
+static size_t height_of(const quire_copy_job *job, const operand *e)
 {
     return job->slices == 1 ? job->rows : e->slice / e->row;
 }
 
-/* A box in one call. Where both ends are the host's it is no work for the driver. */
-static qi_cu_result copy_box(const qi_cuda *cuda, const quire_copy_job *job, const end *to,
-                             const end *from)
+/* Copies rows and slices in one call. */
+static qi_cu_result copy_region(const qi_cuda *cuda, const quire_copy_job *job, const operand *to,
+                                const operand *from)
 {
-    const qi_cu_memcpy3d box = {
+    const qi_cu_memcpy3d region = {
         .srcMemoryType = from->host ? QI_CU_MEMORYTYPE_HOST : QI_CU_MEMORYTYPE_DEVICE,
         .srcHost = from->host,
         .srcDevice = from->address,
@@ -97,31 +99,32 @@ static qi_cu_result copy_box(const qi_cuda *cuda, const quire_copy_job *job, con
         .Height = job->rows,
         .Depth = job->slices,
     };
-    return cuda->f.Memcpy3D(&box);
+    return cuda->f.Memcpy3D(&region);
 }
 
-/* Slices of a box lie whole rows apart. */
-static bool is_box(const quire_copy_job *job, const end *e)
+/* Returns true if one call can copy the slices: they lie whole rows apart. */
+static bool is_region(const quire_copy_job *job, const operand *e)
 {
     return e->row <= MAX_PITCH && (job->slices == 1 || e->slice % e->row == 0);
 }
 
-static qi_cu_result copy_rows(const qi_cuda *cuda, const quire_copy_job *job, const end *to,
-                              const end *from)
+/* Copies between two host pointers never go to the driver. */
+static qi_cu_result copy_rows(const qi_cuda *cuda, const quire_copy_job *job, const operand *to,
+                              const operand *from)
 {
     bool many = job->rows > 1, both = to->host && from->host;
-    if (many && !both && cuda->f.Memcpy3D && is_box(job, to) && is_box(job, from))
-        return copy_box(cuda, job, to, from);
+    if (many && !both && cuda->f.Memcpy3D && is_region(job, to) && is_region(job, from))
+        return copy_region(cuda, job, to, from);
     qi_cu_result code = 0;
     for (uint64_t slice = 0; slice < job->slices && !code; slice++)
         for (uint64_t row = 0; row < job->rows && !code; row++) {
-            end target = row_of(to, row, slice), source = row_of(from, row, slice);
+            operand target = row_of(to, row, slice), source = row_of(from, row, slice);
             code = copy_row(cuda, &target, &source, job->size);
         }
     return code;
 }
 
-/* ---- the table's entries ------------------------------------------------------------------ */
+/* ---- entries of the backend table ------------------------------------------------------- */
 
 static quire_result finish(const qi_cuda *cuda, qi_cu_result code, const quire_copy_job *job)
 {
@@ -140,28 +143,28 @@ quire_result qi_cuda_copy_pages(void *state, const quire_copy_job *job)
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
-    end to = target_of(job), from = source_of(job);
+    operand to = target_of(job), from = source_of(job);
     return finish(cuda, copy_rows(cuda, job, &to, &from), job);
 }
 
-/* In one context the driver reaches both; host memory it reaches from either. */
+/* One context reaches both pages of its own. Host memory is reachable from either device. */
 static qi_cu_result copy_peers(const qi_cuda *cuda, const quire_copy_job *job)
 {
     const qi_cuda *other = job->from_state;
-    end to = target_of(job), from = source_of(job);
+    operand to = target_of(job), from = source_of(job);
     if (cuda->context == other->context || from.host)
         return copy_rows(cuda, job, &to, &from);
     qi_cu_result code = 0;
     for (uint64_t slice = 0; slice < job->slices && !code; slice++)
         for (uint64_t row = 0; row < job->rows && !code; row++) {
-            end target = row_of(&to, row, slice), source = row_of(&from, row, slice);
+            operand target = row_of(&to, row, slice), source = row_of(&from, row, slice);
             code = cuda->f.MemcpyPeer(target.address, cuda->context, source.address, other->context,
                                       job->size);
         }
     return code;
 }
 
-/* The driver goes through the host by itself where the devices cannot reach each other. */
+/* The driver goes through host memory if the devices cannot access each other. */
 quire_result qi_cuda_copy_peer(void *state, const quire_copy_job *job)
 {
     const qi_cuda *cuda = state;
@@ -169,9 +172,9 @@ quire_result qi_cuda_copy_peer(void *state, const quire_copy_job *job)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "the driver has no copy between devices");
     if (qi_cuda_page_of(job->to)->host && !qi_cuda_page_of(job->from)->host) {
-        const qi_cuda *other = job->from_state; /* whose memory is read */
+        const qi_cuda *other = job->from_state; /* the device whose memory is read */
         quire_result result = qi_cuda_enter(other);
-        end to = target_of(job), from = source_of(job);
+        operand to = target_of(job), from = source_of(job);
         return result ? result : finish(other, copy_rows(other, job, &to, &from), job);
     }
     quire_result result = qi_cuda_enter(cuda);

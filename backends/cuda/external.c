@@ -1,16 +1,16 @@
 /*
- * external.c - pages of memory that another API made and exported as an opaque descriptor (Vulkan):
- * imported as external memory, of which one buffer covers all.
+ * external.c - pages of memory that another API, such as Vulkan, created and exported as an opaque
+ * file descriptor. The driver imports it as external memory; one buffer covers all of it.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/page.h"
 #include "src/base/result.h"
 
-/* ---- which GPU ---------------------------------------------------------------------------- */
+/* ---- which GPU -------------------------------------------------------------------------- */
 
-/* As nvidia-smi writes them: 8-4-4-4-12 digits. */
+/* A UUID as nvidia-smi writes it: 8-4-4-4-12 digits. */
 typedef struct uuid_text {
     char text[37];
 } uuid_text;
@@ -32,18 +32,19 @@ quire_result qi_cuda_check_uuid(const qi_cuda *cuda, const void *uuid)
     if (!uuid || !memcmp(uuid, cuda->uuid, sizeof cuda->uuid))
         return QUIRE_SUCCESS;
     if (!memcmp(cuda->uuid, none, sizeof none))
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "the memory is of GPU %s, and the driver does not tell which '%s' is",
-                            uuid_in_words(uuid).text, cuda->name);
+        return qi_fail_text(
+            QUIRE_ERROR_UNSUPPORTED,
+            "the memory is of GPU %s, and the driver does not tell which GPU '%s' is",
+            uuid_in_words(uuid).text, cuda->name);
     return qi_fail_text(
         QUIRE_ERROR_UNSUPPORTED, "the memory is of GPU %s, and '%s', device %d, is GPU %s",
         uuid_in_words(uuid).text, cuda->name, cuda->device, uuid_in_words(cuda->uuid).text);
 }
 
-/* ---- making and taking down --------------------------------------------------------------- */
+/* ---- creating and destroying ------------------------------------------------------------ */
 
-quire_result qi_cuda_external_adopt(qi_cuda *cuda, const quire_cuda_import *import, int descriptor,
-                                    qi_cuda_page *page)
+quire_result qi_cuda_external_import(qi_cuda *cuda, const quire_cuda_import *import, int descriptor,
+                                     qi_cuda_page *page)
 {
     const qi_cu_external_desc desc = {
         .type = QI_CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
@@ -51,15 +52,15 @@ quire_result qi_cuda_external_adopt(qi_cuda *cuda, const quire_cuda_import *impo
         .size = page->padded,
         .flags = import->is_dedicated ? QI_CUDA_EXTERNAL_MEMORY_DEDICATED : 0,
     };
-    page->make = QI_CUDA_EXTERNAL;
-    page->descriptor = descriptor; /* until the driver has it */
+    page->type = QI_CUDA_PAGE_EXTERNAL;
+    page->descriptor = descriptor; /* the page's until the driver accepts it */
     qi_cu_result code = cuda->f.ImportExternalMemory(&page->external, &desc);
     if (code) {
         page->external = NULL;
         return qi_cuda_fail(&cuda->f, code, "cuImportExternalMemory of %s",
                             qi_bytes(page->padded).text);
     }
-    page->descriptor = -1;
+    page->descriptor = -1; /* now the driver's */
     const qi_cu_external_buffer whole = {.size = page->padded};
     code = cuda->f.ExternalMemoryGetMappedBuffer(&page->block, page->external, &whole);
     if (code) {
@@ -71,8 +72,8 @@ quire_result qi_cuda_external_adopt(qi_cuda *cuda, const quire_cuda_import *impo
     return QUIRE_SUCCESS;
 }
 
-/* Buffers end before the memory that they are of. */
-bool qi_cuda_external_take_down(qi_cuda *cuda, qi_cuda_page *page)
+/* The driver requires that the buffer is freed before its memory. */
+bool qi_cuda_external_destroy(qi_cuda *cuda, qi_cuda_page *page)
 {
     qi_cu_result code = page->block ? cuda->f.MemFree(page->block) : QI_CUDA_SUCCESS;
     if (code && !qi_cuda_is_lost(code))
@@ -82,6 +83,6 @@ bool qi_cuda_external_take_down(qi_cuda *cuda, qi_cuda_page *page)
     if (code && !qi_cuda_is_lost(code))
         return false;
     page->external = NULL;
-    qi_cuda_close(page);
+    qi_cuda_page_close_descriptor(page);
     return true;
 }

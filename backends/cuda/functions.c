@@ -1,9 +1,10 @@
 /*
- * functions.c - see functions.h.
+ * functions.c - loads the driver's library and looks its functions up.
  *
- * cuGetProcAddress is asked for each function with the version that brought the form declared in
- * abi_functions.h, so that a newer driver gives that one and no later form. Drivers before CUDA
- * 11.3 do not have it; there, and for what it does not know, the library's symbols are looked up.
+ * quire requests each function from cuGetProcAddress with the version that introduced the form
+ * declared in abi_functions.h. A newer driver then returns that form and no later one. Drivers
+ * before CUDA 11.3 have no cuGetProcAddress; there, and for functions that cuGetProcAddress does
+ * not know, the symbols of the library are looked up.
  */
 #include "backends/cuda/functions.h"
 
@@ -14,9 +15,10 @@
 
 static const char *const LIBRARY = "libcuda.so.1";
 
+/* Bytes of a function name with "cu", suffix and terminator. */
 enum { MAX_NAME = 64 };
 
-/* ---- the library -------------------------------------------------------------------------- */
+/* ---- the library ------------------------------------------------------------------------ */
 
 quire_result qi_cuda_open_library(const char *path, void **library)
 {
@@ -35,13 +37,13 @@ void qi_cuda_close_library(void *library)
         dlclose(library);
 }
 
-/* ---- the table ---------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------- */
 
 typedef enum presence { REQUIRED, OPTIONAL } presence;
 
-/* A row of the table. */
+/* One function of the table. */
 typedef struct row {
-    const char *name;   /* without "cu" */
+    const char *name;   /* without the prefix "cu" */
     const char *suffix; /* of the symbol */
     int version;
     presence presence;
@@ -55,7 +57,7 @@ static const row rows[] = {
 #undef ROW
 };
 
-/* The forms of cuGetProcAddress. */
+/* cuGetProcAddress since 12.0, and before. */
 typedef qi_cu_result (*finder)(const char *, void **, int, uint64_t, qi_cu_query_result *);
 typedef qi_cu_result (*old_finder)(const char *, void **, int, uint64_t);
 
@@ -65,7 +67,7 @@ typedef struct source {
     old_finder find_old;
 } source;
 
-/* Function pointers are as large as those to objects wherever there is dlsym. */
+/* Function pointers have the size of object pointers on every system with dlsym. */
 static void *symbol_of(void *library, const char *name, const char *suffix)
 {
     char whole[MAX_NAME] = "cu";
@@ -74,7 +76,8 @@ static void *symbol_of(void *library, const char *name, const char *suffix)
     return dlsym(library, whole);
 }
 
-static void *ask(const source *s, const row *r)
+/* Returns NULL if the driver has no cuGetProcAddress, or if that does not know the function. */
+static void *query(const source *s, const row *r)
 {
     char whole[MAX_NAME] = "cu";
     void *found = NULL;
@@ -90,7 +93,7 @@ static void *ask(const source *s, const row *r)
 
 static void *find(const source *s, const row *r)
 {
-    void *found = ask(s, r);
+    void *found = query(s, r);
     return found ? found : symbol_of(s->library, r->name, r->suffix);
 }
 

@@ -1,14 +1,14 @@
 /*
- * image.c - images of a CUDA device: linear ones, which are ranges of any page, and arrays, which
- * are objects in tile pools. What is a buffer is a range, too.
+ * image.c - images of a CUDA device. A linear image is a range of any page; an array is an object
+ * in a tile pool. A buffer is a range too.
  */
 #include "backends/cuda/array.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- requirements ------------------------------------------------------------------------- */
+/* ---- requirements ----------------------------------------------------------------------- */
 
-/* The kinds of tile pools, or all others. */
+/* The kinds that are tile pools, or all other kinds. */
 static uint32_t kind_mask(const qi_cuda *cuda, bool tiles)
 {
     uint32_t mask = 0;
@@ -18,48 +18,49 @@ static uint32_t kind_mask(const qi_cuda *cuda, bool tiles)
     return mask;
 }
 
-/* What has an address. */
-static quire_result need_range(const qi_cuda *cuda, uint64_t size, uint64_t alignment,
-                               quire_requirements *out)
+/* Requirements of a range with an address. UNSUPPORTED if the device has tile pools only. */
+static quire_result require_range(const qi_cuda *cuda, uint64_t size, uint64_t alignment,
+                                  quire_requirements *out)
 {
     *out = (quire_requirements){
         .size = size, .alignment = alignment, .kind_mask = kind_mask(cuda, false)};
     return out->kind_mask ? QUIRE_SUCCESS
                           : quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                               "'%s' was opened with tile pools alone: nothing but "
-                                               "arrays can lie there",
+                                               "'%s' was opened with tile pools only: they hold "
+                                               "nothing but arrays",
                                                cuda->name);
 }
 
-/* As textures over linear memory want them. */
-static quire_result need_rows(const qi_cuda *cuda, const quire_image_options *options,
-                              quire_requirements *out)
+/* Requirements of a linear image, as textures over linear memory need it. */
+static quire_result require_rows(const qi_cuda *cuda, const quire_image_options *options,
+                                 quire_requirements *out)
 {
     uint64_t texel = (uint64_t)options->channel_count * quire_channel_size(options->channel_type);
     uint64_t row = options->width * texel, slice = 0, size = 0;
-    if (qi_align_up_overflows(row, cuda->offers.row_alignment, &row) ||
+    if (qi_align_up_overflows(row, cuda->capabilities.row_alignment, &row) ||
         qi_multiply_overflows(row, options->height, &slice) ||
         qi_multiply_overflows(slice, options->depth, &size))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
-                                  "an image of %u x %u x %u texels: its bytes cannot be counted",
+                                  "an image of %u x %u x %u texels: its size overflows 64 bits",
                                   options->width, options->height, options->depth);
-    uint64_t alignment = cuda->offers.texture_alignment > QI_CUDA_ALIGNMENT
-                             ? cuda->offers.texture_alignment
+    uint64_t alignment = cuda->capabilities.texture_alignment > QI_CUDA_ALIGNMENT
+                             ? cuda->capabilities.texture_alignment
                              : QI_CUDA_ALIGNMENT;
-    quire_result result = need_range(cuda, size, alignment, out);
+    quire_result result = require_range(cuda, size, alignment, out);
     out->row_pitch = row;
     out->slice_pitch = slice;
     return result;
 }
 
-static void need_array(const qi_cuda *cuda, const qi_cuda_array *array, quire_requirements *out)
+static void require_array(const qi_cuda *cuda, const qi_cuda_array *array, quire_requirements *out)
 {
     *out = (quire_requirements){
         .size = array->size, .alignment = array->alignment, .kind_mask = kind_mask(cuda, true)};
 }
 
-/* ---- arrays of quire's own images ----------------------------------------------------------- */
+/* ---- arrays of quire's own images ------------------------------------------------------- */
 
+/* Returns true if an image is an array: optimal tiling, and a format that arrays have. */
 static bool is_array(const qi_cuda *cuda, const quire_image_options *options)
 {
     return options->tiling == QUIRE_TILING_OPTIMAL && kind_mask(cuda, true) &&
@@ -71,44 +72,46 @@ static quire_cuda_array_options array_of_image(const quire_image_options *o)
     return (quire_cuda_array_options){
         .width = o->width,
         .height = o->height,
-        .depth = o->depth > 1 ? o->depth : 0,
+        .depth = o->depth > 1 ? o->depth : 0, /* arrays of depth 0 are 2D */
         .channel_count = o->channel_count,
         .channel_type = o->channel_type,
         .usage = o->usage,
     };
 }
 
-static quire_result make_array(qi_cuda *cuda, const quire_cuda_array_options *options,
-                               qi_cuda_array **array)
+/* Enters the context and retries the deferred arrays first. */
+static quire_result create_array(qi_cuda *cuda, const quire_cuda_array_options *options,
+                                 qi_cuda_array **array)
 {
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
-    qi_cuda_finish_arrays(cuda, false);
-    result = qi_cuda_array_make(cuda, options, array);
+    qi_cuda_retry_deferred_arrays(cuda, false);
+    result = qi_cuda_array_create(cuda, options, array);
     qi_cuda_leave(cuda);
     return result;
 }
 
-/* ---- entries of the table ------------------------------------------------------------------- */
+/* ---- entries of the backend table ------------------------------------------------------- */
 
+/* The driver reports the requirements of existing arrays only, so one is created and destroyed. */
 quire_result qi_cuda_image_requirements(void *state, const quire_image_options *options,
                                         quire_requirements *out)
 {
     qi_cuda *cuda = state;
     qi_cuda_array *array = NULL;
     if (!is_array(cuda, options))
-        return need_rows(cuda, options, out);
+        return require_rows(cuda, options, out);
     const quire_cuda_array_options form = array_of_image(options);
-    quire_result result = make_array(cuda, &form, &array);
+    quire_result result = create_array(cuda, &form, &array);
     if (result)
         return result;
-    need_array(cuda, array, out);
-    qi_cuda_array_end(cuda, array);
+    require_array(cuda, array, out);
+    qi_cuda_array_destroy(cuda, array);
     return QUIRE_SUCCESS;
 }
 
-/* The options of the array that is asked for; false: it is a range. */
+/* Finds the options of the requested array. Returns false if the object is a range. */
 static bool find_form(const qi_cuda *cuda, const quire_object_request *request,
                       quire_cuda_array_options *form)
 {
@@ -121,6 +124,7 @@ static bool find_form(const qi_cuda *cuda, const quire_object_request *request,
     return true;
 }
 
+/* A handle of 0 says that the object is a range. */
 quire_result qi_cuda_object_create(void *state, const quire_object_request *request,
                                    uint64_t *native, quire_requirements *out)
 {
@@ -129,13 +133,13 @@ quire_result qi_cuda_object_create(void *state, const quire_object_request *requ
     quire_cuda_array_options form;
     *native = 0;
     if (request->object == QUIRE_OBJECT_BUFFER)
-        return need_range(cuda, request->buffer->size, QI_CUDA_ALIGNMENT, out);
+        return require_range(cuda, request->buffer->size, QI_CUDA_ALIGNMENT, out);
     if (!find_form(cuda, request, &form))
-        return need_rows(cuda, request->image, out);
-    quire_result result = make_array(cuda, &form, &array);
+        return require_rows(cuda, request->image, out);
+    quire_result result = create_array(cuda, &form, &array);
     if (result)
         return result;
-    need_array(cuda, array, out);
+    require_array(cuda, array, out);
     *native = (uintptr_t)array;
     return QUIRE_SUCCESS;
 }
@@ -157,16 +161,17 @@ quire_result qi_cuda_object_bind(void *state, quire_object object, uint64_t nati
 void qi_cuda_object_destroy(void *state, quire_object object, uint64_t native)
 {
     (void)object;
-    qi_cuda_array_end(state, (qi_cuda_array *)(uintptr_t)native);
+    qi_cuda_array_destroy(state, (qi_cuda_array *)(uintptr_t)native);
 }
 
-/* ---- public --------------------------------------------------------------------------------- */
+/* ---- public calls ----------------------------------------------------------------------- */
 
+/* Each level halves the longest side; the last level must be at least one texel. */
 static quire_result check_extent(const quire_cuda_array_options *o)
 {
     uint32_t longest = o->width > o->height ? o->width : o->height;
     if (!o->width)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an array of width 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an array of width 0");
     if (o->depth && o->layers)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an array has slices or layers, not both");
     if (o->depth > longest)
@@ -188,19 +193,19 @@ static quire_result check_array(const quire_cuda_array_options *o)
         return result;
     if (o->channel_count > 4 || o->channel_count == 3)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "an array of %u channels: there are 1, 2 or 4", o->channel_count);
+                            "an array of %u channels: 1, 2 and 4 are possible", o->channel_count);
     if (!qi_cuda_array_format(o->channel_type))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "arrays have no channels of type %u",
                             (uint64_t)o->channel_type);
     if (o->usage & ~usages)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "usage %x is not of images",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "usage %x is not a usage of images",
                             o->usage & ~usages);
     return QUIRE_SUCCESS;
 }
 
-static quire_cuda_array_options resolve_array(const quire_cuda_array_options *asked)
+static quire_cuda_array_options resolve_array(const quire_cuda_array_options *requested)
 {
-    quire_cuda_array_options out = *asked;
+    quire_cuda_array_options out = *requested;
     out.height += !out.height;
     out.channel_count += !out.channel_count;
     if (!out.usage)
@@ -209,7 +214,7 @@ static quire_cuda_array_options resolve_array(const quire_cuda_array_options *as
     return out;
 }
 
-/* Bytes of the texels of all levels; an upper bound where they cannot be counted. */
+/* Bytes of the texels of all levels; UINT64_MAX if they overflow. */
 static uint64_t texel_bytes(const quire_cuda_array_options *o)
 {
     uint64_t sum = 0, bytes = 0;
@@ -258,9 +263,8 @@ quire_result quire_cuda_array_create(quire_memory *memory, const quire_cuda_arra
     if (!result)
         result = check_array(&resolved);
     if (!result && cuda->kinds[info.kind].page_kind != QUIRE_CUDA_TILES)
-        result =
-            qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                         "memory '%s' is not of tile pools: arrays lie nowhere else", info.name);
+        result = qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                              "memory '%s' is not of tile pools, which arrays require", info.name);
     if (result)
         return result;
     const quire_object_options object = {
@@ -275,7 +279,7 @@ quire_result quire_cuda_array_create(quire_memory *memory, const quire_cuda_arra
     return quire_object_create(memory, &object, &image->allocation);
 }
 
-static quire_cuda_array_info tell(const qi_cuda_array *a, const quire_native *native)
+static quire_cuda_array_info array_info_of(const qi_cuda_array *a, const quire_native *native)
 {
     quire_cuda_array_info info = {
         .array = a->array,
@@ -310,14 +314,15 @@ quire_result quire_cuda_array_get_info(quire_memory *memory, quire_image image,
     qi_cuda *cuda = NULL;
     quire_result result = quire_image_get_info(memory, image, &image_info);
     if (!result)
-        result = quire_allocation_hold(memory, image.allocation); /* its record stays meanwhile */
+        result =
+            quire_allocation_hold(memory, image.allocation); /* keeps the array until release */
     if (result)
         return result;
-    result = qi_cuda_native(memory, image.allocation, &native, &cuda);
+    result = qi_cuda_find_native(memory, image.allocation, &native, &cuda);
     if (!result && !native.handle)
-        result = qi_fail(QUIRE_ERROR_UNSUPPORTED, "the image is linear: it is no array");
+        result = qi_fail(QUIRE_ERROR_UNSUPPORTED, "the image is linear: it is not an array");
     if (!result)
-        *info = tell((const qi_cuda_array *)(uintptr_t)native.handle, &native);
+        *info = array_info_of((const qi_cuda_array *)(uintptr_t)native.handle, &native);
     quire_result released = quire_allocation_release(memory, image.allocation);
     return result ? result : released;
 }

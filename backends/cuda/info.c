@@ -1,9 +1,10 @@
 /*
- * info.c - what a device is, what its kinds are, and where an allocation lies in CUDA's words.
+ * info.c - public calls that report what a device and its kinds are, and where an allocation lies
+ * in CUDA's terms.
  */
 #include <string.h>
 
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/page.h"
 #include "src/base/result.h"
 
 quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
@@ -14,8 +15,8 @@ quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
         return quire_last_result();
-    const qi_cuda_offers *o = &cuda->offers;
-    pthread_mutex_lock(&cuda->mutex);
+    const qi_cuda_capabilities *o = &cuda->capabilities;
+    pthread_mutex_lock(&cuda->mutex); /* of kept_bytes */
     uint64_t kept = cuda->kept_bytes;
     pthread_mutex_unlock(&cuda->mutex);
     *info = (quire_cuda_info){
@@ -31,7 +32,7 @@ quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
         .has_multicast = o->multicast,
         .has_host_numa = o->host_numa,
         .has_host = o->host,
-        .has_deferred_arrays = o->deferred_arrays,
+        .has_deferred_arrays = o->deferred_mapping_arrays,
         .has_sparse_arrays = o->sparse_arrays,
         .numa_node = o->numa_node,
         .fabric = (quire_cuda_fabric)qi_atomic_load_acquire_u32(&cuda->fabric),
@@ -66,6 +67,7 @@ quire_result quire_cuda_get_kind_info(quire_device *device, uint32_t kind,
     return QUIRE_SUCCESS;
 }
 
+/* A node of -1 matches every node. */
 quire_result quire_cuda_find_kind(quire_device *device, quire_cuda_page_kind page_kind,
                                   int32_t node, uint32_t *kind)
 {
@@ -77,8 +79,8 @@ quire_result quire_cuda_find_kind(quire_device *device, quire_cuda_page_kind pag
     if (!cuda)
         return quire_last_result();
     if ((uint32_t)page_kind >= QUIRE_CUDA_PAGE_KINDS || node < -1)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "there is no page kind %d, or no node %d",
-                            (int)page_kind, node);
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "unknown page kind %d, or unknown node %d", (int)page_kind, node);
     for (uint32_t i = 0; i < cuda->kind_count; i++)
         if (cuda->kinds[i].page_kind == page_kind && (node < 0 || cuda->kinds[i].node == node)) {
             *kind = i;
@@ -96,13 +98,14 @@ quire_result quire_cuda_release_kept(quire_device *device)
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
-    bool all = qi_cuda_release_chunks(cuda);
+    bool all = qi_cuda_release_kept_chunks(cuda);
     qi_cuda_leave(cuda);
     return all ? QUIRE_SUCCESS
                : quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0,
-                                    "the driver did not take all handles back: they stay kept");
+                                    "the driver did not release all handles: the others stay kept");
 }
 
+/* The page lives as long as the allocation, so its record is read without a lock. */
 quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocation,
                                   quire_cuda_range *range)
 {
@@ -113,12 +116,12 @@ quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocat
                        "quire_cuda_get_range: memory or range is null");
     quire_native native;
     qi_cuda *cuda = NULL;
-    quire_result result = qi_cuda_native(memory, allocation, &native, &cuda);
+    quire_result result = qi_cuda_find_native(memory, allocation, &native, &cuda);
     if (result)
         return result;
     const qi_cuda_page *page = qi_cuda_page_of(&native.page);
     const qi_cuda_chunk *first = page->chunks;
-    if (page->growth) /* it may grow meanwhile; its first chunk stays */
+    if (page->elastic) /* another thread may resize it; its first chunk stays */
         pthread_mutex_lock(&cuda->mutex);
     *range = (quire_cuda_range){
         .address = page->address ? page->address + native.offset : 0,
@@ -134,10 +137,10 @@ quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocat
         .is_compressed = first && first->is_compressed,
         .is_rdma_capable = first && first->is_rdma_capable,
         .is_decompressible = first && first->is_decompressible,
-        .is_borrowed = page->make == QI_CUDA_BORROWED,
+        .is_borrowed = page->type == QI_CUDA_PAGE_BORROWED,
         .export_types = page->types,
     };
-    if (page->growth)
+    if (page->elastic)
         pthread_mutex_unlock(&cuda->mutex);
     return QUIRE_SUCCESS;
 }

@@ -1,9 +1,9 @@
 /*
- * kind.c - the memory kinds of a device: those that are wanted and there, with the granularity that
- * the driver tells for exactly the property that their pages are made with.
+ * kind.c - the memory kinds of a device: those that the settings request and the device offers. The
+ * driver reports the granularity for exactly the properties that the pages of the kind have.
  *
- * What an attribute promises may still be refused when it is used (in a container, say): then the
- * kind is left out, unless the caller named it.
+ * An attribute may promise what the driver refuses in use, as in a container. Such a kind is left
+ * out, unless the caller named it.
  */
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"
@@ -11,10 +11,10 @@
 
 static const uint64_t PLAIN_GRANULARITY = 64 << 10;
 
-/* ---- granularity -------------------------------------------------------------------------- */
+/* ---- granularity ------------------------------------------------------------------------ */
 
-qi_cu_allocation_prop qi_cuda_prop(const qi_cuda *cuda, const qi_cuda_kind *kind,
-                                   quire_cuda_handle_types types)
+qi_cu_allocation_prop qi_cuda_allocation_prop(const qi_cuda *cuda, const qi_cuda_kind *kind,
+                                              quire_cuda_handle_types types)
 {
     qi_cu_allocation_prop prop = {
         .type = QI_CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -38,7 +38,7 @@ qi_cu_allocation_prop qi_cuda_prop(const qi_cuda *cuda, const qi_cuda_kind *kind
     return prop;
 }
 
-/* Raises *least to the granularity of exactly this property. */
+/* Raises *least to the granularity of exactly these properties. */
 static quire_result raise_granularity(const qi_cuda *cuda, const qi_cu_allocation_prop *prop,
                                       qi_cu_granularity option, uint64_t *least)
 {
@@ -54,13 +54,14 @@ static quire_result raise_granularity(const qi_cuda *cuda, const qi_cu_allocatio
     return QUIRE_SUCCESS;
 }
 
-/* That of memory to be exported, too; a fabric may be refused, and is done without then. */
+/* Covers exportable memory as well. The driver may refuse the fabric handle; pages are then created
+   without it, so its granularity does not count. */
 static quire_result raise_both(const qi_cuda *cuda, const qi_cuda_kind *kind,
                                qi_cu_granularity option, uint64_t *least)
 {
-    qi_cu_allocation_prop prop = qi_cuda_prop(cuda, kind, 0);
+    qi_cu_allocation_prop prop = qi_cuda_allocation_prop(cuda, kind, 0);
     quire_result result = raise_granularity(cuda, &prop, option, least);
-    if (result || !cuda->offers.fd || kind->page_kind == QUIRE_CUDA_HOST ||
+    if (result || !cuda->capabilities.fd || kind->page_kind == QUIRE_CUDA_HOST ||
         kind->page_kind == QUIRE_CUDA_TILES)
         return result;
     qi_error before = qi_error_save();
@@ -74,14 +75,14 @@ static quire_result raise_both(const qi_cuda *cuda, const qi_cuda_kind *kind,
     return result;
 }
 
-/* Memory that several devices reach is of the coarsest of their granularities. */
+/* Memory that several devices access has the coarsest of their granularities. */
 static quire_result raise_peers(const qi_cuda *cuda, const qi_cuda_kind *kind,
                                 qi_cu_granularity option, uint64_t *least)
 {
     quire_result result = QUIRE_SUCCESS;
-    qi_cu_allocation_prop prop = qi_cuda_prop(cuda, kind, 0);
+    qi_cu_allocation_prop prop = qi_cuda_allocation_prop(cuda, kind, 0);
     if (prop.location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE ||
-        kind->page_kind == QUIRE_CUDA_TILES) /* arrays are mapped for one device */
+        kind->page_kind == QUIRE_CUDA_TILES) /* arrays are mapped for one device only */
         return QUIRE_SUCCESS;
     for (uint32_t i = 0; i < cuda->peer_count && !result; i++) {
         prop = (qi_cu_allocation_prop){
@@ -92,6 +93,7 @@ static quire_result raise_peers(const qi_cuda *cuda, const qi_cuda_kind *kind,
     return result;
 }
 
+/* Memory for registration always uses the recommended granularity. */
 static quire_result find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind)
 {
     uint64_t least = 1, recommended = 1;
@@ -110,14 +112,14 @@ static quire_result find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind)
     return result;
 }
 
-/* ---- kinds -------------------------------------------------------------------------------- */
+/* ---- kinds ------------------------------------------------------------------------------ */
 
 static const char *const names[QUIRE_CUDA_PAGE_KINDS] = {
     "device",   "plain",     "compressed", "registered", "pinned",
     "combined", "host NUMA", "host",       "managed",    "tile pools",
 };
 
-static bool is_offered(const qi_cuda_offers *o, quire_cuda_page_kind page_kind)
+static bool is_offered(const qi_cuda_capabilities *o, quire_cuda_page_kind page_kind)
 {
     switch (page_kind) {
     case QUIRE_CUDA_COMPRESSED:
@@ -131,7 +133,7 @@ static bool is_offered(const qi_cuda_offers *o, quire_cuda_page_kind page_kind)
     case QUIRE_CUDA_MANAGED:
         return o->managed;
     case QUIRE_CUDA_TILES:
-        return o->deferred_arrays || o->sparse_arrays;
+        return o->deferred_mapping_arrays || o->sparse_arrays;
     default:
         return true;
     }
@@ -140,12 +142,13 @@ static bool is_offered(const qi_cuda_offers *o, quire_cuda_page_kind page_kind)
 static const quire_memory_flags CACHED =
     QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT | QUIRE_HOST_CACHED;
 
+/* A kind before its granularity is known. Kinds without virtual memory keep PLAIN_GRANULARITY. */
 static qi_cuda_kind describe_kind(const qi_cuda *cuda, quire_cuda_page_kind page_kind, int node)
 {
     qi_cuda_kind kind = {.page_kind = page_kind, .node = node, .granularity = PLAIN_GRANULARITY};
     switch (page_kind) {
     case QUIRE_CUDA_DEVICE:
-        kind.is_virtual = cuda->offers.virtual_memory;
+        kind.is_virtual = cuda->capabilities.virtual_memory;
         kind.description.flags = QUIRE_DEVICE_LOCAL;
         break;
     case QUIRE_CUDA_COMPRESSED:
@@ -177,20 +180,22 @@ static qi_cuda_kind describe_kind(const qi_cuda *cuda, quire_cuda_page_kind page
     return kind;
 }
 
-/* Tile pools have no addresses, and pages for registration are one handle, exportable. */
-bool qi_cuda_kind_grows(const qi_cuda_kind *kind)
+/* Tile pools have no addresses. Pages for registration are one chunk, which keeps its size. */
+bool qi_cuda_kind_is_elastic(const qi_cuda_kind *kind)
 {
     return kind->is_virtual && kind->page_kind != QUIRE_CUDA_TILES &&
            kind->page_kind != QUIRE_CUDA_REGISTERED;
 }
 
-/* What may be refused though an attribute promised it. */
+/* Returns true for a result that a promised kind may give, so that the kind is left out. */
 static bool is_refusal(quire_result result)
 {
     return result == QUIRE_ERROR_UNSUPPORTED || result == QUIRE_ERROR_NOT_PERMITTED ||
            result == QUIRE_ERROR_INVALID_ARGUMENT;
 }
 
+/* Adds one kind. A refused device kind falls back to cuMemAlloc; another refused kind is left out,
+   unless `is_named`, which reports the refusal. */
 static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int node, bool is_named)
 {
     if (cuda->kind_count == QUIRE_MAX_KINDS)
@@ -200,8 +205,8 @@ static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int 
     quire_result result = kind.is_virtual ? find_granularity(cuda, &kind) : QUIRE_SUCCESS;
     if (is_refusal(result) && page_kind == QUIRE_CUDA_DEVICE) {
         qi_error_restore(&before);
-        cuda->offers.virtual_memory = false; /* what is left is cuMemAlloc */
-        qi_cuda_match_functions(cuda, &cuda->offers);
+        cuda->capabilities.virtual_memory = false; /* cuMemAlloc remains */
+        qi_cuda_match_functions(cuda, &cuda->capabilities);
         kind = describe_kind(cuda, page_kind, node);
     } else if (is_refusal(result) && !is_named) {
         qi_error_restore(&before);
@@ -211,20 +216,20 @@ static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int 
     }
     if (cuda->settings.hardware_decompression && page_kind == QUIRE_CUDA_DEVICE && !kind.is_virtual)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "'%s' has no virtual memory management, and so no pages that hardware "
-                            "decompresses into",
+                            "'%s' has no virtual memory management, which hardware decompression "
+                            "requires",
                             cuda->name);
     if (!kind.is_virtual && kind.description.flags & QUIRE_DEVICE_LOCAL)
-        cuda->page_alignment = QI_CUDA_ALIGNMENT; /* more would cost device memory */
+        cuda->page_alignment = QI_CUDA_ALIGNMENT; /* aligning further would waste device memory */
     cuda->kinds[cuda->kind_count++] = kind;
     return QUIRE_SUCCESS;
 }
 
-/* One kind for each host node that is wanted. */
+/* Adds one kind for each host node of the settings, or for the nearest node if they name none. */
 static quire_result add_nodes(qi_cuda *cuda, bool is_named)
 {
     uint64_t nodes = cuda->settings.numa_nodes;
-    int nearest = cuda->offers.numa_node;
+    int nearest = cuda->capabilities.numa_node;
     quire_result result = QUIRE_SUCCESS;
     if (!nodes)
         return add_kind(cuda, QUIRE_CUDA_HOST_NUMA, nearest < 0 ? 0 : nearest, is_named);
@@ -233,6 +238,7 @@ static quire_result add_nodes(qi_cuda *cuda, bool is_named)
     return result;
 }
 
+/* Without named kinds the usual ones are added, where the device offers them. */
 quire_result qi_cuda_add_kinds(qi_cuda *cuda)
 {
     const uint32_t usual =
@@ -245,7 +251,7 @@ quire_result qi_cuda_add_kinds(qi_cuda *cuda)
         bool is_named = named || (page_kind == QUIRE_CUDA_HOST_NUMA && cuda->settings.numa_nodes);
         if (!(wanted >> i & 1))
             continue;
-        if (!is_offered(&cuda->offers, page_kind)) {
+        if (!is_offered(&cuda->capabilities, page_kind)) {
             if (is_named)
                 return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no pages of kind %s",
                                     cuda->name, names[i]);
@@ -255,4 +261,20 @@ quire_result qi_cuda_add_kinds(qi_cuda *cuda)
                                                    : add_kind(cuda, page_kind, -1, is_named);
     }
     return result;
+}
+
+/* ---- page sizes ------------------------------------------------------------------------- */
+
+/*
+ * Compares with the heap first: some drivers accept requests for host memory that does not exist.
+ */
+quire_result qi_cuda_round_size(const qi_cuda *cuda, uint32_t kind, uint64_t size, uint64_t *padded)
+{
+    const qi_cuda_kind *of = &cuda->kinds[kind];
+    uint64_t max = of->description.heap ? cuda->host_bytes : cuda->device_bytes;
+    if (size > max || qi_align_up_overflows(size, of->granularity, padded))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "%s requested: the heap of memory kind %u has %s in total",
+                                  qi_bytes(size).text, kind, qi_bytes(max).text);
+    return QUIRE_SUCCESS;
 }

@@ -1,10 +1,11 @@
 /*
  * multicast.c - multicast objects: memory of several devices behind one address.
  *
- * An object is made, gets its devices, and is bound to memory of each; it can be mapped as a page
- * is once all devices are in. It lies beside the memories: the pages bound stay their own.
+ * An object is created, receives its devices, and is bound to memory of each. It can be mapped once
+ * all devices are added. It belongs to no memory: the bound pages stay in theirs. Its record has
+ * no lock.
  */
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/page.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
@@ -18,7 +19,7 @@ struct quire_cuda_multicast {
     uint32_t device_count;
 };
 
-/* ---- making ------------------------------------------------------------------------------- */
+/* ---- creation --------------------------------------------------------------------------- */
 
 static quire_result check_options(const quire_cuda_multicast_options *o)
 {
@@ -68,9 +69,9 @@ static quire_result add_devices(const qi_cuda *cuda, const quire_cuda_multicast 
     return QUIRE_SUCCESS;
 }
 
-/* In the context. A handle that is there after a failure is to be released. */
-static quire_result make(const qi_cuda *cuda, const quire_cuda_multicast_options *options,
-                         quire_cuda_multicast *m)
+/* In the context. On failure the caller releases m->handle unless it is 0. */
+static quire_result create(const qi_cuda *cuda, const quire_cuda_multicast_options *options,
+                           quire_cuda_multicast *m)
 {
     qi_cu_multicast_prop prop = {
         .numDevices = options->device_count,
@@ -101,7 +102,7 @@ quire_result quire_cuda_multicast_create(quire_device *device,
     if (!cuda)
         return quire_last_result();
     quire_result result = check_options(options);
-    if (!result && !cuda->offers.multicast)
+    if (!result && !cuda->capabilities.multicast)
         result = qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no multicast", cuda->name);
     if (result)
         return result;
@@ -113,7 +114,7 @@ quire_result quire_cuda_multicast_create(quire_device *device,
     m->device_count = options->device_count;
     result = qi_cuda_enter(cuda);
     if (!result) {
-        result = make(cuda, options, m);
+        result = create(cuda, options, m);
         if (result && m->handle)
             cuda->f.MemRelease(m->handle);
         qi_cuda_leave(cuda);
@@ -125,14 +126,14 @@ quire_result quire_cuda_multicast_create(quire_device *device,
     return result;
 }
 
-/* ---- binding ------------------------------------------------------------------------------ */
+/* ---- binding ---------------------------------------------------------------------------- */
 
 static quire_result check_page(const quire_cuda_multicast *m, uint64_t offset,
                                const qi_cuda_page *page)
 {
-    if (page->make != QI_CUDA_VIRTUAL || page->growth || page->chunk_count != 1 || page->host)
+    if (page->type != QI_CUDA_PAGE_VIRTUAL || page->elastic || page->chunk_count != 1 || page->host)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "what is bound must be a page of device memory with one handle, which does "
+                       "a page can be bound only if it is device memory of one handle and does "
                        "not grow");
     if (offset % m->granularity || page->padded % m->granularity)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -145,6 +146,7 @@ static quire_result check_page(const quire_cuda_multicast *m, uint64_t offset,
     return QUIRE_SUCCESS;
 }
 
+/* The page may belong to another device than the object's: its own context serves. */
 quire_result quire_cuda_multicast_bind(quire_cuda_multicast *m, uint64_t offset,
                                        quire_memory *memory, quire_allocation allocation)
 {
@@ -153,13 +155,13 @@ quire_result quire_cuda_multicast_bind(quire_cuda_multicast *m, uint64_t offset,
                        "quire_cuda_multicast_bind: multicast or memory is null");
     quire_native native;
     qi_cuda *cuda = NULL;
-    quire_result result = qi_cuda_native(memory, allocation, &native, &cuda);
+    quire_result result = qi_cuda_find_native(memory, allocation, &native, &cuda);
     if (result)
         return result;
     const qi_cuda_page *page = qi_cuda_page_of(&native.page);
     result = check_page(m, offset, page);
     if (!result)
-        result = qi_cuda_enter(cuda); /* that of the page's device */
+        result = qi_cuda_enter(cuda); /* the context of the page's device */
     if (result)
         return result;
     qi_cu_result code =
@@ -190,10 +192,10 @@ quire_result quire_cuda_multicast_unbind(quire_cuda_multicast *m, int32_t ordina
                 : QUIRE_SUCCESS;
 }
 
-/* ---- mapping ------------------------------------------------------------------------------ */
+/* ---- mapping ---------------------------------------------------------------------------- */
 
-/* In the context. False: something of it could not be given back; the rest is for another try. */
-static bool take_down_map(quire_cuda_multicast *m)
+/* In the context. Returns false if the driver refused a step; the rest can be retried. */
+static bool unmap_object(quire_cuda_multicast *m)
 {
     const qi_cuda *cuda = m->cuda;
     qi_cu_result code = m->is_mapped ? cuda->f.MemUnmap(m->reserved, m->size) : QI_CUDA_SUCCESS;
@@ -207,6 +209,7 @@ static bool take_down_map(quire_cuda_multicast *m)
     return true;
 }
 
+/* On failure unmap_object undoes what was done. */
 static qi_cu_result map(quire_cuda_multicast *m)
 {
     const qi_cuda *cuda = m->cuda;
@@ -222,18 +225,20 @@ static qi_cu_result map(quire_cuda_multicast *m)
     return code ? code : cuda->f.MemSetAccess(m->reserved, m->size, &access, 1);
 }
 
+/* Removes the remains of a failed attempt first. */
 quire_result quire_cuda_multicast_map(quire_cuda_multicast *m)
 {
     if (!m)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_multicast_map: multicast is null");
     if (m->is_mapped)
-        return qi_fail(QUIRE_ERROR_WRONG_STATE, "the multicast object is mapped");
+        return qi_fail(QUIRE_ERROR_WRONG_STATE, "the multicast object is already mapped");
     quire_result result = qi_cuda_enter(m->cuda);
     if (result)
         return result;
-    qi_cu_result code = take_down_map(m) ? map(m) : QI_CUDA_ERROR_UNKNOWN; /* of a try before */
+    qi_cu_result code =
+        unmap_object(m) ? map(m) : QI_CUDA_ERROR_UNKNOWN; /* remains of a failed map */
     if (code)
-        take_down_map(m);
+        unmap_object(m);
     qi_cuda_leave(m->cuda);
     return code ? qi_cuda_fail(&m->cuda->f, code, "mapping a multicast object of %s",
                                qi_bytes(m->size).text)
@@ -257,16 +262,18 @@ quire_result quire_cuda_multicast_get_info(const quire_cuda_multicast *m,
     return QUIRE_SUCCESS;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- destruction ------------------------------------------------------------------------ */
 
-static bool take_down(quire_cuda_multicast *m)
+/* In the context. */
+static bool destroy_object(quire_cuda_multicast *m)
 {
-    if (!take_down_map(m))
+    if (!unmap_object(m))
         return false;
     qi_cu_result code = m->cuda->f.MemRelease(m->handle);
     return !code || qi_cuda_is_lost(code);
 }
 
+/* A forked child releases the record only. A lost device counts as destroyed. */
 quire_result quire_cuda_multicast_destroy(quire_cuda_multicast **multicast)
 {
     if (!multicast)
@@ -276,17 +283,17 @@ quire_result quire_cuda_multicast_destroy(quire_cuda_multicast **multicast)
     if (!m)
         return QUIRE_SUCCESS;
     qi_cuda *cuda = m->cuda;
-    if (!qi_cuda_has_forked(cuda)) {
+    if (!qi_cuda_has_forked(cuda)) { /* the parent still uses the handle */
         quire_result result = qi_cuda_enter(cuda);
         if (result && result != QUIRE_ERROR_DEVICE_LOST)
             return result;
-        bool is_done = take_down(m) || result;
+        bool is_done = destroy_object(m) || result;
         if (!result)
             qi_cuda_leave(cuda);
         if (!is_done)
             return quire_backend_fail(
                 QUIRE_ERROR_BACKEND_FAILURE, 0,
-                "the driver did not take the multicast object back: it stays");
+                "the driver refused to release the multicast object: it is unchanged");
     }
     *multicast = NULL;
     qi_host_release(&cuda->host, m, 1, sizeof *m);

@@ -1,6 +1,6 @@
 /*
- * open.c - a device on its primary context, or on the caller's: the driver's library, which of its
- * devices, its context. What was made is kept in the state and ended with it.
+ * open.c - creates the state of a device on its primary context or on the caller's context: loads
+ * the driver, selects the device, finds the context.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +13,18 @@
 
 static const char *const DEVICE_VARIABLE = "QUIRE_CUDA_DEVICE";
 
-enum { OLDEST_DRIVER = 11020, MAX_LISTED = 512 };
+/* 11.2: the first driver with everything that the backend requires. */
+enum { MIN_DRIVER = 11020, MAX_LISTED = 512 };
 
-/* ---- settings ----------------------------------------------------------------------------- */
+/* ---- settings --------------------------------------------------------------------------- */
 
 static quire_result check_lists(const quire_cuda_settings *s)
 {
-    if (s->peer_count > QI_CUDA_MOST_PEERS)
+    if (s->peer_count > QI_CUDA_MAX_PEERS)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u peers: %u at most", s->peer_count,
-                            QI_CUDA_MOST_PEERS);
+                            QI_CUDA_MAX_PEERS);
     if (s->peer_count && !s->peers)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "peers are counted and their list is null");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "peer_count is set and peers is null");
     for (uint32_t i = 0; i < s->peer_count; i++)
         for (uint32_t j = 0; j < i; j++)
             if (s->peers[i] == s->peers[j])
@@ -32,7 +33,7 @@ static quire_result check_lists(const quire_cuda_settings *s)
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_cuda_check_settings(const quire_cuda_settings *s)
+static quire_result check_settings(const quire_cuda_settings *s)
 {
     const uint32_t all = (UINT32_C(1) << QUIRE_CUDA_PAGE_KINDS) - 1;
     if (s->kinds & ~all)
@@ -42,25 +43,27 @@ quire_result qi_cuda_check_settings(const quire_cuda_settings *s)
                             s->export_types);
     if (s->numa_nodes && s->kinds && !(s->kinds & QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_HOST_NUMA)))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "host nodes are named, and no pages of host NUMA are wanted");
+                       "numa_nodes is set and kinds lacks host NUMA pages");
     quire_result result = check_lists(s);
     return result ? result : qi_check_unused(s, "quire_cuda_settings");
 }
 
-static void take_settings(qi_cuda *cuda, const quire_cuda_settings *asked)
+/* Copies the settings. Their lists are the caller's and valid until the call returns only. */
+static void copy_settings(qi_cuda *cuda, const quire_cuda_settings *requested)
 {
-    cuda->settings = *asked;
-    cuda->settings.peers = NULL; /* the caller's, until the end of the call */
-    cuda->peer_count = asked->peer_count;
-    for (uint32_t i = 0; i < asked->peer_count; i++)
-        cuda->peers[i] = asked->peers[i];
+    cuda->settings = *requested;
+    cuda->settings.peers = NULL; /* valid only until the call returns */
+    cuda->peer_count = requested->peer_count;
+    for (uint32_t i = 0; i < requested->peer_count; i++)
+        cuda->peers[i] = requested->peers[i];
     if (!cuda->settings.export_types)
         cuda->settings.export_types = QUIRE_CUDA_FD;
-    cuda->log = asked->device.log;
+    cuda->log = requested->device.log;
 }
 
-/* ---- the driver --------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------- */
 
+/* The Toolkit installs a stub library with the same name; it is reported like a missing driver. */
 static quire_result start_driver(qi_cuda *cuda, const char *library)
 {
     quire_result result = qi_cuda_open_library(library, &cuda->library);
@@ -77,21 +80,22 @@ static quire_result start_driver(qi_cuda *cuda, const char *library)
     code = cuda->f.DriverGetVersion(&cuda->driver_version);
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuDriverGetVersion");
-    if (cuda->driver_version < OLDEST_DRIVER)
+    if (cuda->driver_version < MIN_DRIVER)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "the CUDA driver is of version %d.%d: 11.2 is the least",
+                            "the CUDA driver has version %d.%d: 11.2 is the minimum",
                             cuda->driver_version / 1000, cuda->driver_version % 1000 / 10);
     return QUIRE_SUCCESS;
 }
 
-/* ---- which device ------------------------------------------------------------------------- */
+/* ---- which device ----------------------------------------------------------------------- */
 
-/* The devices that there are, for the sentence of a refusal. */
+/* The devices of the machine, for the message of a refusal. */
 typedef struct listing {
     char text[MAX_LISTED];
     size_t length;
 } listing;
 
+/* The text is cut off where the buffer is full. */
 static void list(listing *l, int ordinal, const char *name)
 {
     if (l->length >= sizeof l->text)
@@ -101,17 +105,19 @@ static void list(listing *l, int ordinal, const char *name)
     l->length += more > 0 ? (size_t)more : 0;
 }
 
-static quire_result look_at(qi_cuda *cuda, int ordinal, char *name, size_t size)
+/* Sets cuda->device. */
+static quire_result query_device_name(qi_cuda *cuda, int ordinal, char *name, size_t size)
 {
     qi_cu_result code = cuda->f.DeviceGet(&cuda->device, ordinal);
     if (!code)
         code = cuda->f.DeviceGetName(name, (int)size, cuda->device);
-    return code ? qi_cuda_fail(&cuda->f, code, "asking for device %d", ordinal) : QUIRE_SUCCESS;
+    return code ? qi_cuda_fail(&cuda->f, code, "querying device %d", ordinal) : QUIRE_SUCCESS;
 }
 
-static quire_result select_device(qi_cuda *cuda, const char *asked)
+/* Selects the first device that matches the options, or the environment variable, or any. */
+static quire_result select_device(qi_cuda *cuda, const char *requested)
 {
-    const char *wanted = asked ? asked : getenv(DEVICE_VARIABLE);
+    const char *wanted = requested ? requested : getenv(DEVICE_VARIABLE);
     listing there = {.text = "none"};
     int count = 0;
     qi_cu_result code = cuda->f.DeviceGetCount(&count);
@@ -119,23 +125,24 @@ static quire_result select_device(qi_cuda *cuda, const char *asked)
         return qi_cuda_fail(&cuda->f, code, "cuDeviceGetCount");
     for (int i = 0; i < count; i++) {
         char name[sizeof cuda->name] = "";
-        quire_result result = look_at(cuda, i, name, sizeof name);
+        quire_result result = query_device_name(cuda, i, name, sizeof name);
         if (result)
             return result;
         if (qi_is_wanted(wanted, (uint32_t)i, name))
             return QUIRE_SUCCESS;
         list(&there, i, name);
     }
-    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "no CUDA device fits '%s'; there is: %s",
+    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "no CUDA device matches '%s'; available: %s",
                         wanted ? wanted : "", there.text);
 }
 
-/* ---- public calls ------------------------------------------------------------------------- */
+/* ---- the state -------------------------------------------------------------------------- */
 
-static quire_result make_state(const quire_cuda_settings *settings, qi_cuda **out)
+/* Validates the settings before it allocates. On failure nothing is left. */
+static quire_result create_state(const quire_cuda_settings *settings, qi_cuda **out)
 {
     qi_host host;
-    quire_result result = qi_cuda_check_settings(settings);
+    quire_result result = check_settings(settings);
     if (!result)
         result = qi_host_init(&host, settings->device.host_memory);
     if (result)
@@ -148,12 +155,12 @@ static quire_result make_state(const quire_cuda_settings *settings, qi_cuda **ou
         qi_host_release(&host, cuda, 1, sizeof *cuda);
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no mutex for a CUDA device");
     }
-    take_settings(cuda, settings);
+    copy_settings(cuda, settings);
     *out = cuda;
     return QUIRE_SUCCESS;
 }
 
-void qi_cuda_end(qi_cuda *cuda)
+void qi_cuda_release_state(qi_cuda *cuda)
 {
     if (cuda->is_primary && !qi_cuda_has_forked(cuda))
         cuda->f.DevicePrimaryCtxRelease(cuda->device);
@@ -172,32 +179,7 @@ static quire_result retain_primary(qi_cuda *cuda)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_cuda_open(const quire_cuda_options *options, quire_device **device)
-{
-    if (device)
-        *device = NULL;
-    if (!device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_open: device is null");
-    const quire_cuda_options resolved = options ? *options : (quire_cuda_options){.device = NULL};
-    qi_cuda *cuda = NULL;
-    quire_result result = qi_check_unused(&resolved, "quire_cuda_options");
-    if (!result)
-        result = make_state(&resolved.settings, &cuda);
-    if (result)
-        return result;
-    result = start_driver(cuda, resolved.library);
-    if (!result)
-        result = select_device(cuda, resolved.device);
-    if (!result)
-        result = retain_primary(cuda);
-    if (!result)
-        result = qi_cuda_make_device(cuda, &resolved.settings, device);
-    if (result)
-        qi_cuda_end(cuda);
-    return result;
-}
-
-/* The device that a context is of. */
+/* Finds the device of the caller's context. Fails if the context cannot be made current. */
 static quire_result find_device(qi_cuda *cuda, void *context)
 {
     cuda->context = context;
@@ -209,26 +191,38 @@ static quire_result find_device(qi_cuda *cuda, void *context)
     return code ? qi_cuda_fail(&cuda->f, code, "cuCtxGetDevice") : QUIRE_SUCCESS;
 }
 
-quire_result quire_cuda_wrap(const quire_cuda_wrap_options *options, quire_device **device)
+/* ---- both ways -------------------------------------------------------------------------- */
+
+quire_result qi_cuda_open_primary(const quire_cuda_options *options, qi_cuda **out)
 {
-    if (device)
-        *device = NULL;
-    if (!options || !device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_wrap: options or device is null");
-    if (!options->context)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_wrap: the context is null");
     qi_cuda *cuda = NULL;
-    quire_result result = qi_check_unused(options, "quire_cuda_wrap_options");
+    quire_result result = create_state(&options->settings, &cuda);
+    if (result)
+        return result;
+    result = start_driver(cuda, options->library);
     if (!result)
-        result = make_state(&options->settings, &cuda);
+        result = select_device(cuda, options->device);
+    if (!result)
+        result = retain_primary(cuda);
+    if (result)
+        qi_cuda_release_state(cuda);
+    else
+        *out = cuda;
+    return result;
+}
+
+quire_result qi_cuda_open_context(const quire_cuda_wrap_options *options, qi_cuda **out)
+{
+    qi_cuda *cuda = NULL;
+    quire_result result = create_state(&options->settings, &cuda);
     if (result)
         return result;
     result = start_driver(cuda, options->library);
     if (!result)
         result = find_device(cuda, options->context);
-    if (!result)
-        result = qi_cuda_make_device(cuda, &options->settings, device);
     if (result)
-        qi_cuda_end(cuda);
+        qi_cuda_release_state(cuda);
+    else
+        *out = cuda;
     return result;
 }

@@ -1,11 +1,12 @@
 /*
- * result.c - what the answers of the CUDA driver mean to quire.
+ * result.c - translates the error codes of the CUDA driver.
  */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "backends/cuda/cuda.h"
 
+/* Codes that the list does not name, newer ones included, become BACKEND_FAILURE. */
 quire_result qi_cuda_result(qi_cu_result code)
 {
     if (qi_cuda_is_lost(code))
@@ -37,7 +38,10 @@ quire_result qi_cuda_result(qi_cu_result code)
     }
 }
 
-/* After a fault on the device every call in its context gives the same code, to the end. */
+/*
+ * After a fault on the device every call in its context returns the same code until the process
+ * ends. CUDA_ERROR_DEINITIALIZED means that the driver has shut down, as at the end of a process.
+ */
 bool qi_cuda_is_lost(qi_cu_result code)
 {
     switch (code) {
@@ -60,6 +64,7 @@ bool qi_cuda_is_lost(qi_cu_result code)
     }
 }
 
+/* The driver may not know the code, or may lack cuGetErrorName: the name is then "unknown". */
 quire_result qi_cuda_fail(const qi_cuda_functions *f, qi_cu_result code, const char *format, ...)
 {
     char what[256];

@@ -1,16 +1,19 @@
 /*
- * stream.h - streams of a CUDA device: what the backend knows of a CUstream, the caller's or one of
- * its own.
+ * stream.h - streams of a CUDA device: the record of a CUstream, which is the caller's or created
+ * by the backend.
  *
- * A point is an event, recorded in the stream. The events that are not known to have passed stand
- * in a list in the order of their values; one that has passed goes back to those for further marks.
+ * A point is an event, recorded in the stream: a mark. Marks not known to have passed stand in a
+ * list in the order of their values. A mark that has passed is reused for a further point.
+ *
+ * Lock: qi_cuda_stream.mutex protects the fields below it. No lock of quire is taken while it is
+ * held. It is released while a thread waits for an event; `waiters` keeps the mark until then.
  */
 #ifndef QUIRE_BACKENDS_CUDA_STREAM_H
 #define QUIRE_BACKENDS_CUDA_STREAM_H
 
 #include "backends/cuda/cuda.h"
 
-/* What stream_create is given; NULL: make one. */
+/* The description that stream_create takes. NULL creates a stream. */
 typedef struct qi_cuda_stream_description {
     qi_cu_stream stream; /* NULL: the context's default stream */
 } qi_cuda_stream_description;
@@ -19,17 +22,17 @@ typedef struct qi_cuda_mark {
     struct qi_cuda_mark *next;
     qi_cu_event event;
     uint64_t value;
-    uint32_t waiters; /* threads that wait for the event, which is not used anew meanwhile */
-    bool is_retired;  /* known to have passed; no longer in the list */
+    uint32_t waiters; /* threads that wait for the event: it must not be recorded again */
+    bool is_retired;  /* has passed and left the list; becomes spare when it has no waiters */
 } qi_cuda_mark;
 
 typedef struct qi_cuda_stream {
-    struct qi_cuda_stream *next; /* of those that have ended and could not be taken down yet */
+    struct qi_cuda_stream *next; /* in qi_cuda.deferred_streams */
     qi_cu_stream native;
-    bool is_own;                /* and to be destroyed */
-    pthread_mutex_t mutex;      /* of the following; no lock of quire is held under it */
-    qi_cuda_mark *first, *last; /* not known to have passed: values passed + 1 to marked */
-    qi_cuda_mark *spare;        /* for further marks */
+    bool is_own; /* created by the backend, which destroys it */
+    pthread_mutex_t mutex;
+    qi_cuda_mark *first, *last; /* not known to have passed: the values passed + 1 to marked */
+    qi_cuda_mark *spare;        /* for further points */
     uint64_t marked, passed;    /* passed <= marked */
 } qi_cuda_stream;
 
@@ -38,20 +41,38 @@ static inline qi_cuda_stream *qi_cuda_stream_of(uint64_t stream)
     return (qi_cuda_stream *)(uintptr_t)stream;
 }
 
-/*
- * qi_cuda_enter for calls on streams and events: they are also permitted while a thread captures
- * a graph, which they do not touch.
- */
-typedef struct qi_cuda_entered {
-    qi_cu_capture_mode mode; /* the thread's */
-    bool is_changed;
-} qi_cuda_entered;
+/* ---- stream.c --------------------------------------------------------------------------- */
 
-QUIRE_MUST_USE quire_result qi_cuda_stream_enter(const qi_cuda *cuda, qi_cuda_entered *entered);
-void qi_cuda_stream_leave(const qi_cuda *cuda, qi_cuda_entered *entered);
+/*
+ * Like qi_cuda_enter, for calls on streams and events. The thread's capture mode is relaxed until
+ * leave, so that these calls are permitted while the thread captures a graph on another stream.
+ */
+typedef struct qi_cuda_stream_scope {
+    qi_cu_capture_mode mode; /* the thread's, restored by leave */
+    bool is_changed;
+} qi_cuda_stream_scope;
+
+QUIRE_MUST_USE quire_result qi_cuda_stream_enter(const qi_cuda *cuda, qi_cuda_stream_scope *scope);
+void qi_cuda_stream_leave(const qi_cuda *cuda, qi_cuda_stream_scope *scope);
 
 /* NOT_PERMITTED while the stream captures a graph. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_check_capture(const qi_cuda *cuda,
                                                   const qi_cuda_stream *stream);
+
+/* Retries the deferred streams. With `is_last` it releases the records of those that still fail. */
+void qi_cuda_retry_deferred_streams(qi_cuda *cuda, bool is_last);
+
+/* ---- entries of the backend table: stream.c, stream_point.c, stream_copy.c -------------- */
+
+quire_result qi_cuda_stream_create(void *state, const void *description, uint64_t *stream);
+void qi_cuda_stream_destroy(void *state, uint64_t stream);
+quire_result qi_cuda_stream_mark(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_cuda_stream_passed(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_cuda_stream_await(void *state, uint64_t stream, uint64_t value,
+                                  uint64_t nanoseconds, bool *has_passed);
+quire_result qi_cuda_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
+quire_result qi_cuda_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
+quire_result qi_cuda_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
+                                 uint64_t offset, uint64_t size, uint8_t value);
 
 #endif

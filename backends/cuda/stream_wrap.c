@@ -14,9 +14,10 @@ quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const ch
     if (!qi_cuda_of(device))
         return QUIRE_ERROR_INVALID_ARGUMENT;
     if ((uintptr_t)native == QI_CU_STREAM_PER_THREAD)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the per-thread default stream is another one in each thread: take one that "
-                       "was made by cuStreamCreate");
+        return qi_fail(
+            QUIRE_ERROR_UNSUPPORTED,
+            "the per-thread default stream is a different stream in each thread: pass one "
+            "that cuStreamCreate returned");
     const qi_cuda_stream_description description = {.stream = native};
     return quire_stream_wrap(device, &description, name, stream);
 }
@@ -34,7 +35,7 @@ quire_result quire_cuda_stream_get(quire_stream *stream, void **native)
     if (!qi_cuda_of(info.device))
         return QUIRE_ERROR_INVALID_ARGUMENT;
     if (info.capture)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: there is no CUstream");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: it has no CUstream");
     *native = qi_cuda_stream_of(quire_stream_native(stream))->native;
     return QUIRE_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /*
- * stubs.c - the functions of quire/cuda.h and quire/cuda_array.h in a build without the backend:
- * outputs are zeroed, and the answer is UNSUPPORTED.
+ * stubs.c - the functions of quire/cuda.h and quire/cuda_array.h in a build without the backend.
+ * They zero their outputs and fail with UNSUPPORTED.
  */
 #include "quire/cuda_array.h"
 #include "src/base/result.h"

@@ -1,19 +1,20 @@
 /*
  * virtual.c - pages of virtual memory management: chunks of physical memory, mapped one after the
- * other into a range of addresses; and tile pools, one chunk each, which have no addresses. Of
- * pages that grow (growth.c) more addresses are reserved than are mapped.
+ * other into a range of addresses; and tile pools, which are one chunk without addresses. An
+ * elastic page reserves more addresses than it maps.
  *
- * In this order: chunks, addresses, mappings, access for the whole range at once. A mapping grants
- * nobody access. Taken down in the reverse order, each mapping whole as it was made, and never
- * under running work: the driver does not wait for it (quire_cuda_settings.unsynchronized).
+ * Order of creation: chunks, addresses, mappings, access for the whole range at once. A mapping
+ * without access is accessible to nobody. Destruction runs in the reverse order and unmaps each
+ * mapping as a whole, as the driver requires. The driver does not wait for work that uses the
+ * addresses: the caller waits first (quire_cuda_settings.unsynchronized).
  */
-#include "backends/cuda/growth.h"
+#include "backends/cuda/page.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- making ------------------------------------------------------------------------------- */
+/* ---- creation --------------------------------------------------------------------------- */
 
-/* What a page can be exported as. */
+/* The handle types that a page can be exported as. UNSUPPORTED if the kind has none. */
 static quire_result choose_types(const qi_cuda *cuda, const quire_page_request *request,
                                  quire_cuda_handle_types *types)
 {
@@ -21,34 +22,35 @@ static quire_result choose_types(const qi_cuda *cuda, const quire_page_request *
     *types = 0;
     if (!request->exportable && page_kind != QUIRE_CUDA_REGISTERED)
         return QUIRE_SUCCESS;
-    if (page_kind == QUIRE_CUDA_HOST || page_kind == QUIRE_CUDA_TILES || !cuda->offers.fd)
+    if (page_kind == QUIRE_CUDA_HOST || page_kind == QUIRE_CUDA_TILES || !cuda->capabilities.fd)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "pages of memory kind %u cannot be exported", request->kind);
     *types = cuda->settings.export_types;
-    if (!cuda->offers.fabric)
+    if (!cuda->capabilities.fabric)
         *types &= ~QUIRE_CUDA_FABRIC;
     return QUIRE_SUCCESS;
 }
 
-/* What is exported, registered or mapped to arrays must be one handle. */
+/* A page that is exported, registered or mapped to arrays must be one chunk. */
 static uint64_t chunk_size(const qi_cuda *cuda, const qi_cuda_page *page)
 {
     const qi_cuda_kind *kind = &cuda->kinds[page->kind];
     uint64_t size = 0;
-    if (page->types || page->make == QI_CUDA_POOL || !cuda->settings.chunk_size ||
+    if (page->types || page->type == QI_CUDA_PAGE_TILES || !cuda->settings.chunk_size ||
         qi_align_up_overflows(cuda->settings.chunk_size, kind->granularity, &size))
         return UINT64_MAX;
     return size;
 }
 
-/* Chunks of `size` bytes in all at *end, which becomes the link behind them, also on failure. */
+/* Appends chunks of `size` bytes in total at *end. *end becomes the link after the last chunk, also
+   on failure. */
 static quire_result take_chunks(qi_cuda *cuda, const qi_cuda_page *page, uint64_t size,
                                 qi_cuda_chunk ***end, uint32_t *count)
 {
     uint64_t unit = chunk_size(cuda, page);
     for (uint64_t left = size; left;) {
         uint64_t part = left < unit ? left : unit;
-        quire_result result = qi_cuda_chunk_take(cuda, page->kind, part, page->types, *end);
+        quire_result result = qi_cuda_chunk_acquire(cuda, page->kind, part, page->types, *end);
         if (result)
             return result;
         ++*count;
@@ -58,10 +60,11 @@ static quire_result take_chunks(qi_cuda *cuda, const qi_cuda_page *page, uint64_
     return QUIRE_SUCCESS;
 }
 
+/* The device, its peers, and for host memory the host. */
 uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind, qi_cu_access_desc *list)
 {
     uint32_t count = 0;
-    qi_cu_location home = qi_cuda_prop(cuda, kind, 0).location;
+    qi_cu_location home = qi_cuda_allocation_prop(cuda, kind, 0).location;
     list[count++].location =
         (qi_cu_location){.type = QI_CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
     for (uint32_t i = 0; i < cuda->peer_count; i++)
@@ -74,7 +77,7 @@ uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind, qi_c
     return count;
 }
 
-/* The chunk and all behind it. */
+/* Maps a chunk and all chunks after it from address `at` on. */
 static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
 {
     for (; chunk; chunk = chunk->next) {
@@ -87,23 +90,23 @@ static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at
     return QUIRE_SUCCESS;
 }
 
-/* In one call, which costs tens of microseconds whatever the size. */
+/* Sets access in one call, which costs tens of microseconds whatever the size. */
 static quire_result give_access(qi_cuda *cuda, const qi_cuda_page *page, qi_cu_ptr at,
                                 uint64_t size)
 {
     qi_cu_access_desc made[QUIRE_CUDA_MAX_ACCESSES];
-    const qi_cu_access_desc *list = page->growth ? page->growth->access : made;
-    uint32_t count = page->growth ? page->growth->access_count
-                                  : qi_cuda_list_access(cuda, &cuda->kinds[page->kind], made);
+    const qi_cu_access_desc *list = page->elastic ? page->elastic->access : made;
+    uint32_t count = page->elastic ? page->elastic->access_count
+                                   : qi_cuda_list_access(cuda, &cuda->kinds[page->kind], made);
     qi_cu_result code = count ? cuda->f.MemSetAccess(at, size, list, count) : QI_CUDA_SUCCESS;
     return code ? qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s", qi_bytes(size).text)
                 : QUIRE_SUCCESS;
 }
 
-/* Bytes of addresses, of which the first `padded` are mapped. */
+/* Bytes of reserved addresses; the first page->padded of them are mapped. */
 static uint64_t address_bytes(const qi_cuda_page *page)
 {
-    return page->growth ? page->growth->most : page->padded;
+    return page->elastic ? page->elastic->max_bytes : page->padded;
 }
 
 quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment, qi_cuda_page *page)
@@ -122,24 +125,25 @@ quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment, qi_cuda_page
         return result;
     page->address = page->reserved;
     if (kind->description.flags & QUIRE_HOST_VISIBLE)
-        page->host = (void *)(uintptr_t)page->reserved; /* the host has the devices' addresses */
+        page->host = (void *)(uintptr_t)page->reserved; /* host and devices share addresses */
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_cuda_virtual_make(qi_cuda *cuda, const quire_page_request *request,
-                                  qi_cuda_page *page)
+/* All chunks have the types of the first one: only a page of one chunk is exportable. */
+quire_result qi_cuda_virtual_create(qi_cuda *cuda, const quire_page_request *request,
+                                    qi_cuda_page *page)
 {
     if (cuda->kinds[page->kind].page_kind == QUIRE_CUDA_TILES)
-        page->make = QI_CUDA_POOL;
+        page->type = QI_CUDA_PAGE_TILES;
     qi_cuda_chunk **end = &page->chunks;
     quire_result result = choose_types(cuda, request, &page->types);
     if (!result)
         result = take_chunks(cuda, page, page->padded, &end, &page->chunk_count);
     if (!result)
-        page->types = page->chunks->types; /* what was granted, to the one that is exported */
-    if (page->growth)
-        page->growth->end = end;
-    if (result || page->make == QI_CUDA_POOL)
+        page->types = page->chunks->types; /* granted by the driver */
+    if (page->elastic)
+        page->elastic->end = end;
+    if (result || page->type == QI_CUDA_PAGE_TILES)
         return result;
     return qi_cuda_virtual_map(cuda, request->alignment, page);
 }
@@ -147,7 +151,7 @@ quire_result qi_cuda_virtual_make(qi_cuda *cuda, const quire_page_request *reque
 quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page, uint64_t size,
                                     qi_cuda_chunk ***end, uint32_t *count)
 {
-    qi_cuda_chunk **first = page->growth->end;
+    qi_cuda_chunk **first = page->elastic->end;
     qi_cu_ptr at = page->reserved + page->padded;
     *end = first;
     *count = 0;
@@ -157,8 +161,9 @@ quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page, uin
     return result ? result : give_access(cuda, page, at, size);
 }
 
-/* ---- taking down -------------------------------------------------------------------------- */
+/* ---- destruction ------------------------------------------------------------------------ */
 
+/* Returns false at the first refusal. is_mapped lets a retry skip what is unmapped already. */
 static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
 {
     for (; chunk; chunk = chunk->next) {
@@ -171,21 +176,21 @@ static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
     return true;
 }
 
-bool qi_cuda_virtual_drop(qi_cuda *cuda, qi_cuda_chunk **link, qi_cu_ptr at)
+bool qi_cuda_virtual_release_chunks(qi_cuda *cuda, qi_cuda_chunk **link, qi_cu_ptr at)
 {
     if (!unmap(cuda, *link, at))
         return false;
     for (qi_cuda_chunk *next = NULL; *link; *link = next) {
         next = (*link)->next;
-        if (!qi_cuda_chunk_give(cuda, *link))
+        if (!qi_cuda_chunk_release(cuda, *link))
             return false;
     }
     return true;
 }
 
-bool qi_cuda_virtual_take_down(qi_cuda *cuda, qi_cuda_page *page)
+bool qi_cuda_virtual_destroy(qi_cuda *cuda, qi_cuda_page *page)
 {
-    if (!qi_cuda_virtual_drop(cuda, &page->chunks, page->reserved))
+    if (!qi_cuda_virtual_release_chunks(cuda, &page->chunks, page->reserved))
         return false;
     qi_cu_result code = QI_CUDA_SUCCESS;
     if (page->reserved)

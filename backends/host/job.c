@@ -1,5 +1,5 @@
 /*
- * job.c - see job.h.
+ * job.c - describes and runs the jobs of host streams.
  */
 #include "backends/host/job.h"
 
@@ -9,10 +9,10 @@ qi_host_job qi_host_job_copy(const quire_copy_job *copy)
 {
     qi_host_job job = {.copy = *copy};
     if (copy->to)
-        job.copy.host_to = qi_host_page_bytes(copy->to) + copy->to_offset;
+        job.copy.host_to = qi_host_page_of(copy->to)->bytes + copy->to_offset;
     if (copy->from)
-        job.copy.host_from = qi_host_page_bytes(copy->from) + copy->from_offset;
-    job.copy.to = job.copy.from = NULL; /* the caller's, who has them for the call */
+        job.copy.host_from = qi_host_page_of(copy->from)->bytes + copy->from_offset;
+    job.copy.to = job.copy.from = NULL; /* valid for the caller's call only; the job runs later */
     return job;
 }
 
@@ -20,12 +20,12 @@ qi_host_job qi_host_job_fill(const quire_native_page *page, uint64_t offset, uin
                              uint8_t value)
 {
     return (qi_host_job){
-        .copy = {.host_to = qi_host_page_bytes(page) + offset, .size = size},
+        .copy = {.host_to = qi_host_page_of(page)->bytes + offset, .size = size},
         .value = value,
     };
 }
 
-void qi_host_job_do(const qi_host_job *job)
+void qi_host_job_run(const qi_host_job *job)
 {
     if (job->function)
         job->function(job->user);

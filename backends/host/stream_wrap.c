@@ -1,5 +1,6 @@
 /*
- * stream_wrap.c - the public calls on streams of the host backend.
+ * stream_wrap.c - the public calls on streams of the host backend. They validate their arguments
+ * and call stream.c and stream_point.c.
  */
 #include "backends/host/stream.h"
 #include "src/base/result.h"
@@ -12,17 +13,17 @@ quire_result quire_host_stream_create(quire_device *device,
         *stream = NULL;
     if (!stream)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_host_stream_create: stream is null");
-    const quire_host_stream_options asked = options ? *options : (quire_host_stream_options){0};
-    quire_result result = qi_check_unused(&asked, "quire_host_stream_options");
+    const quire_host_stream_options requested = options ? *options : (quire_host_stream_options){0};
+    quire_result result = qi_check_unused(&requested, "quire_host_stream_options");
     if (!result && !qi_host_of(device))
         result = QUIRE_ERROR_INVALID_ARGUMENT;
     if (result)
         return result;
-    const qi_host_stream_description description = {.manual = asked.manual};
-    return quire_stream_wrap(device, &description, asked.name, stream);
+    const qi_host_stream_description description = {.manual = requested.manual};
+    return quire_stream_wrap(device, &description, requested.name, stream);
 }
 
-/* The record behind a stream of this backend. */
+/* Finds the record of a stream. INVALID_ARGUMENT for a capture stream and for other backends. */
 static quire_result find(quire_stream *stream, qi_host_device **device, qi_host_stream **found)
 {
     quire_stream_info info;
@@ -33,11 +34,12 @@ static quire_result find(quire_stream *stream, qi_host_device **device, qi_host_
     if (!*device)
         return QUIRE_ERROR_INVALID_ARGUMENT;
     if (info.capture)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: nothing runs on it");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: no work runs on it");
     *found = (qi_host_stream *)(uintptr_t)quire_stream_native(stream);
     return QUIRE_SUCCESS;
 }
 
+/* Reports DEVICE_LOST also if the device was lost while jobs ran. */
 quire_result quire_host_stream_run(quire_stream *stream, uint64_t most, uint64_t *done)
 {
     qi_host_device *device = NULL;
@@ -49,7 +51,7 @@ quire_result quire_host_stream_run(quire_stream *stream, uint64_t most, uint64_t
         return result;
     if (!found->is_manual)
         return qi_fail(QUIRE_ERROR_WRONG_STATE,
-                       "the stream is not manual: its worker does the work");
+                       "the stream is not manual: its worker runs the jobs");
     uint64_t count = qi_host_stream_run(device, found, most);
     if (done)
         *done = count;
@@ -64,7 +66,7 @@ quire_result quire_host_stream_submit(quire_stream *stream, void (*function)(voi
     if (!function)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_host_stream_submit: function is null");
     quire_result result = find(stream, &device, &found);
-    return result ? result : qi_host_stream_call(device, found, function, user);
+    return result ? result : qi_host_stream_submit_call(device, found, function, user);
 }
 
 quire_result quire_host_lose(quire_device *device)

@@ -1,10 +1,10 @@
 /*
- * abi.h - what crosses the line to a plugin: the part of PaddlePaddle's CustomDevice interface that
- * every published version has at the same place, written down as offsets and held to them.
+ * abi.h - the part of PaddlePaddle's CustomDevice interface that quire uses: the functions that
+ * every published version has at the same offset. Static assertions check each offset.
  *
- * A C_DeviceInterface grows at its end and has done so in several ways: nothing behind
- * get_compute_capability's predecessor (offset 464) means the same everywhere, so that nothing
- * behind it is declared, read or called. 64-bit systems only.
+ * C_DeviceInterface grew at its end in several incompatible ways. No offset beyond 464
+ * (device_realloc_size) means the same in all versions, so nothing beyond it is declared, read or
+ * called. 64-bit systems only.
  */
 #ifndef QUIRE_BACKENDS_PLUGIN_ABI_H
 #define QUIRE_BACKENDS_PLUGIN_ABI_H
@@ -16,15 +16,13 @@
 typedef int32_t qi_pd_status;
 enum { QI_PD_SUCCESS = 0, QI_PD_WARNING, QI_PD_FAILED, QI_PD_ERROR, QI_PD_INTERNAL_ERROR };
 
-/* What C_Device points to. init_device may give it another number. */
+/* C_Device points to it. init_device may change the number. */
 typedef struct qi_pd_device {
     int32_t id;
 } qi_pd_device;
 
-/*
- * The functions: name, offset, parameters. `qi_pd_device *` is C_Device, streams and events are
- * pointers to what the plugin alone knows.
- */
+/* The functions: name, offset in bytes, parameters. `qi_pd_device *` is C_Device. Streams and
+   events are opaque pointers of the plugin. */
 #define QI_PD_FUNCTIONS(X)                                                                         \
     X(initialize, 8, (void))                                                                       \
     X(finalize, 16, (void))                                                                        \
@@ -75,7 +73,7 @@ typedef struct qi_pd_device {
 QI_PD_FUNCTIONS(X)
 #undef X
 
-/* C_DeviceInterface as far as it is known. */
+/* The common part of C_DeviceInterface. A function that a plugin lacks is NULL. */
 typedef struct qi_pd_interface {
     size_t size;
     qi_pd_fn_initialize initialize;
@@ -128,9 +126,9 @@ typedef struct qi_pd_interface {
     _Static_assert(offsetof(qi_pd_interface, name) == (offset), #name " has moved");
 QI_PD_FUNCTIONS(X)
 #undef X
-_Static_assert(sizeof(qi_pd_interface) == 472, "nothing behind 464 is known");
+_Static_assert(sizeof(qi_pd_interface) == 472, "nothing beyond offset 464 is common");
 
-/* CustomRuntimeParams; newer ones have another pointer before what is reserved. */
+/* CustomRuntimeParams. Newer versions have one more pointer before `reserved`: 96 bytes. */
 typedef struct qi_pd_params {
     size_t size;
     qi_pd_interface *interface;
@@ -141,11 +139,11 @@ typedef struct qi_pd_params {
 } qi_pd_params;
 
 _Static_assert(offsetof(qi_pd_params, device_type) == 40, "device_type has moved");
-_Static_assert(sizeof(qi_pd_params) == 88, "the sizes that plugins ask for are 88 and 96");
+_Static_assert(sizeof(qi_pd_params) == 88, "plugins accept the sizes 88 and 96");
 
 /*
- * Plugins clear both blocks by the sizes that they were compiled with, up to 1032 bytes today, and
- * wipe `size` with it: the blocks that they get are larger.
+ * A plugin clears both blocks, `size` included, by the sizes that it was compiled with: up to 1032
+ * bytes today. The blocks that quire passes are larger than that.
  */
 typedef union qi_pd_interface_block {
     qi_pd_interface interface;
@@ -157,7 +155,7 @@ typedef union qi_pd_params_block {
     unsigned char room[1024];
 } qi_pd_params_block;
 
-/* The values of params.size that versions of the interface know. */
+/* The values of params.size in the published versions. */
 #define QI_PD_PARAMS_SIZES                                                                         \
     {                                                                                              \
         88, 96                                                                                     \

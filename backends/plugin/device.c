@@ -1,6 +1,6 @@
 /*
- * device.c - a device of a plugin as quire sees it: its description, its sizes and budget, making
- * it current, its end.
+ * device.c - a plugin's device: making it current on a thread, querying its sizes and statistics,
+ * and describing it to the core.
  */
 #include <stdio.h>
 
@@ -8,43 +8,46 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Of a heap whose size nobody tells: address space, not memory. */
+/* Size of the device heap if the plugin does not report it: address space, not memory. */
 static const uint64_t UNKNOWN_HEAP = UINT64_C(1) << 40;
 
-/* Buffers begin at multiples of what divides min_chunk, within these; rows of images at those of
-   the first. */
-enum { LEAST_ALIGNMENT = 64, MAX_ALIGNMENT = 4096 };
+/* Buffer alignment is the largest power of two that divides min_chunk, clamped to these bounds.
+   Rows of images are aligned to the first. */
+enum { MIN_ALIGNMENT = 64, MAX_ALIGNMENT = 4096 };
 
-/* ---- one call of the plugin ----------------------------------------------------------------- */
+/* ---- the current device ----------------------------------------------------------------- */
 
-quire_result qi_plugin_enter(const qi_plugin *plugin, qi_plugin_turn *turn)
+/* Some plugins end the process when get_device finds no current device, so `restores` is off by
+   default. */
+quire_result qi_plugin_enter(const qi_plugin *plugin, qi_plugin_saved_device *saved)
 {
-    *turn = (qi_plugin_turn){.before.id = -1};
+    *saved = (qi_plugin_saved_device){.before.id = -1};
     if (plugin->restores)
-        turn->restores = plugin->f->get_device(&turn->before) == QI_PD_SUCCESS;
+        saved->restores = plugin->f->get_device(&saved->before) == QI_PD_SUCCESS;
     qi_pd_status status = plugin->f->set_device(&plugin->unit->device);
     return status ? qi_plugin_fail(plugin->library, status, "set_device") : QUIRE_SUCCESS;
 }
 
-void qi_plugin_leave(const qi_plugin *plugin, const qi_plugin_turn *turn)
+void qi_plugin_leave(const qi_plugin *plugin, const qi_plugin_saved_device *saved)
 {
-    qi_pd_device before = turn->before;
-    if (turn->restores && before.id >= 0 && before.id != plugin->unit->device.id)
-        plugin->f->set_device(&before); /* the call that stood between is what is answered */
+    qi_pd_device before = saved->before;
+    if (saved->restores && before.id >= 0 && before.id != plugin->unit->device.id)
+        plugin->f->set_device(
+            &before); /* the caller reports the call between enter and leave, not this one */
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------- */
+/* ---- sizes ------------------------------------------------------------------------------ */
 
 typedef qi_pd_status (*size_callback)(qi_pd_device *, size_t *);
 
-static uint64_t ask_size(const qi_plugin *plugin, size_callback callback)
+static uint64_t query_size(const qi_plugin *plugin, size_callback callback)
 {
     size_t size = 0;
     return callback && !callback(&plugin->unit->device, &size) ? size : 0;
 }
 
-/* A padding that is not known would leave a device to write over what lies behind. */
-static quire_result ask_padding(const qi_plugin *plugin, uint64_t *padding)
+/* Fails instead of assuming 0: a device that needs padding could write over the next allocation. */
+static quire_result query_padding(const qi_plugin *plugin, uint64_t *padding)
 {
     size_t size = 0;
     qi_pd_status status = plugin->f->device_extra_padding_size
@@ -55,46 +58,46 @@ static quire_result ask_padding(const qi_plugin *plugin, uint64_t *padding)
                   : QUIRE_SUCCESS;
 }
 
-/* A chunk as large as the device is no answer. */
+/* A chunk of 0 or as large as the device is ignored: 1. */
 static uint64_t sane_chunk(const qi_plugin *plugin, uint64_t min_chunk)
 {
-    uint64_t most = plugin->device_bytes ? plugin->device_bytes : UNKNOWN_HEAP;
-    return min_chunk && min_chunk < most ? min_chunk : 1;
+    uint64_t max = plugin->device_bytes ? plugin->device_bytes : UNKNOWN_HEAP;
+    return min_chunk && min_chunk < max ? min_chunk : 1;
 }
 
-quire_result qi_plugin_ask_sizes(const qi_plugin *plugin, quire_paddle_sizes *sizes)
+quire_result qi_plugin_query_sizes(const qi_plugin *plugin, quire_paddle_sizes *sizes)
 {
     const qi_pd_interface *f = plugin->f;
-    qi_plugin_turn turn;
+    qi_plugin_saved_device saved;
     *sizes = (quire_paddle_sizes){0};
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    quire_result result = qi_plugin_enter(plugin, &saved);
     if (result)
         return result;
-    sizes->min_chunk = sane_chunk(plugin, ask_size(plugin, f->device_min_chunk_size));
-    sizes->max_chunk = ask_size(plugin, f->device_max_chunk_size);
-    sizes->max_alloc = ask_size(plugin, f->device_max_alloc_size);
-    sizes->init_alloc = ask_size(plugin, f->device_init_alloc_size);
-    sizes->re_alloc = ask_size(plugin, f->device_realloc_size);
-    result = ask_padding(plugin, &sizes->extra_padding);
-    qi_plugin_leave(plugin, &turn);
+    sizes->min_chunk = sane_chunk(plugin, query_size(plugin, f->device_min_chunk_size));
+    sizes->max_chunk = query_size(plugin, f->device_max_chunk_size);
+    sizes->max_alloc = query_size(plugin, f->device_max_alloc_size);
+    sizes->init_alloc = query_size(plugin, f->device_init_alloc_size);
+    sizes->re_alloc = query_size(plugin, f->device_realloc_size);
+    result = query_padding(plugin, &sizes->extra_padding);
+    qi_plugin_leave(plugin, &saved);
     return result;
 }
 
-quire_result qi_plugin_ask_stats(const qi_plugin *plugin, size_t *total, size_t *free_bytes)
+quire_result qi_plugin_query_stats(const qi_plugin *plugin, size_t *total, size_t *free_bytes)
 {
-    qi_plugin_turn turn;
+    qi_plugin_saved_device saved;
     *total = *free_bytes = 0;
     if (!plugin->f->device_memory_stats)
         return QUIRE_SUCCESS;
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    quire_result result = qi_plugin_enter(plugin, &saved);
     if (result)
         return result;
     qi_pd_status status = plugin->f->device_memory_stats(&plugin->unit->device, total, free_bytes);
-    qi_plugin_leave(plugin, &turn);
+    qi_plugin_leave(plugin, &saved);
     return status ? qi_plugin_fail(plugin->library, status, "device_memory_stats") : QUIRE_SUCCESS;
 }
 
-/* ---- the entries of the table --------------------------------------------------------------- */
+/* ---- entries of the backend table ------------------------------------------------------- */
 
 static const quire_memory_flags FLAGS[QI_PLUGIN_ROLES] = {
     [QI_PLUGIN_DEVICE] = QUIRE_DEVICE_LOCAL,
@@ -105,12 +108,10 @@ static const quire_memory_flags FLAGS[QI_PLUGIN_ROLES] = {
 static uint64_t buffer_alignment(const qi_plugin *plugin)
 {
     uint64_t power = plugin->multiple & (UINT64_C(0) - plugin->multiple);
-    return power < LEAST_ALIGNMENT ? LEAST_ALIGNMENT
-           : power > MAX_ALIGNMENT ? MAX_ALIGNMENT
-                                   : power;
+    return power < MIN_ALIGNMENT ? MIN_ALIGNMENT : power > MAX_ALIGNMENT ? MAX_ALIGNMENT : power;
 }
 
-/* A heap a role: whether a plugin counts unified memory among the device's, nothing tells. */
+/* One heap per role: the interface does not say whether unified memory counts as device memory. */
 quire_result qi_plugin_describe(void *state, quire_device_info *info)
 {
     const qi_plugin *plugin = state;
@@ -132,19 +133,19 @@ quire_result qi_plugin_describe(void *state, quire_device_info *info)
         .page_granularity = qi_is_power_of_two(plugin->multiple) ? plugin->multiple : 1,
         .page_alignment = plugin->alignment,
         .buffer_alignment = buffer_alignment(plugin),
-        .image_row_alignment = LEAST_ALIGNMENT,
+        .image_row_alignment = MIN_ALIGNMENT,
     };
     return QUIRE_SUCCESS;
 }
 
-/* What is not free is in use by somebody. */
+/* Memory that is not free counts as used, also by other processes. */
 quire_result qi_plugin_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
 {
     const qi_plugin *plugin = state;
     size_t total = 0, free_bytes = 0;
-    if (heap) /* nothing is told of host memory */
+    if (heap) /* plugins report nothing about host memory */
         return QUIRE_SUCCESS;
-    quire_result result = qi_plugin_ask_stats(plugin, &total, &free_bytes);
+    quire_result result = qi_plugin_query_stats(plugin, &total, &free_bytes);
     if (result)
         return result;
     budget->budget = total;
@@ -152,18 +153,18 @@ quire_result qi_plugin_heap_budget(void *state, uint32_t heap, quire_heap_budget
     return QUIRE_SUCCESS;
 }
 
-/* Images are linear whatever their tiling, with rows of a multiple of the row alignment. */
+/* Every image is linear, also one of optimal tiling. Rows are multiples of the row alignment. */
 quire_result qi_plugin_image_requirements(void *state, const quire_image_options *options,
                                           quire_requirements *out)
 {
     const qi_plugin *plugin = state;
     uint64_t texel = (uint64_t)options->channel_count * quire_channel_size(options->channel_type);
     uint64_t row = options->width * texel, slice = 0, size = 0;
-    if (qi_align_up_overflows(row, LEAST_ALIGNMENT, &row) ||
+    if (qi_align_up_overflows(row, MIN_ALIGNMENT, &row) ||
         qi_multiply_overflows(row, options->height, &slice) ||
         qi_multiply_overflows(slice, options->depth, &size))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
-                                  "an image of %u x %u x %u texels: its bytes cannot be counted",
+                                  "an image of %u x %u x %u texels: its size overflows 64 bits",
                                   options->width, options->height, options->depth);
     out->size = size;
     out->alignment = buffer_alignment(plugin);
@@ -173,47 +174,11 @@ quire_result qi_plugin_image_requirements(void *state, const quire_image_options
     return QUIRE_SUCCESS;
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- whose device is it ----------------------------------------------------------------- */
 
-static void end_stream(qi_plugin *plugin)
+/* Every plugin has its own table, but all tables share this entry. */
+qi_plugin *qi_plugin_of(const quire_device *device)
 {
-    qi_plugin_turn turn;
-    if (!plugin->own_stream || plugin->library->has_forked)
-        return;
-    quire_result result = qi_plugin_enter(plugin, &turn);
-    plugin->f->destroy_stream(&plugin->unit->device, plugin->own_stream);
-    if (!result)
-        qi_plugin_leave(plugin, &turn);
-}
-
-/* Pages and streams are gone; then the device, and with the last of the plugin's the plugin. */
-void qi_plugin_end(void *state)
-{
-    qi_plugin *plugin = state;
-    qi_host host = plugin->host;
-    end_stream(plugin);
-    qi_plugin_unit_give(plugin->library, plugin->unit);
-    qi_plugin_library_give(plugin->library);
-    qi_host_release(&host, plugin, 1, sizeof *plugin);
-}
-
-/* ---- forks ---------------------------------------------------------------------------------- */
-
-/* What quire keeps of a device does not change; the list of plugins has handlers of its own. */
-void qi_plugin_fork_prepare(void *state)
-{
-    (void)state;
-}
-
-void qi_plugin_fork_done(void *state)
-{
-    (void)state;
-}
-
-/* Whatever a plugin has of threads and drivers is its parent's. */
-void qi_plugin_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
-{
-    qi_plugin *plugin = state;
-    (void)heap_bytes;
-    plugin->library->has_forked = true;
+    const quire_backend *table = quire_device_backend(device);
+    return table && table->describe == qi_plugin_describe ? quire_device_state(device) : NULL;
 }

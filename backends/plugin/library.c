@@ -1,6 +1,6 @@
 /*
- * library.c - see library.h: loading a plugin, agreeing on a version of the interface with it,
- * checking what it gave, its devices, and its end.
+ * library.c - loads a plugin, negotiates the interface version, checks the functions it provides,
+ * counts the users of plugins and of their devices, and unloads it.
  */
 #include "backends/plugin/library.h"
 
@@ -10,37 +10,43 @@
 
 #include "src/base/result.h"
 
-/* More devices than any machine has: what is above it was not written by the plugin. */
+/* No machine has more devices: a larger count means that the plugin did not write it. */
 enum { MAX_DEVICES = 4096, OLDEST_VERSION = 101 };
 
+/*
+ * Protects the list, all user counts, and init and deinit calls. Held while a plugin initialises.
+ */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static qi_plugin_library *libraries;
 
-/* ---- forks ---------------------------------------------------------------------------------- */
+/* ---- forks ------------------------------------------------------------------------------ */
 
-static void take_mutex(void)
+static void lock_list(void)
 {
     pthread_mutex_lock(&mutex);
 }
 
-static void give_mutex(void)
+static void unlock_list(void)
 {
     pthread_mutex_unlock(&mutex);
 }
 
-/* So that the child finds the list whole and the mutex free. */
+/* A fork holds the mutex, so that the child finds the list consistent and the mutex free. */
 static void register_handlers(void)
 {
-    (void)pthread_atfork(take_mutex, give_mutex, give_mutex); /* without memory a fork is a risk */
+    (void)pthread_atfork(lock_list, unlock_list,
+                         unlock_list); /* fails without memory: forks are then not safe */
 }
 
-/* ---- what the plugin gave ------------------------------------------------------------------- */
+/* ---- negotiation ------------------------------------------------------------------------ */
 
 /*
- * A plugin fills in the blocks when `params.size` is that of the version it was compiled with, and
- * returns without a word when it is another: then device_type stays null.
+ * Offers each known size of CustomRuntimeParams. A plugin accepts only the size that it was
+ * compiled with; it ignores any other call without an error, and device_type stays NULL. Returns
+ * false if it accepts none. The blocks are cleared before each call, because a plugin may have
+ * written to them.
  */
-static bool agree(qi_plugin_library *library, qi_pd_init_plugin init)
+static bool negotiate(qi_plugin_library *library, qi_pd_init_plugin init)
 {
     static const size_t SIZES[] = QI_PD_PARAMS_SIZES;
     qi_pd_params *params = &library->params.params;
@@ -55,6 +61,7 @@ static bool agree(qi_plugin_library *library, qi_pd_init_plugin init)
     return params->device_type != NULL;
 }
 
+/* quire works without every other function. */
 static quire_result check_required(const qi_plugin_library *library)
 {
     const qi_pd_interface *f = qi_plugin_functions(library);
@@ -76,20 +83,21 @@ static quire_result check_given(const qi_plugin_library *library)
     bool is_old = p->major == 0 && (p->minor == 0 || (p->minor == 1 && p->patch == 0));
     if (is_old)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "plugin '%s' of %s is of version %zu.%zu.%zu: 0.1.1 is the least",
+                            "plugin '%s' of %s has version %zu.%zu.%zu: 0.1.1 is the minimum",
                             p->device_type, library->path, p->major, p->minor, p->patch);
     return check_required(library);
 }
 
-static quire_result enter_plugin(qi_plugin_library *library)
+/* Copies the names, because the plugin owns their memory. */
+static quire_result init_plugin(qi_plugin_library *library)
 {
     void *found = dlsym(library->handle, "InitPlugin");
     qi_pd_init_plugin init = NULL;
     if (!found)
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "%s has no InitPlugin: it is no plugin",
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "%s has no InitPlugin: it is not a plugin",
                             library->path);
     memcpy(&init, &found, sizeof init);
-    if (!agree(library, init))
+    if (!negotiate(library, init))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "the plugin of %s names no device type: it refuses this version of the "
                             "interface",
@@ -105,8 +113,9 @@ static quire_result enter_plugin(qi_plugin_library *library)
     return QUIRE_SUCCESS;
 }
 
-/* ---- its devices ---------------------------------------------------------------------------- */
+/* ---- devices of a plugin ---------------------------------------------------------------- */
 
+/* Device numbers are 32-bit in C_Device. */
 static quire_result read_list(qi_plugin_library *library, size_t *ids)
 {
     const qi_pd_interface *f = qi_plugin_functions(library);
@@ -116,13 +125,14 @@ static quire_result read_list(qi_plugin_library *library, size_t *ids)
     for (uint32_t i = 0; i < library->unit_count; i++) {
         if (ids[i] > INT32_MAX)
             return qi_fail_text(QUIRE_ERROR_BACKEND_FAILURE,
-                                "get_device_list of plugin '%s' tells device %zu",
+                                "get_device_list of plugin '%s' reports device %zu",
                                 library->device_type, ids[i]);
         library->units[i].listed = (int32_t)ids[i];
     }
     return QUIRE_SUCCESS;
 }
 
+/* On failure library->units remains; release_record releases it. */
 static quire_result list_devices(qi_plugin_library *library)
 {
     size_t count = 0;
@@ -145,7 +155,9 @@ static quire_result list_devices(qi_plugin_library *library)
     return result;
 }
 
-quire_result qi_plugin_unit_take(qi_plugin_library *library, uint32_t index, qi_plugin_unit **out)
+/* init_device may change the number in unit->device; it starts from the listed one each time. */
+quire_result qi_plugin_unit_acquire(qi_plugin_library *library, uint32_t index,
+                                    qi_plugin_unit **out)
 {
     const qi_pd_interface *f = qi_plugin_functions(library);
     quire_result result = QUIRE_SUCCESS;
@@ -168,20 +180,21 @@ quire_result qi_plugin_unit_take(qi_plugin_library *library, uint32_t index, qi_
     return result;
 }
 
-void qi_plugin_unit_give(qi_plugin_library *library, qi_plugin_unit *unit)
+void qi_plugin_unit_release(qi_plugin_library *library, qi_plugin_unit *unit)
 {
     if (!unit)
         return;
     const qi_pd_interface *f = qi_plugin_functions(library);
     pthread_mutex_lock(&mutex);
     if (!--unit->users && f->deinit_device && !library->has_forked)
-        f->deinit_device(&unit->device); /* an answer would change nothing */
+        f->deinit_device(&unit->device); /* the caller could not act on a failure */
     pthread_mutex_unlock(&mutex);
 }
 
-/* ---- the list of the process ---------------------------------------------------------------- */
+/* ---- the list of loaded plugins --------------------------------------------------------- */
 
-static void end_record(qi_plugin_library *library)
+/* Accepts a record that create_record could not complete. */
+static void release_record(qi_plugin_library *library)
 {
     qi_host host = library->host;
     qi_host_release(&host, library->units, library->unit_count, sizeof *library->units);
@@ -191,7 +204,7 @@ static void end_record(qi_plugin_library *library)
     qi_host_release(&host, library, 1, sizeof *library);
 }
 
-static quire_result make_record(const char *path, void *handle, qi_plugin_library **out)
+static quire_result create_record(const char *path, void *handle, qi_plugin_library **out)
 {
     qi_host host;
     quire_result result = qi_host_init(&host, NULL);
@@ -204,18 +217,19 @@ static quire_result make_record(const char *path, void *handle, qi_plugin_librar
     library->handle = handle;
     library->path = qi_host_copy_text(&library->host, path);
     if (!library->path) {
-        end_record(library);
+        release_record(library);
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a plugin's path");
     }
     *out = library;
     return QUIRE_SUCCESS;
 }
 
-/* With the mutex: everything up to the list of devices. */
+/* Requires the mutex. Negotiates, initialises, and lists the devices. On failure the plugin is
+   finalised; the caller releases the record. */
 static quire_result start(qi_plugin_library *library)
 {
     const qi_pd_interface *f = qi_plugin_functions(library);
-    quire_result result = enter_plugin(library);
+    quire_result result = init_plugin(library);
     if (result)
         return result;
     qi_pd_status status = f->initialize ? f->initialize() : QI_PD_SUCCESS;
@@ -224,12 +238,11 @@ static quire_result start(qi_plugin_library *library)
     result = list_devices(library);
     if (result && f->finalize)
         f->finalize();
-    if (!result)
-        qi_plugin_fill_table(f, &library->table);
     return result;
 }
 
-/* With the mutex: the plugin behind a handle, which is taken over. */
+/* Requires the mutex. Takes ownership of the dlopen handle, also on failure. dlopen returns the
+   same handle for the same file, so the handle identifies the plugin. */
 static quire_result find_or_start(const char *path, void *handle, qi_plugin_library **out)
 {
     qi_plugin_library *library = libraries;
@@ -238,20 +251,20 @@ static quire_result find_or_start(const char *path, void *handle, qi_plugin_libr
     if (library && library->has_forked) {
         dlclose(handle);
         return qi_fail_text(QUIRE_ERROR_NOT_PERMITTED,
-                            "plugin '%s' was initialised before a fork: it does not survive it",
+                            "plugin '%s' was initialised before a fork: the child cannot use it",
                             library->params.params.device_type);
     }
     if (library) {
         library->users++;
-        dlclose(handle); /* counted once too often */
+        dlclose(handle); /* the record holds one reference already */
         *out = library;
         return QUIRE_SUCCESS;
     }
-    quire_result result = make_record(path, handle, &library);
+    quire_result result = create_record(path, handle, &library);
     if (!result) {
         result = start(library);
         if (result)
-            end_record(library);
+            release_record(library);
     }
     if (result) {
         dlclose(handle);
@@ -264,7 +277,8 @@ static quire_result find_or_start(const char *path, void *handle, qi_plugin_libr
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_plugin_library_take(const char *path, qi_plugin_library **library)
+quire_result qi_plugin_library_acquire(const char *path, qi_plugin_fill_table fill_table,
+                                       qi_plugin_library **library)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_handlers);
@@ -276,11 +290,13 @@ quire_result qi_plugin_library_take(const char *path, qi_plugin_library **librar
     }
     pthread_mutex_lock(&mutex);
     quire_result result = find_or_start(path, handle, library);
+    if (!result && fill_table && !(*library)->table.size)
+        fill_table(qi_plugin_functions(*library), &(*library)->table);
     pthread_mutex_unlock(&mutex);
     return result;
 }
 
-void qi_plugin_library_give(qi_plugin_library *library)
+void qi_plugin_library_release(qi_plugin_library *library)
 {
     if (!library)
         return;
@@ -290,12 +306,12 @@ void qi_plugin_library_give(qi_plugin_library *library)
         while (*link != library)
             link = &(*link)->next;
         *link = library->next;
-        if (!library->has_forked) { /* else it stays loaded, as the parent has it */
+        if (!library->has_forked) { /* in a child it stays loaded: none of its code runs there */
             if (qi_plugin_functions(library)->finalize)
                 qi_plugin_functions(library)->finalize();
             dlclose(library->handle);
         }
-        end_record(library);
+        release_record(library);
     }
     pthread_mutex_unlock(&mutex);
 }

@@ -1,12 +1,12 @@
 /*
- * page.c - pages: memory of the device, pinned memory of the host, and unified memory, as the
- * plugin allocates it. Each is given back with exactly the size it was taken with.
+ * page.c - pages of a plugin: device memory, pinned host memory and unified memory that the plugin
+ * allocates. A page is deallocated with exactly the size of its allocation, which plugins require.
  */
 #include "backends/plugin/plugin.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- the plugin's functions by role --------------------------------------------------------- */
+/* ---- the plugin's functions by role ----------------------------------------------------- */
 
 typedef qi_pd_status (*allocate)(qi_pd_device *, void **, size_t);
 typedef qi_pd_status (*deallocate)(qi_pd_device *, void *, size_t);
@@ -33,35 +33,36 @@ static pair functions_of(const qi_plugin *plugin, qi_plugin_role role)
     }
 }
 
+/* `multiple` need not be a power of two. */
 static bool round_up_overflows(uint64_t size, uint64_t multiple, uint64_t *rounded)
 {
     uint64_t over = size % multiple;
     return qi_add_overflows(size, over ? multiple - over : 0, rounded);
 }
 
-/* ---- the entries of the table --------------------------------------------------------------- */
+/* ---- entries of the backend table ------------------------------------------------------- */
 
-/* A warning beside memory is a success; a success without any is none. */
+/* C_WARNING with a pointer is a success. C_SUCCESS without a pointer is a failure. */
 quire_result qi_plugin_page_create(void *state, const quire_page_request *request,
                                    quire_native_page *page)
 {
     qi_plugin *plugin = state;
     qi_plugin_role role = plugin->roles[request->kind];
     pair f = functions_of(plugin, role);
-    qi_plugin_turn turn;
+    qi_plugin_saved_device saved;
     uint64_t size = 0;
     void *pointer = NULL;
     if (request->description)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "memory of others cannot become a plugin's page");
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "a plugin cannot adopt existing memory as a page");
     if (request->extra.pointer || request->extra.number)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "a plugin makes its pages in one way only");
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "a plugin takes no extra parameters for its pages");
     if (round_up_overflows(request->size, plugin->multiple, &size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a page of %u bytes", request->size);
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    quire_result result = qi_plugin_enter(plugin, &saved);
     if (result)
         return result;
     qi_pd_status status = f.allocate(&plugin->unit->device, &pointer, size);
-    qi_plugin_leave(plugin, &turn);
+    qi_plugin_leave(plugin, &saved);
     if ((status && status != QI_PD_WARNING) || !pointer)
         return qi_plugin_fail_memory(plugin->library, status, f.name, size);
     *page = (quire_native_page){
@@ -70,18 +71,18 @@ quire_result qi_plugin_page_create(void *state, const quire_page_request *reques
     return QUIRE_SUCCESS;
 }
 
-/* Where the device cannot be made current its memory is given back all the same. */
+/* Deallocates even if the device cannot be made current: a leak would be certain otherwise. */
 void qi_plugin_page_destroy(void *state, const quire_native_page *page)
 {
     qi_plugin *plugin = state;
-    qi_plugin_turn turn;
+    qi_plugin_saved_device saved;
     if (plugin->library->has_forked)
         return;
     pair f = functions_of(plugin, (qi_plugin_role)page->data);
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    quire_result result = qi_plugin_enter(plugin, &saved);
     f.deallocate(&plugin->unit->device, (void *)(uintptr_t)page->handle, page->size);
     if (!result)
-        qi_plugin_leave(plugin, &turn);
+        qi_plugin_leave(plugin, &saved);
 }
 
 quire_result qi_plugin_page_map(void *state, const quire_native_page *page, void **pointer)
@@ -93,6 +94,6 @@ quire_result qi_plugin_page_map(void *state, const quire_native_page *page, void
 
 void qi_plugin_page_unmap(void *state, const quire_native_page *page)
 {
-    (void)state; /* the host reaches the page as long as it lives */
+    (void)state; /* the host pointer is valid until the page is destroyed */
     (void)page;
 }

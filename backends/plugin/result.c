@@ -1,11 +1,11 @@
 /*
- * result.c - what the answers of a plugin mean, and its functions by name.
+ * result.c - translates the status of a plugin's function into a quire result, and names functions.
  */
 #include "backends/plugin/library.h"
 
 #include "src/base/result.h"
 
-/* ---- answers -------------------------------------------------------------------------------- */
+/* ---- statuses --------------------------------------------------------------------------- */
 
 static const char *name_of(qi_pd_status status)
 {
@@ -14,17 +14,18 @@ static const char *name_of(qi_pd_status status)
     return status >= QI_PD_SUCCESS && status <= QI_PD_INTERNAL_ERROR ? NAMES[status] : "a status";
 }
 
-/* Success with a null pointer is how a plugin tells that there is none left, too. */
+/* C_SUCCESS arrives here with a null pointer: some plugins report exhausted memory that way. */
 quire_result qi_plugin_fail_memory(const qi_plugin_library *library, qi_pd_status status,
                                    const char *function, uint64_t size)
 {
-    bool is_want = status == QI_PD_SUCCESS || status == QI_PD_WARNING || status == QI_PD_FAILED;
-    quire_result result = is_want                 ? QUIRE_ERROR_OUT_OF_DEVICE_MEMORY
+    bool is_exhausted =
+        status == QI_PD_SUCCESS || status == QI_PD_WARNING || status == QI_PD_FAILED;
+    quire_result result = is_exhausted            ? QUIRE_ERROR_OUT_OF_DEVICE_MEMORY
                           : status == QI_PD_ERROR ? QUIRE_ERROR_INVALID_ARGUMENT
                                                   : QUIRE_ERROR_BACKEND_FAILURE;
     return quire_backend_fail(result, status, "%s of plugin '%s' answers %s (%d) to %s%s", function,
                               library->device_type, name_of(status), (int)status,
-                              qi_bytes(size).text, is_want ? ": there is no memory" : "");
+                              qi_bytes(size).text, is_exhausted ? ": out of memory" : "");
 }
 
 quire_result qi_plugin_fail(const qi_plugin_library *library, qi_pd_status status,
@@ -36,7 +37,7 @@ quire_result qi_plugin_fail(const qi_plugin_library *library, qi_pd_status statu
                               library->device_type, name_of(status), (int)status);
 }
 
-/* ---- functions ------------------------------------------------------------------------------ */
+/* ---- functions -------------------------------------------------------------------------- */
 
 const char *qi_plugin_name_at(size_t offset)
 {

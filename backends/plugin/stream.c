@@ -1,21 +1,21 @@
 /*
- * stream.c - streams of a plugin. A point is an event that is recorded behind what was submitted.
- * Where the plugin has no events, or hands none out, a point has passed once the whole stream was
- * found idle, or waited for, after it was set.
+ * stream.c - streams of a plugin and their points. A point is an event, recorded after the work
+ * submitted so far. If the plugin has no events, or returns null events, a point has passed once
+ * the whole stream was found idle, or was waited for, after the mark.
  */
 #include <string.h>
 
 #include "backends/plugin/stream.h"
 #include "src/base/result.h"
 
-enum { FIRST_ROOM = 16 };
+enum { FIRST_CAPACITY = 16 };
 
 void *qi_plugin_stream_handle(uint64_t stream)
 {
     return qi_plugin_stream_of(stream)->handle;
 }
 
-/* ---- what the plugin has -------------------------------------------------------------------- */
+/* ---- capabilities ----------------------------------------------------------------------- */
 
 static bool has_events(const qi_pd_interface *f)
 {
@@ -23,14 +23,14 @@ static bool has_events(const qi_pd_interface *f)
            (f->query_event || f->synchronize_event);
 }
 
-static bool can_ask_stream(const qi_pd_interface *f)
+static bool can_query_stream(const qi_pd_interface *f)
 {
     return f->query_stream || f->synchronize_stream || f->synchronize_device;
 }
 
 bool qi_plugin_has_streams(const qi_pd_interface *f)
 {
-    return f->create_stream && f->destroy_stream && (has_events(f) || can_ask_stream(f));
+    return f->create_stream && f->destroy_stream && (has_events(f) || can_query_stream(f));
 }
 
 bool qi_plugin_has_order(const qi_pd_interface *f)
@@ -38,28 +38,30 @@ bool qi_plugin_has_order(const qi_pd_interface *f)
     return has_events(f) && f->stream_wait_event;
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------- */
 
-static void put_event(const qi_plugin *plugin, qi_plugin_stream *s, void *event)
+/* Requires the mutex. Keeps the event for a further point, or destroys it. */
+static void recycle_event(const qi_plugin *plugin, qi_plugin_stream *s, void *event)
 {
-    if (s->idle_count < QI_PLUGIN_MOST_IDLE)
+    if (s->idle_count < QI_PLUGIN_MAX_IDLE)
         s->idle[s->idle_count++] = event;
     else
         plugin->f->destroy_event(&plugin->unit->device, event);
 }
 
-/* With the mutex: events of points that have passed and that nobody uses are for other points. */
+/* Requires the mutex. Removes the leading points that have passed and have no users. A point in use
+   keeps the later ones, so that the list stays sorted. */
 static void retire(const qi_plugin *plugin, qi_plugin_stream *s)
 {
     uint64_t gone = 0;
     while (gone < s->count && s->points[gone].value <= s->passed && !s->points[gone].users)
-        put_event(plugin, s, s->points[gone++].event);
+        recycle_event(plugin, s, s->points[gone++].event);
     s->count -= gone;
     if (gone)
         memmove(s->points, s->points + gone, s->count * sizeof *s->points);
 }
 
-void qi_plugin_stream_raise(const qi_plugin *plugin, qi_plugin_stream *s, uint64_t value)
+void qi_plugin_stream_advance(const qi_plugin *plugin, qi_plugin_stream *s, uint64_t value)
 {
     if (value > s->passed)
         s->passed = value;
@@ -67,9 +69,9 @@ void qi_plugin_stream_raise(const qi_plugin *plugin, qi_plugin_stream *s, uint64
 }
 
 /*
- * Whether the whole stream is idle. A plugin that hands out null streams has none and does all work
- * at once; where it cannot be asked either, waiting for it takes no time, and nothing else would
- * ever tell that a point has passed.
+ * Requires the mutex. Returns true if the whole stream is idle. A plugin that returns null streams
+ * completes all work within its calls. Without query_stream, synchronising such a stream therefore
+ * returns at once, and is the only way to learn that a point has passed.
  */
 static bool is_idle(const qi_plugin *plugin, const qi_plugin_stream *s)
 {
@@ -84,11 +86,8 @@ static bool is_idle(const qi_plugin *plugin, const qi_plugin_stream *s)
     return f->synchronize_device && f->synchronize_device(device) == QI_PD_SUCCESS;
 }
 
-/*
- * With the mutex: asks how far the stream is. Whatever is no success means "not yet": that is how
- * Paddle reads the answers to questions.
- */
-void qi_plugin_stream_ask(const qi_plugin *plugin, qi_plugin_stream *s)
+/* Every status but C_SUCCESS means "not yet", errors included: Paddle reads query results so. */
+void qi_plugin_stream_poll(const qi_plugin *plugin, qi_plugin_stream *s)
 {
     const qi_pd_interface *f = plugin->f;
     qi_pd_device *device = &plugin->unit->device;
@@ -104,10 +103,9 @@ void qi_plugin_stream_ask(const qi_plugin *plugin, qi_plugin_stream *s)
     }
     if (all && passed < s->marked && is_idle(plugin, s))
         passed = s->marked;
-    qi_plugin_stream_raise(plugin, s, passed);
+    qi_plugin_stream_advance(plugin, s, passed);
 }
 
-/* With the mutex: the first point at or behind a value that has an event. */
 qi_plugin_point *qi_plugin_stream_point(qi_plugin_stream *s, uint64_t value)
 {
     for (uint64_t i = 0; i < s->count; i++)
@@ -116,11 +114,12 @@ qi_plugin_point *qi_plugin_stream_point(qi_plugin_stream *s, uint64_t value)
     return NULL;
 }
 
-static quire_result make_room(qi_plugin *plugin, qi_plugin_stream *s)
+/* Requires the mutex. Makes room for one more point. */
+static quire_result grow_points(qi_plugin *plugin, qi_plugin_stream *s)
 {
     if (s->count < s->room)
         return QUIRE_SUCCESS;
-    uint64_t room = s->room ? 2 * s->room : FIRST_ROOM;
+    uint64_t room = s->room ? 2 * s->room : FIRST_CAPACITY;
     qi_plugin_point *points =
         qi_host_resize(&plugin->host, s->points, s->room, room, sizeof *points);
     if (!points)
@@ -130,7 +129,8 @@ static quire_result make_room(qi_plugin *plugin, qi_plugin_stream *s)
     return QUIRE_SUCCESS;
 }
 
-/* An event recorded on the stream now; NULL: the plugin has none to give. */
+/* Requires the mutex. Records an event on the stream; *out is NULL if the plugin has no events or
+   returned a null one. */
 static quire_result record(const qi_plugin *plugin, qi_plugin_stream *s, void **out)
 {
     const qi_pd_interface *f = plugin->f;
@@ -148,27 +148,27 @@ static quire_result record(const qi_plugin *plugin, qi_plugin_stream *s, void **
     }
     qi_pd_status status = event ? f->record_event(device, s->handle, event) : QI_PD_SUCCESS;
     if (status) {
-        put_event(plugin, s, event);
+        recycle_event(plugin, s, event);
         return qi_plugin_fail(plugin->library, status, "record_event");
     }
     *out = event;
     return QUIRE_SUCCESS;
 }
 
-/* ---- making and ending ---------------------------------------------------------------------- */
+/* ---- creation and destruction ----------------------------------------------------------- */
 
 static quire_result open_stream(const qi_plugin *plugin, qi_plugin_stream *s)
 {
-    qi_plugin_turn turn;
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    qi_plugin_saved_device saved;
+    quire_result result = qi_plugin_enter(plugin, &saved);
     if (result)
         return result;
     qi_pd_status status = plugin->f->create_stream(&plugin->unit->device, &s->handle);
-    qi_plugin_leave(plugin, &turn);
+    qi_plugin_leave(plugin, &saved);
     return status ? qi_plugin_fail(plugin->library, status, "create_stream") : QUIRE_SUCCESS;
 }
 
-/* `description`: a C_Stream of the caller's. */
+/* `description` is a C_Stream of the caller, which stays the caller's; NULL creates one. */
 quire_result qi_plugin_stream_create(void *state, const void *description, uint64_t *stream)
 {
     qi_plugin *plugin = state;
@@ -192,12 +192,12 @@ quire_result qi_plugin_stream_create(void *state, const void *description, uint6
     return QUIRE_SUCCESS;
 }
 
-/* What the plugin has of it. */
-static void end_handles(qi_plugin *plugin, qi_plugin_stream *s)
+/* Destroys the events and the stream in the plugin, even if the device cannot be made current. */
+static void destroy_handles(qi_plugin *plugin, qi_plugin_stream *s)
 {
     qi_pd_device *device = &plugin->unit->device;
-    qi_plugin_turn turn;
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    qi_plugin_saved_device saved;
+    quire_result result = qi_plugin_enter(plugin, &saved);
     for (uint64_t i = 0; i < s->count; i++)
         plugin->f->destroy_event(device, s->points[i].event);
     for (uint32_t i = 0; i < s->idle_count; i++)
@@ -205,7 +205,7 @@ static void end_handles(qi_plugin *plugin, qi_plugin_stream *s)
     if (!s->is_borrowed)
         plugin->f->destroy_stream(device, s->handle);
     if (!result)
-        qi_plugin_leave(plugin, &turn);
+        qi_plugin_leave(plugin, &saved);
 }
 
 void qi_plugin_stream_destroy(void *state, uint64_t stream)
@@ -213,25 +213,26 @@ void qi_plugin_stream_destroy(void *state, uint64_t stream)
     qi_plugin *plugin = state;
     qi_plugin_stream *s = qi_plugin_stream_of(stream);
     if (!plugin->library->has_forked)
-        end_handles(plugin, s);
+        destroy_handles(plugin, s);
     pthread_mutex_destroy(&s->mutex);
     qi_host_release(&plugin->host, s->points, s->room, sizeof *s->points);
     qi_host_release(&plugin->host, s, 1, sizeof *s);
 }
 
-/* ---- points --------------------------------------------------------------------------------- */
+/* ---- points ----------------------------------------------------------------------------- */
 
+/* Requires the mutex. On failure no point is added. */
 static quire_result mark(qi_plugin *plugin, qi_plugin_stream *s, uint64_t *value)
 {
     void *event = NULL;
-    quire_result result = make_room(plugin, s);
+    quire_result result = grow_points(plugin, s);
     if (!result)
         result = record(plugin, s, &event);
     if (result)
         return result;
-    if (!event && !can_ask_stream(plugin->f))
+    if (!event && !can_query_stream(plugin->f))
         return qi_fail_text(QUIRE_ERROR_BACKEND_FAILURE,
-                            "plugin '%s' gives no event, and its streams cannot be asked",
+                            "plugin '%s' returns no event and has no query or wait for a stream",
                             plugin->library->device_type);
     *value = ++s->marked;
     if (event)
@@ -243,14 +244,14 @@ quire_result qi_plugin_stream_mark(void *state, uint64_t stream, uint64_t *value
 {
     qi_plugin *plugin = state;
     qi_plugin_stream *s = qi_plugin_stream_of(stream);
-    qi_plugin_turn turn;
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    qi_plugin_saved_device saved;
+    quire_result result = qi_plugin_enter(plugin, &saved);
     if (result)
         return result;
     pthread_mutex_lock(&s->mutex);
     result = mark(plugin, s, value);
     pthread_mutex_unlock(&s->mutex);
-    qi_plugin_leave(plugin, &turn);
+    qi_plugin_leave(plugin, &saved);
     return result;
 }
 
@@ -258,31 +259,34 @@ quire_result qi_plugin_stream_passed(void *state, uint64_t stream, uint64_t *val
 {
     const qi_plugin *plugin = state;
     qi_plugin_stream *s = qi_plugin_stream_of(stream);
-    qi_plugin_turn turn;
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    qi_plugin_saved_device saved;
+    quire_result result = qi_plugin_enter(plugin, &saved);
     if (result)
         return result;
     pthread_mutex_lock(&s->mutex);
-    qi_plugin_stream_ask(plugin, s);
+    qi_plugin_stream_poll(plugin, s);
     *value = s->passed;
     pthread_mutex_unlock(&s->mutex);
-    qi_plugin_leave(plugin, &turn);
+    qi_plugin_leave(plugin, &saved);
     return QUIRE_SUCCESS;
 }
 
-/* ---- order and copies ----------------------------------------------------------------------- */
+/* ---- order and copies ------------------------------------------------------------------- */
 
-/* With the mutex of `s`, given up meanwhile. */
+/*
+ * Requires the mutex of `s`; releases it while the plugin is called, because that call may block.
+ * Other threads may move the point in the list: it is found again by its value.
+ */
 static quire_result order(const qi_plugin *plugin, qi_plugin_stream *later, qi_plugin_stream *s,
                           uint64_t value)
 {
-    qi_plugin_stream_ask(plugin, s);
+    qi_plugin_stream_poll(plugin, s);
     if (s->passed >= value)
         return QUIRE_SUCCESS;
     qi_plugin_point *at = qi_plugin_stream_point(s, value);
     if (!at)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "plugin '%s' gave no event to order a stream by",
+                            "plugin '%s' has no event for the point to wait for",
                             plugin->library->device_type);
     uint64_t place = at->value;
     void *event = at->event;
@@ -299,14 +303,14 @@ quire_result qi_plugin_stream_order(void *state, uint64_t later, uint64_t earlie
 {
     const qi_plugin *plugin = state;
     qi_plugin_stream *s = qi_plugin_stream_of(earlier);
-    qi_plugin_turn turn;
-    quire_result result = qi_plugin_enter(plugin, &turn);
+    qi_plugin_saved_device saved;
+    quire_result result = qi_plugin_enter(plugin, &saved);
     if (result)
         return result;
     pthread_mutex_lock(&s->mutex);
     result = order(plugin, qi_plugin_stream_of(later), s, value);
     pthread_mutex_unlock(&s->mutex);
-    qi_plugin_leave(plugin, &turn);
+    qi_plugin_leave(plugin, &saved);
     return result;
 }
 
@@ -315,7 +319,7 @@ quire_result qi_plugin_stream_copy(void *state, uint64_t stream, const quire_cop
     const qi_plugin *plugin = state;
     const qi_plugin_stream *s = qi_plugin_stream_of(stream);
     if (!s->handle)
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "plugin '%s' gave no stream to copy on",
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "plugin '%s' returned no stream to copy on",
                             plugin->library->device_type);
     return qi_plugin_copy_on(plugin, s->handle, job);
 }

@@ -1,9 +1,12 @@
 /*
- * stream.h - a stream of a plugin: what making it and marking points (stream.c) and waiting for
- * them (stream_wait.c) share.
+ * stream.h - the record of a plugin's stream, shared by stream.c (creation, points) and
+ * stream_wait.c (waiting).
  *
- * Any thread may call: a stream has a mutex, which is not held while a thread sleeps for an event;
- * the event is then counted as used and stays until the sleep is over.
+ * Lock: qi_plugin_stream.mutex protects the record below it. It is released while a thread waits
+ * for an event or orders another stream after it; `users` of the point keeps the event until then.
+ *
+ * Invariants: passed <= marked. `points` is sorted by value and has no two equal values. A point
+ * without an event is not in the list.
  */
 #ifndef QUIRE_BACKENDS_PLUGIN_STREAM_H
 #define QUIRE_BACKENDS_PLUGIN_STREAM_H
@@ -12,23 +15,23 @@
 
 #include "backends/plugin/plugin.h"
 
-/* Events kept for the next points, so that a point need not make one. */
-enum { QI_PLUGIN_MOST_IDLE = 8 };
+/* Events kept for further points, so that a point need not create one. */
+enum { QI_PLUGIN_MAX_IDLE = 8 };
 
 typedef struct qi_plugin_point {
     uint64_t value;
     void *event;
-    uint32_t users; /* threads that sleep for it, or order a stream behind it */
+    uint32_t users; /* threads that wait for the event, or order a stream after it */
 } qi_plugin_point;
 
 typedef struct qi_plugin_stream {
-    void *handle; /* NULL: the plugin made a stream and gave none */
-    bool is_borrowed;
+    void *handle;     /* NULL: the plugin created a stream and returned none */
+    bool is_borrowed; /* the caller's: never destroyed */
     pthread_mutex_t mutex;
-    uint64_t marked, passed; /* values; passed <= marked */
-    qi_plugin_point *points; /* that have events, the earliest first */
+    uint64_t marked, passed; /* value of the last point, and of the last one that has passed */
+    qi_plugin_point *points; /* with an event and not retired yet, in the order of their values */
     uint64_t count, room;
-    void *idle[QI_PLUGIN_MOST_IDLE];
+    void *idle[QI_PLUGIN_MAX_IDLE]; /* events of retired points */
     uint32_t idle_count;
 } qi_plugin_stream;
 
@@ -37,15 +40,15 @@ static inline qi_plugin_stream *qi_plugin_stream_of(uint64_t stream)
     return (qi_plugin_stream *)(uintptr_t)stream;
 }
 
-/* ---- with the stream's mutex, and its device current ---------------------------------------- */
+/* ---- stream.c: all three require the mutex, between qi_plugin_enter and qi_plugin_leave ---- */
 
-/* Asks how far the stream is. */
-void qi_plugin_stream_ask(const qi_plugin *plugin, qi_plugin_stream *stream);
+/* Queries the progress of the stream and advances `passed`. */
+void qi_plugin_stream_poll(const qi_plugin *plugin, qi_plugin_stream *stream);
 
-/* The first point at or behind a value that has an event; NULL: there is none. */
+/* Returns the first point with an event whose value is at least `value`, or NULL. */
 qi_plugin_point *qi_plugin_stream_point(qi_plugin_stream *stream, uint64_t value);
 
-/* Notes that a value has passed, and takes back the events that nobody uses any more. */
-void qi_plugin_stream_raise(const qi_plugin *plugin, qi_plugin_stream *stream, uint64_t value);
+/* Raises `passed` to a value and recycles the events of passed points that have no users. */
+void qi_plugin_stream_advance(const qi_plugin *plugin, qi_plugin_stream *stream, uint64_t value);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * stubs.c - the functions of quire/plugin.h in a build without the backend: outputs are zeroed, and
- * the answer is UNSUPPORTED.
+ * stubs.c - the functions of quire/plugin.h in a build without the backend. They zero their outputs
+ * and fail with UNSUPPORTED.
  */
 #include "quire/plugin.h"
 #include "src/base/result.h"

@@ -73,7 +73,7 @@ def check_refusals(tool, folder, root):
         (pathlib.Path(empty) / "libcuda.so.1").write_text("no driver\n")
         cases = [
             (2, "--profile requires the host", run(tool, folder, "devices", "--backend", "cuda", "--profile", profile)),
-            (1, "fits 'no such device'", run(tool, folder, "devices", "--backend", "cuda",
+            (1, "matches 'no such device'", run(tool, folder, "devices", "--backend", "cuda",
                                              QUIRE_CUDA_DEVICE="no such device")),
             (1, "CUDA driver not found", run(tool, empty, "devices", "--backend", "cuda")),
             (1, "CUDA driver not found", run(tool, empty, "tour", "--backend", "cuda")),

@@ -1,7 +1,5 @@
-/*
- * cuda_access.c - who reaches a page of the CUDA backend, and multicast objects over pages of
- * several devices.
- */
+/* cuda_access.c - access to pages of the CUDA backend, and multicast objects over pages of several
+   devices. */
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -36,7 +34,7 @@ static quire_cuda_access_flags access_of(quire_memory *memory, quire_allocation 
     return access.flags;
 }
 
-/* Devices 0 and 1 reach each other; device 2 reaches nobody. */
+/* Devices 0 and 1 can access each other; device 2 can access no other device. */
 static fc_options three_devices(void)
 {
     const fc_model *h200 = fc_model_named("h200");
@@ -59,7 +57,7 @@ UNIT(cuda_access, access_is_of_the_page_and_changes_at_run_time)
     CHECK_EQ(access_of(memory, other, QUIRE_CUDA_AT_DEVICE, 0), QUIRE_CUDA_READ);
     CHECK_EQ(access_of(memory, other, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_READ_WRITE);
     CHECK_OK(quire_read(memory, a, 0, &byte, 1));
-    CHECK_FAILS(quire_write(memory, a, 0, &byte, 1), INVALID); /* it is read-only now */
+    CHECK_FAILS(quire_write(memory, a, 0, &byte, 1), INVALID); /* the page is read-only now */
     const quire_cuda_access back = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ_WRITE};
     const quire_cuda_access revoked = {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_NO_ACCESS};
     CHECK_OK(quire_cuda_set_access(memory, a, &back, 1));

@@ -1,7 +1,5 @@
-/*
- * cuda_array.c - CUDA arrays as images in tile pools: placed, mapped, written through the driver,
- * taken down; and what of a tile pool is refused.
- */
+/* cuda_array.c - CUDA arrays as images in tile pools: placed, mapped, written through the driver,
+   destroyed; and the operations that tile pools refuse. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +16,7 @@
 static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
 static const quire_cuda_settings BOTH = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(TILES)};
 
-/* A device of this model with tile pools, and a memory of them. */
+/* Opens a device of this model with tile pools, and a memory of them. */
 static quire_memory *begin(cuda_bench *b, const fc_model *model, int version)
 {
     fc_options options = {.models = {model}, .flags = FC_DIRTY | FC_LATE, .version = version};
@@ -68,7 +66,7 @@ typedef struct extent {
 
 static uint32_t texels[64 * 1024], seen[64 * 1024];
 
-/* All texels, of 4 bytes, of an array or a level: written, or looked at, as those of a key. */
+/* Writes or checks all texels (4 bytes each) of an array or a level, derived from a key. */
 static void copy_all(cuda_bench *b, void *array, extent e, uint32_t key, bool writes)
 {
     size_t count = (size_t)e.width * e.height * e.depth;
@@ -96,7 +94,7 @@ static void copy_all(cuda_bench *b, void *array, extent e, uint32_t key, bool wr
         CHECK(!memcmp(texels, seen, count * 4));
 }
 
-/* The same for each level of an image of these options. */
+/* The same for each level of an image. */
 static void copy_levels(cuda_bench *b, quire_memory *memory, quire_image image,
                         const quire_cuda_array_options *o, uint32_t key, bool writes)
 {
@@ -146,7 +144,7 @@ UNIT(cuda_array, images_of_optimal_tiling_are_arrays_side_by_side_in_one_page)
     CHECK_EQ(told.minimum_size, 100 * 60 * 4);
     CHECK_EQ(b.fc->calls("cuMemCreate"), 1);
     CHECK_EQ(b.fc->calls("cuMemAddressReserve"), 0);
-    CHECK_OK(quire_free(memory, images[1].allocation)); /* its place is another's */
+    CHECK_OK(quire_free(memory, images[1].allocation)); /* another image has its place */
     CHECK_OK(quire_image_create(memory, &options, &images[1]));
     CHECK_EQ(info_of(memory, images[1]).offset, 64 * KIB);
     copy_all(&b, info_of(memory, images[1]).array, (extent){100, 60, 1}, 9, true);
@@ -154,7 +152,7 @@ UNIT(cuda_array, images_of_optimal_tiling_are_arrays_side_by_side_in_one_page)
     cuda_bench_end(&b);
 }
 
-/* What CUDA has no arrays of, and what has rows, lies where there are addresses. */
+/* Images in formats that CUDA arrays lack, and images with rows, lie in pages with addresses. */
 UNIT(cuda_array, everything_else_is_a_range_of_other_pages)
 {
     static const quire_image_options linear[] = {
@@ -186,7 +184,7 @@ UNIT(cuda_array, everything_else_is_a_range_of_other_pages)
     uint64_t calls = b.fc->calls(NULL);
     CHECK_OK(quire_free(memory, buffer.allocation));
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
-    CHECK_EQ(b.fc->calls(NULL), calls); /* no driver's call for a buffer here either */
+    CHECK_EQ(b.fc->calls(NULL), calls); /* a buffer makes no call of the driver here either */
     CHECK_FAILS(quire_image_create(memory, &(quire_image_options){.width = 9}, &image),
                 UNSUPPORTED); /* it is an array */
     cuda_bench_end(&b);
@@ -225,7 +223,7 @@ static const quire_cuda_array_options FORMS[] = {
 
 enum { FORMS_COUNT = sizeof FORMS / sizeof *FORMS };
 
-/* All forms in one memory at once, written one after the other, then looked at. */
+/* Creates all forms in one memory at once, writes one after the other, and checks them. */
 static void all_forms(const fc_model *model, int version, bool sparse)
 {
     cuda_bench b;
@@ -291,7 +289,7 @@ UNIT(cuda_array, sparse_arrays_tell_their_tiles)
     cuda_bench_end(&b);
 }
 
-/* Other tiles than quire maps are the caller's: a raw range is told by handle and offset. */
+/* The caller manages other tiles: a raw range reports handle and offset. */
 UNIT(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays)
 {
     cuda_bench b;
@@ -457,7 +455,7 @@ UNIT(cuda_array, what_the_driver_does_not_take_back_is_gone_on_with_later)
         CHECK_EQ(b.fc->failed().times, 1);
         CHECK_EQ(b.fc->live(FC_ARRAY), 1);
         b.fc->heal();
-        image = MAKE(memory, .width = 200, .height = 200, .channel_count = 4); /* takes both */
+        image = MAKE(memory, .width = 200, .height = 200, .channel_count = 4); /* destroys both */
         CHECK_EQ(b.fc->live(FC_ARRAY), 1);
         copy_all(&b, info_of(memory, image).array, (extent){200, 200, 1}, 1, true);
         copy_all(&b, info_of(memory, image).array, (extent){200, 200, 1}, 1, false);

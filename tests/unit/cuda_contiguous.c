@@ -1,7 +1,5 @@
-/*
- * cuda_contiguous.c - contiguous memories on the CUDA backend: one address for all that is placed,
- * what the driver is asked as the page grows and shrinks, and who reaches what came.
- */
+/* cuda_contiguous.c - contiguous memories on the CUDA backend: one address for all allocations, the
+   calls of the driver as the page grows and shrinks, and the access to added memory. */
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -104,7 +102,7 @@ UNIT(cuda_contiguous, a_trim_gives_handles_back_and_growth_takes_others)
     uint64_t handles = fc->live(FC_MEMORY);
     CHECK_OK(quire_free(memory, second));
     CHECK_OK(quire_memory_trim(memory, 0, &released));
-    CHECK_EQ(released, 20 * MIB); /* of 24, the first of which hold the other one */
+    CHECK_EQ(released, 20 * MIB); /* of 24 MiB; the first 4 MiB hold the first allocation */
     CHECK_EQ(fc->live(FC_MEMORY), handles - 1);
     CHECK_EQ(fc->live(FC_RESERVATION), 1);
     quire_allocation third = allocate(memory, 7 * MIB);

@@ -1,7 +1,5 @@
-/*
- * cuda_copy.c - copies between pages of the CUDA backend on the fake driver: which function of the
- * driver copies, within a device and between two, with boxes of rows, and where one is missing.
- */
+/* cuda_copy.c - copies between pages of the CUDA backend on the fake driver: the driver function
+   that copies, within a device and between two, boxes of rows, and missing functions. */
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -11,7 +9,7 @@ enum { SIZE = 20000 };
 
 static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
 
-/* An allocation on a device, which the caller ends with the bench. */
+/* An allocation on a device; closing the bench frees it. */
 typedef struct place {
     quire_memory *memory;
     quire_allocation allocation;
@@ -34,7 +32,7 @@ static void expect_model(const place *p)
     CHECK(!memcmp(found, p->model, SIZE));
 }
 
-/* Copies, and so does the model. */
+/* Copies in the backend and in the model. */
 static void copy(place *to, place *from, quire_copy_options o)
 {
     o.to.memory = to->memory;
@@ -55,7 +53,7 @@ static void copy(place *to, place *from, quire_copy_options o)
 
 static const quire_copy_options WHOLE = {.size = SIZE};
 
-/* Slices are whole rows apart; in the second box they are not. */
+/* The slices of the first box are whole rows apart; those of the second are not. */
 static const quire_copy_options BOX = {.size = 100,
                                        .rows = 9,
                                        .slices = 4,
@@ -96,7 +94,7 @@ UNIT(cuda_copy, one_call_copies_within_a_device)
     copy(&to, &from, BOX);
     CHECK_EQ(b.fc->calls("cuMemcpy3D"), 1);
     b.fc->reset_counters();
-    copy(&to, &from, ODD_BOX); /* a row each */
+    copy(&to, &from, ODD_BOX); /* one call per row */
     CHECK_EQ(b.fc->calls("cuMemcpyDtoD"), 36);
     cuda_bench_end(&b);
 }

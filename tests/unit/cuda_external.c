@@ -1,6 +1,6 @@
 /*
- * cuda_external.c - memory of other APIs as pages of the CUDA backend: files, as a driver exports
- * them; whose GPU it is; what is refused. tests/plain/cuda_vulkan.c has Vulkan at the other end.
+ * cuda_external.c - memory of other APIs as pages of the CUDA backend: files as a driver exports
+ * them, the GPU they belong to, and refusals. tests/plain/cuda_vulkan.c has Vulkan as the exporter.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 #define MIB (UINT64_C(1) << 20)
 
-/* A driver's memory: a file of so many bytes. */
+/* Creates a file of a size, which stands for memory of another driver. */
 static int make_file(uint64_t size)
 {
     int file = memfd_create("theirs", MFD_CLOEXEC);
@@ -153,7 +153,7 @@ UNIT(cuda_external, what_the_driver_does_not_take_back_is_gone_on_with_later)
         CHECK_OK(quire_free(memory, page));
         CHECK_EQ(b.fc->live(FC_EXTERNAL), 1);
         b.fc->heal();
-        CHECK_OK(quire_cuda_import_range(memory, &import, &page)); /* takes the other along */
+        CHECK_OK(quire_cuda_import_range(memory, &import, &page)); /* destroys the other one too */
         CHECK_EQ(b.fc->live(FC_EXTERNAL), 1);
         cuda_bench_end(&b);
     }

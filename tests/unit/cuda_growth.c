@@ -1,7 +1,5 @@
-/*
- * cuda_growth.c - pages of the CUDA backend that grow in place, on the fake driver: what lies
- * where, what the driver is asked, what it gets back, and who reaches it.
- */
+/* cuda_growth.c - pages of the CUDA backend that grow in place, on the fake driver: contents, calls
+   of the driver, released memory, and access. */
 #include <pthread.h>
 
 #include "tests/support/cuda_growing.h"
@@ -47,7 +45,7 @@ UNIT(cuda_growth, what_cannot_grow_is_refused_and_leaves_nothing)
     for (int i = 0; i < 5; i++) {
         quire_page_request request = growing_request(g.b.device, kinds[i], 2 * MIB, 4 * MIB);
         CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), UNSUPPORTED);
-        CHECK_HAS(quire_last_error(), "do not grow");
+        CHECK_HAS(quire_last_error(), "cannot grow");
     }
     quire_page_request request = growing_request(g.b.device, QUIRE_CUDA_DEVICE, 2 * MIB, 4 * MIB);
     request.exportable = true;
@@ -100,8 +98,8 @@ UNIT(cuda_growth, bytes_stay_where_they_are_and_new_ones_serve)
         growing_check(&g, 0, to);
         CHECK_EQ(g.fc->usage_of(0).bytes, to);
     }
-    growing_check_handles(&g, 16 * MIB, 8);                        /* all there can be */
-    CHECK_OK(g.table->fill_page(g.cuda, &g.page, 0, 16 * MIB, 7)); /* over all borders */
+    growing_check_handles(&g, 16 * MIB, 8);                        /* the maximum size */
+    CHECK_OK(g.table->fill_page(g.cuda, &g.page, 0, 16 * MIB, 7)); /* across all chunk borders */
     growing_end(&g);
 }
 
@@ -134,7 +132,7 @@ UNIT(cuda_growth, chunks_are_as_large_as_the_settings_say)
     growing_end(&g);
 }
 
-/* The device tells one page granularity, and kinds may have a coarser one. */
+/* The device reports one page granularity; a kind may have a coarser one. */
 UNIT(cuda_growth, a_coarser_granularity_maps_more_and_grows_less_often)
 {
     growing g;
@@ -151,7 +149,7 @@ UNIT(cuda_growth, a_coarser_granularity_maps_more_and_grows_less_often)
     CHECK_EQ(growing_record(&g)->padded, 16 * MIB);
     void *mapped = NULL;
     CHECK_OK(g.table->map(g.cuda, &g.page, &mapped));
-    memset((char *)mapped, 3, 12 * MIB); /* the host reaches what was added */
+    memset((char *)mapped, 3, 12 * MIB); /* the host reaches the added memory */
     growing_end(&g);
 }
 
@@ -163,7 +161,7 @@ UNIT(cuda_growth, more_than_there_is_is_refused)
     const fc_options driver = {.models = {&model}};
     growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 64 * MIB);
     CHECK_FAILS(growing_resize(&g, 32 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(g.fc->calls(NULL), 0); /* known beforehand */
+    CHECK_EQ(g.fc->calls(NULL), 0); /* known before any call of the driver */
     g.fc->set_others(0, 10 * MIB);
     CHECK_FAILS(growing_resize(&g, 16 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     growing_check_handles(&g, 2 * MIB, 1);
@@ -183,7 +181,7 @@ UNIT(cuda_growth, what_lies_behind_the_new_end_is_given_back)
     CHECK_EQ(g.fc->calls("cuCtxSynchronize"), 1);
     CHECK_EQ(g.fc->calls("cuMemUnmap"), 5);
     CHECK_EQ(g.fc->calls("cuMemRelease"), 5);
-    CHECK_EQ(g.fc->calls(NULL), 13); /* with the context's */
+    CHECK_EQ(g.fc->calls(NULL), 13); /* including those that push and pop the context */
     CHECK_EQ(g.fc->usage_of(0).bytes, 6 * MIB);
     CHECK_EQ(g.fc->live(FC_RESERVATION), 1);
     growing_check_handles(&g, 6 * MIB, 3);
@@ -205,7 +203,7 @@ UNIT(cuda_growth, a_chunk_that_the_end_lies_in_stays_and_is_used_first)
     CHECK_EQ(g.fc->calls(NULL), 0);
     CHECK_OK(growing_resize(&g, 2 * MIB));
     growing_check_handles(&g, 8 * MIB, 1);
-    CHECK_OK(growing_resize(&g, 12 * MIB)); /* 6 that are there and 4 that are made */
+    CHECK_OK(growing_resize(&g, 12 * MIB)); /* 6 MiB mapped and 4 MiB created */
     growing_check_handles(&g, 12 * MIB, 2);
     growing_write(&g, 0, 12 * MIB);
     growing_check(&g, 0, 12 * MIB);
@@ -231,7 +229,7 @@ UNIT(cuda_growth, handles_are_kept_and_used_by_the_next_growth)
     growing_end(&g);
 }
 
-/* The driver has something to say where work still runs on what is unmapped. */
+/* The fake driver adds a message if work uses memory that is unmapped. */
 UNIT(cuda_growth, running_work_is_waited_for_before_anything_goes)
 {
     for (int unsynchronized = 0; unsynchronized < 2; unsynchronized++) {
@@ -246,14 +244,14 @@ UNIT(cuda_growth, running_work_is_waited_for_before_anything_goes)
         CHECK(g.fc->pending() > 0);
         CHECK_OK(growing_resize(&g, 2 * MIB));
         g.fc->advance(100);
-        CHECK_EQ(g.fc->message_count() > 0, unsynchronized); /* the caller's to see to */
+        CHECK_EQ(g.fc->message_count() > 0, unsynchronized); /* the caller must wait */
         g.fc->forget();
         g.table->stream_destroy(g.cuda, stream);
         growing_end(&g);
     }
 }
 
-/* A model of what must be mapped, and every byte of it where it was. */
+/* Compares with a model of the mapped bytes; every byte keeps its value. */
 UNIT(cuda_growth, sizes_go_up_and_down_at_random)
 {
     static const uint64_t chunks[] = {0, 64 * KIB, 192 * KIB, 1 * MIB};
@@ -283,7 +281,7 @@ UNIT(cuda_growth, sizes_go_up_and_down_at_random)
 
 /* ---- access --------------------------------------------------------------------------------- */
 
-/* Devices 0 and 1 reach each other. */
+/* Devices 0 and 1 can access each other. */
 static fc_options two_devices(void)
 {
     const fc_model *h200 = fc_model_named("h200");
@@ -291,7 +289,7 @@ static fc_options two_devices(void)
     return options;
 }
 
-/* Bits of the devices that may read and write at an offset. */
+/* Checks the bits of the devices that may read and write at an offset. */
 static void check_access(growing *g, uint64_t offset, uint32_t read, uint32_t write)
 {
     fc_address_info info = {.size = 0};
@@ -337,7 +335,7 @@ UNIT(cuda_growth, access_set_at_run_time_holds_for_what_is_added)
     check_access(&g, 0, 3, 2);
     check_access(&g, 4 * MIB - 1, 3, 2);
     CHECK_OK(set_access(&g, nobody, 2));
-    check_access(&g, 2 * MIB, 0, 0); /* all of what is there */
+    check_access(&g, 2 * MIB, 0, 0); /* all mapped bytes */
     CHECK_OK(growing_resize(&g, 6 * MIB));
     check_access(&g, 4 * MIB, 0, 0);
     CHECK_OK(set_access(&g, &own, 1));
@@ -361,7 +359,7 @@ UNIT(cuda_growth, access_that_was_refused_is_not_given_later)
     growing_end(&g);
 }
 
-/* The host is one place, by whatever name. */
+/* The host is one location, whichever node names it. */
 UNIT(cuda_growth, the_host_reaches_what_was_added_to_host_pages)
 {
     static const quire_cuda_access reads = {QUIRE_CUDA_AT_HOST, 0, QUIRE_CUDA_READ};
@@ -392,7 +390,7 @@ static void *let_the_peer_write(void *user)
     return NULL;
 }
 
-/* What is added gets what was set before, or is set, too, after it. */
+/* Added memory gets the access that was set before, or that is set after it. */
 UNIT(cuda_growth, access_is_set_while_the_page_grows)
 {
     for (int round = 0; round < 30; round++) {

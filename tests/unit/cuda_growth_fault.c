@@ -1,7 +1,5 @@
-/*
- * cuda_growth_fault.c - pages of the CUDA backend that grow in place, where the driver fails: on
- * the way, on the way back, for good, and in a child that was forked.
- */
+/* cuda_growth_fault.c - pages of the CUDA backend that grow in place while the driver fails: during
+   growth, during its undoing, permanently, and in a forked child. */
 #include <unistd.h>
 
 #include "tests/support/child.h"
@@ -10,14 +8,14 @@
 
 /* ---- growths that fail ---------------------------------------------------------------------- */
 
-/* Growing by chunks of which one is kept, with a fault: whether it was met. */
+/* Grows by chunks, one of which is kept, with a fault. Returns true if the fault applied. */
 static bool grow_with(const fc_fault *fault, uint64_t allocation)
 {
     growing g;
     growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB, .kept_bytes = 2 * MIB}, 4 * MIB,
                   16 * MIB);
     growing_write(&g, 0, 4 * MIB);
-    CHECK_OK(growing_resize(&g, 2 * MIB)); /* keeps one */
+    CHECK_OK(growing_resize(&g, 2 * MIB)); /* one chunk is kept */
     g.fc->reset_counters();
     if (fault)
         CHECK(g.fc->fail(fault));
@@ -29,7 +27,7 @@ static bool grow_with(const fc_fault *fault, uint64_t allocation)
     if (result) {
         CHECK(was_met && *quire_last_error());
         growing_check_handles(&g, 2 * MIB, 1);
-        CHECK(g.fc->live(FC_REFERENCE) <= 2); /* what is kept */
+        CHECK(g.fc->live(FC_REFERENCE) <= 2); /* the kept chunk */
         CHECK(g.fc->usage_of(0).bytes <= 4 * MIB);
     }
     growing_check(&g, 0, 2 * MIB);
@@ -53,11 +51,11 @@ UNIT(cuda_growth_fault, a_growth_that_fails_changes_nothing)
     }
     CHECK(failures > 3);
     for (uint64_t allocation = 1; allocation <= 3; allocation++)
-        CHECK(grow_with(NULL, allocation)); /* the records of three handles */
+        CHECK(grow_with(NULL, allocation)); /* host memory for the records of three handles */
     CHECK(!grow_with(NULL, 4));
 }
 
-/* Nor does the way back succeed: what was added waits, and goes before the next growth. */
+/* The undoing fails too: the added chunks remain, and the next growth releases them first. */
 UNIT(cuda_growth_fault, what_a_failure_leaves_is_gone_on_with)
 {
     static const char *const steps[] = {"cuMemUnmap", "cuMemRelease"};
@@ -77,7 +75,7 @@ UNIT(cuda_growth_fault, what_a_failure_leaves_is_gone_on_with)
         CHECK_HAS(quire_last_error(), "does not take back");
         growing_check(&g, 0, 2 * MIB);
         g.fc->heal();
-        if (i < 2) { /* else it is the end that goes on */
+        if (i < 2) { /* otherwise the destruction retries it */
             CHECK_OK(growing_resize(&g, 6 * MIB));
             growing_check_handles(&g, 6 * MIB, 3);
             CHECK_EQ(g.fc->live(FC_REFERENCE), 3);
@@ -86,7 +84,8 @@ UNIT(cuda_growth_fault, what_a_failure_leaves_is_gone_on_with)
     }
 }
 
-/* It cannot fail; what could not be given back at once is so by the next change or the end. */
+/* Shrinking cannot fail. Memory that cannot be released at once is released by the next change of
+   the size or the destruction. */
 UNIT(cuda_growth_fault, becoming_smaller_goes_on_later_where_the_driver_fails)
 {
     static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",

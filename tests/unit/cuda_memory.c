@@ -1,6 +1,6 @@
 /*
- * cuda_memory.c - pages of the CUDA backend on the fake driver: what the driver is asked and how
- * often, granularity and padding, chunks, alignment, budgets, and ends that fail half way.
+ * cuda_memory.c - pages of the CUDA backend on the fake driver: the calls of the driver and their
+ * number, granularity and padding, chunks, alignment, budgets, and destruction that fails half way.
  */
 #include <unistd.h>
 
@@ -102,7 +102,7 @@ UNIT(cuda_memory, nothing_is_waited_for_where_the_caller_does)
     cuda_bench_end(&b);
 }
 
-/* The driver has something to say where work still runs on what is unmapped. */
+/* The fake driver adds a message if work uses memory that is unmapped. */
 UNIT(cuda_memory, running_work_is_waited_for)
 {
     cuda_bench b;
@@ -126,7 +126,7 @@ UNIT(cuda_memory, running_work_is_waited_for)
     cuda_bench_end(&b);
 }
 
-/* A copy to the device and a fill may return before the device has them. */
+/* The driver may return from a copy to the device or a fill before it has run. */
 UNIT(cuda_memory, copies_and_fills_are_complete_on_return)
 {
     cuda_bench b;
@@ -174,7 +174,7 @@ UNIT(cuda_memory, pages_are_padded_to_the_granularity_of_their_kind)
         CHECK_OK(quire_page_get_info(memory, 0, &page));
         CHECK_EQ(range.page_size, cases[i].page);
         CHECK_EQ(range.padded_size, cases[i].padded);
-        CHECK_EQ(page.size, cases[i].padded); /* all of it serves */
+        CHECK_EQ(page.size, cases[i].padded); /* all of the page is usable */
         CHECK_EQ(page.address, range.page_address);
         cuda_bench_end(&b);
     }
@@ -213,7 +213,7 @@ UNIT(cuda_memory, a_page_is_made_of_chunks_and_gets_access_once)
     CHECK_EQ(b.fc->calls("cuMemSetAccess"), 1);
     CHECK_EQ(b.fc->calls("cuMemAddressReserve"), 1);
     char in[200], out[200] = {0};
-    memset(in, 9, sizeof in); /* over the border of two chunks */
+    memset(in, 9, sizeof in); /* across the border of two chunks */
     CHECK_OK(quire_write(memory, a, 6 * MIB - 100, in, sizeof in));
     CHECK_OK(quire_read(memory, a, 6 * MIB - 100, out, sizeof out));
     CHECK(!memcmp(in, out, sizeof in));
@@ -241,10 +241,11 @@ UNIT(cuda_memory, handles_are_kept_for_further_pages)
         CHECK_EQ(kept(&b), 6 * MIB);
         CHECK_EQ(b.fc->live(FC_REFERENCE), 3);
     }
-    CHECK_EQ(b.fc->calls("cuMemCreate"), 4 + 4); /* each time one that was not kept */
+    CHECK_EQ(b.fc->calls("cuMemCreate"),
+             4 + 4); /* 4 chunks at first, then each time the one that was not kept */
     quire_budget_info budget;
     CHECK_OK(quire_device_get_budget(b.device, 0, &budget));
-    CHECK_EQ(budget.usage, 0); /* what is kept is there for us */
+    CHECK_EQ(budget.usage, 0); /* kept memory counts as available to us */
     CHECK_OK(quire_cuda_release_kept(b.device));
     CHECK_EQ(kept(&b), 0);
     CHECK_EQ(b.fc->live(FC_REFERENCE), 0);
@@ -314,7 +315,7 @@ UNIT(cuda_memory, pages_for_hardware_decompression_are_granted_or_refused)
     cuda_bench_end(&b);
 }
 
-/* Pages for registration: one handle whatever the chunk size, exportable, capable of RDMA. */
+/* Pages for registration: one handle whatever the chunk size, exportable, RDMA-capable. */
 UNIT(cuda_memory, pages_for_registration_are_one_exportable_handle)
 {
     cuda_bench b;
@@ -428,7 +429,7 @@ UNIT(cuda_memory, what_others_have_is_taken_into_account)
 
 /* ---- ends that fail half way ----------------------------------------------------------------- */
 
-/* The first documented code after which the driver is still there. */
+/* Returns the first documented code that does not mean that the driver is gone. */
 static qi_cu_result passing_code(const fc_control *fc, const char *function)
 {
     qi_cu_result codes[16];
@@ -440,7 +441,9 @@ static qi_cu_result passing_code(const fc_control *fc, const char *function)
     check_failed(__FILE__, __LINE__, "%s fails in no passing way", function);
 }
 
-/* Each step of the taking down fails for a while; the page goes once the driver lets it. */
+/*
+ * Each step of the destruction fails for a while; the page is destroyed once the driver permits it.
+ */
 UNIT(cuda_memory, a_page_whose_end_failed_is_gone_on_with)
 {
     static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",
@@ -459,7 +462,7 @@ UNIT(cuda_memory, a_page_whose_end_failed_is_gone_on_with)
         CHECK(b.fc->failed().times > 0);
         CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
         b.fc->heal();
-        a = allocate(memory, 100); /* goes on with it first */
+        a = allocate(memory, 100); /* retries it first */
         CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
         CHECK_EQ(b.fc->live(FC_MEMORY), 1);
         CHECK_OK(quire_free(memory, a));

@@ -1,7 +1,5 @@
-/*
- * cuda_open.c - opening and wrapping on the fake CUDA driver: which device, which kinds, whose
- * context, threads, forks, and devices that are lost.
- */
+/* cuda_open.c - opening and wrapping devices on the fake CUDA driver: selection, kinds, contexts,
+   threads, forks, and lost devices. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +23,7 @@ static quire_cuda_info info_of(cuda_bench *b)
     return info;
 }
 
-/* Makes a page, writes and reads it, and gives it back. */
+/* Creates a page, writes and reads it, and destroys it. */
 static void use(quire_memory *memory)
 {
     quire_allocation a;
@@ -75,7 +73,7 @@ UNIT(cuda_open, a_device_is_named_by_ordinal_part_of_its_name_or_environment)
     quire_device *none = NULL;
     const quire_cuda_options wrong = {.device = "3", .library = FAKE_CUDA_LIBRARY};
     CHECK_FAILS(quire_cuda_open(&wrong, &none), UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "no CUDA device fits '3'; there is: 0 '");
+    CHECK_HAS(quire_last_error(), "no CUDA device matches '3'; available: 0 '");
     cuda_bench_end(&b);
 }
 
@@ -92,7 +90,7 @@ static void cannot_open(const fc_options *options, quire_result code, const char
 UNIT(cuda_open, drivers_that_cannot_be_used_are_told_apart)
 {
     cannot_open(&(fc_options){.no_devices = true}, UNSUPPORTED, "");
-    cannot_open(&(fc_options){.version = 11010}, UNSUPPORTED, "version 11.1: 11.2 is the least");
+    cannot_open(&(fc_options){.version = 11010}, UNSUPPORTED, "version 11.1: 11.2 is the minimum");
     cannot_open(&(fc_options){.no_init = QI_CUDA_ERROR_STUB_LIBRARY}, UNSUPPORTED,
                 "CUDA driver not found");
     cannot_open(&(fc_options){.no_init = QI_CUDA_ERROR_NO_DEVICE}, UNSUPPORTED,
@@ -158,7 +156,7 @@ UNIT(cuda_open, a_kind_that_is_named_and_not_there_is_refused)
     }
 }
 
-/* An attribute is a promise that a container can break. */
+/* In a container the driver may refuse what an attribute promises. */
 UNIT(cuda_open, what_is_promised_and_refused_is_left_out_or_told)
 {
     for (int is_named = 0; is_named < 2; is_named++) {
@@ -166,7 +164,7 @@ UNIT(cuda_open, what_is_promised_and_refused_is_left_out_or_told)
         uint32_t kind;
         cuda_bench_begin(&b, NULL);
         const quire_cuda_settings settings = {.kinds = is_named ? CUDA_KIND(HOST_NUMA) : 0};
-        /* of the usual kinds the host node's is asked after the device's four times */
+        /* the granularity of the host node is queried after four queries of the device kind */
         CHECK(b.fc->fail(&(fc_fault){.function = "cuMemGetAllocationGranularity",
                                      .call = is_named ? 1 : 5,
                                      .result = QI_CUDA_ERROR_NOT_SUPPORTED}));
@@ -244,7 +242,7 @@ static void check_intent(cuda_bench *b, quire_intent intent, quire_cuda_page_kin
     CHECK_EQ(info.page_kind, expected);
 }
 
-/* Managed memory is wanted here, and still nobody gets it who did not name its kind. */
+/* The device has managed memory, but only a caller who names its kind gets it. */
 UNIT(cuda_open, intents_choose_among_the_kinds)
 {
     cuda_bench b;
@@ -275,7 +273,7 @@ UNIT(cuda_open, the_primary_context_is_shared_and_given_back)
     cuda_bench_end(&b);
 }
 
-/* Every call ends with the stack as it was: with the caller's own context, or with none. */
+/* Every call restores the context stack: the caller's own context, or none. */
 UNIT(cuda_open, the_callers_context_stays_current)
 {
     cuda_bench b;
@@ -321,7 +319,8 @@ UNIT(cuda_open, a_wrapped_context_is_the_callers)
     cuda_bench_end(&b);
 }
 
-/* Against the rules: pages are still given back, for they are no part of the context. */
+/* Violates the rules of CUDA. Pages are released nevertheless, because they do not belong to the
+   context. */
 UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
 {
     cuda_bench b;
@@ -369,7 +368,7 @@ UNIT(cuda_open, threads_without_a_context_may_call)
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
-/* In the child every call is refused but for the ends, which leave the driver alone. */
+/* In the child every call is refused, except destroying, which does not call the driver. */
 static int in_child(cuda_bench *b, quire_allocation held)
 {
     char byte = 0;
@@ -433,7 +432,7 @@ static void count_errors(void *user, quire_log_level level, const char *line)
     *(int *)user += level == QUIRE_LOG_ERROR;
 }
 
-/* At the end of a process the driver may go before the library's destructors run. */
+/* At the end of a process the driver may shut down before the destructors of the library run. */
 UNIT(cuda_open, a_driver_that_is_gone_is_no_error)
 {
     cuda_bench b;

@@ -1,7 +1,7 @@
 /*
- * cuda_ranks.c - pages for registration on several devices, one for each rank of a program: the
- * same requests lie at the same page and offset everywhere, whatever else a device has been asked,
- * so that windows into them are symmetric.
+ * cuda_ranks.c - pages for registration on several devices, one for each rank of a program. The
+ * same requests get the same page and offset on every rank, whatever other requests its device had,
+ * so that windows into the pages are symmetric.
  */
 #include "tests/support/cuda_bench.h"
 #include "tests/support/random.h"
@@ -28,7 +28,7 @@ static quire_memory *memory_of(quire_device *device, quire_cuda_page_kind page_k
     return memory;
 }
 
-/* A rank has a device of its own, and has done more or less before. */
+/* A rank has its own device, which has served a different number of requests before. */
 static void begin(rank *r, int number)
 {
     const char *const ordinals[RANKS] = {"0", "1", "2"};
@@ -45,7 +45,7 @@ static void begin(rank *r, int number)
     r->memory = memory_of(r->device, QUIRE_CUDA_REGISTERED);
 }
 
-/* One step of the sequence that all ranks have in common. */
+/* One step of the sequence that all ranks share. */
 static void step(rank *r, uint64_t choice, uint64_t size)
 {
     quire_allocation *a = &r->held[choice % HELD];

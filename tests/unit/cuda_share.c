@@ -1,7 +1,5 @@
-/*
- * cuda_share.c - pages of the CUDA backend for other processes and drivers, and what others made as
- * pages: descriptors, fabric handles, handles, pointers; and what is refused there.
- */
+/* cuda_share.c - pages of the CUDA backend for other processes and drivers, and imported pages:
+   descriptors, fabric handles, handles, pointers; and refusals. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -79,7 +77,7 @@ static bool receive_parcel(int socket, int *descriptor, parcel *p)
     return true;
 }
 
-/* A process of its own with a driver and a device of its own: reads what is there, writes 2. */
+/* A second process with its own driver and device: reads the value and writes 2. */
 static int other_process(int socket, quire_cuda_page_kind page_kind)
 {
     cuda_bench b;
@@ -108,7 +106,7 @@ static int other_process(int socket, quire_cuda_page_kind page_kind)
     return 0;
 }
 
-/* The child is there before either has a driver, as CUDA wants it. */
+/* The child is forked before either process initialises CUDA, as CUDA requires. */
 static void share_with_a_process(quire_cuda_page_kind page_kind, const quire_intent *intent)
 {
     cuda_bench b;
@@ -218,7 +216,7 @@ UNIT(cuda_share, a_fabric_that_is_refused_is_told_from_one_that_is_absent)
         CHECK_EQ(info_of(&b).fabric_code != 0, is_refused);
         b.fc->reset_counters();
         allocate(memory, 2 * MIB);
-        CHECK_EQ(b.fc->calls("cuMemCreate"), 1); /* what was refused is not asked again */
+        CHECK_EQ(b.fc->calls("cuMemCreate"), 1); /* a refused handle is not requested again */
         cuda_bench_end(&b);
     }
 }
@@ -259,7 +257,7 @@ UNIT(cuda_share, a_dma_buf_covers_the_page)
     cuda_bench_end(&b);
 }
 
-/* The same memory at two addresses: what is written at the one is read at the other. */
+/* The same memory at two addresses: a write at one is visible at the other. */
 UNIT(cuda_share, a_retained_handle_makes_an_alias)
 {
     cuda_bench b;
@@ -273,7 +271,8 @@ UNIT(cuda_share, a_retained_handle_makes_an_alias)
     CHECK_OK(quire_cuda_retain_handle(b.device, range.address, &handle));
     quire_cuda_import import = {
         .type = QUIRE_CUDA_IMPORT_HANDLE, .handle = handle, .size = range.padded_size + 2 * MIB};
-    CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), INVALID); /* larger than it is */
+    CHECK_FAILS(quire_cuda_import_range(memory, &import, &none),
+                INVALID); /* larger than the memory */
     import.size = range.padded_size;
     CHECK_OK(quire_cuda_import_range(memory, &import, &alias));
     CHECK(range_of(memory, alias).page_address != range.page_address);
@@ -287,7 +286,7 @@ UNIT(cuda_share, a_retained_handle_makes_an_alias)
     cuda_bench_end(&b);
 }
 
-/* What its owner can cut off would end the process that touches it. */
+/* Touching memory that its owner has cut off would end the process. */
 UNIT(cuda_share, a_memfd_that_can_shrink_is_not_imported)
 {
     cuda_bench b;
@@ -333,7 +332,7 @@ UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
         .type = QUIRE_CUDA_IMPORT_POINTER, .pointer = block, .size = 1000, .name = "theirs"};
     CHECK_OK(quire_cuda_import_range(memory, &import, &a));
     CHECK(range_of(memory, a).is_borrowed && range_of(memory, a).address == block);
-    CHECK_EQ(range_of(memory, a).padded_size, 1000); /* not a byte more than is theirs */
+    CHECK_EQ(range_of(memory, a).padded_size, 1000); /* no byte beyond the import */
     memset(in, 4, sizeof in);
     CHECK_OK(quire_write(memory, a, 0, in, sizeof in));
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemcpyDtoH, 3020)(out, block, sizeof out), 0);
@@ -341,7 +340,7 @@ UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
     CHECK_OK(quire_free(memory, a));
     CHECK_EQ(b.fc->live(FC_ALLOCATION), 1);
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemFree, 3020)(block), 0);
-    import.pointer = 4096; /* nothing there */
+    import.pointer = 4096; /* no memory at the address */
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), INVALID);
     CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
     cuda_bench_end(&b);

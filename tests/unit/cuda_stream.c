@@ -1,7 +1,5 @@
-/*
- * cuda_stream.c - streams of the CUDA backend on the emulated driver, whose clock the tests move:
- * points, waiting, order, work, captures, the caller's streams, loss and forks.
- */
+/* cuda_stream.c - streams of the CUDA backend on the fake driver, whose clock the tests advance:
+   points, waits, order, work, captures, streams of the caller, lost devices and forks. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +31,7 @@ static void begin_with(const fc_options *options)
     memset(out, 0, sizeof out);
 }
 
-/* Work waits until the test advances the clock. */
+/* Work runs when the test advances the clock. */
 static void begin(void)
 {
     fc_options options = cuda_bench_options(NULL, FC_LATE);
@@ -136,7 +134,7 @@ UNIT(cuda_stream, copies_and_fills_are_done_in_order)
     cuda_bench_end(&b);
 }
 
-/* As planes, and row by row where the driver has no copies of planes or rows overlap. */
+/* Copies as planes, and row by row if the driver has no plane copies or rows overlap. */
 static void copy_rows(bool has_planes, uint64_t from_row)
 {
     fc_options options = cuda_bench_options(NULL, FC_LATE);
@@ -240,7 +238,7 @@ UNIT(cuda_stream, points_pass_in_order_and_their_events_are_used_again)
     }
     CHECK_EQ(b.fc->live(FC_EVENT), 4);
     for (int i = 0; i < 20; i++)
-        (void)mark(stream); /* nobody asks: those that have passed are found all the same */
+        (void)mark(stream); /* no query is needed: a mark reuses events that have passed */
     CHECK_EQ(b.fc->live(FC_EVENT), 4);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_EQ(b.fc->live(FC_EVENT), 0);
@@ -258,7 +256,7 @@ UNIT(cuda_stream, waiting_has_a_limit_or_the_driver_sleeps)
     uint64_t before = qi_clock();
     CHECK_FAILS(quire_point_await(&point, SECOND / 50), BUSY);
     CHECK(qi_clock() - before >= SECOND / 50);
-    CHECK(b.fc->calls("cuEventQuery") < 40); /* it sleeps in between */
+    CHECK(b.fc->calls("cuEventQuery") < 40); /* it sleeps between queries */
     CHECK_EQ(b.fc->calls("cuEventSynchronize"), 0);
     await(point);
     CHECK_EQ(b.fc->calls("cuEventSynchronize"), 1);
@@ -299,7 +297,7 @@ UNIT(cuda_stream, a_stream_of_the_callers_is_used_and_stays)
 {
     qi_cu_stream theirs;
     begin();
-    cuda_bench_make_context(&b); /* a second context, for the stream of a stranger */
+    cuda_bench_make_context(&b); /* a second context with a stream that is foreign to the device */
     qi_cu_stream foreign;
     qi_cu_context context = NULL;
     quire_cuda_info info;
@@ -336,7 +334,7 @@ UNIT(cuda_stream, the_default_streams)
     CHECK_FAILS(
         quire_cuda_stream_wrap(b.device, (void *)(uintptr_t)QI_CU_STREAM_PER_THREAD, NULL, &none),
         UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "another one in each thread");
+    CHECK_HAS(quire_last_error(), "a different stream in each thread");
     CHECK(!native_of(null));
     quire_native page = range(1000);
     CHECK_OK(fill(null, &page, 1000, 1));
@@ -378,20 +376,20 @@ UNIT(cuda_stream, a_capture_is_not_disturbed)
     CHECK_FAILS(quire_stream_wait(stream, &beside), NOT_PERMITTED);
     CHECK_EQ(copy(stream, job_of(&page, NULL, 1000)), NOT_PERMITTED);
     CHECK_EQ(fill(stream, &page, 1000, 1), NOT_PERMITTED);
-    CHECK(!has_passed(before)); /* points from before can be asked for */
+    CHECK(!has_passed(before)); /* earlier points can be queried */
     (void)mark(other);
     b.fc->advance(2);
     CHECK(has_passed(before) && has_passed(beside));
     await(before);
     CHECK_FAILS(quire_point_await(&(quire_point){other, beside.value + 7}, 1000), INVALID);
-    end_capture(native_of(stream)); /* which is whole */
+    end_capture(native_of(stream)); /* the capture is still valid */
     await(mark(stream));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&other));
     cuda_bench_end(&b);
 }
 
-/* The first thing that a stream is asked must not be taken for what it can do at all. */
+/* The first result of a stream must not be taken for a capability of the device. */
 UNIT(cuda_stream, a_stream_that_captures_when_it_is_taken_can_be_marked_later)
 {
     quire_point none;
@@ -460,7 +458,7 @@ UNIT(cuda_stream, a_lost_device_answers_so_and_gives_everything_back)
     quire_point point = mark(stream);
     b.fc->lose(0, QI_CUDA_ERROR_ECC_UNCORRECTABLE);
     quire_result result = quire_point_has_passed(&point, &passed);
-    CHECK(result == QUIRE_ERROR_DEVICE_LOST || (!result && passed)); /* nothing runs any more */
+    CHECK(result == QUIRE_ERROR_DEVICE_LOST || (!result && passed)); /* the device is lost */
     CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_DEVICE_LOST);
     CHECK_EQ(fill(stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
     CHECK_OK(quire_stream_destroy(&stream));

@@ -1,6 +1,5 @@
 /*
- * fake_cuda_array.c - the fake CUDA driver: arrays with memory of their own, deferred and sparse
- * ones.
+ * fake_cuda_array.c - the fake CUDA driver: arrays with memory, deferred arrays and sparse arrays.
  */
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
@@ -26,7 +25,7 @@ static qi_cu_handle make_pool(uint64_t size)
     return handle;
 }
 
-/* Copies a box of texels of 4 bytes between an array and the host. */
+/* Copies a box of 4-byte texels between an array and the host. */
 typedef struct area {
     size_t x, y, z, width, height, depth;
 } area;
@@ -188,7 +187,7 @@ UNIT(fake_cuda_array, two_deferred_arrays_lie_side_by_side_in_one_memory)
     CHECK_EQ(back[63], 163);
     CHECK_CU(get(second, (area){90, 90, 0, 8, 8, 1}, back));
     CHECK_EQ(back[63], 263);
-    CHECK_CU(cu.MemRelease(pool)); /* it lives in the arrays */
+    CHECK_CU(cu.MemRelease(pool)); /* the arrays keep it */
     CHECK_EQ(fc_live(FC_MEMORY), 1);
     qi_cu_array_map_info unmap = whole_of(first, 0, 0);
     CHECK_CU(cu.MemMapArrayAsync(&unmap, 1, NULL));
@@ -364,19 +363,19 @@ UNIT(fake_cuda_array, wrong_mappings_are_refused)
     bad.subresource.sparseLevel.level = 2; /* in the tail */
     CHECK_CODE(cu.MemMapArrayAsync(&bad, 1, NULL), INVALID_VALUE);
     bad = good;
-    bad.memHandle.memHandle = plain; /* not made for it */
+    bad.memHandle.memHandle = plain; /* not created for it */
     CHECK_CODE(cu.MemMapArrayAsync(&bad, 1, NULL), INVALID_VALUE);
     bad = good;
     bad.offset = 100;
     CHECK_CODE(cu.MemMapArrayAsync(&bad, 1, NULL), INVALID_VALUE);
     bad = good;
-    bad.offset = FC_PIECE - TILE; /* where one tile is left */
+    bad.offset = FC_PIECE - TILE; /* only one tile is left there */
     CHECK_CODE(cu.MemMapArrayAsync(&bad, 1, NULL), INVALID_VALUE);
     bad = good;
     bad.deviceBitMask = 3;
     CHECK_CODE(cu.MemMapArrayAsync(&bad, 1, NULL), INVALID_VALUE);
     bad = good;
-    bad.memOperationType = QI_CU_MEM_OPERATION_TYPE_UNMAP; /* with a handle */
+    bad.memOperationType = QI_CU_MEM_OPERATION_TYPE_UNMAP; /* unmapping with a handle */
     CHECK_CODE(cu.MemMapArrayAsync(&bad, 1, NULL), INVALID_VALUE);
     bad = good;
     bad.reserved[1] = 1;

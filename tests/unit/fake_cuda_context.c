@@ -1,6 +1,4 @@
-/*
- * fake_cuda_context.c - the fake CUDA driver: contexts, and which one a thread has.
- */
+/* fake_cuda_context.c - the fake CUDA driver: contexts, and the current context of a thread. */
 #include "tests/support/child.h"
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
@@ -47,7 +45,7 @@ UNIT(fake_cuda_context, a_thread_has_a_stack)
     CHECK(current == second);
     CHECK_CU(cu.CtxGetCurrent(&current));
     CHECK(current == first);
-    CHECK_CU(cu.CtxSetCurrent(second)); /* in the place of the first */
+    CHECK_CU(cu.CtxSetCurrent(second)); /* replaces the first one */
     CHECK_EQ(fc_depth(), 1);
     CHECK_CU(cu.CtxSetCurrent(NULL));
     CHECK_EQ(fc_depth(), 0);
@@ -102,7 +100,7 @@ UNIT(fake_cuda_context, what_is_destroyed_is_not_used)
     CHECK_EQ(fc_depth(), 1);
     CHECK_CODE(cu.CtxPushCurrent(made), INVALID_CONTEXT);
     fc_fixture_expect("fc-handle: cuCtxPushCurrent_v2");
-    /* under another on the stack it stays current, and is noticed */
+    /* a destroyed context below the top of the stack stays there, and using it adds a message */
     CHECK_CU(cu.CtxCreate(&made, 0, 0));
     CHECK_CU(cu.CtxPushCurrent(first));
     CHECK_CU(cu.CtxDestroy(made));
@@ -142,7 +140,7 @@ UNIT(fake_cuda_context, peers_are_enabled_where_the_machine_has_them)
     int can;
     qi_cu_context first, second;
     fc_options options = *two_devices();
-    options.peers[1] = 1; /* device 0 reaches device 1, not the other way round */
+    options.peers[1] = 1; /* device 0 can access device 1, but not the reverse */
     first = fc_fixture_open(&options);
     CHECK_CU(cu.DeviceCanAccessPeer(&can, 0, 1));
     CHECK_EQ(can, 1);

@@ -158,7 +158,7 @@ UNIT(fake_cuda_copy, peers_are_copied_by_what_each_device_reaches)
     CHECK_CU(cu.CtxPushCurrent(second));
     CHECK_CU(cu.MemAlloc(&other, 64));
     CHECK_EQ(fc_usage_of(1).bytes, 64);
-    /* device 1 has no access to the mapping, but device 0, from which it comes, has */
+    /* device 1 has no access to the mapping, although device 0, its home, has */
     CHECK_CODE(cu.MemcpyDtoD(other, pointer, 8), INVALID_VALUE);
     CHECK_CU(cu.MemcpyPeer(other, second, pointer, first, 8));
     CHECK_EQ(fc_read(other), 21);

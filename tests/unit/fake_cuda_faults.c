@@ -1,6 +1,4 @@
-/*
- * fake_cuda_faults.c - the fake CUDA driver: every call fails where and as it is told to.
- */
+/* fake_cuda_faults.c - the fake CUDA driver: planned faults of every function. */
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
 
@@ -13,7 +11,7 @@ UNIT(fake_cuda_faults, codes_are_those_that_are_documented)
     CHECK_EQ(codes[0], QI_CUDA_ERROR_OUT_OF_MEMORY);
     CHECK_EQ(fc_codes("cuMemSetAccess", codes, 16), 3);
     CHECK_EQ(codes[0], QI_CUDA_ERROR_INVALID_VALUE);
-    CHECK_EQ(fc_codes("cuMemUnmap", codes, 1), 5); /* more than there is room for */
+    CHECK_EQ(fc_codes("cuMemUnmap", codes, 1), 5); /* more codes than the array holds */
     CHECK_EQ(fc_codes("cuMemAlloc", codes, 16), fc_codes("cuMemAlloc_v2", codes, 16));
     CHECK_EQ(fc_codes("cuNoSuchFunction", codes, 16), 0);
 }
@@ -41,7 +39,7 @@ UNIT(fake_cuda_faults, the_nth_call_of_a_function_fails_once_or_from_then_on)
     fc_heal();
     CHECK(fc_fail(&(fc_fault){.function = "cuMemCreate", .call = 2, .from_then = true}));
     CHECK_CU(create());
-    CHECK_CODE(create(), OUT_OF_MEMORY); /* the first that it may give */
+    CHECK_CODE(create(), OUT_OF_MEMORY); /* the first code that the function may return */
     CHECK_CODE(create(), OUT_OF_MEMORY);
     fc_heal();
     CHECK_CU(create());
@@ -91,7 +89,7 @@ UNIT(fake_cuda_faults, what_ends_something_fails_only_by_its_name)
     fc_fixture_close();
 }
 
-/* A bit of everything; gives back what it got. Answers the first failure. */
+/* Calls many functions and releases everything. Returns the first failure. */
 static qi_cu_result scenario(void)
 {
     qi_cu_allocation_prop prop = fc_on_device(0);
@@ -143,7 +141,7 @@ UNIT(fake_cuda_faults, every_call_fails_with_every_code)
             fc_failure failure = fc_failed();
             fc_heal();
             if (!failure.times)
-                break; /* it has no more codes */
+                break; /* the function has no further codes */
             CHECK_EQ(result, failure.result);
             CHECK(fc_codes(failure.function, codes, 16) > code && codes[code] == result);
             CHECK_EQ(fc_leaks(), 1); /* the context */
@@ -189,10 +187,11 @@ UNIT(fake_cuda_faults, a_lost_device_answers_the_same_until_its_contexts_are_gon
     CHECK_CODE(cu.MemUnmap(mapped, FC_PIECE), ECC_UNCORRECTABLE);
     CHECK_CODE(cu.MemRelease(handle), ECC_UNCORRECTABLE);
     CHECK_CODE(cu.MemAddressFree(mapped, FC_PIECE), ECC_UNCORRECTABLE);
-    CHECK_CODE(cu.CtxPushCurrent(second), ECC_UNCORRECTABLE); /* says so before it looks */
+    CHECK_CODE(cu.CtxPushCurrent(second),
+               ECC_UNCORRECTABLE); /* reports the loss before it checks the argument */
     CHECK_CODE(cu.CtxPopCurrent(NULL), ECC_UNCORRECTABLE);
     CHECK_CODE(cu.DevicePrimaryCtxRelease(0), ECC_UNCORRECTABLE);
-    CHECK_CU(cu.CtxPushCurrent(second)); /* the other was never lost */
+    CHECK_CU(cu.CtxPushCurrent(second)); /* the other device is not lost */
     CHECK_CU(cu.MemAlloc(&pointer, 8));
     CHECK_CU(cu.MemFree(pointer));
     CHECK_CU(cu.CtxPopCurrent(NULL));

@@ -1,7 +1,5 @@
-/*
- * fake_cuda_linear.c - the fake CUDA driver: memory that has an address from the start, pools, and
- * what an address is told to be.
- */
+/* fake_cuda_linear.c - the fake CUDA driver: memory that has an address from the start, pools, and
+   queries about addresses. */
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
 

@@ -1,12 +1,12 @@
 /*
- * fake_cuda_misuse.c - the fake CUDA driver: what it answers to wrong use of memory and addresses,
- * row by row. The codes are those that the driver documents; where conformance tests of others see
- * different ones, both can be chosen.
+ * fake_cuda_misuse.c - the fake CUDA driver: its errors for misuse of memory and addresses, row by
+ * row. The codes are those that the driver documents. Where conformance tests of other projects
+ * observe different codes, flags select them.
  */
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
 
-/* What every row has at hand. */
+/* The objects that every row uses. */
 typedef struct scene {
     qi_cu_allocation_prop prop;
     qi_cu_access_desc desc;
@@ -27,7 +27,7 @@ static scene open_scene(uint32_t flags)
     return s;
 }
 
-/* Nothing that was refused has changed anything. */
+/* Checks that refused calls have changed nothing. */
 static void close_scene(const scene *s)
 {
     CHECK_EQ(fc_live(FC_MEMORY), 2);
@@ -116,7 +116,7 @@ static void check_prop(const wrong_prop *wrong)
 UNIT(fake_cuda_misuse, properties)
 {
     static const wrong_prop ROWS[] = {
-        /* types are one more here, so that 0 is the right one */
+        /* the types are one greater here, so that 0 is the right one */
         {.type = 1, DEVICE_0, VALUE},
         {.type = 3, DEVICE_0, VALUE},
         {.location = {QI_CU_MEM_LOCATION_TYPE_INVALID, 0}, VALUE},
@@ -159,7 +159,7 @@ UNIT(fake_cuda_misuse, properties_that_other_machines_do_not_have)
     check_prop(&(wrong_prop){DEVICE_0, .rdma = 1, UNSUPPORTED});
     check_prop(&(wrong_prop){DEVICE_0, .usage = 1, UNSUPPORTED});
     fc_fixture_close();
-    (void)fc_fixture_open(&(fc_options){.version = 12010}); /* before there were such locations */
+    (void)fc_fixture_open(&(fc_options){.version = 12010}); /* for drivers without such locations */
     check_prop(&(wrong_prop){.location = {QI_CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}, VALUE});
     fc_fixture_close();
 }
@@ -169,7 +169,7 @@ UNIT(fake_cuda_misuse, releasing)
     scene s = open_scene(0);
     CHECK_CODE(cu.MemRelease(0), INVALID_VALUE);
     CHECK_EQ(fc_message_count(), 0);
-    CHECK_CODE(cu.MemRelease(12345), INVALID_VALUE); /* which the driver does not promise */
+    CHECK_CODE(cu.MemRelease(12345), INVALID_VALUE); /* the driver does not guarantee this */
     fc_fixture_expect("fc-handle: cuMemRelease");
     qi_cu_handle gone = fc_make(FC_PIECE);
     CHECK_CU(cu.MemRelease(gone));
@@ -267,10 +267,11 @@ UNIT(fake_cuda_misuse, asking)
     CHECK_CODE(cu.MemGetAllocationPropertiesFromHandle(&prop, 0), INVALID_VALUE);
     CHECK_CODE(cu.MemGetAllocationGranularity(NULL, &s.prop, 0), INVALID_VALUE);
     CHECK_CODE(cu.MemGetAllocationGranularity(&size, &s.prop, 2), INVALID_VALUE);
-    s.prop.location.id = 7; /* which is not looked at */
+    s.prop.location.id = 7; /* the argument is ignored */
     CHECK_CU(cu.MemGetAllocationGranularity(&size, &s.prop, 0));
     CHECK_EQ(fc_message_count(), 0);
-    CHECK_CODE(cu.MemGetAllocationGranularity(&size, NULL, 0), INVALID_VALUE); /* it would crash */
+    CHECK_CODE(cu.MemGetAllocationGranularity(&size, NULL, 0),
+               INVALID_VALUE); /* the real driver would crash */
     fc_fixture_expect("fc-null");
     close_scene(&s);
 }

@@ -29,7 +29,7 @@ UNIT(fake_cuda_multicast, it_is_joined_bound_mapped_and_given_back)
                                   fc_for_device(1, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE)};
     open_two();
     CHECK_CU(cu.MulticastCreate(&object, &TWO));
-    CHECK_EQ(fc_usage_of(0).bytes, 0); /* it has no memory of its own */
+    CHECK_EQ(fc_usage_of(0).bytes, 0); /* the object has no memory */
     CHECK_CU(cu.MulticastAddDevice(object, 0));
     CHECK_CU(cu.MulticastAddDevice(object, 1));
     first = make_on(0, 0);
@@ -39,15 +39,15 @@ UNIT(fake_cuda_multicast, it_is_joined_bound_mapped_and_given_back)
     qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
     CHECK_CU(cu.MemMap(pointer, 2 * FC_PIECE, 0, object, 0));
     CHECK_CU(cu.MemSetAccess(pointer, 2 * FC_PIECE, descs, 2));
-    CHECK_CODE(cu.MemsetD8(pointer, 0, 8), INVALID_VALUE); /* only kernels know how to use it */
+    CHECK_CODE(cu.MemsetD8(pointer, 0, 8), INVALID_VALUE); /* only kernels could use the mapping */
     CHECK_CU(cu.MemUnmap(pointer, 2 * FC_PIECE));
     CHECK_CU(cu.MemAddressFree(pointer, 2 * FC_PIECE));
-    CHECK_CU(cu.MemRelease(second)); /* bound memory lives */
+    CHECK_CU(cu.MemRelease(second)); /* bound memory stays alive */
     CHECK_EQ(fc_usage_of(1).bytes, 2 * FC_PIECE);
     CHECK_CU(cu.MulticastUnbind(object, 1, 0, 2 * FC_PIECE));
     CHECK_EQ(fc_usage_of(1).bytes, 0);
     CHECK_CODE(cu.MulticastUnbind(object, 1, 0, 2 * FC_PIECE), INVALID_VALUE);
-    CHECK_CU(cu.MemRelease(object)); /* unbinds the rest */
+    CHECK_CU(cu.MemRelease(object)); /* destroying unbinds the rest */
     CHECK_CU(cu.MemRelease(first));
     fc_fixture_close();
 }
@@ -61,7 +61,7 @@ UNIT(fake_cuda_multicast, nothing_is_bound_or_mapped_until_all_have_joined)
     CHECK_CODE(cu.MulticastAddDevice(object, 0), INVALID_VALUE);
     memory = make_on(0, 0);
     qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
-    /* where the real driver waits */
+    /* the real driver waits here */
     CHECK_CODE(cu.MulticastBindMem(object, 0, memory, 0, 2 * FC_PIECE, 0), ILLEGAL_STATE);
     fc_fixture_expect("fc-waits: cuMulticastBindMem");
     CHECK_CODE(cu.MemMap(pointer, 2 * FC_PIECE, 0, object, 0), ILLEGAL_STATE);

@@ -1,7 +1,5 @@
-/*
- * fake_cuda_share.c - the fake CUDA driver: memory that another process has too, and memory of
- * other drivers.
- */
+/* fake_cuda_share.c - the fake CUDA driver: memory shared with another process, and memory of other
+   drivers. */
 #include "tests/support/child.h"
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
@@ -48,10 +46,10 @@ UNIT(fake_cuda_share, a_descriptor_brings_the_same_memory_back)
     fc_write(first, 31);
     CHECK_CU(cu.MemExportToShareableHandle(&fd, handle, FD, 0));
     CHECK_CU(cu.MemImportFromShareableHandle(&again, as_pointer(fd), FD));
-    CHECK(!close(fd)); /* which stays the program's */
+    CHECK(!close(fd)); /* the descriptor stays the program's */
     qi_cu_ptr second = map(again);
     CHECK_EQ(fc_read(second), 31);
-    CHECK_EQ(fc_usage_of(0).bytes, FC_PIECE); /* counted once */
+    CHECK_EQ(fc_usage_of(0).bytes, FC_PIECE); /* its bytes count once */
     fc_unmapped(first, FC_PIECE, handle);
     CHECK_EQ(fc_read(second), 31);
     fc_unmapped(second, FC_PIECE, again);
@@ -88,7 +86,7 @@ static int receive_fd(int socket)
     return fd;
 }
 
-/* Begun before anything is initialized, as the driver wants it. Reads, answers, and ends. */
+/* Forked before the driver is initialised, as the driver requires. Reads, answers, and exits. */
 static int importer(int socket)
 {
     qi_cu_handle handle;
@@ -99,7 +97,7 @@ static int importer(int socket)
     CHECK(!close(fd));
     CHECK_CU(cu.MemGetAllocationPropertiesFromHandle(&prop, handle));
     CHECK_EQ(prop.location.type, QI_CU_MEM_LOCATION_TYPE_DEVICE);
-    CHECK_EQ(fc_usage_of(0).bytes, 0); /* the exporter's */
+    CHECK_EQ(fc_usage_of(0).bytes, 0); /* written by the exporter */
     qi_cu_ptr pointer = map(handle);
     CHECK_EQ(fc_read(pointer), 41);
     fc_write(pointer + FC_PIECE - 8, 42);
@@ -212,7 +210,7 @@ UNIT(fake_cuda_share, memory_of_another_driver_is_mapped)
         .type = QI_CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, .handle = {.fd = file}, .size = SIZE};
     qi_cu_external_buffer whole = {.offset = 8192, .size = 4096};
     CHECK_CODE(cu.ImportExternalMemory(NULL, &desc), INVALID_VALUE);
-    CHECK_CU(cu.ImportExternalMemory(&external, &desc)); /* takes the descriptor */
+    CHECK_CU(cu.ImportExternalMemory(&external, &desc)); /* the driver owns the descriptor now */
     CHECK_CU(cu.ExternalMemoryGetMappedBuffer(&buffer, external, &whole));
     fc_write(buffer, 61);
     CHECK_EQ(bytes[1024], 61);

@@ -5,7 +5,7 @@
 #include "tests/support/unit.h"
 
 typedef struct late {
-    qi_cu_stream first, second; /* which do not wait for the default stream */
+    qi_cu_stream first, second; /* created streams do not wait for the default stream */
     qi_cu_ptr memory;
     uint64_t *pinned;
 } late;
@@ -66,7 +66,7 @@ UNIT(fake_cuda_stream, synchronizing_does_what_is_queued_and_not_more)
     CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, l.first));
     CHECK_CU(cu.MemsetD8Async(l.memory, 2, 8, l.second));
     CHECK_CU(cu.MemsetD8Async(l.memory, 3, 8, l.second));
-    CHECK_CU(cu.StreamSynchronize(l.first)); /* streams run side by side */
+    CHECK_CU(cu.StreamSynchronize(l.first)); /* streams run concurrently */
     CHECK_EQ(fc_pending(), 1);
     CHECK_CU(cu.CtxSynchronize());
     CHECK_EQ(fc_pending(), 0);
@@ -104,7 +104,7 @@ UNIT(fake_cuda_stream, without_the_event_the_order_is_another)
         CHECK_CU(cu.MemsetD8Async(l.memory, i, 8, l.first));
     CHECK_CU(cu.MemcpyDtoHAsync(l.pinned, l.memory, 8, l.second));
     CHECK_CU(cu.CtxSynchronize());
-    CHECK_EQ(l.pinned[0], 0x0101010101010101); /* of its own time */
+    CHECK_EQ(l.pinned[0], 0x0101010101010101); /* at its own time */
     close_late(&l);
 }
 
@@ -141,7 +141,7 @@ UNIT(fake_cuda_stream, the_default_stream_waits_for_blocking_ones_and_they_for_i
     CHECK_CU(cu.MemsetD8Async(l.memory, 3, 8, blocking));
     CHECK_CU(cu.MemsetD8Async(l.memory + 8, 4, 8, l.first));
     fc_advance(1);
-    CHECK_EQ(fc_pending(), 2); /* the first, and the one that waits for nothing, are done */
+    CHECK_EQ(fc_pending(), 2); /* the first piece and the one without a wait are done */
     fc_advance(1);
     CHECK_EQ(fc_pending(), 1);
     CHECK_CU(cu.StreamSynchronize(blocking));
@@ -174,7 +174,7 @@ static void note(void *user)
     int *calls = user;
     qi_cu_ptr pointer;
     ++*calls;
-    if (*calls == 2) /* which is forbidden */
+    if (*calls == 2) /* forbidden during the capture */
         CHECK_CODE(cu.MemAlloc(&pointer, 8), NOT_PERMITTED);
 }
 
@@ -209,7 +209,7 @@ UNIT(fake_cuda_stream, a_capture_is_broken_by_whoever_waits)
     CHECK_CODE(cu.StreamBeginCapture(l.first, QI_CU_STREAM_CAPTURE_MODE_GLOBAL), INVALID_VALUE);
     CHECK_CU(cu.ThreadExchangeStreamCaptureMode(&mode));
     CHECK_EQ(mode, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
-    CHECK_CU(cu.EventQuery(event)); /* which is permitted to a relaxed thread */
+    CHECK_CU(cu.EventQuery(event)); /* permitted for a relaxed thread */
     CHECK_CU(cu.ThreadExchangeStreamCaptureMode(&mode));
     CHECK_EQ(mode, QI_CU_STREAM_CAPTURE_MODE_RELAXED);
     CHECK_CU(cu.StreamIsCapturing(l.second, &status));
@@ -276,7 +276,7 @@ UNIT(fake_cuda_stream, wrong_handles_are_refused)
     CHECK_CODE(cu.StreamSynchronize(foreign), INVALID_HANDLE);
     CHECK_CODE(cu.MemsetD8Async(l.memory, 1, 8, foreign), INVALID_HANDLE);
     CHECK_CODE(cu.EventRecord(event, l.first), INVALID_HANDLE);
-    CHECK_CU(cu.StreamWaitEvent(l.first, event, 0)); /* which is allowed */
+    CHECK_CU(cu.StreamWaitEvent(l.first, event, 0)); /* permitted */
     CHECK_CU(cu.EventDestroy(event));
     CHECK_CU(cu.StreamDestroy(foreign));
     CHECK_CU(cu.CtxDestroy(other));
@@ -302,7 +302,7 @@ UNIT(fake_cuda_stream, unmapping_does_not_wait_and_is_noticed)
     fc_fixture_expect("fc-address: cuMemsetD8Async");
     /* the device stays lost until its last context is gone */
     CHECK_CODE(cu.CtxSynchronize(), ILLEGAL_ADDRESS);
-    CHECK_CODE(cu.MemRelease(handle), ILLEGAL_ADDRESS); /* done still */
+    CHECK_CODE(cu.MemRelease(handle), ILLEGAL_ADDRESS); /* it still runs */
     CHECK_EQ(fc_live(FC_MEMORY), 0);
     CHECK_CODE(cu.MemAddressFree(pointer, FC_PIECE), ILLEGAL_ADDRESS);
     CHECK_EQ(fc_live(FC_RESERVATION), 0);

@@ -1,7 +1,4 @@
-/*
- * fake_cuda_virtual.c - the fake CUDA driver: physical memory, addresses, and what maps the one to
- * the other.
- */
+/* fake_cuda_virtual.c - the fake CUDA driver: physical memory, address ranges, and mappings. */
 #include "tests/support/child.h"
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
@@ -87,9 +84,9 @@ UNIT(fake_cuda_virtual, parts_of_memory_and_of_a_reservation_are_mapped)
     CHECK_CU(cu.MemMap(pointer + FC_PIECE, 2 * FC_PIECE, 0, large, 0));
     CHECK_CU(cu.MemMap(pointer + 3 * FC_PIECE, FC_PIECE, 0, small, 0));
     CHECK_CU(cu.MemSetAccess(pointer + FC_PIECE, 3 * FC_PIECE, &desc, 1));
-    fc_write(pointer + 3 * FC_PIECE - 4, 0x1122334455667788); /* across both */
+    fc_write(pointer + 3 * FC_PIECE - 4, 0x1122334455667788); /* across both mappings */
     CHECK_EQ(fc_read(pointer + 3 * FC_PIECE - 4), 0x1122334455667788);
-    CHECK_CU(cu.MemUnmap(pointer + FC_PIECE, 3 * FC_PIECE)); /* both at once */
+    CHECK_CU(cu.MemUnmap(pointer + FC_PIECE, 3 * FC_PIECE)); /* one call unmaps both */
     CHECK_EQ(fc_live(FC_MAPPING), 0);
     CHECK_CU(cu.MemRelease(large));
     CHECK_CU(cu.MemRelease(small));
@@ -143,7 +140,7 @@ UNIT(fake_cuda_virtual, other_devices_reach_it_where_they_are_let_and_can)
     qi_cu_handle handle;
     fc_options options = {
         .models = {fc_model_named("h200"), fc_model_named("h200"), fc_model_named("h200")},
-        .peers = {2}}; /* device 1 reaches device 0 */
+        .peers = {2}}; /* device 1 can access device 0 */
     qi_cu_access_desc one = fc_for_device(1, QI_CU_MEM_ACCESS_FLAGS_PROT_READ);
     qi_cu_access_desc two = fc_for_device(2, QI_CU_MEM_ACCESS_FLAGS_PROT_READ);
     (void)fc_fixture_open(&options);
@@ -206,7 +203,8 @@ UNIT(fake_cuda_virtual, memory_of_a_host_node_is_reached_by_both_once_it_is_allo
                                   {prop.location, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
     (void)fc_fixture_open(&(fc_options){.models = {fc_model_named("gh200")}, .numa_nodes = 2});
     uint64_t size = 4 * FC_MIB;
-    CHECK_CODE(cu.MemCreate(&handle, FC_PIECE, &prop, 0), INVALID_VALUE); /* too fine */
+    CHECK_CODE(cu.MemCreate(&handle, FC_PIECE, &prop, 0),
+               INVALID_VALUE); /* finer than the granularity */
     CHECK_CU(cu.MemCreate(&handle, size, &prop, 0));
     CHECK_EQ(fc_usage_of(-1).bytes, size);
     CHECK_EQ(fc_usage_of(0).bytes, 0);

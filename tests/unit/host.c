@@ -1,7 +1,5 @@
-/*
- * host.c - the host backend: the devices it poses as, its heaps, what its pages cost, and the host
- * pointers it tells. memfd and huge pages are host_backing.c.
- */
+/* host.c - the host backend: the devices it poses as, its heaps, the cost of its pages, and its
+   host pointers. memfds and huge pages are in host_backing.c. */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
 
@@ -116,13 +114,13 @@ UNIT(host, a_profile_is_posed_as_it_stands)
     CHECK_EQ(info.heap_count, 3);
     CHECK_EQ(info.heaps[0].size, 7 * GIB);
     CHECK_EQ(info.heaps[0].flags, given.heaps[0].flags);
-    CHECK_EQ(info.heaps[1].size, 8 * GIB); /* of unknown size */
+    CHECK_EQ(info.heaps[1].size, 8 * GIB); /* unknown size: the default */
     CHECK_EQ(info.heaps[2].size, 1);
     CHECK_EQ(info.kinds[0].flags, given.kinds[0].flags);
     CHECK_EQ(info.kinds[0].heap, 1);
     CHECK_EQ(info.kinds[1].flags, given.kinds[1].flags);
     CHECK_EQ(info.limits.elastic_kinds, (UINT64_C(1) << info.kind_count) - 1);
-    info.limits.elastic_kinds = 0; /* what the backend can do, whatever it poses as */
+    info.limits.elastic_kinds = 0; /* the capability of the backend, whatever it poses as */
     CHECK(!memcmp(&info.limits, &given.limits, sizeof info.limits));
     end(device, NULL);
 }
@@ -139,7 +137,7 @@ UNIT(host, limits_below_what_the_host_needs_are_raised)
     quire_device_info info = info_of(device);
     CHECK_STR(info.name, "host"); /* a profile without a name */
     CHECK_EQ(info.limits.page_granularity, 256);
-    CHECK_EQ(info.limits.page_alignment, 0); /* as the core asks */
+    CHECK_EQ(info.limits.page_alignment, 0); /* 0: the alignment of each request */
     CHECK_EQ(info.limits.buffer_alignment, 64);
     CHECK_EQ(info.limits.buffer_image_granularity, 1);
     end(device, NULL);
@@ -158,9 +156,10 @@ static void expect_no_device(const quire_host_options *options, const char *says
 
 UNIT(host, wrong_options_are_refused)
 {
-    expect_no_device(&(quire_host_options){.backing = (quire_host_backing)2}, "no host backing 2");
+    expect_no_device(&(quire_host_options){.backing = (quire_host_backing)2},
+                     "unknown host backing 2");
     expect_no_device(&(quire_host_options){.huge_pages = (quire_host_huge_pages)3},
-                     "no huge page mode 3");
+                     "unknown huge page mode 3");
     expect_no_device(&(quire_host_options){.row_alignment = 3}, "row alignment 3");
     expect_no_device(&(quire_host_options){.unused = {1}}, "quire_host_options.unused[0]");
     expect_no_device(&(quire_host_options){.device = {.unused = {0, 1}}},
@@ -218,10 +217,8 @@ UNIT(host, each_host_allocation_that_fails_leaves_nothing)
 
 /* ---- systems that lack something ---------------------------------------------------------- */
 
-/*
- * From now on this process gets `code` from a system call with any of `bits` in one argument. Every
- * test is a process of its own. False where filters are not to be had.
- */
+/* Makes a system call fail with `code` in this process if one argument has any of `bits`. Every
+   test is its own process. Returns false if filters are not available. */
 static bool deny(uint32_t call, size_t argument, uint32_t bits, uint32_t code)
 {
     uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) + 8 * argument);
@@ -268,11 +265,11 @@ UNIT(host, a_system_without_huge_pages_is_told_at_open)
     expect_unsupported(options, "huge pages of 2 MiB", EINVAL);
     options.backing = QUIRE_HOST_MEMFD;
     expect_unsupported(options, "huge pages of 2 MiB", ENODEV);
-    options.huge_pages = QUIRE_HOST_HUGE_ADVISE; /* is advice */
+    options.huge_pages = QUIRE_HOST_HUGE_ADVISE; /* huge pages are only a hint */
     end(open_host(options), NULL);
 }
 
-/* What stands in a file of the system's reserve of huge pages; -1 where there is no such file. */
+/* Reads a counter of the reserve of huge pages; -1 if the file does not exist. */
 static long long reserve_of(const char *name)
 {
     char path[128];
@@ -289,14 +286,14 @@ static long long reserve_of(const char *name)
 UNIT(host, a_system_that_reserves_no_huge_pages_is_told_at_open)
 {
     if (reserve_of("nr_hugepages") || reserve_of("nr_overcommit_hugepages"))
-        return; /* some, or nobody knows */
+        return; /* some, or unknown */
     quire_host_options options = {.huge_pages = QUIRE_HOST_HUGE_RESERVED};
     expect_unsupported(options, "nr_hugepages", 0);
     options.backing = QUIRE_HOST_MEMFD;
     expect_unsupported(options, "nr_hugepages", 0);
 }
 
-/* That there is no room for one more now says nothing about the system. */
+/* No free descriptor at this moment says nothing about the system. */
 UNIT(host, a_passing_lack_of_descriptors_does_not_keep_a_device_from_opening)
 {
     if (!deny(SYS_memfd_create, 1, MFD_CLOEXEC, EMFILE))
@@ -319,10 +316,10 @@ UNIT(host, a_heap_is_kept_to_the_byte_and_free_again_after_a_page)
     quire_memory *other = create(
         device, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = 1024}});
     quire_allocation none, most = allocate(memory, 9216);
-    allocate(other, 1024); /* both kinds lie in the heap */
+    allocate(other, 1024); /* both kinds use this heap */
     CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &none),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_HAS(quire_last_error(), "heap 0 of 'host' has 0 B of 10 KiB left, 256 B wanted");
+    CHECK_HAS(quire_last_error(), "heap 0 of 'host' has 0 B of 10 KiB left, 256 B requested");
     CHECK_OK(quire_free(memory, most));
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
     most = allocate(memory, 9216);
@@ -336,7 +333,7 @@ UNIT(host, a_heap_is_kept_to_the_byte_and_free_again_after_a_page)
     end(device, memory);
 }
 
-/* Bytes of this process: of address space, and of them in RAM. */
+/* Measures the address space of this process and its part in RAM, in bytes. */
 static void measure(uint64_t *space, uint64_t *resident)
 {
     unsigned long long whole = 0, pages = 0;
@@ -371,13 +368,13 @@ UNIT(host, address_space_is_taken_for_the_page_alone_and_given_back)
 {
     quire_device *device = open_host((quire_host_options){.row_alignment = 0});
     quire_memory *memory =
-        create(device, (quire_memory_options){.max_alignment = GIB}); /* a rough wish */
+        create(device, (quire_memory_options){.max_alignment = GIB}); /* an approximate limit */
     uint64_t before = 0, during = 0, after = 0, resident = 0;
     measure(&before, &resident);
     for (int i = 0; i < 16; i++)
         allocate(memory, 32 * MIB);
     measure(&during, &resident);
-    CHECK(during - before < GIB); /* 512 MiB, and some for the records */
+    CHECK(during - before < GIB); /* 512 MiB plus the records */
     quire_memory_destroy_all(&memory);
     measure(&after, &resident);
     CHECK(after < before + 64 * MIB);

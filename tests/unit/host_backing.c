@@ -1,7 +1,5 @@
-/*
- * host_backing.c - what pages of the host backend are made of: memfds that others can map, and huge
- * pages; and that making them leaves the mappings of others alone.
- */
+/* host_backing.c - the backing of host pages: memfds that others can map, and huge pages. Creating
+   pages leaves mappings of other threads alone. */
 #include "tests/support/unit.h"
 
 #include <errno.h>
@@ -90,7 +88,7 @@ UNIT(host_backing, another_mapping_of_the_descriptor_sees_the_same_bytes)
     }
 }
 
-/* Whoever touched what is cut off would end with SIGBUS: also the owner. */
+/* Touching bytes that were cut off would end every process with SIGBUS, the owner included. */
 UNIT(host_backing, who_has_the_descriptor_cannot_change_the_size)
 {
     bench b;
@@ -303,7 +301,7 @@ UNIT(host_backing, every_page_is_aligned_to_2_mib_or_to_what_the_memory_asks)
     }
 }
 
-/* The core refuses a page that is less aligned than the device says. */
+/* The core refuses a page with a smaller alignment than the device promises. */
 UNIT(host_backing, every_page_is_aligned_to_what_the_profile_announces)
 {
     const quire_host_profile profile = {
@@ -331,10 +329,8 @@ UNIT(host_backing, every_page_is_aligned_to_what_the_profile_announces)
 
 /* ---- beside another thread that maps ------------------------------------------------------ */
 
-/*
- * The state of a host device without a device: so that pages can be asked for that quire_host_open
- * knows the system cannot make.
- */
+/* The state of a host device without a device. Tests request pages with it that quire_host_open
+   refuses because the system lacks them. */
 static qi_host_device make_state(quire_host_backing backing, quire_host_huge_pages huge_pages)
 {
     qi_host_device state = {
@@ -355,7 +351,8 @@ typedef struct neighbour {
     atomic_ullong rounds, changed;
 } neighbour;
 
-/* Maps, uses and unmaps memory of its own: that dies or changes when it is not its own any more. */
+/* Maps, uses and unmaps memory. The thread crashes or finds changed bytes if another thread takes
+   the memory. */
 static void *map_and_use(void *user)
 {
     neighbour *n = user;
@@ -404,7 +401,7 @@ UNIT(host_backing, a_page_that_cannot_be_had_takes_nothing_from_others)
         for (int i = 0; i < 10000; i++) {
             quire_native_page page;
             quire_result result = qi_host_page_create(&state, &REQUEST, &page);
-            if (!result) { /* this system has them */
+            if (!result) { /* the system has them */
                 qi_host_page_destroy(&state, &page);
                 continue;
             }

@@ -1,7 +1,5 @@
-/*
- * host_budget.c - the host backend tells budgets as a driver does: those of its options, and those
- * that are set later.
- */
+/* host_budget.c - the host backend reports budgets as a driver does: those of its options, and
+   those that are set later. */
 #include "tests/support/unit.h"
 
 #include "quire/host.h"
@@ -64,7 +62,7 @@ UNIT(host_budget, budgets_change_while_the_device_is_used)
     CHECK_EQ(info.usage, MIB);
     CHECK_EQ(info.available, TIB - MIB);
     CHECK_EQ(budget_of(1).usage, 0);
-    CHECK_OK(quire_host_set_budget(device, 0, MIB / 2)); /* below what is there */
+    CHECK_OK(quire_host_set_budget(device, 0, MIB / 2)); /* below the present use */
     CHECK_FAILS(allocate(1), QUIRE_ERROR_OVER_BUDGET);
     CHECK_OK(quire_host_set_budget(device, 0, 2 * MIB));
     CHECK_OK(allocate(MIB));

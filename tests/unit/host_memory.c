@@ -1,7 +1,5 @@
-/*
- * host_memory.c - what the library's records get from the host: zeroed, aligned, counted, and NULL
- * instead of a number that went round.
- */
+/* host_memory.c - host memory for the library's records: zeroed, aligned, counted, and NULL if a
+   size overflows. */
 #include "src/base/host_memory.h"
 
 #include <pthread.h>
@@ -88,7 +86,7 @@ UNIT(host_memory, no_callbacks_mean_those_of_libc)
             CHECK(block != NULL);
             CHECK_EQ((uintptr_t)block % (size < 64 ? 16 : 64), 0);
             CHECK(is_filled(block, size, 0));
-            memset(block, 0xff, size); /* all of it is ours */
+            memset(block, 0xff, size); /* every byte is usable */
             qi_host_release(&host, block, 1, size);
         }
         expect_counters(&host, 0, 199);
@@ -129,7 +127,7 @@ UNIT(host_memory, a_product_that_overflows_never_reaches_the_callbacks)
     CHECK(!qi_host_allocate(&host, UINT64_MAX, UINT64_MAX));
     CHECK(!qi_host_allocate(&host, 1, (size_t)PTRDIFF_MAX + 1));
     CHECK_EQ(d.allocations, 0);
-    CHECK(!qi_host_allocate(&host, 1, PTRDIFF_MAX)); /* the callback's own refusal */
+    CHECK(!qi_host_allocate(&host, 1, PTRDIFF_MAX)); /* the callback refuses */
     CHECK_EQ(d.allocations, 1);
     CHECK_EQ(d.size, PTRDIFF_MAX);
     expect_counters(&host, 0, 0);
@@ -223,7 +221,7 @@ UNIT(host_memory, growing_keeps_all_and_zeroes_the_rest)
     uint32_t *numbers = qi_host_resize(&host, numbered(&host, 10), 10, 25, sizeof *numbers);
     for (uint32_t i = 0; i < 25; i++)
         CHECK_EQ(numbers[i], i < 10 ? i + 1 : 0);
-    expect_counters(&host, 100, 140); /* both exist for a moment */
+    expect_counters(&host, 100, 140); /* both blocks exist for a moment */
     qi_host_release(&host, numbers, 25, sizeof *numbers);
 }
 

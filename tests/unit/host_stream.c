@@ -1,7 +1,5 @@
-/*
- * host_stream.c - streams of the host backend: workers, manual streams that the test runs, order
- * between streams, ends, and the loss of the device.
- */
+/* host_stream.c - streams of the host backend: workers, manual streams that the test runs, order
+   between streams, destruction, and the loss of the device. */
 #include <pthread.h>
 #include <time.h>
 
@@ -220,7 +218,7 @@ UNIT(host_stream, nobody_sleeps_for_what_the_caller_has_to_run)
     quire_point last = mark(behind);
     CHECK_FAILS(quire_point_await(&last, QUIRE_FOREVER), BUSY);
     CHECK_EQ(run(manual, 1), 1);
-    CHECK_OK(quire_point_await(&last, QUIRE_FOREVER)); /* now the workers go on */
+    CHECK_OK(quire_point_await(&last, QUIRE_FOREVER)); /* now the workers continue */
     CHECK(has_passed(waits));
     CHECK_OK(quire_stream_destroy(&manual));
     CHECK_OK(quire_stream_destroy(&worker));
@@ -240,7 +238,7 @@ UNIT(host_stream, a_run_ends_where_another_stream_is_waited_for)
     CHECK_OK(quire_host_stream_submit(second, count, &calls));
     CHECK_EQ(run(second, UINT64_MAX), 1);
     CHECK_EQ(run(first, 1), 1);
-    CHECK_EQ(run(second, UINT64_MAX), 0); /* the mark behind it was not run yet */
+    CHECK_EQ(run(second, UINT64_MAX), 0); /* the mark after it has not run yet */
     CHECK_EQ(run(first, 1), 1);
     CHECK_EQ(run(second, UINT64_MAX), 2);
     CHECK_EQ(calls, 3);
@@ -310,7 +308,7 @@ static uint64_t processor_time(void)
     return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
 }
 
-/* While work lasts nobody spins: neither the worker nor who waits for it. */
+/* While work runs, neither the worker nor a waiting thread spins. */
 UNIT(host_stream, waiting_takes_no_processor)
 {
     pthread_t opener;
@@ -323,7 +321,7 @@ UNIT(host_stream, waiting_takes_no_processor)
     uint64_t before = processor_time();
     CHECK(!pthread_create(&opener, NULL, open_later, &door));
     finish(behind);
-    CHECK(processor_time() - before < SECOND / 10); /* of the 200 ms that it took */
+    CHECK(processor_time() - before < SECOND / 10); /* of the 200 ms of the wait */
     CHECK(!pthread_join(opener, NULL));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&behind));
@@ -346,7 +344,7 @@ UNIT(host_stream, what_is_left_is_done_at_the_end)
     end();
 }
 
-/* In both orders of the ends, and whoever waits. */
+/* In both orders of destruction, with every waiting thread. */
 UNIT(host_stream, an_end_does_not_wait_for_what_is_never_run)
 {
     int calls = 0;
@@ -461,7 +459,7 @@ UNIT(host_stream, wrong_use_is_refused)
     end();
 }
 
-/* Each allocation of host memory fails in turn; nothing is lost. */
+/* Each allocation of host memory fails in turn; nothing leaks. */
 UNIT(host_stream, without_host_memory_nothing_changes)
 {
     begin();
@@ -494,7 +492,7 @@ enum { THREADS = 6, STREAMS = 4, STEPS = 300 };
 static quire_stream *shared[STREAMS];
 static quire_native slots[STREAMS];
 
-/* Marks never fall, and what has passed was marked, whoever asks. */
+/* Marks never decrease, and only marked values pass, whichever thread queries. */
 static void look(quire_stream *stream, quire_point *last)
 {
     uint64_t passed = 0;

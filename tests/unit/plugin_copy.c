@@ -1,21 +1,19 @@
-/*
- * plugin_copy.c - copies and fills through a plugin, and what becomes of them when functions are
- * missing: each is replaced as its documentation says, or refused; none is left out silently.
- */
+/* plugin_copy.c - copies and fills through a plugin, and missing functions: each is replaced as its
+   documentation says, or refused. None is skipped silently. */
 #include "quire/transfer.h"
 #include "tests/support/plugin_bench.h"
 #include "tests/support/unit.h"
 
 enum { SIZE = 5000, AT = 100 };
 
-/* Offsets of the functions that copy and fill. */
+/* Offsets of the copying and filling functions. */
 enum {
     SET = 232,
     H2D = 272,
     D2H = 280,
     D2D = 288,
     P2P = 296,
-    ON_STREAM = 32 /* the same on a stream lies so much behind */
+    ON_STREAM = 32 /* distance to the same function for streams */
 };
 
 static unsigned char in[SIZE], out[SIZE];
@@ -56,7 +54,7 @@ static quire_result copy(quire_memory *to, quire_allocation into, quire_memory *
                               .size = SIZE});
 }
 
-/* What is written to one is copied to the other and read there. */
+/* Writes to one memory, copies to the other, and reads there. */
 static void comes_through(quire_memory *to, quire_memory *from, unsigned seed)
 {
     quire_allocation source = allocate(from), target = allocate(to);
@@ -97,7 +95,7 @@ UNIT(plugin_copy, the_functions_that_are_called)
     comes_through(peer, m, 2);
     CHECK_EQ(b.tp->calls(P2P), 1);
     uint64_t down = b.tp->calls(D2H), up = b.tp->calls(H2D);
-    comes_through(host, m, 3); /* written, copied */
+    comes_through(host, m, 3); /* one write, one copy */
     CHECK_EQ(b.tp->calls(D2H), down + 1);
     CHECK_EQ(b.tp->calls(H2D), up + 1);
     quire_allocation a = allocate(m);
@@ -136,7 +134,7 @@ UNIT(plugin_copy, answers_are_told)
 
 /* ---- something missing ---------------------------------------------------------------------- */
 
-/* Without the copy of one direction, on a stream too: what it did is done in another way. */
+/* Lacks one direction, on streams too: the copy takes another route. */
 UNIT(plugin_copy, a_copy_on_the_device_goes_through_the_host)
 {
     plugin_bench b;
@@ -181,7 +179,7 @@ UNIT(plugin_copy, a_fill_is_written)
     plugin_bench_end(&b);
 }
 
-/* Paddle leaves such copies out and says nothing. */
+/* Paddle skips such copies without an error. */
 UNIT(plugin_copy, an_absent_copy_is_unsupported)
 {
     plugin_bench b;
@@ -225,7 +223,8 @@ UNIT(plugin_copy, copies_that_are_there_on_streams_alone)
     CHECK_EQ(b.tp->calls(56), 2); /* a stream of its own for each device */
     plugin_bench_end(&b);
 
-    begin(&b, SYNCHRONOUS | TP_BIT(128)); /* without synchronize_stream the device is waited for */
+    begin(&b,
+          SYNCHRONOUS | TP_BIT(128)); /* without synchronize_stream quire waits for the device */
     m = plugin_bench_memory(&b, 0, 0, NULL);
     comes_through(m, m, 3);
     plugin_bench_end(&b);

@@ -1,7 +1,5 @@
-/*
- * plugin_fork.c - a forked child with a plugin's device of its parent: nothing is served but the
- * end, which gives back the records and leaves the plugin alone.
- */
+/* plugin_fork.c - a forked child with a plugin's device of its parent: every call is refused except
+   destroying, which releases the records and does not call the plugin. */
 #include <unistd.h>
 
 #include "tests/support/child.h"

@@ -1,7 +1,5 @@
-/*
- * plugin_memory.c - pages of a plugin: their exact sizes, addresses that nothing is promised of,
- * what the answers mean, budgets, and the page policies that its size callbacks make.
- */
+/* plugin_memory.c - pages of a plugin: exact sizes, addresses without a guaranteed alignment,
+   statuses, budgets, and the page policies derived from its size callbacks. */
 #include "tests/support/plugin_bench.h"
 #include "tests/support/unit.h"
 
@@ -27,7 +25,7 @@ static quire_allocation allocate(quire_memory *m, quire_allocation_options optio
 
 /* ---- sizes and addresses -------------------------------------------------------------------- */
 
-/* The plugin refuses a wrong size at both ends: what it freed was exact. */
+/* The plugin refuses a wrong size in both functions, so every freed size was exact. */
 UNIT(plugin_memory, pages_come_and_go_with_their_exact_size)
 {
     static const uint64_t CHUNKS[] = {0, 1, 512, 4096, 1000, 65536};
@@ -53,7 +51,8 @@ UNIT(plugin_memory, pages_come_and_go_with_their_exact_size)
     }
 }
 
-/* A plugin with min_chunk 512 has handed out 16 modulo 512: alignment is at the address. */
+/* A plugin with min_chunk 512 has returned addresses of 16 modulo 512: alignment refers to
+   addresses. */
 UNIT(plugin_memory, alignment_holds_at_addresses_however_pages_lie)
 {
     static const uint64_t OFFSETS[] = {16, 1, 8, 2064, 4095, 0};
@@ -80,7 +79,8 @@ UNIT(plugin_memory, alignment_holds_at_addresses_however_pages_lie)
     }
 }
 
-/* Then a page for one allocation needs no room for it; one that lies elsewhere is refused. */
+/* With a known alignment a page for one allocation needs no padding, and a misaligned page is
+   refused. */
 UNIT(plugin_memory, an_alignment_that_is_known_is_held_to)
 {
     plugin_bench b;
@@ -168,11 +168,11 @@ UNIT(plugin_memory, what_allocate_answers)
     answers(99, false, QUIRE_ERROR_BACKEND_FAILURE);
 }
 
-/* A device that is full: empty pages go, and the request is made once more. */
+/* On a full device the core releases empty pages and repeats the request. */
 UNIT(plugin_memory, empty_pages_are_given_back_where_the_device_is_full)
 {
     plugin_bench b;
-    /* without budgets: the plugin itself says that there is none */
+    /* without budgets: the plugin itself reports exhausted memory */
     quire_memory *m =
         open_with(&b, &(tp_options){.bytes = 8 * MIB, .absent = TP_BIT(416), .base_offset = 16}, 0,
                   &(quire_memory_options){.pages = {.dedicated = QUIRE_DEDICATED_ALWAYS}});
@@ -237,7 +237,7 @@ static void expect_page(plugin_bench *b, quire_memory *m, uint64_t request, uint
     CHECK_EQ(b->tp->bytes(0) - before, bytes);
 }
 
-/* auto_growth: size and padding, up to a multiple of min_chunk, is a page of its own. */
+/* auto_growth: each request gets a page of size plus padding, rounded up to min_chunk. */
 UNIT(plugin_memory, auto_growth_with_the_plugins_numbers)
 {
     plugin_bench b;
@@ -256,7 +256,7 @@ UNIT(plugin_memory, auto_growth_with_the_plugins_numbers)
     plugin_bench_end(&b);
 }
 
-/* The numbers of Paddle's test device: from 65,473 bytes on a request is alone. */
+/* The numbers of Paddle's test device: requests from 65,473 bytes on get their own page. */
 UNIT(plugin_memory, naive_best_fit_with_the_plugins_numbers)
 {
     plugin_bench b;
@@ -304,7 +304,7 @@ static quire_paddle_sizes sizes_without(uint64_t absent, const tp_options *optio
     return info.sizes;
 }
 
-/* What the documentation of each says it stands for. */
+/* The documented default of each callback. */
 UNIT(plugin_memory, size_callbacks_that_are_missing)
 {
     const tp_options all = {.bytes = 64 * MIB, .sizes = {512, MIB, 2 * MIB, 32, 3 * MIB, 4 * MIB}};
@@ -322,7 +322,7 @@ UNIT(plugin_memory, size_callbacks_that_are_missing)
     CHECK_EQ(sizes_without(TP_BIT(448), &all).extra_padding, 0);
     CHECK_EQ(sizes_without(TP_BIT(456), &all).init_alloc, 0);
     CHECK_EQ(sizes_without(TP_BIT(464), &all).re_alloc, 0);
-    /* no chunk, and one of which there is nothing for the device */
+    /* a smallest chunk of 0, and one that no device can hold */
     CHECK_EQ(sizes_without(0, &(tp_options){.bytes = MIB, .sizes = {0}}).min_chunk, 1);
     CHECK_EQ(sizes_without(0, &(tp_options){.bytes = MIB, .sizes = {SIZE_MAX}}).min_chunk, 1);
 
@@ -337,7 +337,7 @@ UNIT(plugin_memory, size_callbacks_that_are_missing)
     plugin_bench_end(&b);
 }
 
-/* A size callback that fails is as one that is missing, but for the padding. */
+/* A failing size callback counts as missing, except the padding. */
 UNIT(plugin_memory, size_callbacks_that_fail)
 {
     plugin_bench b;

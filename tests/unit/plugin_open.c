@@ -1,7 +1,5 @@
-/*
- * plugin_open.c - loading plugins: versions of the interface, every malformed one by name, devices
- * and their ids, the thread's device, and the order of the end.
- */
+/* plugin_open.c - loading plugins: interface versions, every malformed plugin by name, devices and
+   their ids, the current device of a thread, and the order of destruction. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -33,7 +31,7 @@ static void can_open(const tp_options *options)
     plugin_bench_end(&b);
 }
 
-/* Nothing is left of a plugin that could not be opened, and it can be opened the next time. */
+/* A plugin that could not be opened leaves nothing behind and can be opened later. */
 static void cannot_open(const tp_options *options, quire_result code, const char *part)
 {
     plugin_bench b;
@@ -63,7 +61,7 @@ UNIT(plugin_open, versions_that_are_not_known)
 {
     cannot_open(&(tp_options){.params_size = 104}, UNSUPPORTED, "names no device type");
     cannot_open(&(tp_options){.has_no_type = true}, UNSUPPORTED, "names no device type");
-    cannot_open(&(tp_options){.is_old = true}, UNSUPPORTED, "version 0.1.0: 0.1.1 is the least");
+    cannot_open(&(tp_options){.is_old = true}, UNSUPPORTED, "version 0.1.0: 0.1.1 is the minimum");
     cannot_open(&(tp_options){.version = {0, 0, 9}}, UNSUPPORTED, "version 0.0.9");
 }
 
@@ -98,7 +96,7 @@ UNIT(plugin_open, functions_that_are_required)
     }
 }
 
-/* All others may be missing, one by one and together. */
+/* All other functions may be missing, one by one and together. */
 UNIT(plugin_open, functions_that_are_not_required)
 {
     const uint64_t required = TP_BIT(216) | TP_BIT(224) | TP_BIT(400) | TP_BIT(408) | TP_BIT(32);
@@ -174,7 +172,7 @@ UNIT(plugin_open, devices_by_their_place_in_the_list)
                 QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_HAS(quire_last_error(), "has 2 devices, there is no device 2");
     CHECK_OK(quire_device_destroy(&again));
-    CHECK_EQ(b.tp->calls(48), 0); /* somebody still has the device */
+    CHECK_EQ(b.tp->calls(48), 0); /* another user still has the device */
     CHECK_EQ(b.tp->calls(16), 0);
     const tp_control *tp = b.tp;
     plugin_bench_end(&b);
@@ -182,7 +180,8 @@ UNIT(plugin_open, devices_by_their_place_in_the_list)
     CHECK_EQ(tp->calls(16), 1);
 }
 
-/* Logical numbers become physical ones; what was listed counts again the next time. */
+/* init_device turns logical numbers into physical ones; the next initialisation starts from the
+   listed numbers. */
 UNIT(plugin_open, init_device_may_renumber)
 {
     plugin_bench b;
@@ -248,7 +247,7 @@ static void *use(void *memory)
     return NULL;
 }
 
-/* The plugin tells of every call on a thread that has another device: bench_end looks. */
+/* The plugin records every call on a thread with another current device; bench_end checks that. */
 UNIT(plugin_open, the_device_is_current_on_every_thread_that_calls)
 {
     plugin_bench b;
@@ -266,7 +265,7 @@ UNIT(plugin_open, the_device_is_current_on_every_thread_that_calls)
     plugin_bench_end(&b);
 }
 
-/* With two devices each asks and sets what the thread had, and the last one's word stays. */
+/* With two devices each call saves and restores the thread's device. */
 UNIT(plugin_open, the_threads_device_is_restored_where_that_is_asked)
 {
     plugin_bench b;
@@ -277,7 +276,7 @@ UNIT(plugin_open, the_threads_device_is_restored_where_that_is_asked)
     CHECK_OK(quire_device_get_budget(b.devices[0], 0, &budget));
     uint64_t before = b.tp->calls(32);
     CHECK_OK(quire_device_get_budget(b.devices[1], 0, &budget));
-    CHECK_EQ(b.tp->calls(32), before + 2); /* set, and set again */
+    CHECK_EQ(b.tp->calls(32), before + 2); /* set, then restored */
     CHECK_OK(quire_device_get_budget(b.devices[0], 0, &budget));
     CHECK_OK(quire_device_get_budget(b.devices[0], 0, &budget));
     CHECK_EQ(b.tp->calls(32), before + 4);

@@ -1,7 +1,5 @@
-/*
- * plugin_stream.c - streams of a plugin: points by events, by questions to the stream, by waiting;
- * order between streams; copies in their order; streams of the caller's.
- */
+/* plugin_stream.c - streams of a plugin: points by events, by queries of the stream, by waiting;
+   order between streams; copies in order; streams of the caller. */
 #include <dlfcn.h>
 
 #include "quire/transfer.h"
@@ -10,7 +8,7 @@
 
 enum { SIZE = 3000 };
 
-/* Offsets of what streams are made of. */
+/* Offsets of the stream functions. */
 enum {
     CREATE_STREAM = 56,
     QUERY_STREAM = 72,
@@ -134,7 +132,7 @@ UNIT(plugin_stream, events_are_used_again)
     plugin_bench_end(&w.b);
 }
 
-/* Every set of functions by which a point can be known to have passed. */
+/* Every combination of functions that can report that a point has passed. */
 UNIT(plugin_stream, points_without_some_functions)
 {
     static const struct {
@@ -220,7 +218,7 @@ UNIT(plugin_stream, order_that_the_plugin_has_not)
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
-/* Done on return, after what the stream had. */
+/* Complete on return, after the work of the stream. */
 UNIT(plugin_stream, copies_that_the_plugin_has_not_on_streams)
 {
     world w;
@@ -237,7 +235,8 @@ UNIT(plugin_stream, copies_that_the_plugin_has_not_on_streams)
     plugin_bench_end(&w.b);
 }
 
-/* Up, on the device, and down: each on a stream, and each done on return where it is missing. */
+/* Copies up, within the device, and down: each on a stream, or complete on return if that function
+   is missing. */
 static void there_and_back(uint64_t absent, bool waits)
 {
     world w;
@@ -280,7 +279,7 @@ UNIT(plugin_stream, fills_are_done_on_return)
     plugin_bench_end(&w.b);
 }
 
-/* As custom_cpu, Paddle's example, does it: streams and events that are null, and no questions. */
+/* Like custom_cpu, Paddle's example: null streams and events, and no query functions. */
 UNIT(plugin_stream, a_plugin_that_does_everything_at_once)
 {
     static const uint64_t ABSENT[] = {TP_BIT(QUERY_EVENT) | TP_BIT(QUERY_STREAM) | TP_BIT(232),
@@ -303,7 +302,7 @@ UNIT(plugin_stream, a_plugin_that_does_everything_at_once)
     }
 }
 
-/* Two devices, and a stream of each. */
+/* Two devices with a stream each. */
 UNIT(plugin_stream, a_copy_between_devices_on_either_stream)
 {
     world w;
@@ -355,7 +354,7 @@ UNIT(plugin_stream, what_is_freed_on_a_stream_waits_for_it)
 
 /* ---- streams of the caller's ---------------------------------------------------------------- */
 
-/* A function of the test plugin, as its interface has it. */
+/* Returns a function of the test plugin by its offset. */
 static void *function_at(uint32_t offset)
 {
     static unsigned char block[4096];

@@ -261,7 +261,7 @@ UNIT(resource_image, padded_rows_that_cannot_be_counted_are_refused)
     /* one byte of texels in each row, and 2^40 bytes of row */
     quire_image_options options = {.width = 1, .height = 1u << 24};
     expect_refused(&b, &options, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                   "1 x 16777216 x 1 texels: its bytes cannot be counted");
+                   "1 x 16777216 x 1 texels: its size overflows 64 bits");
     end(&b);
 }
 

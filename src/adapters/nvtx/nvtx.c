@@ -1,11 +1,11 @@
 /*
- * nvtx.c - see quire/nvtx.h.
+ * nvtx.c - see quire/nvtx.h. Reports pages as heaps and allocations as regions to NVTX.
  *
- * Events of different threads may come in another order than their effects: a page may be allocated
- * in before it is told to be made, and be gone before that. So a page becomes a heap when it is
- * first heard of, by whatever event, and is looked up each time: one that is gone is not found. A
- * page's end is told before its number and its addresses are another's, and an allocation's end
- * before its range is.
+ * Events of different threads may arrive in another order than their effects. An allocation event
+ * may precede the event that creates its page, or follow the event that destroys it. The watch
+ * therefore registers a page as a heap at the first event that names it, and looks the page up at
+ * that moment: a destroyed page is not found. The core reports the destruction of a page before its
+ * number and addresses are reused, and the free of an allocation before its range is reused.
  */
 #include "quire/nvtx.h"
 
@@ -17,22 +17,24 @@
 
 typedef struct heap {
     nvtxMemHeapHandle_t handle;
-    uint64_t address; /* 0: there is none */
+    uint64_t address; /* 0: the page has no heap */
     uint64_t size;
 } heap;
 
 struct quire_nvtx {
-    quire_attachment attachment; /* first: the watch is found by it */
+    quire_attachment attachment; /* first member: finish converts its address to the watch */
     quire_memory *memory;
     quire_hook next;
     nvtxDomainHandle_t domain;
-    pthread_mutex_t mutex; /* of the heaps; quire is called under it, which calls no hook then */
-    heap *heaps;           /* by page number */
+    /* protects the heaps; only functions of quire that call no hook are called while it is held */
+    pthread_mutex_t mutex;
+    heap *heaps; /* `room` of them, by page number */
     uint32_t room;
 };
 
 /* ---- heaps -------------------------------------------------------------------------------- */
 
+/* Requires the mutex or exclusive use of the memory, as do all functions on heaps and regions. */
 static void begin_heap(quire_nvtx *w, heap *h, const quire_page_info *page)
 {
     const nvtxMemVirtualRangeDesc_t range = {.size = page->size,
@@ -50,7 +52,7 @@ static void begin_heap(quire_nvtx *w, heap *h, const quire_page_info *page)
     h->size = page->size;
 }
 
-/* Its regions end with it. */
+/* NVTX removes the regions of a heap with the heap. */
 static void end_heap(quire_nvtx *w, heap *h)
 {
     if (h->address)
@@ -58,11 +60,9 @@ static void end_heap(quire_nvtx *w, heap *h)
     *h = (heap){.address = 0};
 }
 
-/*
- * With the mutex: an address is of one page at a time. A heap that has one of the page's is of a
- * page that another thread has given back, and is about to tell of.
- */
-static void end_those_gone(quire_nvtx *w, const quire_page_info *page)
+/* Ends the heaps that overlap a new page. Two live pages never overlap, so such a heap belongs to a
+   page that another thread has destroyed and is about to report. */
+static void end_overlapping_heaps(quire_nvtx *w, const quire_page_info *page)
 {
     for (uint32_t i = 0; i < w->room; i++) {
         heap *h = &w->heaps[i];
@@ -72,7 +72,8 @@ static void end_those_gone(quire_nvtx *w, const quire_page_info *page)
     }
 }
 
-static bool make_room(quire_nvtx *w, uint32_t number)
+/* Returns false if host memory is exhausted. */
+static bool reserve_heaps(quire_nvtx *w, uint32_t number)
 {
     uint32_t room = w->room ? w->room : 16;
     if (number < w->room)
@@ -89,15 +90,16 @@ static bool make_room(quire_nvtx *w, uint32_t number)
     return true;
 }
 
-/* With the mutex: the heap of a page, NULL where it has none. */
+/* Returns the heap of a page and registers it if necessary. NULL if the page is gone or has no
+   address. */
 static heap *find_heap(quire_nvtx *w, uint32_t number)
 {
     quire_page_info page;
     if (number < w->room && w->heaps[number].address)
         return &w->heaps[number];
-    if (quire_page_get_info(w->memory, number, &page) || !page.address || !make_room(w, number))
+    if (quire_page_get_info(w->memory, number, &page) || !page.address || !reserve_heaps(w, number))
         return NULL;
-    end_those_gone(w, &page);
+    end_overlapping_heaps(w, &page);
     begin_heap(w, &w->heaps[number], &page);
     return &w->heaps[number];
 }
@@ -136,7 +138,7 @@ static void end_region(const quire_nvtx *w, const heap *h, uint64_t offset)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-static void take(quire_nvtx *w, const quire_event *event)
+static void handle(quire_nvtx *w, const quire_event *event)
 {
     const heap *h = NULL;
     switch (event->kind) {
@@ -161,11 +163,12 @@ static void take(quire_nvtx *w, const quire_event *event)
     }
 }
 
-static void hear(void *user, quire_memory *memory, const quire_event *event)
+/* The watch takes every event; `next` receives those that it selected. */
+static void on_event(void *user, quire_memory *memory, const quire_event *event)
 {
     quire_nvtx *w = user;
     pthread_mutex_lock(&w->mutex);
-    take(w, event);
+    handle(w, event);
     pthread_mutex_unlock(&w->mutex);
     bool wants = !w->next.kinds || w->next.kinds & event->kind;
     if (w->next.event && wants)
@@ -174,10 +177,12 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
 
 /* ---- public ------------------------------------------------------------------------------- */
 
+/* Gives the memory's hook to `next`. Runs in quire_nvtx_end or when the memory is destroyed. */
 static void finish(quire_attachment *attachment)
 {
     quire_nvtx *w = (quire_nvtx *)attachment;
-    quire_result result = quire_memory_set_hook(w->memory, &w->next); /* that was set once before */
+    quire_result result = quire_memory_set_hook(
+        w->memory, &w->next); /* was accepted once before, so it cannot fail */
     (void)result;
     quire_memory_detach(w->memory, attachment);
     for (uint32_t i = 0; i < w->room; i++)
@@ -188,8 +193,8 @@ static void finish(quire_attachment *attachment)
     free(w);
 }
 
-/* What is there already. */
-static bool tell_item(void *user, const quire_item *item)
+/* Reports an allocation that existed before the watch. */
+static bool report_item(void *user, const quire_item *item)
 {
     quire_nvtx *w = user;
     const heap *h = find_heap(w, item->page);
@@ -198,7 +203,8 @@ static bool tell_item(void *user, const quire_item *item)
     return true;
 }
 
-static quire_nvtx *make_watch(quire_memory *memory, const quire_hook *next)
+/* Returns NULL if host memory is exhausted. */
+static quire_nvtx *create_watch(quire_memory *memory, const quire_hook *next)
 {
     quire_nvtx *w = calloc(1, sizeof *w);
     if (!w || pthread_mutex_init(&w->mutex, NULL)) {
@@ -223,20 +229,20 @@ quire_result quire_nvtx_watch(quire_memory *memory, const quire_hook *next, quir
     quire_result result = quire_memory_get_info(memory, &info);
     if (!result && info.address_space)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "memory '%s' is contiguous: NVTX knows no heap that grows",
+                                  "memory '%s' is contiguous: NVTX has no heap that grows",
                                   info.name);
     if (!result && next)
         result = quire_memory_set_hook(memory, next);
     if (result)
-        return result; /* of events that there are not */
-    quire_nvtx *w = make_watch(memory, next);
+        return result; /* `next` selects unknown events */
+    quire_nvtx *w = create_watch(memory, next);
     if (!w)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
                                   "no host memory for an NVTX watch");
     quire_memory_attach(memory, &w->attachment);
-    result = quire_memory_walk(memory, tell_item, w);
+    result = quire_memory_walk(memory, report_item, w);
     if (!result)
-        result = quire_memory_set_hook(memory, &(quire_hook){.event = hear, .user = w});
+        result = quire_memory_set_hook(memory, &(quire_hook){.event = on_event, .user = w});
     if (result)
         finish(&w->attachment);
     else

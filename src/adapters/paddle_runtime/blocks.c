@@ -1,11 +1,12 @@
 /*
- * blocks.c - what the host program holds, by address: records in an array, found by a hash table.
+ * blocks.c - the blocks that the host program holds, by address: records in an array, found by a
+ * hash table. The mutex of runtime_blocks protects both.
  */
 #include "src/adapters/paddle_runtime/runtime.h"
 
 #include "src/base/result.h"
 
-enum { FIRST_ROOM = 64 };
+enum { FIRST_CAPACITY = 64 };
 
 static const uint32_t NONE = UINT32_MAX;
 
@@ -24,8 +25,8 @@ void runtime_blocks_finish(runtime_blocks *blocks)
     pthread_mutex_destroy(&blocks->mutex);
 }
 
-/* With the mutex: a record that holds nothing; NONE: no host memory. */
-static uint32_t take_record(runtime_blocks *b)
+/* Requires the mutex. Returns the number of an unused record; NONE if host memory is exhausted. */
+static uint32_t acquire_record(runtime_blocks *b)
 {
     if (b->first_free != NONE) {
         uint32_t number = b->first_free;
@@ -33,7 +34,7 @@ static uint32_t take_record(runtime_blocks *b)
         return number;
     }
     if (b->used == b->room) {
-        uint32_t room = b->room ? 2 * b->room : FIRST_ROOM;
+        uint32_t room = b->room ? 2 * b->room : FIRST_CAPACITY;
         runtime_block *records =
             room > b->room ? qi_host_resize(&b->host, b->records, b->room, room, sizeof *records)
                            : NULL;
@@ -45,19 +46,21 @@ static uint32_t take_record(runtime_blocks *b)
     return b->used++;
 }
 
-static void give_record(runtime_blocks *b, uint32_t number)
+/* Requires the mutex. */
+static void release_record(runtime_blocks *b, uint32_t number)
 {
     b->records[number].next_free = b->first_free;
     b->first_free = number;
 }
 
+/* Requires the mutex. Returns false if host memory is exhausted; nothing is added then. */
 static bool add(runtime_blocks *b, uint64_t address, const runtime_block *block)
 {
-    uint32_t number = take_record(b);
+    uint32_t number = acquire_record(b);
     if (number == NONE)
         return false;
     if (!qi_id_map_add(&b->by_address, &b->host, address, number)) {
-        give_record(b, number);
+        release_record(b, number);
         return false;
     }
     b->records[number] = *block;
@@ -72,8 +75,9 @@ bool runtime_blocks_add(runtime_blocks *blocks, uint64_t address, const runtime_
     return added;
 }
 
-bool runtime_blocks_take(runtime_blocks *blocks, uint64_t address, uint64_t size, runtime_role role,
-                         runtime_block *taken)
+/* Compares and removes under the mutex, so that two frees of one block cannot both succeed. */
+bool runtime_blocks_remove(runtime_blocks *blocks, uint64_t address, uint64_t size,
+                           runtime_role role, runtime_block *taken)
 {
     pthread_mutex_lock(&blocks->mutex);
     const uint32_t *found = qi_id_map_find(&blocks->by_address, address);
@@ -83,7 +87,7 @@ bool runtime_blocks_take(runtime_blocks *blocks, uint64_t address, uint64_t size
         uint32_t number = *found;
         *taken = *block;
         qi_id_map_remove(&blocks->by_address, address);
-        give_record(blocks, number);
+        release_record(blocks, number);
     }
     pthread_mutex_unlock(&blocks->mutex);
     return is_it;

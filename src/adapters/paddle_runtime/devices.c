@@ -1,10 +1,10 @@
 /*
- * devices.c - the devices of the wrapped plugin on quire, and the functions that the host program
- * calls for memory.
+ * devices.c - the devices of the wrapped plugin on quire, and the memory functions that the host
+ * program calls.
  *
- * A device is open while the host program has it initialised. Memory is given back to quire after
- * the device has done its work (synchronize_device): a plugin's own deallocate is free to wait so,
- * and programs count on it, while a range of a page would be handed out again at once.
+ * A device is open while the host program has it initialised. Before a block is freed, the adapter
+ * waits for the work of the device (synchronize_device). The plugin's own deallocate may wait in
+ * this way and programs rely on it, while quire would reuse the range at once.
  */
 #include "src/adapters/paddle_runtime/runtime.h"
 
@@ -15,22 +15,22 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Sizes are multiples of it, so that what the host program splits off is still aligned. */
-static const uint64_t LEAST_CHUNK = 256;
+/* Bytes. Sizes are multiples of it, so that blocks that the host program splits stay aligned. */
+static const uint64_t MIN_CHUNK = 256;
 static const uint64_t MAX_ALIGNMENT = 4096;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Guarded by the mutex, but for the functions, which do not change while a device is open. */
+/* The mutex protects everything except `functions`, which do not change while a device is open. */
 static struct runtime {
-    char path[RUNTIME_LONGEST_PATH + 1];
+    char path[RUNTIME_MAX_PATH + 1];
     qi_pd_interface functions;
     qi_plugin_library *library;
-    uint32_t users; /* initialize less finalize */
-    runtime_device devices[RUNTIME_MOST_DEVICES];
+    uint32_t users; /* calls of initialize minus calls of finalize */
+    runtime_device devices[RUNTIME_MAX_DEVICES];
 } runtime;
 
-void runtime_complain(const char *format, ...)
+void runtime_log(const char *format, ...)
 {
     va_list args;
     char text[1024];
@@ -40,7 +40,9 @@ void runtime_complain(const char *format, ...)
     fprintf(stderr, "quire_paddle_runtime: %s\n", text);
 }
 
-/* What quire's refusal means to the host program; one for want of memory is told by the pointer. */
+/*
+ * Translates a quire result for the host program. A null pointer reports exhausted memory instead.
+ */
 static qi_pd_status status_of(quire_result result)
 {
     return result == QUIRE_SUCCESS                  ? QI_PD_SUCCESS
@@ -58,20 +60,21 @@ void runtime_wrap(const char *path, const qi_pd_interface *functions)
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
-/* The wrapped plugin begins with the host program's first call, not when it is looked at. */
+/* The wrapped plugin is loaded at the host program's first call, not when InitPlugin runs. */
 qi_pd_status runtime_initialize(void)
 {
     quire_result result = QUIRE_SUCCESS;
     pthread_mutex_lock(&mutex);
     if (!runtime.users)
-        result = qi_plugin_library_take(runtime.path, &runtime.library);
+        result = qi_plugin_library_acquire(runtime.path, NULL, &runtime.library);
     runtime.users += !result;
     pthread_mutex_unlock(&mutex);
     if (result)
-        runtime_complain("%s", quire_last_error());
+        runtime_log("%s", quire_last_error());
     return status_of(result);
 }
 
+/* Requires the mutex. Also closes a device that open_device could not complete. */
 static void close_device(runtime_device *d)
 {
     for (int role = 0; role < RUNTIME_ROLES; role++)
@@ -85,17 +88,18 @@ qi_pd_status runtime_finalize(void)
 {
     pthread_mutex_lock(&mutex);
     if (runtime.users && !--runtime.users) {
-        for (int i = 0; i < RUNTIME_MOST_DEVICES; i++)
+        for (int i = 0; i < RUNTIME_MAX_DEVICES; i++)
             if (runtime.devices[i].users)
                 close_device(&runtime.devices[i]);
-        qi_plugin_library_give(runtime.library);
+        qi_plugin_library_release(runtime.library);
         runtime.library = NULL;
     }
     pthread_mutex_unlock(&mutex);
     return QI_PD_SUCCESS;
 }
 
-static quire_result make_memory(runtime_device *d, runtime_role role, uint32_t kind)
+/* Leaves memories[role] NULL if the plugin has no memory of the kind. */
+static quire_result create_memory(runtime_device *d, runtime_role role, uint32_t kind)
 {
     static const char *const NAMES[] = {"device", "host", "unified"};
     const quire_memory_options options = {.name = NAMES[role],
@@ -116,14 +120,15 @@ static quire_result fill_device(runtime_device *d, uint32_t index)
         return result;
     uint64_t chunk = info.sizes.min_chunk, power = chunk & (UINT64_C(0) - chunk);
     power = power < MAX_ALIGNMENT ? power : MAX_ALIGNMENT;
-    d->alignment = power > LEAST_CHUNK ? power : LEAST_CHUNK;
+    d->alignment = power > MIN_CHUNK ? power : MIN_CHUNK;
     d->id = info.id;
     const uint32_t kinds[] = {0, info.host_kind, info.unified_kind};
     for (int role = 0; role < RUNTIME_ROLES && !result; role++)
-        result = make_memory(d, (runtime_role)role, kinds[role]);
+        result = create_memory(d, (runtime_role)role, kinds[role]);
     return result;
 }
 
+/* Requires the mutex. On failure the device is closed. */
 static quire_result open_device(runtime_device *d, uint32_t index)
 {
     if (!runtime_blocks_init(&d->blocks))
@@ -134,11 +139,12 @@ static quire_result open_device(runtime_device *d, uint32_t index)
     return result;
 }
 
-/* With the mutex: the place of a device in the wrapped plugin's list; UINT32_MAX: not in it. */
+/* Requires the mutex. The position of a device in the wrapped plugin's list; UINT32_MAX if it is
+   not in the list. */
 static uint32_t index_of(const qi_pd_device *device)
 {
     const qi_plugin_library *library = runtime.library;
-    for (uint32_t i = 0; library && i < library->unit_count && i < RUNTIME_MOST_DEVICES; i++)
+    for (uint32_t i = 0; library && i < library->unit_count && i < RUNTIME_MAX_DEVICES; i++)
         if (library->units[i].listed == device->id)
             return i;
     return UINT32_MAX;
@@ -148,7 +154,7 @@ qi_pd_status runtime_init_device(qi_pd_device *device)
 {
     pthread_mutex_lock(&mutex);
     uint32_t index = index_of(device);
-    runtime_device *d = index < RUNTIME_MOST_DEVICES ? &runtime.devices[index] : NULL;
+    runtime_device *d = index < RUNTIME_MAX_DEVICES ? &runtime.devices[index] : NULL;
     quire_result result = QUIRE_SUCCESS;
     if (!d)
         result = qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "there is no device %d", device->id);
@@ -156,20 +162,20 @@ qi_pd_status runtime_init_device(qi_pd_device *device)
         result = open_device(d, index);
     if (!result) {
         d->users++;
-        device->id = d->id; /* as the wrapped plugin numbers it now */
+        device->id = d->id; /* the number that the wrapped plugin assigned */
     }
     pthread_mutex_unlock(&mutex);
     if (result)
-        runtime_complain("%s", quire_last_error());
+        runtime_log("%s", quire_last_error());
     return status_of(result);
 }
 
-/* Open devices by the number they have since init_device. */
+/* Finds an open device by its number, which init_device may have changed. */
 static runtime_device *find_device(const qi_pd_device *device)
 {
     runtime_device *found = NULL;
     pthread_mutex_lock(&mutex);
-    for (int i = 0; i < RUNTIME_MOST_DEVICES && !found; i++)
+    for (int i = 0; i < RUNTIME_MAX_DEVICES && !found; i++)
         if (runtime.devices[i].users && runtime.devices[i].id == device->id)
             found = &runtime.devices[i];
     pthread_mutex_unlock(&mutex);
@@ -190,13 +196,16 @@ qi_pd_status runtime_deinit_device(qi_pd_device *device)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static bool is_want(quire_result result)
+/* Returns true for results that releasing memory may cure. */
+static bool is_exhausted(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET ||
            result == QUIRE_ERROR_TOO_MANY_PAGES || result == QUIRE_ERROR_OUT_OF_RANGE;
 }
 
-static quire_result make_block(runtime_device *d, runtime_role role, size_t size, uint64_t *address)
+/* Allocates a range and records its address. */
+static quire_result allocate_block(runtime_device *d, runtime_role role, size_t size,
+                                   uint64_t *address)
 {
     const quire_allocation_options options = {.size = size, .alignment = d->alignment};
     runtime_block block = {.size = size, .role = role};
@@ -212,10 +221,8 @@ static quire_result make_block(runtime_device *d, runtime_role role, size_t size
     return result ? result : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a block");
 }
 
-/*
- * Where there is none left the answer is success and no pointer: that is what makes Paddle give its
- * idle blocks back and ask once more, while it takes an error for the end.
- */
+/* Reports exhausted memory as success with a null pointer. Paddle then releases its idle blocks and
+   retries, while it treats an error as fatal. */
 static qi_pd_status allocate(const qi_pd_device *device, void **pointer, size_t size,
                              runtime_role role)
 {
@@ -224,18 +231,18 @@ static qi_pd_status allocate(const qi_pd_device *device, void **pointer, size_t 
     *pointer = NULL;
     if (!d || !d->memories[role])
         return QI_PD_ERROR;
-    quire_result result = make_block(d, role, size, &address);
-    if (is_want(result))
+    quire_result result = allocate_block(d, role, size, &address);
+    if (is_exhausted(result))
         return QI_PD_SUCCESS;
     if (result) {
-        runtime_complain("%s", quire_last_error());
+        runtime_log("%s", quire_last_error());
         return status_of(result);
     }
     *pointer = (void *)(uintptr_t)address;
     return QI_PD_SUCCESS;
 }
 
-/* Work that was submitted may still use what is given back. */
+/* Work that was submitted earlier may still use the block. */
 static qi_pd_status await_device(const qi_pd_device *device)
 {
     const qi_pd_interface *f = &runtime.functions;
@@ -244,21 +251,22 @@ static qi_pd_status await_device(const qi_pd_device *device)
     return status || !f->synchronize_device ? status : f->synchronize_device(&copy);
 }
 
+/* Frees the block even if waiting fails, and then reports the failure of the wait. */
 static qi_pd_status deallocate(const qi_pd_device *device, void *pointer, size_t size,
                                runtime_role role)
 {
     runtime_device *d = find_device(device);
     runtime_block block;
     if (!d || !pointer ||
-        !runtime_blocks_take(&d->blocks, (uintptr_t)pointer, size, role, &block)) {
-        runtime_complain("%p with %zu bytes is given back to device %d and was not taken so",
-                         pointer, size, device->id);
+        !runtime_blocks_remove(&d->blocks, (uintptr_t)pointer, size, role, &block)) {
+        runtime_log("%p with %zu bytes is freed on device %d, which has no such block", pointer,
+                    size, device->id);
         return QI_PD_ERROR;
     }
     qi_pd_status status = await_device(device);
     quire_result result = quire_free(d->memories[role], block.allocation);
     if (result)
-        runtime_complain("%s", quire_last_error());
+        runtime_log("%s", quire_last_error());
     return status ? status : status_of(result);
 }
 
@@ -276,9 +284,9 @@ PAIR(device, RUNTIME_DEVICE)
 PAIR(host, RUNTIME_HOST)
 PAIR(unified, RUNTIME_UNIFIED)
 
-/* ---- figures -------------------------------------------------------------------------------- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 
-/* What is free in quire's pages is free for the host program. */
+/* Free memory in quire's pages counts as free for the host program. */
 qi_pd_status runtime_stats(qi_pd_device *device, size_t *total, size_t *free_bytes)
 {
     runtime_device *d = find_device(device);
@@ -304,11 +312,11 @@ qi_pd_status runtime_min_chunk(qi_pd_device *device, size_t *size)
     qi_pd_status status = runtime.functions.device_min_chunk_size
                               ? runtime.functions.device_min_chunk_size(device, &asked)
                               : QI_PD_ERROR;
-    *size = status || asked < LEAST_CHUNK ? LEAST_CHUNK : asked;
+    *size = status || asked < MIN_CHUNK ? MIN_CHUNK : asked;
     return QI_PD_SUCCESS;
 }
 
-/* 0: the host program keeps no pool of its own beside ours. */
+/* With 0 the host program keeps no pool of its own above quire's. */
 qi_pd_status runtime_max_chunk(qi_pd_device *device, size_t *size)
 {
     (void)device;

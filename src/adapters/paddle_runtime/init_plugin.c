@@ -1,7 +1,7 @@
 /*
- * init_plugin.c - the entry point: the wrapped plugin agrees with the host program on a version of
- * the interface and fills it in; then the functions for memory are replaced. So everything that
- * the adapter does not know goes through as it is, whatever the version.
+ * init_plugin.c - the entry point of the adapter. The wrapped plugin negotiates the version of the
+ * interface with the host program and fills the interface in; then the adapter replaces the memory
+ * functions. Functions that the adapter does not know pass through unchanged, in every version.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -9,12 +9,13 @@
 
 #include "src/adapters/paddle_runtime/runtime.h"
 
-/* Where the wrapped plugin lies. */
+/* The environment variable with the path of the wrapped plugin. */
 static const char *const PATH_VARIABLE = "QUIRE_PADDLE_PLUGIN";
 
 __attribute__((visibility("default"))) void InitPlugin(qi_pd_params *params);
 
-/* It stays loaded: the host program holds its functions. */
+/* Loads the wrapped plugin and never unloads it, because the host program holds its functions. NULL
+   if the path names this adapter. */
 static qi_pd_init_plugin find_wrapped(const char *path)
 {
     qi_pd_init_plugin init = NULL;
@@ -22,14 +23,14 @@ static qi_pd_init_plugin find_wrapped(const char *path)
     void *found = handle ? dlsym(handle, "InitPlugin") : NULL;
     if (!found) {
         const char *reason = dlerror();
-        runtime_complain("%s: %s", path, reason ? reason : "it has no InitPlugin");
+        runtime_log("%s: %s", path, reason ? reason : "it has no InitPlugin");
         return NULL;
     }
     memcpy(&init, &found, sizeof init);
     return init == InitPlugin ? NULL : init;
 }
 
-/* What a plugin has not got the adapter does not make up: the host program asks which are there. */
+/* Replaces only functions that the plugin has: the host program tests which ones exist. */
 static void replace(qi_pd_interface *f)
 {
     f->initialize = runtime_initialize;
@@ -52,18 +53,19 @@ static void replace(qi_pd_interface *f)
     f->device_max_chunk_size = runtime_max_chunk;
 }
 
+/* Without a wrapped plugin device_type stays NULL, so that the host program rejects the adapter. */
 void InitPlugin(qi_pd_params *params)
 {
     const char *path = secure_getenv(PATH_VARIABLE);
-    if (!path || !*path || strlen(path) > RUNTIME_LONGEST_PATH) {
-        runtime_complain("%s names no plugin to wrap", PATH_VARIABLE);
+    if (!path || !*path || strlen(path) > RUNTIME_MAX_PATH) {
+        runtime_log("%s names no plugin to wrap", PATH_VARIABLE);
         return;
     }
     qi_pd_init_plugin init = find_wrapped(path);
     if (init)
         init(params);
     if (!init || !params->device_type)
-        return; /* as the host program is told by the wrapped plugin itself */
+        return; /* the wrapped plugin refused the version, and device_type says so */
     runtime_wrap(path, params->interface);
     replace(params->interface);
 }

@@ -1,11 +1,11 @@
 /*
- * access.c - who may reach a mapping: cuMemSetAccess and cuMemGetAccess.
+ * access.c - access to mappings: cuMemSetAccess and cuMemGetAccess.
  */
 #include "tests/support/cuda/virtual.h"
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
-/* All of the range is mapped, and it ends with granules. */
+/* Returns true if the whole range is mapped and ends at a granule. */
 static bool is_mapped(uint64_t base, uint64_t size)
 {
     uint64_t at = base;
@@ -56,7 +56,7 @@ static qi_cu_result check_desc(const qi_cu_access_desc *desc, uint64_t base, uin
                                                       : QI_CUDA_ERROR_INVALID_DEVICE;
         return is_reachable(desc->location.id, base, size) ? 0 : QI_CUDA_ERROR_INVALID_DEVICE;
     case QI_CU_MEM_LOCATION_TYPE_HOST:
-    case QI_CU_MEM_LOCATION_TYPE_HOST_NUMA: /* which node is all the same */
+    case QI_CU_MEM_LOCATION_TYPE_HOST_NUMA: /* the node makes no difference */
         return all_are_of_host(base, size) ? 0 : QI_CUDA_ERROR_NOT_SUPPORTED;
     default:
         return QI_CUDA_ERROR_INVALID_VALUE;
@@ -79,7 +79,7 @@ static void grant(fc_access *access, const qi_cu_access_desc *desc)
     access->write = (uint8_t)(writes ? access->write | bit : access->write & ~bit);
 }
 
-/* What the processor may do in the granule, in truth. */
+/* Sets the real protection of a granule for the processor. */
 static void protect(const fc_span *span, uint64_t granule)
 {
     const fc_access *access = &span->access[granule];

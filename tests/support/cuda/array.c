@@ -85,7 +85,7 @@ fc_array *fc_array_peek(uint64_t handle)
     return array ? array : fc_object_peek(FC_MIPMAP, handle);
 }
 
-/* The array that has the memory; a level becomes a place in it. */
+/* Returns the array that owns the memory; the level of a mipmapped array becomes part of `at`. */
 static fc_array *holder(uint64_t handle, fc_texel *at)
 {
     fc_array *array = fc_object_peek(FC_ARRAY, handle);
@@ -112,7 +112,7 @@ unsigned char *fc_array_reach(uint64_t handle, fc_texel at, uint64_t *run)
 {
     fc_array *array = holder(handle, &at);
     if (!array)
-        return NULL; /* ended since the copy was queued */
+        return NULL; /* destroyed after the copy was queued */
     if (fc_array_is_sparse(array))
         return fc_tile_reach(array, at, run);
     fc_texel e = fc_array_extent(array, at.level);
@@ -147,7 +147,7 @@ static bool is_form(const qi_cu_array3d_descriptor *desc, uint32_t levels)
         (desc->Width != desc->Height || desc->Depth % 6 ||
          (desc->Depth != 6 && !(desc->Flags & QI_CUDA_ARRAY3D_LAYERED))))
         return false;
-    /* no sparse rows */
+    /* one-dimensional arrays cannot be sparse */
     return levels && levels <= MAX_LEVELS && longest >> (levels - 1) &&
            (!(desc->Flags & QI_CUDA_ARRAY3D_SPARSE) || desc->Height);
 }
@@ -250,7 +250,7 @@ qi_cu_result fc_Array3DGetDescriptor_v2(qi_cu_array3d_descriptor *desc, qi_cu_ar
     return fc_leave(result);
 }
 
-/* The same handle each time; it is not destroyed by itself. */
+/* Returns the same handle each time. The caller does not destroy it. */
 static fc_array *level_of(fc_array *mipmap, uint32_t level)
 {
     uint64_t index = 0;

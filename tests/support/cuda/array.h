@@ -1,9 +1,9 @@
 /*
- * array.h - arrays of the fake CUDA driver, with or without mip levels: some have memory of their
- * own, some are given it later as a whole (deferred mapping) or in tiles (sparse).
+ * array.h - arrays of the fake CUDA driver, with or without mip levels. Some arrays own memory;
+ * others receive it later as a whole (deferred mapping) or in tiles (sparse).
  *
- * Texels lie in rows, layers and levels one behind the other; within a tile likewise. The real
- * driver's order is its secret, and nothing but copies looks at it here.
+ * Texels are stored row after row, layer after layer, level after level, also within a tile. The
+ * real driver's order is unknown, and only copies depend on it here.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_ARRAY_H
 #define QUIRE_TESTS_SUPPORT_CUDA_ARRAY_H
@@ -12,13 +12,13 @@
 
 #define FC_TILE_BYTES (UINT64_C(64) << 10)
 
-/* A place, or an extent: x in bytes. */
+/* A position or an extent; x in bytes. */
 typedef struct fc_texel {
     uint64_t x, y, z, level;
 } fc_texel;
 
 typedef struct fc_backing {
-    fc_memory *memory; /* NULL: nothing */
+    fc_memory *memory; /* NULL: no memory */
     uint64_t offset;
 } fc_backing;
 
@@ -28,24 +28,24 @@ typedef struct fc_array {
     int device;
     qi_cu_array3d_descriptor desc;
     uint32_t element, levels; /* bytes of a texel */
-    uint64_t parent;          /* it is a level of this one; 0: of none */
+    uint64_t parent;          /* the array of which this is a level; 0: none */
     uint32_t level;
     fc_bytes own;
-    fc_backing whole;  /* of deferred mapping */
-    fc_backing *tiles; /* of sparse ones: all levels before the tail, then the tails of layers */
+    fc_backing whole;  /* memory of a deferred array */
+    fc_backing *tiles; /* of a sparse array: all levels above the tail, then the tails */
     uint64_t tile_count;
 } fc_array;
 
-/* NULL: none of this handle. */
+/* Returns NULL if the handle names no array. */
 fc_array *fc_array_peek(uint64_t handle);
 
 bool fc_array_is_layered(const fc_array *array);
 bool fc_array_is_sparse(const fc_array *array);
 
-/* Extents of a level in texels, at least 1 each; z: slices or layers. */
+/* Extents of a level in texels, each at least 1; z counts slices or layers. */
 fc_texel fc_array_extent(const fc_array *array, uint64_t level);
 
-/* Bytes of a level before the next begins, and of all. */
+/* Bytes from the start of a level to the next, and bytes of all levels. */
 uint64_t fc_array_level_bytes(const fc_array *array, uint64_t level);
 uint64_t fc_array_bytes(const fc_array *array);
 
@@ -54,22 +54,23 @@ uint64_t fc_array_bytes(const fc_array *array);
 /* Extents of a tile in texels. */
 fc_texel fc_tile_extent(const fc_array *array);
 
-/* The first level that shares tiles with the next; `levels`: none does. */
+/* The first level that shares tiles with the next one; `levels` if none does. */
 uint64_t fc_tail_begin(const fc_array *array);
 uint64_t fc_tail_bytes(const fc_array *array);
 
-/* How many there are, with the tails of all layers. */
+/* Number of tiles, including the tails of all layers. */
 uint64_t fc_tiles_of(const fc_array *array);
 
-/* Where a texel of a sparse array lies; NULL: nothing is mapped there. */
+/* Returns the address of a texel of a sparse array; NULL if nothing is mapped there. */
 unsigned char *fc_tile_reach(const fc_array *array, fc_texel at, uint64_t *run);
 
 /* ---- for copies ---------------------------------------------------------------------------- */
 
-/* The box lies in the level. */
+/* Returns true if the box lies in the level. */
 bool fc_array_holds(uint64_t handle, fc_texel at, fc_texel extent);
 
-/* Where a texel lies, and in *run how much of its row in one piece; NULL: in nothing. */
+/* Returns the address of a texel, and in *run the bytes of its row that follow in one piece; NULL
+   if it has no memory. */
 unsigned char *fc_array_reach(uint64_t handle, fc_texel at, uint64_t *run);
 
 /* ---- for the end --------------------------------------------------------------------------- */
@@ -77,7 +78,7 @@ unsigned char *fc_array_reach(uint64_t handle, fc_texel at, uint64_t *run);
 bool fc_array_end(fc_object *object);
 uint64_t fc_array_context(const fc_object *object);
 
-/* It goes with the mipmapped array that it is of. */
+/* Returns true for a level, which is destroyed with its mipmapped array. */
 bool fc_array_is_level(const fc_object *object);
 
 #endif

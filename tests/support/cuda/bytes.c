@@ -18,7 +18,8 @@ static void *pointer_to(uint64_t address)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* A part that was never given out: the file is sparse, and has room for all that a test can do. */
+/* Takes a part of the store that was never used. The file is sparse and has room for everything
+   that a test can allocate. */
 static bool take_of_store(fc_bytes *bytes)
 {
     if (fc.store < 0)
@@ -45,7 +46,7 @@ static bool take_alone(fc_bytes *bytes, uint64_t more)
 uint64_t fc_page(void)
 {
     static uint64_t size;
-    if (!size) /* with the lock held, as all that uses it */
+    if (!size) /* the lock protects it */
         size = (uint64_t)sysconf(_SC_PAGESIZE);
     return size;
 }
@@ -112,7 +113,7 @@ bool fc_bytes_map(const fc_bytes *bytes, uint64_t offset, uint64_t size, uint64_
 
 #define EMPTY (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Takes more, and gives back what lies around the aligned part. */
+/* Maps more than requested and unmaps the edges around the aligned part. */
 static uint64_t take_aligned(uint64_t size, uint64_t alignment)
 {
     uint64_t more = alignment > fc_page() ? alignment - fc_page() : 0;
@@ -136,7 +137,7 @@ uint64_t fc_addresses_take(uint64_t size, uint64_t alignment, uint64_t hint)
             mmap(pointer_to(hint), (size_t)size, PROT_NONE, EMPTY | MAP_FIXED_NOREPLACE, -1, 0);
         if (taken != MAP_FAILED && taken == pointer_to(hint))
             return hint;
-        if (taken != MAP_FAILED) /* a system that does not know the flag puts it elsewhere */
+        if (taken != MAP_FAILED) /* systems without the flag map elsewhere */
             munmap(taken, (size_t)size);
     }
     return take_aligned(size, alignment);
@@ -149,7 +150,7 @@ void fc_addresses_give(uint64_t address, uint64_t size)
 
 void fc_addresses_clear(uint64_t address, uint64_t size)
 {
-    /* in one step, so that nothing else comes to lie there in between */
+    /* in one step, so that no other mapping takes the addresses in between */
     if (mmap(pointer_to(address), (size_t)size, PROT_NONE, EMPTY | MAP_FIXED, -1, 0) == MAP_FAILED)
         abort();
 }

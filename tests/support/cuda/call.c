@@ -1,6 +1,6 @@
 /*
- * call.c - what every call begins and ends with: counting, faults, slowness, the lock, and whether
- * the driver is there at all.
+ * call.c - the beginning and the end of every call: counting, faults, delays, the lock, and whether
+ * the driver is present.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const char *const NAMES[FC_CALL_COUNT] = {
 #undef X
 };
 
-/* Without what tells a newer symbol from an older one. */
+/* The function names without their version suffix. */
 static const char *const PLAIN_NAMES[FC_CALL_COUNT] = {
 #define X(name, suffix, version, presence, parameters) "cu" #name,
     FC_ENTRIES(X)
@@ -61,7 +61,7 @@ fc_call fc_call_named(const char *function)
     return FC_CALL_COUNT;
 }
 
-/* The code of this number among those of the call; 0: it has not so many. */
+/* Returns the code with this index among the codes of the call; 0 if it has fewer. */
 static qi_cu_result code_at(fc_call call, uint32_t index)
 {
     for (uint32_t i = 0; i < FC_CODE_COUNT; i++)
@@ -152,7 +152,7 @@ void fc_heal(void)
     fc_unlock();
 }
 
-/* Microseconds per piece of 2 MiB, as docs of others have measured them on an A100. */
+/* Microseconds per piece of 2 MiB, as others have published them for an A100. */
 static const struct {
     fc_call call;
     uint32_t microseconds;
@@ -193,7 +193,7 @@ bool fc_is_hidden(fc_call call)
 
 /* ---- entering ----------------------------------------------------------------------------- */
 
-/* Whatever the state of the driver, it answers these. */
+/* Returns true for calls that succeed in every state of the driver. */
 static bool works_always(fc_call call)
 {
     switch ((int)call) {
@@ -209,7 +209,7 @@ static bool works_always(fc_call call)
     }
 }
 
-/* A lost device is told of by what works on it, or may. */
+/* Returns true for calls that do not touch a device, so that a lost device does not fail them. */
 static bool is_of_driver(fc_call call)
 {
     return works_always(call) ||
@@ -251,14 +251,14 @@ static void sleep_us(uint32_t microseconds)
 
 qi_cu_result fc_enter(fc_call call)
 {
-    if (fc_in_host_function()) { /* the lock is this thread's, further out */
+    if (fc_in_host_function()) { /* this thread holds the lock in an outer call */
         fc_say("fc-callback", call, "a host function calls CUDA");
         return QI_CUDA_ERROR_NOT_PERMITTED;
     }
     fc_start();
     fc_lock();
     uint32_t slow = fc.slow_us[call];
-    if (slow) { /* not under the lock, for other threads' calls go on */
+    if (slow) { /* without the lock, so that other threads continue */
         fc_unlock();
         sleep_us(slow);
         fc_lock();

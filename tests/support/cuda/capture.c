@@ -6,7 +6,7 @@
 static const qi_cu_capture_mode GLOBAL = QI_CU_STREAM_CAPTURE_MODE_GLOBAL,
                                 RELAXED = QI_CU_STREAM_CAPTURE_MODE_RELAXED;
 
-/* The thread's mode in one generation of the driver; its address tells which thread it is. */
+/* The thread's mode in one generation of the driver. Its address identifies the thread. */
 static _Thread_local struct {
     uint64_t generation;
     qi_cu_capture_mode mode;
@@ -44,7 +44,7 @@ bool fc_capture_permits(void)
     return permits;
 }
 
-/* One that the default stream waits for. */
+/* Returns true if a stream captures that the default stream waits for. */
 static bool any_blocking(const fc_context *context)
 {
     uint64_t index = 0;

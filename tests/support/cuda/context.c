@@ -1,6 +1,6 @@
 /*
- * context.c - see context.h. A thread has a stack of contexts, as numbers: what was destroyed, or
- * is of another fc_reset, is told from what lives.
+ * context.c - see context.h. Each thread has a stack of context numbers. A number of a destroyed
+ * context, or of an earlier fc_reset, is not found among the live ones.
  */
 #include "tests/support/cuda/context.h"
 
@@ -10,7 +10,7 @@
 #include "tests/support/cuda/queue.h"
 
 #define DEPTH 32
-#define SCHEDULES 0x07u /* the flags of contexts */
+#define SCHEDULES 0x07u /* all flags that contexts have */
 #define MAX_FLAGS 0x1fu
 
 typedef struct stack {
@@ -120,7 +120,7 @@ qi_cu_result fc_CtxSetCurrent(qi_cu_context handle)
     stack *s = own();
     if (!result && handle && !fc_object_find(FC_CALL_CtxSetCurrent, FC_CONTEXT, FC_NUMBER(handle)))
         result = QI_CUDA_ERROR_INVALID_CONTEXT;
-    if (!result) { /* takes the place of the topmost */
+    if (!result) { /* replaces the topmost one */
         s->depth -= s->depth > 0;
         if (handle)
             s->contexts[s->depth++] = FC_NUMBER(handle);
@@ -157,7 +157,7 @@ static fc_context *begin(int device)
     return context;
 }
 
-/* A device is itself again when nothing is left of it. */
+/* A lost device recovers when its last context is gone. */
 static void recover(int device)
 {
     uint64_t index = 0;

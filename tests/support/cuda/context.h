@@ -1,5 +1,5 @@
 /*
- * context.h - contexts of the fake CUDA driver, and which of them each thread has current.
+ * context.h - contexts of the fake CUDA driver, and the current context of each thread.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_CONTEXT_H
 #define QUIRE_TESTS_SUPPORT_CUDA_CONTEXT_H
@@ -9,25 +9,25 @@
 typedef struct fc_context {
     fc_object object;
     int device;
-    uint32_t retained; /* as a device's primary context; 0: it is none */
-    uint32_t peers;    /* bits of the devices whose memory it may reach */
-    uint64_t end;      /* of the clock: work of its default stream is done then */
-    uint64_t orphaned; /* likewise that of streams that were destroyed */
+    uint32_t retained; /* references as a primary context; 0: it is not one */
+    uint32_t peers;    /* bits of the devices whose memory it may access */
+    uint64_t end;      /* when the work of its default stream is done */
+    uint64_t orphaned; /* when the work of its destroyed streams is done */
 } fc_context;
 
-/* The calling thread's current one, which is alive; NULL: none. */
+/* The calling thread's current context if it is alive; NULL otherwise. */
 fc_context *fc_context_peek(void);
 
-/* The same; *result says why there is none. */
+/* The same; *result gives the error if there is none. */
 fc_context *fc_context_current(fc_call call, qi_cu_result *result);
 
-/* Begins a call that needs a current context; *result is to be given to fc_leave if not 0. */
+/* Begins a call that needs a current context. A *result other than 0 must be passed to fc_leave. */
 fc_context *fc_enter_context(fc_call call, qi_cu_result *result);
 
-/* Ends it with what lies in it; `call` is said to have done so. */
+/* Destroys a context with everything in it; messages name `call`. */
 void fc_context_end(fc_context *context, fc_call call);
 
-/* The calling thread runs a function that cuLaunchHostFunc was given. */
+/* Returns true if the calling thread runs a function passed to cuLaunchHostFunc. */
 bool fc_in_host_function(void);
 void fc_set_in_host_function(bool is);
 

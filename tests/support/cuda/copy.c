@@ -1,5 +1,5 @@
 /*
- * copy.c - see copy.h. Every copy is one of boxes; a row is a box of height and depth 1.
+ * copy.c - see copy.h. Every copy is a copy of a box; a row is a box of height and depth 1.
  */
 #include "tests/support/cuda/copy.h"
 
@@ -16,7 +16,7 @@ typedef struct side {
     uint64_t address;
     uint64_t array;
     uint64_t x, y, z, level, pitch, height;
-    int device; /* whose access counts */
+    int device; /* the device whose access rights apply */
     bool writes;
 } side;
 
@@ -51,13 +51,14 @@ static side target_of(const qi_cu_memcpy3d *copy, int device)
                   .writes = true};
 }
 
-/* Where byte x of row y of slice z lies in memory, counted from the side's begin. */
+/* The offset of byte x of row y of slice z from the start of the side. */
 static uint64_t offset_in(const side *s, uint64_t x, uint64_t y, uint64_t z)
 {
     return ((s->z + z) * s->height + s->y + y) * s->pitch + s->x + x;
 }
 
-/* Where it lies, and how much in one piece; NULL: it may not be touched. */
+/* Returns the address, and in *run the bytes that follow in one piece; NULL if access is not
+   permitted. */
 static unsigned char *reach(const side *s, uint64_t x, uint64_t y, uint64_t z, uint64_t *run)
 {
     *run = UINT64_MAX;
@@ -139,7 +140,7 @@ static bool may_reach_row(const side *s, uint64_t y, uint64_t z, uint64_t width)
     return true;
 }
 
-/* Rows and slices must not overlap, where there are several. */
+/* Rows and slices must not overlap if there are several. */
 static bool has_form(const side *s, const qi_cu_memcpy3d *copy)
 {
     if (s->type == QI_CU_MEMORYTYPE_ARRAY)
@@ -153,7 +154,7 @@ static bool has_form(const side *s, const qi_cu_memcpy3d *copy)
 
 static bool may_reach_box(const side *s, const qi_cu_memcpy3d *copy)
 {
-    if (s->type == QI_CU_MEMORYTYPE_ARRAY) /* what it is mapped to counts when it is done */
+    if (s->type == QI_CU_MEMORYTYPE_ARRAY) /* the mapping is checked when the copy runs */
         return true;
     for (uint64_t z = 0; z < copy->Depth; z++)
         for (uint64_t y = 0; y < copy->Height; y++)
@@ -200,7 +201,7 @@ static bool is_pageable(const void *pointer)
     return !fc_span_at((uintptr_t)pointer);
 }
 
-/* The driver has read pageable memory when the call returns. */
+/* The driver reads pageable memory before the call returns. */
 static void stage(fc_work *work)
 {
     qi_cu_memcpy3d *copy = &work->copy;
@@ -235,7 +236,7 @@ qi_cu_result fc_copy(fc_context *context, fc_call call, const qi_cu_memcpy3d *co
         return 0;
     if (!check(&work))
         return QI_CUDA_ERROR_INVALID_VALUE;
-    /* to pageable memory a copy is done when the call returns */
+    /* a copy to pageable memory is complete when the call returns */
     waits |= work.copy.dstMemoryType == QI_CU_MEMORYTYPE_HOST && is_pageable(work.copy.dstHost);
     if (!waits)
         stage(&work);
@@ -273,7 +274,7 @@ static bool run_fill(fc_work *work)
         run = least(run, size - at);
         if (fill->width == 1)
             memset(bytes, *value, (size_t)run);
-        else /* pieces begin and end between elements */
+        else /* pieces consist of whole elements */
             for (uint64_t i = 0; i < run; i++)
                 bytes[i] = value[(at + i) % sizeof fill->value];
         at += run;

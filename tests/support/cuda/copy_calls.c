@@ -1,12 +1,12 @@
 /*
- * copy_calls.c - the entries of the fake CUDA driver that copy: each says what from where to where,
- * copy.c does it.
+ * copy_calls.c - the copying functions of the fake CUDA driver. Each describes source and target;
+ * copy.c copies.
  */
 #include "tests/support/cuda/copy.h"
 
 static const qi_cu_memory_type DEVICE = QI_CU_MEMORYTYPE_DEVICE, HOST = QI_CU_MEMORYTYPE_HOST;
 
-/* Between what the current context's device reaches. */
+/* Copies within the reach of the current context's device. */
 static qi_cu_result copy(fc_call call, const qi_cu_memcpy3d *what, qi_cu_stream stream, bool waits)
 {
     qi_cu_result result;

@@ -1,5 +1,5 @@
 /*
- * device.c - the beginning of the fake CUDA driver, and what its devices are.
+ * device.c - initialising the fake CUDA driver, and the properties of its devices.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ qi_cu_result fc_Init(unsigned int flags)
     if (!result && flags)
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result && fc.initialized && fc.process != getpid())
-        result = QI_CUDA_ERROR_NOT_INITIALIZED; /* what was begun before a fork is void */
+        result = QI_CUDA_ERROR_NOT_INITIALIZED; /* an initialisation before a fork does not count */
     if (!result)
         result = fc.options.no_init;
     if (!result && !fc.device_count)
@@ -64,7 +64,7 @@ qi_cu_result fc_GetErrorName(qi_cu_result error, const char **name)
     return fc_leave(result);
 }
 
-/* The name without what all have in front. */
+/* The error name without the common prefix. */
 qi_cu_result fc_GetErrorString(qi_cu_result error, const char **text)
 {
     qi_cu_result result = fc_enter(FC_CALL_GetErrorString);
@@ -99,7 +99,7 @@ qi_cu_result fc_DeviceGet(qi_cu_device *device, int ordinal)
     return fc_leave(result);
 }
 
-/* Begins a call about a device that writes somewhere. */
+/* Begins a call that reports something about a device through a pointer. */
 static qi_cu_result enter_about(fc_call call, qi_cu_device device, const void *out)
 {
     qi_cu_result result = fc_enter(call);
@@ -141,7 +141,7 @@ qi_cu_result fc_DeviceTotalMem_v2(size_t *bytes, qi_cu_device device)
 static const struct {
     qi_cu_attribute attribute;
     uint32_t feature;
-    int since; /* the version of the driver that knows the attribute */
+    int since; /* the first driver version that knows the attribute */
 } FEATURES[] = {
     {QI_CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED, FC_VMM, 10020},
     {QI_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, FC_POSIX_FD, 10020},
@@ -170,7 +170,7 @@ static int or_else(uint64_t value, int otherwise)
     return value ? (int)value : otherwise;
 }
 
-/* What is no yes or no; false: not known. */
+/* Attributes that are numbers. Returns false for an unknown attribute. */
 static bool number_of(const fc_model *model, int device, qi_cu_attribute attribute, int *value)
 {
     switch (attribute) {
@@ -228,13 +228,13 @@ static bool number_of(const fc_model *model, int device, qi_cu_attribute attribu
     }
 }
 
-/* Those about nodes, of drivers that know them. */
+/* Attributes of NUMA nodes, which newer drivers know. */
 static bool node_of(const fc_model *model, qi_cu_attribute attribute, int *value)
 {
     if (fc.options.version < 12020)
         return false;
     switch (attribute) {
-    case QI_CU_DEVICE_ATTRIBUTE_NUMA_CONFIG: /* the device's memory is no node of the host's */
+    case QI_CU_DEVICE_ATTRIBUTE_NUMA_CONFIG: /* device memory is not a node of the host */
         *value = QI_CU_DEVICE_NUMA_CONFIG_NONE;
         return true;
     case QI_CU_DEVICE_ATTRIBUTE_NUMA_ID:
@@ -260,6 +260,6 @@ qi_cu_result fc_DeviceGetAttribute(int *value, qi_cu_attribute attribute, qi_cu_
             return fc_leave(0);
         }
     if (!number_of(model, device, attribute, value) && !node_of(model, attribute, value))
-        result = QI_CUDA_ERROR_INVALID_VALUE; /* a number that the driver does not know */
+        result = QI_CUDA_ERROR_INVALID_VALUE; /* the driver does not know the number */
     return fc_leave(result);
 }

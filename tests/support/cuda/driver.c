@@ -79,7 +79,7 @@ static void start(void)
     fc_unlock();
     if (started)
         return;
-    pthread_atfork(fc_lock, fc_unlock, fc_unlock); /* the child's calls find the lock free */
+    pthread_atfork(fc_lock, fc_unlock, fc_unlock); /* so that the lock is free in the child */
     if (fc_starter)
         fc_starter();
     else
@@ -139,7 +139,7 @@ void fc_give(int device, uint64_t bytes)
     fc_usage_at(device)->bytes -= bytes;
 }
 
-/* Ends the program where there is no such device. */
+/* Aborts the program if there is no such device. */
 static void check_device(int device)
 {
     if (device != FC_HOST && !fc_is_device(device))

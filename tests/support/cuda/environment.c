@@ -1,23 +1,22 @@
 /*
- * environment.c - the fake CUDA driver as a library that programs load: its options come from the
- * environment, until fc_reset is called.
+ * environment.c - the fake CUDA driver as a library that programs load. Its options come from the
+ * environment until fc_reset is called. Lists are separated by commas.
  *
- *   QUIRE_FAKE_CUDA_MODELS    names of models, with commas: a device each; "none": no device;
- *                             nothing: "h200"
+ *   QUIRE_FAKE_CUDA_MODELS    names of models, one device each; "none": no device; unset: "h200"
  *   QUIRE_FAKE_CUDA_FLAGS     late, dirty, needs-context, host-reaches, bad-device-1, bad-size-2,
- *                             quiet (no messages on stderr), peers (all devices are); with commas
- *   QUIRE_FAKE_CUDA_VERSION   of the driver, such as 11020
- *   QUIRE_FAKE_CUDA_FAIL      "function 3" fails its third call, "function 3+" that and all later
- *                             ones, "* 3" the third of all that can fail; a code may follow:
- *                             "cuMemCreate 1 2"
- *   QUIRE_FAKE_CUDA_HIDE      names of functions that are not there; with commas
- *   QUIRE_FAKE_CUDA_SLOW      "function microseconds", or "* 1" for what an A100 takes
- *   QUIRE_FAKE_CUDA_CAPACITY  "device bytes": what can be had of it; device -1 is the host
- *   QUIRE_FAKE_CUDA_NODES     NUMA nodes of the host
- *   QUIRE_FAKE_CUDA_REPORT    a file that gets calls, peaks, what is alive and the messages at the
- *                             end of the process, or when the library is closed
+ *                             quiet (no messages on stderr), peers (all devices are peers)
+ *   QUIRE_FAKE_CUDA_VERSION   version of the driver, such as 11020
+ *   QUIRE_FAKE_CUDA_FAIL      "function 3": its third call fails; "function 3+": that call and all
+ *                             later ones; "* 3": the third call of all that can fail. A code may
+ *                             follow: "cuMemCreate 1 2"
+ *   QUIRE_FAKE_CUDA_HIDE      functions that the driver lacks
+ *   QUIRE_FAKE_CUDA_SLOW      "function microseconds", or "* 1" for the delays of an A100
+ *   QUIRE_FAKE_CUDA_CAPACITY  "device bytes": available memory; device -1 is the host
+ *   QUIRE_FAKE_CUDA_NODES     number of NUMA nodes of the host
+ *   QUIRE_FAKE_CUDA_REPORT    a file that receives calls, peaks, live objects and messages when the
+ *                             process ends or the library is closed
  *
- * What it cannot read ends the program, so that no test runs with other options than it thinks.
+ * An invalid value ends the program, so that no test runs with other options than it requests.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@
 #include "tests/support/cuda/driver.h"
 #include "tests/support/settings.h"
 
-static pid_t process; /* that opened the library: its forks write no report */
+static pid_t process; /* the process that opened the library: its forks write no report */
 
 static _Noreturn void refuse(const char *name, const char *value)
 {
@@ -124,7 +123,7 @@ static void take_capacity(const char *value)
     fc_set_capacity(device, bytes);
 }
 
-/* 0: it is not set. */
+/* Returns 0 if the variable is not set. */
 static unsigned long number_of(const char *name, unsigned long most)
 {
     const char *value = getenv(name);
@@ -168,5 +167,5 @@ __attribute__((destructor)) static void end(void)
         fc_report(file);
         fclose(file);
     }
-    fc_reset(NULL); /* whose leaks are none of the program's */
+    fc_reset(NULL); /* its leaks are not leaks of the program */
 }

@@ -1,6 +1,6 @@
 /*
  * external.c - memory of other drivers in the fake CUDA driver: a descriptor of a file that can be
- * mapped, as the fake Vulkan driver exports them.
+ * mapped, such as the fake Vulkan driver exports.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ static qi_cu_result check(const qi_cu_external_desc *desc)
     return (uint64_t)status.st_size < desc->size ? QI_CUDA_ERROR_INVALID_VALUE : 0;
 }
 
-/* The descriptor is the driver's from then on. */
+/* The driver owns the descriptor after success. */
 qi_cu_result fc_ImportExternalMemory(qi_cu_external *out, const qi_cu_external_desc *desc)
 {
     qi_cu_result result;

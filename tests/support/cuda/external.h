@@ -1,5 +1,6 @@
 /*
- * external.h - memory of other drivers in the fake CUDA driver, as far as others end it.
+ * external.h - memory of other drivers in the fake CUDA driver: what other files need to destroy
+ * it.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_EXTERNAL_H
 #define QUIRE_TESTS_SUPPORT_CUDA_EXTERNAL_H
@@ -8,7 +9,7 @@
 
 void fc_external_end(fc_object *object);
 
-/* The context in which it was imported. */
+/* The context that imported it. */
 uint64_t fc_external_context(const fc_object *object);
 
 #endif

@@ -1,21 +1,21 @@
 /*
- * fake_cuda.h - a CUDA driver for tests, on the processor: device memory is shared memory that is
- * really mapped where cuMemMap says, several times where it is mapped several times, work waits in
- * streams for a logical clock, and what the driver refuses is refused with its codes.
+ * fake_cuda.h - a CUDA driver for tests that runs on the processor. Device memory is shared memory,
+ * mapped where cuMemMap maps it, also several times. Work waits in streams for a logical clock. The
+ * driver refuses what the real one refuses, with the same codes.
  *
- * Two doors lead to the same code. A test program can have it linked in, with fake_cuda()->find for
- * cuGetProcAddress; and it is built as a shared object libcuda.so.1, which an unchanged program or
- * backend opens as the real one. Then fake_cuda(), found by dlsym, gives the functions below, and
- * the environment its options, see environment.c.
+ * There are two ways to use it. A test program links it and uses fake_cuda()->find as
+ * cuGetProcAddress. It is also built as the shared object libcuda.so.1, which an unchanged program
+ * or backend loads as the real driver. Then dlsym finds fake_cuda(), which returns the functions
+ * below, and the environment sets its options: see environment.c.
  *
- * As with the real driver there is one per process. fc_reset makes it anew; it and what a test
- * looks at afterwards (messages, counters, what is alive) may be used by any thread at any time,
- * but fc_reset only while no CUDA call runs.
+ * As with the real driver there is one per process. fc_reset starts it afresh. Any thread may at
+ * any time use fc_reset's results: messages, counters, live objects. fc_reset itself must not run
+ * at the same time as a CUDA call.
  *
- * It has what memory needs. Kernels, modules, graphs, legacy interprocess handles, per-thread
- * default streams and textures are not there; captures of streams are what must not be disturbed,
- * and end without a graph; multicast objects are bound and mapped, but not given to other
- * processes, and nothing is written through them.
+ * It has the functions that memory needs. It lacks kernels, modules, graphs, legacy interprocess
+ * handles, per-thread default streams and textures. Captures of streams exist so that tests find
+ * disturbed ones; they end without a graph. Multicast objects can be bound and mapped, but not
+ * shared with other processes, and nothing is written through them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
 #define QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
@@ -29,19 +29,24 @@
 /* ---- what it is --------------------------------------------------------------------------- */
 
 /*
- * How it answers, to be awkward; 0: as the driver is documented.
+ * Deviations from the documented behaviour, to find fragile callers; 0 means none.
  *
- * LATE           work in streams is done when somebody waits for it or fc_advance is called
- * DIRTY          the first 64 KiB of fresh device memory hold garbage
- * NEEDS_CONTEXT  the functions for physical memory and addresses want a current context, as the
- *                copies do: more than is documented, so that a backend that always has one is told
- *                from one that does not
- * HOST_REACHES   the processor may touch device memory wherever the device may. Without it that is
- *                a segmentation fault, as on most machines
- * BAD_DEVICE_1   a location with a device that does not exist is INVALID_VALUE, which conformance
- *                tests of others see, not INVALID_DEVICE, as documented
- * BAD_SIZE_2     to reserve a size or alignment that is none is OUT_OF_MEMORY, likewise
- * PRINT          messages are printed to stderr, too
+ * LATE: work in streams runs only when a thread waits for it or fc_advance is called.
+ *
+ * DIRTY: the first 64 KiB of fresh device memory hold garbage.
+ *
+ * NEEDS_CONTEXT: functions for physical memory and addresses require a current context, as copies
+ * do. The documentation does not require it; the flag finds backends without one.
+ *
+ * HOST_REACHES: the processor may access device memory wherever the device may. Without it such an
+ * access is a segmentation fault, as on most machines.
+ *
+ * BAD_DEVICE_1: a location with a device that does not exist is INVALID_VALUE, as other projects'
+ * conformance tests observe, instead of the documented INVALID_DEVICE.
+ *
+ * BAD_SIZE_2: reserving an invalid size or alignment is OUT_OF_MEMORY, from the same source.
+ *
+ * PRINT: messages are also printed to stderr.
  */
 #define FC_LATE UINT32_C(0x01)
 #define FC_DIRTY UINT32_C(0x02)
@@ -52,46 +57,40 @@
 #define FC_PRINT UINT32_C(0x40)
 
 typedef struct fc_options {
-    const fc_model *models[FC_MOST_DEVICES]; /* devices; none: one "h200". Copied */
-    bool no_devices;                         /* a driver without any */
-    int version;                             /* of the driver; 0: 13000 */
+    const fc_model *models[FC_MOST_DEVICES]; /* the devices, copied; empty means one "h200" */
+    bool no_devices;                         /* the driver has no device */
+    int version;                             /* of the driver; 0 means 13000 */
     uint32_t flags;                          /* FC_LATE, ... */
-    /* per device, bit i: device i can access its memory as a peer; 0 bits everywhere: none can */
+    /* per device: bit i is set if device i can access its memory as a peer */
     uint32_t peers[FC_MOST_DEVICES];
-    uint32_t numa_nodes;  /* of the host, numbered from 0; 0: one */
-    uint64_t host_bytes;  /* that all pinned and host memory may take; 0: 64 GiB */
-    uint32_t work_ticks;  /* of the clock that each piece of work takes; 0: 1 */
-    uint32_t poll_ticks;  /* by which every cuStreamQuery and cuEventQuery advances it */
-    qi_cu_result no_init; /* what cuInit fails with; 0: it does not */
+    uint32_t numa_nodes; /* of the host, numbered from 0; 0 means one */
+    uint64_t host_bytes; /* limit of pinned and host memory; 0 means 64 GiB */
+    uint32_t work_ticks; /* duration of each piece of work; 0 means 1 */
+    uint32_t poll_ticks; /* ticks by which each cuStreamQuery and cuEventQuery advances the clock */
+    qi_cu_result no_init; /* the error of cuInit; 0: it succeeds */
 } fc_options;
 
-/*
- * Ends what there is, leaks and all, and begins anew. NULL: all zero. Current contexts of all
- * threads are none then.
- */
+/* Destroys everything, leaked objects included, and starts afresh. NULL means all zero. No thread
+   has a current context afterwards. */
 void fc_reset(const fc_options *options);
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
-/*
- * Wrong use that the real driver answers with undefined behaviour, or not at all; what it refuses
- * is refused in silence.
- */
+/* Misuse that is undefined behaviour with the real driver, or that the real driver accepts. Calls
+   that the real driver refuses add no message. */
 
-/* How many there were since the start or fc_forget. */
+/* The number of messages since the start or fc_forget. */
 uint32_t fc_message_count(void);
 
-/*
- * One of the first 64, in order: "fc-id: cuFunction: what is wrong"; NULL: there are not so many.
- * Valid until fc_forget and fc_reset.
- */
+/* One of the first 64 messages in order, as "fc-id: cuFunction: what is wrong"; NULL beyond the
+   last. Valid until fc_forget or fc_reset. */
 const char *fc_message(uint32_t index);
 
 void fc_forget(void);
 
 /* ---- counters ----------------------------------------------------------------------------- */
 
-/* What can be alive. */
+/* The kinds of objects that are counted. */
 #define FC_KINDS_OF_OBJECTS(X)                                                                     \
     X(CONTEXT, "context")                                                                          \
     X(STREAM, "stream")                                                                            \
@@ -118,108 +117,111 @@ typedef enum fc_kind {
         FC_KINDS
 } fc_kind;
 
-/* Alive now. Default streams, and the pools that devices have, are not counted. */
+/* The number of live objects. Default streams and the default pools of devices are not counted. */
 uint64_t fc_live(fc_kind kind);
 
-/* All that is alive, of every kind: 0 after a program that gave back everything. */
+/* The number of live objects of all kinds: 0 after a program that released everything. */
 uint64_t fc_leaks(void);
 
-/* Calls of a function ("cuMemCreate"), or of all (NULL). */
+/* The number of calls of a function ("cuMemCreate"), or of all functions (NULL). */
 uint64_t fc_calls(const char *function);
 
 typedef struct fc_usage {
-    uint64_t bytes, peak; /* of memory of the device taken by this process */
+    uint64_t bytes, peak; /* device memory used by this process */
 } fc_usage;
 
-/* Device -1: pinned and physical memory of the host. */
+/* Device -1 means pinned and physical memory of the host. */
 fc_usage fc_usage_of(int device);
 
-/* Counts calls from 0 again; what is taken becomes the peak. */
+/* Sets the counts of calls to 0 and the peaks to the present use. */
 void fc_reset_counters(void);
 
-/* Calls, peaks, what is alive, and the messages, a line each. */
+/* Writes calls, peaks, live objects and messages, one line each. */
 void fc_report(FILE *file);
 
 /* ---- faults ------------------------------------------------------------------------------- */
 
-/*
- * The codes that are documented for a function; returns how many there are and writes at most
- * `room` of them.
- */
+/* Returns the number of documented error codes of a function, and writes at most `room` of them. */
 uint32_t fc_codes(const char *function, qi_cu_result *codes, uint32_t room);
 
 typedef struct fc_fault {
-    const char *function; /* NULL: all that can fail but those that end something */
-    uint64_t call;        /* which call fails, from 1, counted from now on */
-    bool from_then;       /* and all later ones */
-    /* the function does its work and fails still: the driver tells of earlier work in this way */
+    const char
+        *function;  /* NULL: every function that can fail, except those that release something */
+    uint64_t call;  /* which call fails, from 1, counted from now on */
+    bool from_then; /* and all later calls */
+    /* the function does its work and fails nevertheless, as the driver reports errors of earlier
+       work */
     bool done;
-    qi_cu_result result; /* 0: the code numbered code_index of those that fc_codes tells */
+    qi_cu_result result; /* 0 means the code with index code_index of fc_codes */
     uint32_t code_index;
 } fc_fault;
 
 /*
- * Adds a fault, at most 8. A function for which the code is not documented is let through. False
- * where that is sure beforehand, the function is not known or there are 8 already.
+ * Adds a fault, at most 8. The fault does not apply to functions for which the code is not
+ * documented. Returns false if it can never apply, if the function is unknown, or if there are 8
+ * faults.
  */
 bool fc_fail(const fc_fault *fault);
 
 typedef struct fc_failure {
-    uint64_t times;       /* calls that failed by fc_fail; 0: none, and the rest is not set */
-    const char *function; /* the last of them */
+    uint64_t times; /* calls that failed because of fc_fail; 0: the other members are not set */
+    const char *function; /* of the last failure */
     qi_cu_result result;
 } fc_failure;
 
 fc_failure fc_failed(void);
 
-/* Takes all faults away, hidden functions and slowness too. A lost device stays lost. */
+/* Removes all faults, hidden functions and delays. A lost device stays lost. */
 void fc_heal(void);
 
-/* Calls that fc_fail with NULL counts, since the last fc_reset_counters. */
+/* The calls since the last fc_reset_counters to which a fault with NULL applies. */
 uint64_t fc_fallible_calls(void);
 
-/* A function takes this long; NULL: all of them, as was measured on an A100 (`microseconds`: 1). */
+/*
+ * Delays a function; with NULL and 1 microsecond all functions take as long as measured on an A100.
+ */
 void fc_slow(const char *function, uint32_t microseconds);
 
-/* The device answers everything with this code until its last context is gone, teardown also. */
+/* Makes every call on the device fail with this code until its last context is destroyed, releasing
+   calls included. */
 void fc_lose(int device, qi_cu_result code);
 
-/* As at the end of a process: every call answers DEINITIALIZED. Nothing counts as alive then. */
+/* Makes every call fail with DEINITIALIZED, as at the end of a process. No object counts as alive
+   then. */
 void fc_deinitialize(void);
 
-/*
- * The function ("cuMemCreate") is found neither by cuGetProcAddress nor by dlsym; at most 128.
- * False: not known.
- */
+/* Hides a function ("cuMemCreate") from cuGetProcAddress and dlsym; at most 128. Returns false if
+   it is unknown. */
 bool fc_hide(const char *function);
 
-/* Bytes of a device that can be had, less than its size; 0: its size. -1: of the host. */
+/* Sets the available bytes of a device, less than its size; 0 means its size. Device -1 is the
+   host. */
 void fc_set_capacity(int device, uint64_t bytes);
 
-/* Bytes of a device that other processes have. */
+/* Sets the bytes of a device that other processes use. */
 void fc_set_others(int device, uint64_t bytes);
 
 /* ---- the clock ---------------------------------------------------------------------------- */
 
-/* Advances it; work whose time has come is done, in order. */
+/* Advances the clock and runs the work whose time has come, in order. */
 void fc_advance(uint64_t ticks);
 
-/* Pieces of work that wait in streams. */
+/* The number of pieces of work that wait in streams. */
 uint64_t fc_pending(void);
 
 /* ---- what it knows ------------------------------------------------------------------------ */
 
 typedef struct fc_address_info {
     uint64_t base, size;  /* of the mapping or allocation */
-    qi_cu_handle handle;  /* what is mapped; 0: no mapping */
-    uint32_t read, write; /* bits of the devices that may, for the granule of the address */
+    qi_cu_handle handle;  /* the mapped handle; 0: no mapping */
+    uint32_t read, write; /* bits of the devices with access to the granule of the address */
     bool host_reads, host_writes;
 } fc_address_info;
 
-/* False: nothing is there. */
+/* Returns false if nothing is at the address. */
 bool fc_address_of(qi_cu_ptr address, fc_address_info *info);
 
-/* Contexts that the calling thread has on its stack. */
+/* The number of contexts on the stack of the calling thread. */
 uint32_t fc_depth(void);
 
 /* ---- all of this, through dlsym(library, "fake_cuda") -------------------------------------- */

@@ -21,7 +21,7 @@ void fc_fixture_load(const fc_options *options)
 #define X(name, suffix, version, presence, parameters)                                             \
     do {                                                                                           \
         void *found = find("cu" #name, version);                                                   \
-        memcpy(&cu.name, &found, sizeof found); /* for which C has no cast */                      \
+        memcpy(&cu.name, &found, sizeof found); /* C has no cast for this */                       \
     } while (0);
     QI_CU_FUNCTIONS(X)
     FAKE_CUDA_MORE_FUNCTIONS(X)

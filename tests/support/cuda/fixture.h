@@ -1,6 +1,6 @@
 /*
- * fixture.h - the fake CUDA driver with a current context, for tests of the fake itself: its
- * functions are found through its own door.
+ * fixture.h - the fake CUDA driver with a current context, for tests of the fake itself. Its
+ * functions are found through its own cuGetProcAddress.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FIXTURE_H
 #define QUIRE_TESTS_SUPPORT_CUDA_FIXTURE_H
@@ -8,7 +8,7 @@
 #include "tests/support/check.h"
 #include "tests/support/cuda/fake_cuda.h"
 
-/* cu.MemCreate and so on; NULL: the driver does not have it. */
+/* cu.MemCreate and so on; NULL if the driver lacks the function. */
 typedef struct fc_functions {
 #define FC_MEMBER(name, suffix, version, presence, parameters) qi_cu_fn_##name name;
     QI_CU_FUNCTIONS(FC_MEMBER) FAKE_CUDA_MORE_FUNCTIONS(FC_MEMBER)
@@ -17,19 +17,20 @@ typedef struct fc_functions {
 
 extern fc_functions cu;
 
-/* Finds all functions; nothing is initialized. */
+/* Finds all functions without initialising the driver. */
 void fc_fixture_load(const fc_options *options);
 
-/* The same, initialized, with the primary context of device 0 current; NULL: a "h200". */
+/* The same, and initialises the driver and makes the primary context of device 0 current. NULL
+   means one "h200". */
 qi_cu_context fc_fixture_open(const fc_options *options);
 
-/* Ends that; fails where a message was given or anything is left alive. */
+/* Closes the driver. Fails if there was a message or if an object is still alive. */
 void fc_fixture_close(void);
 
-/* Exactly one message, which contains the part; it is forgotten then. */
+/* Expects exactly one message, which contains the part, and removes it. */
 void fc_fixture_expect(const char *part);
 
-/* The call succeeds; it answers exactly this code, QI_CUDA_ERROR_ left out. */
+/* The call must succeed; or it must return exactly this code, written without QI_CUDA_ERROR_. */
 #define CHECK_CU(call) fc_fixture_check(__FILE__, __LINE__, #call, (call), QI_CUDA_SUCCESS)
 #define CHECK_CODE(call, code)                                                                     \
     fc_fixture_check(__FILE__, __LINE__, #call, (call), QI_CUDA_ERROR_##code)
@@ -43,15 +44,16 @@ void fc_fixture_check(const char *file, int line, const char *call, qi_cu_result
 qi_cu_allocation_prop fc_on_device(int device);
 qi_cu_access_desc fc_for_device(int device, qi_cu_access_flags flags);
 
-/* Memory of device 0 that must come about; and mapped for it at addresses of its own. */
+/* Creates memory of device 0, reserves addresses, and maps memory at new addresses. Each must
+   succeed. */
 qi_cu_handle fc_make(uint64_t size);
 qi_cu_ptr fc_reserve(uint64_t size);
 qi_cu_ptr fc_mapped(uint64_t size, qi_cu_handle *handle);
 
-/* Back again, with the handle unless it is 0. */
+/* Unmaps, frees the addresses, and releases the handle unless it is 0. */
 void fc_unmapped(qi_cu_ptr pointer, uint64_t size, qi_cu_handle handle);
 
-/* Writes a number to device memory and reads it, by copies that must succeed. */
+/* Writes a number to device memory and reads it back, with copies that must succeed. */
 void fc_write(qi_cu_ptr to, uint64_t value);
 uint64_t fc_read(qi_cu_ptr from);
 

@@ -1,5 +1,5 @@
 /*
- * leak.c - see leak.h; and the report of what is alive.
+ * leak.c - see leak.h. Also writes the report of live objects.
  */
 #include "tests/support/cuda/leak.h"
 
@@ -8,7 +8,7 @@
 #include "tests/support/cuda/queue.h"
 #include "tests/support/cuda/virtual.h"
 
-/* Ends an object of its kind; false: it goes with something else. */
+/* Destroys an object. Returns false if it is destroyed together with another object. */
 static bool end(fc_object *object)
 {
     switch ((int)object->kind) {
@@ -22,7 +22,7 @@ static bool end(fc_object *object)
         fc_memory_end((fc_memory *)object);
         return true;
     case FC_POOL:
-        fc.live[FC_POOL]++; /* which are not counted */
+        fc.live[FC_POOL]++; /* they are not counted as leaks */
         fc_object_end(object);
         return true;
     default:
@@ -31,7 +31,7 @@ static bool end(fc_object *object)
     }
 }
 
-/* The first object of the kind in a context, or of any; NULL: none. */
+/* Returns the first object of a kind in a context, or in any context; NULL if there is none. */
 static fc_object *first(fc_kind kind, uint64_t context)
 {
     uint64_t index = 0;
@@ -68,7 +68,7 @@ void fc_leaked(void)
         fc_span_end(fc.spans[fc.span_count - 1]);
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
         (void)end_all(KINDS[i], 0);
-    /* multicast objects first: they hold others */
+    /* multicast objects first, because they keep other objects */
     uint64_t index = 0;
     for (fc_object *object = fc_object_next(&index); object; object = fc_object_next(&index))
         if (object->kind == FC_MEMORY && ((fc_memory *)object)->multicast) {

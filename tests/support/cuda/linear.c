@@ -5,7 +5,7 @@
 
 #include "tests/support/cuda/queue.h"
 
-/* What is promised, and not more: callers who count on more are noticed. */
+/* Exactly what the driver guarantees, so that callers who expect more fail. */
 #define ALIGNMENT UINT64_C(512)
 
 #define MAX_ALLOC_FLAGS 7u
@@ -72,7 +72,7 @@ qi_cu_result fc_MemAlloc_v2(qi_cu_ptr *pointer, size_t size)
     return fc_leave(result);
 }
 
-/* Waits for the device first. A NULL pointer is nothing to free. */
+/* Waits for the device first. Ignores a NULL pointer. */
 qi_cu_result fc_MemFree_v2(qi_cu_ptr pointer)
 {
     qi_cu_result result;
@@ -107,7 +107,7 @@ qi_cu_result fc_MemGetInfo_v2(size_t *free_bytes, size_t *total)
 
 /* ---- of the host -------------------------------------------------------------------------- */
 
-/* The processor reaches it at its address, and so do all devices. */
+/* The processor and all devices reach the memory at one address. */
 static fc_span *take_host(fc_context *context, fc_kind kind, uint64_t size)
 {
     if (!fc_take(FC_HOST, size))
@@ -195,7 +195,7 @@ qi_cu_result fc_MemHostUnregister(void *pointer)
     return fc_leave(result);
 }
 
-/* The same address: all devices have unified addressing. */
+/* Returns the same address: all devices have unified addressing. */
 qi_cu_result fc_MemHostGetDevicePointer_v2(qi_cu_ptr *device, void *pointer, unsigned int flags)
 {
     qi_cu_result result;

@@ -90,7 +90,7 @@ qi_cu_result fc_enter_virtual(fc_call call)
 
 /* ---- creation ----------------------------------------------------------------------------- */
 
-/* Compression is a wish; what became of it is read back. */
+/* Compression is a preference; the caller reads back whether it was granted. */
 static void grant(qi_cu_allocation_prop *prop)
 {
     bool on_device = prop->location.type == QI_CU_MEM_LOCATION_TYPE_DEVICE;

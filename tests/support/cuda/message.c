@@ -1,5 +1,5 @@
 /*
- * message.c - what the fake CUDA driver has to say about its callers, see fake_cuda.h.
+ * message.c - messages of the fake CUDA driver about misuse by its callers; see fake_cuda.h.
  */
 #include <stdarg.h>
 #include <stdio.h>

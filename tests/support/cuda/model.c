@@ -14,7 +14,7 @@
      FC_SPARSE_ARRAYS | FC_DEFERRED_ARRAYS | FC_COMPRESSION | FC_RDMA | FC_DMA_BUF)
 
 static const fc_model MODELS[] = {
-    /* a data center's, in a machine that is not part of a fabric */
+    /* a data centre GPU in a machine outside a fabric */
     {.name = "h200",
      .bytes = 141 * GIB,
      .major = 9,
@@ -25,7 +25,7 @@ static const fc_model MODELS[] = {
      .major = 8,
      .features = COMMON | FC_COMPRESSES,
      .granularity = 2 * MIB},
-    /* the processor's memory is as near as its own, in larger pieces */
+    /* the memory of the processor is as near as its own and has larger pages */
     {.name = "gh200",
      .bytes = 96 * GIB,
      .major = 9,
@@ -34,7 +34,7 @@ static const fc_model MODELS[] = {
      .granularity = 2 * MIB,
      .host_granularity = 4 * MIB,
      .multicast_granularity = 512 * MIB},
-    /* on one chip with the processor, without handles that can be given away */
+    /* on one chip with the processor; its handles cannot be exported */
     {.name = "orin",
      .bytes = 30 * GIB,
      .major = 8,
@@ -43,7 +43,7 @@ static const fc_model MODELS[] = {
      .granularity = 64 << 10,
      .recommended = 2 * MIB,
      .host_node = -1},
-    /* a virtual one, whose addresses are the hypervisor's business */
+    /* a virtual GPU whose addresses the hypervisor manages */
     {.name = "vgpu",
      .bytes = 16 * GIB,
      .major = 7,

@@ -1,6 +1,6 @@
 /*
- * model.h - what the devices of the fake CUDA driver are: a few as they are sold, which tests copy
- * and change.
+ * model.h - the device models of the fake CUDA driver: a few real products, which tests copy and
+ * change.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_MODEL_H
 #define QUIRE_TESTS_SUPPORT_CUDA_MODEL_H
@@ -10,13 +10,16 @@
 #define FC_MOST_DEVICES 8
 
 /*
- * What a device has.
+ * What a device offers.
  *
- * FABRIC           the attribute says so; without FABRIC_PERMITTED making such memory is
- *                  NOT_PERMITTED, as where no daemon lets the process into the fabric
- * SINGLE_TAIL      sparse arrays have one mip tail for all layers; without levels they are all tail
- * COMPRESSES       asked compression is granted; without it COMPRESSION is only the attribute, and
- *                  reading the properties back tells that it was not
+ * FABRIC: the attribute. Without FABRIC_PERMITTED creating such memory is NOT_PERMITTED, as on
+ * machines where no daemon admits the process to the fabric.
+ *
+ * SINGLE_TAIL: sparse arrays have one mip tail for all layers; arrays without levels consist of the
+ * tail.
+ *
+ * COMPRESSES: requested compression is granted. Without it COMPRESSION is the attribute only, and
+ * reading the properties back shows that it was not granted.
  */
 #define FC_VMM (UINT32_C(1) << 0)
 #define FC_POSIX_FD (UINT32_C(1) << 1)
@@ -48,14 +51,14 @@ typedef struct fc_model {
     uint64_t granularity;            /* of physical memory of the device, a power of two */
     uint64_t recommended;            /* the same, RECOMMENDED; 0: granularity */
     uint64_t host_granularity;       /* of physical memory of the host; 0: granularity */
-    uint64_t compressed_granularity; /* where compression is asked; 0: granularity */
-    uint64_t rdma_granularity;       /* where RDMA is asked; 0: granularity */
+    uint64_t compressed_granularity; /* for compressed memory; 0: granularity */
+    uint64_t rdma_granularity;       /* for RDMA memory; 0: granularity */
     uint64_t multicast_granularity;  /* 0: granularity */
     uint64_t texture_alignment, pitch_alignment; /* 0: 512, 32 */
-    int host_node; /* NUMA node of the host nearest to it; -1: not known */
+    int host_node; /* NUMA node of the host nearest to it; -1: unknown */
 } fc_model;
 
-/* "h200", "a100", "gh200", "orin", "vgpu"; NULL: there is none of that name. */
+/* "h200", "a100", "gh200", "orin", "vgpu"; NULL for any other name. */
 const fc_model *fc_model_named(const char *name);
 
 #endif

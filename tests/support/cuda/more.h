@@ -1,6 +1,6 @@
 /*
- * more.h - functions of the CUDA driver that tests call and the backend does not, in rows as those
- * of backends/cuda/abi_functions.h.
+ * more.h - functions of the CUDA driver that tests call and the backend does not, in rows like
+ * those of backends/cuda/abi_functions.h.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_MORE_H
 #define QUIRE_TESTS_SUPPORT_CUDA_MORE_H

@@ -15,8 +15,8 @@ typedef struct binding {
 } binding;
 
 struct fc_multicast {
-    uint32_t devices; /* bits of those that joined */
-    uint32_t wanted;  /* how many are to */
+    uint32_t devices; /* bits of the devices that joined */
+    uint32_t wanted;  /* number of devices that must join */
     qi_cu_handle_type types;
     binding *bindings;
 };
@@ -182,7 +182,7 @@ static qi_cu_result check_binding(fc_call call, const fc_memory *object, const f
         return QI_CUDA_ERROR_ILLEGAL_STATE;
     if (!(multicast->devices >> memory->place & 1))
         return QI_CUDA_ERROR_INVALID_DEVICE;
-    /* what others can have is made of what others can have */
+    /* a shareable object accepts only shareable memory */
     if (multicast->types && !memory->prop.requestedHandleTypes)
         return QI_CUDA_ERROR_INVALID_VALUE;
     return overlaps(multicast, memory->place, r->offset, r->size) ? QI_CUDA_ERROR_INVALID_VALUE : 0;

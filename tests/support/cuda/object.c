@@ -1,6 +1,6 @@
 /*
- * object.c - the objects of the fake CUDA driver, found by number: a stale handle is never another
- * object.
+ * object.c - the objects of the fake CUDA driver, found by number. A number is never reused, so a
+ * stale handle never names another object.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static uint64_t place_of(uint64_t handle)
     return (handle * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (fc.slot_count - 1);
 }
 
-/* The slot of a handle, or the free one where it would be. */
+/* Returns the slot of a handle, or the free slot for it. */
 static uint64_t find_slot(uint64_t handle)
 {
     uint64_t at = place_of(handle);
@@ -70,7 +70,7 @@ void *fc_object_new(fc_kind kind, size_t size)
     if (!object)
         abort();
     object->kind = kind;
-    /* looks like nothing that a program has at hand: neither small nor a pointer */
+    /* unlike any value of a program: neither small nor a pointer */
     object->handle = UINT64_C(0xfc00000000000000) + fc.next_handle++;
     if (fc.slots_used * 2 >= fc.slot_count)
         grow();

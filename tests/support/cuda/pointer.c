@@ -1,5 +1,5 @@
 /*
- * pointer.c - what the fake CUDA driver says of an address.
+ * pointer.c - what the fake CUDA driver reports about an address.
  */
 #include <string.h>
 

@@ -13,7 +13,7 @@ typedef struct fc_pool {
     fc_object object;
     int device;
     uint64_t high, threshold;
-    int reuses[3]; /* may it follow events, take opportunities, add dependencies */
+    int reuses[3]; /* reuse policies: follow events, take opportunities, add dependencies */
 } fc_pool;
 
 static fc_pool *pool_of(int device)
@@ -22,7 +22,7 @@ static fc_pool *pool_of(int device)
     if (pool)
         return pool;
     pool = fc_object_new(FC_POOL, sizeof *pool);
-    fc.live[FC_POOL]--; /* it is the device's */
+    fc.live[FC_POOL]--; /* the default pool of the device */
     pool->device = device;
     pool->reuses[0] = pool->reuses[1] = pool->reuses[2] = 1;
     fc.devices[device].pool = pool->object.handle;
@@ -74,7 +74,7 @@ qi_cu_result fc_MemAllocAsync(qi_cu_ptr *pointer, size_t size, qi_cu_stream stre
         result = QI_CUDA_ERROR_OUT_OF_MEMORY;
     if (!result) {
         fc_pool *pool = pool_of(context->device);
-        span->context = 0; /* the pool's */
+        span->context = 0; /* bytes of the pool */
         uint64_t used = used_of(pool);
         pool->high = used > pool->high ? used : pool->high;
         *pointer = span->base;
@@ -99,7 +99,7 @@ qi_cu_result fc_MemFreeAsync(qi_cu_ptr pointer, qi_cu_stream stream)
     if (!result && (!span || span->kind != FC_POOLED || span->base != pointer || span->flags))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result) {
-        span->flags = 1; /* freed already, as far as the program is concerned */
+        span->flags = 1; /* the program has freed it already */
         result =
             fc_queue(context, stream,
                      &(fc_work){.call = FC_CALL_MemFreeAsync, .run = run_free, .address = pointer});
@@ -135,7 +135,7 @@ qi_cu_result fc_MemPoolSetAttribute(qi_cu_pool handle, qi_cu_pool_attribute attr
              attribute != QI_CU_MEMPOOL_ATTR_USED_MEM_HIGH)
         result = QI_CUDA_ERROR_INVALID_VALUE;
     else if (*(const uint64_t *)value)
-        result = QI_CUDA_ERROR_INVALID_VALUE; /* it can only be set back */
+        result = QI_CUDA_ERROR_INVALID_VALUE; /* only a reset to 0 is permitted */
     else
         pool->high = used_of(pool);
     return fc_leave(result);
@@ -163,7 +163,7 @@ qi_cu_result fc_MemPoolGetAttribute(qi_cu_pool handle, qi_cu_pool_attribute attr
 qi_cu_result fc_MemPoolTrimTo(qi_cu_pool handle, size_t keep)
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolTrimTo);
-    (void)keep; /* there is nothing that is not used */
+    (void)keep; /* a pool keeps no unused memory */
     (void)find_pool(FC_CALL_MemPoolTrimTo, handle, &result);
     return fc_leave(result);
 }

@@ -1,5 +1,5 @@
 /*
- * properties.c - what physical memory can be had of the fake CUDA driver, and in which pieces.
+ * properties.c - the physical memory that the fake CUDA driver grants, and its granularity.
  */
 #include "tests/support/cuda/memory.h"
 
@@ -35,7 +35,7 @@ static uint64_t of_device(const fc_model *model, const qi_cu_allocation_prop *pr
     return size;
 }
 
-/* Memory of the host is mapped by all devices. */
+/* All devices map host memory. */
 static uint64_t of_host(const qi_cu_allocation_prop *prop, bool recommended)
 {
     uint64_t size = fc_page();

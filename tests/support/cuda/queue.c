@@ -9,7 +9,7 @@
 #include "tests/support/cuda/capture.h"
 #include "tests/support/cuda/copy.h"
 
-#define DEFAULT_STREAM ((uintptr_t)1) /* what NULL is too */
+#define DEFAULT_STREAM ((uintptr_t)1) /* the same stream as NULL */
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -31,7 +31,7 @@ uint64_t *fc_line_of(fc_call call, fc_context *context, qi_cu_stream handle)
     return stream && stream->context == context->object.handle ? &stream->end : NULL;
 }
 
-/* The end of the last work of all streams, or of those that a default stream waits for. */
+/* The end of the last work of all streams, or of the streams that a default stream waits for. */
 static uint64_t end_of_streams(const fc_context *context, bool blocking_only)
 {
     uint64_t index = 0, end = 0;

@@ -1,9 +1,9 @@
 /*
  * queue.h - work of the fake CUDA driver: pieces that wait in streams for the logical clock.
  *
- * When a piece is queued it is known when it will be done: after what lies before it in its stream,
- * after the events that the stream waits for, and, in default streams and those that wait for them,
- * after each other. Pieces are done in the order of these times.
+ * The end of a piece is known when it is queued: after the earlier work of its stream, after the
+ * events that the stream waits for, and, in default streams and streams that wait for them, after
+ * each other's work. Pieces run in the order of these times.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_QUEUE_H
 #define QUIRE_TESTS_SUPPORT_CUDA_QUEUE_H
@@ -14,17 +14,17 @@ typedef struct fc_stream {
     fc_object object;
     uint64_t context;
     unsigned flags;
-    uint64_t end;                 /* of the clock: all its work is done then */
-    bool is_capturing, is_broken; /* a capture, and it cannot come to a graph any more */
+    uint64_t end;                 /* when all its work is done */
+    bool is_capturing, is_broken; /* whether it captures, and whether the capture is invalid */
     qi_cu_capture_mode mode;
-    const void *thread; /* that began it */
+    const void *thread; /* the thread that began the capture */
 } fc_stream;
 
 typedef struct fc_event {
     fc_object object;
     uint64_t context;
     unsigned flags;
-    uint64_t finish; /* of what was recorded last; 0: nothing was */
+    uint64_t finish; /* when the work before the last record is done; 0: never recorded */
 } fc_event;
 
 typedef struct fc_fill {
@@ -38,36 +38,37 @@ typedef struct fc_work {
     uint64_t context;
     int device; /* of the context */
     fc_call call;
-    /* false: it touched what it may not, and its device is lost */
+    /* returns false if it accessed forbidden memory: its device is then lost */
     bool (*run)(struct fc_work *work);
     qi_cu_memcpy3d copy;
     int from_device, to_device;
-    unsigned char *staged; /* a copy of what a program may change after the call */
+    unsigned char *staged; /* a copy of memory that the program may change after the call */
     fc_fill fill;
     qi_cu_host_function function;
     void *user;
-    uint64_t address; /* to be freed */
+    uint64_t address; /* address to free */
     qi_cu_array_map_info tiles;
 } fc_work;
 
-/* Queues a copy of it, for a context and one of its streams; INVALID_HANDLE: it is none of its. */
+/* Queues a copy of the work for a stream of a context. INVALID_HANDLE if the stream is not one of
+   its streams. */
 qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *work);
 
-/* Does all work whose time comes until then. */
+/* Runs all work whose time has come. */
 void fc_run_until(uint64_t time);
 
-/* Waits; what the device answers from then on, if it was lost. */
+/* Waits. Returns the error of the device if it is lost. */
 qi_cu_result fc_finish_stream(fc_context *context, qi_cu_stream stream);
 qi_cu_result fc_finish_context(fc_context *context);
 void fc_finish_device(int device);
 
-/* Work that is not done copies or fills something in the range of addresses. */
+/* Returns true if queued work copies or fills something in the range. */
 bool fc_work_touches(uint64_t base, uint64_t size);
 
-/* The end of the stream, NULL: it is none of the context's, after a message. */
+/* The end time of a stream; NULL and a message if the stream does not belong to the context. */
 uint64_t *fc_line_of(fc_call call, fc_context *context, qi_cu_stream stream);
 
-/* Forgets all work. */
+/* Drops all work. */
 void fc_work_end(void);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct trailer {
     qi_cu_allocation_prop prop;
 } trailer;
 
-/* What the fabric carries instead of a descriptor: the process and its descriptor. */
+/* A fabric handle: the process and its descriptor. */
 typedef struct ticket {
     char mark[sizeof MARK];
     int process, fd;
@@ -28,11 +28,11 @@ typedef struct ticket {
 void fc_share_prepare(fc_memory *memory)
 {
     trailer of;
-    memset(&of, 0, sizeof of); /* what lies between the fields is written, too */
+    memset(&of, 0, sizeof of); /* padding is written too */
     memcpy(of.mark, MARK, sizeof of.mark);
     of.size = memory->size;
     of.prop = memory->prop;
-    of.prop.win32HandleMetaData = NULL; /* of this process only */
+    of.prop.win32HandleMetaData = NULL; /* valid in this process only */
     (void)!pwrite(memory->bytes.fd, &of, sizeof of, (off_t)memory->bytes.size);
 }
 
@@ -99,7 +99,7 @@ static bool read_trailer(int fd, trailer *of)
            !memcmp(of->mark, MARK, sizeof of->mark) && of->size <= (uint64_t)at;
 }
 
-/* The descriptor stays the caller's. Another process's device may be none of this one's. */
+/* The caller keeps the descriptor. The device of another process may be missing here. */
 static qi_cu_result import_file(qi_cu_handle *handle, int fd)
 {
     trailer of;
@@ -157,7 +157,7 @@ qi_cu_result fc_MemImportFromShareableHandle(qi_cu_handle *handle, void *shared,
     if (result)
         return fc_leave(result);
     switch (type) {
-    case QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR: /* the pointer is the number */
+    case QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR: /* the pointer carries the descriptor */
         result = import_file(handle, (int)(intptr_t)shared);
         break;
     case QI_CU_MEM_HANDLE_TYPE_FABRIC:
@@ -176,7 +176,7 @@ qi_cu_result fc_MemImportFromShareableHandle(qi_cu_handle *handle, void *shared,
 
 /* ---- dma-buf ------------------------------------------------------------------------------ */
 
-/* Nobody maps it here: what counts is who may have one, and that it is to be closed. */
+/* No test maps the dma-buf: tests check who may have one, and that it is closed. */
 static qi_cu_result export_range(qi_cu_ptr pointer, size_t size, int *fd)
 {
     const fc_span *span = fc_span_at(pointer);

@@ -1,7 +1,7 @@
 /*
- * share.h - physical memory of the fake CUDA driver that another process may have too.
+ * share.h - physical memory of the fake CUDA driver that another process can import.
  *
- * Behind its bytes the file says what they are, so that an importer knows their size and place.
+ * The file describes its bytes after their end, so that an importer knows their size and place.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_SHARE_H
 #define QUIRE_TESTS_SUPPORT_CUDA_SHARE_H
@@ -10,10 +10,10 @@
 
 #define FC_TRAILER_SIZE 4096
 
-/* Writes behind the bytes what they are. */
+/* Writes the description after the bytes. */
 void fc_share_prepare(fc_memory *memory);
 
-/* Memory that is alive and lies in the file of this descriptor; NULL: there is none. */
+/* Finds live memory in the file of a descriptor; NULL if there is none. */
 fc_memory *fc_share_known(int fd);
 
 #endif

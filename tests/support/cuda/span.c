@@ -1,5 +1,5 @@
 /*
- * span.c - see span.h. A sorted array: a test has some thousand of them at most.
+ * span.c - see span.h. A sorted array, because a test has at most a few thousand spans.
  */
 #include "tests/support/cuda/span.h"
 
@@ -98,10 +98,8 @@ static bool mapping_allows(const fc_access *access, int device, bool writes)
     return (writes ? access->write : access->read) >> device & 1;
 }
 
-/*
- * Copies go wherever the driver knows of memory, without peer access; the processor reaches only
- * what is its own.
- */
+/* Copies reach all memory that the driver knows, without peer access. The processor reaches only
+   its own memory. */
 static bool allows(const fc_span *span, uint64_t address, int device, bool writes)
 {
     if (span->kind == FC_MAPPING)

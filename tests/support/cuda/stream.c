@@ -6,7 +6,7 @@
 #define MAX_EVENT_FLAGS 7u
 #define INTERPROCESS 4u
 
-/* What asks or waits breaks a capture that the thread does not keep clear of. */
+/* A query or wait invalidates a capture, unless the mode of the thread excludes that. */
 static qi_cu_result permission(qi_cu_result result)
 {
     return !result && !fc_capture_permits() ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : result;
@@ -34,7 +34,7 @@ qi_cu_result fc_StreamCreate(qi_cu_stream *out, unsigned int flags)
     return fc_leave(result);
 }
 
-/* Its work goes on without it. */
+/* Work of the stream continues. */
 qi_cu_result fc_StreamDestroy_v2(qi_cu_stream handle)
 {
     qi_cu_result result = fc_enter(FC_CALL_StreamDestroy_v2);
@@ -166,7 +166,7 @@ qi_cu_result fc_EventRecord(qi_cu_event handle, qi_cu_stream stream)
     return fc_leave(result);
 }
 
-/* The stream may be of another context than the event. */
+/* The stream and the event may belong to different contexts. */
 qi_cu_result fc_StreamWaitEvent(qi_cu_stream stream, qi_cu_event handle, unsigned int flags)
 {
     qi_cu_result result;

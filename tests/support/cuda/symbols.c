@@ -1,9 +1,9 @@
 /*
- * symbols.c - what dlsym finds in the library: a symbol per function, as long as the driver has the
- * function.
+ * symbols.c - the symbols that dlsym finds in the library: one for each function that the driver
+ * has.
  *
- * Each is resolved when it is looked up (an indirect function of ELF), so that a function that a
- * test hides, or that the version does not have, is missing for dlsym, too.
+ * Each symbol is an indirect function of ELF, resolved when it is looked up. dlsym therefore does
+ * not find a function that a test hides or that the driver's version lacks.
  */
 #include "tests/support/cuda/table.h"
 

@@ -1,6 +1,6 @@
 /*
- * table.c - what cuGetProcAddress finds in the fake CUDA driver: what its version has and a test
- * did not hide.
+ * table.c - cuGetProcAddress of the fake CUDA driver: it finds the functions of the driver's
+ * version that no test hides.
  */
 #include "tests/support/cuda/table.h"
 
@@ -26,10 +26,10 @@ static const row ROWS[FC_CALL_COUNT] = {
 
 static void put(void **to, any_function function)
 {
-    memcpy(to, &function, sizeof function); /* for which C has no cast */
+    memcpy(to, &function, sizeof function); /* C has no cast between object and function pointers */
 }
 
-/* The newest of this name that a caller of this version knows. */
+/* Finds the newest form of a function that a caller of this version knows. */
 static qi_cu_query_result find(const char *name, int version, void **function)
 {
     const row *found = NULL;
@@ -50,7 +50,7 @@ static qi_cu_query_result find(const char *name, int version, void **function)
                      : QI_CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 }
 
-/* Asking for a version that is newer than the driver is an error, whatever the function. */
+/* A version newer than the driver is an error for every function. */
 static bool is_wrong(const char *name, void **function, int version, uint64_t flags)
 {
     return !name || !function || version < 0 || version > fc.options.version ||
@@ -71,7 +71,7 @@ qi_cu_result fc_GetProcAddress_v2(const char *name, void **function, int version
     return fc_leave(result);
 }
 
-/* The older one says nothing but "not found". */
+/* The older form reports only "not found". */
 qi_cu_result fc_GetProcAddress(const char *name, void **function, int version, uint64_t flags)
 {
     qi_cu_result result = fc_enter(FC_CALL_GetProcAddress);

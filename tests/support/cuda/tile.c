@@ -1,6 +1,6 @@
 /*
- * tile.c - what arrays of the fake CUDA driver need of memory, and the memory they are given: tiles
- * of sparse ones, and deferred ones as a whole.
+ * tile.c - the memory that arrays of the fake CUDA driver require and receive: tiles of sparse
+ * arrays, and one piece for deferred arrays.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 /* ---- form --------------------------------------------------------------------------------- */
 
-/* The standard shapes: 64 KiB, as near to a square or cube as can be. */
+/* The standard tile shapes: 64 KiB, as close to a square or a cube as possible. */
 fc_texel fc_tile_extent(const fc_array *array)
 {
     static const fc_texel FLAT[] = {
@@ -23,14 +23,14 @@ fc_texel fc_tile_extent(const fc_array *array)
     return is_deep ? DEEP[i] : FLAT[i];
 }
 
-/* One tail serves all layers; of an array without levels it is the whole. */
+/* Returns true if one tail serves all layers; without levels the whole array is that tail. */
 static bool has_single_tail(const fc_array *array)
 {
     return fc.devices[array->device].model.features & FC_SINGLE_TAIL &&
            (array->object.kind == FC_ARRAY || fc_array_is_layered(array));
 }
 
-/* An array without levels has none: its last tiles are filled in part. */
+/* An array without levels has no tail: its last tiles are partly filled. */
 uint64_t fc_tail_begin(const fc_array *array)
 {
     if (array->object.kind == FC_ARRAY)
@@ -50,7 +50,7 @@ static uint64_t layers_of(const fc_array *array)
     return fc_array_is_layered(array) ? array->desc.Depth : 1;
 }
 
-/* Bytes of a level in one layer's tail. */
+/* Bytes of a level in the tail of one layer. */
 static uint64_t tail_level_bytes(const fc_array *array, uint64_t level)
 {
     return fc_array_level_bytes(array, level) / layers_of(array) + array->element;
@@ -69,7 +69,7 @@ static uint64_t parts(uint64_t extent, uint64_t tile)
     return (extent + tile - 1) / tile;
 }
 
-/* Tiles of a level, in each direction. */
+/* Tiles of a level in each direction. */
 static fc_texel grid_of(const fc_array *array, uint64_t level)
 {
     fc_texel e = fc_array_extent(array, level), tile = fc_tile_extent(array);
@@ -157,7 +157,7 @@ static fc_array *array_of(const qi_cu_array_map_info *info)
     return NULL;
 }
 
-/* The tiles of a box, in order of the memory that they are given. */
+/* The tiles of a box, in the order of their memory. */
 typedef struct box {
     fc_texel begin, end; /* in tiles */
 } box;
@@ -202,7 +202,7 @@ static uint64_t bytes_in(const box *b)
            FC_TILE_BYTES;
 }
 
-/* Bytes of a tail as its array tells them. */
+/* Bytes of a tail as the driver reports them. */
 static uint64_t told_tail_bytes(const fc_array *array)
 {
     return fc_tail_bytes(array) * (has_single_tail(array) ? layers_of(array) : 1);
@@ -221,7 +221,7 @@ static bool tail_of(const fc_array *array, const qi_cu_array_map_info *info, uin
     return true;
 }
 
-/* Bytes of memory that it is about; 0: it is wrong. */
+/* Bytes of memory that a map call concerns; 0 if the call is invalid. */
 static uint64_t bytes_about(const fc_array *array, const qi_cu_array_map_info *info)
 {
     box b;
@@ -241,7 +241,8 @@ static bool is_wrong(const fc_context *context, const qi_cu_array_map_info *info
     uint64_t bytes = array ? bytes_about(array, info) : 0;
     bool maps = info->memOperationType == QI_CU_MEM_OPERATION_TYPE_MAP;
     if (!bytes || array->parent || !array->desc.Height ||
-        array->desc.Flags & QI_CUDA_ARRAY3D_CUBEMAP || /* 2D, layered or 3D ones alone are mapped */
+        array->desc.Flags &
+            QI_CUDA_ARRAY3D_CUBEMAP || /* only 2D, layered and 3D arrays can be mapped */
         !(array->desc.Flags & (QI_CUDA_ARRAY3D_SPARSE | QI_CUDA_ARRAY3D_DEFERRED_MAPPING)) ||
         info->flags || info->reserved[0] || info->reserved[1] ||
         info->memHandleType != QI_CU_MEM_HANDLE_TYPE_GENERIC ||
@@ -276,7 +277,7 @@ static bool run_map(fc_work *work)
     box b;
     uint64_t first, size = info->subresource.miptail.size;
     if (!array || (maps && !memory))
-        return false; /* ended before its time */
+        return false; /* destroyed too early */
     if (!fc_array_is_sparse(array))
         put(&array->whole, memory, info->offset);
     else if (info->subresourceType == QI_CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL &&

@@ -9,13 +9,13 @@
 #include "tests/support/cuda/multicast.h"
 #include "tests/support/cuda/queue.h"
 
-/* Addresses are always aligned to this, so that any piece of most devices can be mapped there. */
+/* Every address has this alignment, so that any chunk of most devices can be mapped. */
 #define LEAST_ALIGNMENT (UINT64_C(2) << 20)
 #define MAX_ADDRESSES (UINT64_C(1) << 47)
 
 /* ---- reservations ------------------------------------------------------------------------- */
 
-/* Number of the first that ends behind the address. */
+/* Returns the number of the first reservation that ends after the address. */
 static uint32_t search(uint64_t address)
 {
     uint32_t at = 0;
@@ -129,7 +129,7 @@ static qi_cu_result check_mapping(uint64_t base, uint64_t size, uint64_t offset,
     if (!memory || !size || offset || (base | size) % memory->granularity || size > memory->size)
         return QI_CUDA_ERROR_INVALID_VALUE;
     if (memory->prop.allocFlags.usage & QI_CU_MEM_CREATE_USAGE_TILE_POOL)
-        return QI_CUDA_ERROR_INVALID_VALUE; /* for arrays only */
+        return QI_CUDA_ERROR_INVALID_VALUE; /* memory of tile pools is for arrays only */
     if (memory->multicast && !fc_multicast_is_complete(memory->multicast, FC_CALL_MemMap))
         return QI_CUDA_ERROR_ILLEGAL_STATE;
     return fc_is_reserved(base, size) && !fc_span_in(base, size) ? 0 : QI_CUDA_ERROR_INVALID_VALUE;
@@ -149,7 +149,7 @@ qi_cu_result fc_MemMap(qi_cu_ptr pointer, size_t size, size_t offset, qi_cu_hand
     return fc_leave(result);
 }
 
-/* The range is made of whole mappings without holes. */
+/* Returns true if the range consists of whole mappings without gaps. */
 static bool is_whole(uint64_t base, uint64_t size)
 {
     uint64_t at = base;

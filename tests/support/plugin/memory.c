@@ -1,6 +1,6 @@
 /*
- * memory.c - the test plugin's memory. A device's own has addresses that nothing is mapped at, so
- * that a host that touches them ends there; the bytes lie elsewhere, as far behind as `delta` says.
+ * memory.c - the memory of the test plugin. Device addresses lie in inaccessible address space, so
+ * that a host that touches them crashes. The bytes are stored `delta` bytes after their addresses.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +19,16 @@ typedef struct block {
     uint64_t size;
 } block;
 
-/* Of one device. */
+/* The memory of one device. */
 typedef struct arena {
-    char *addresses; /* nothing can be read or written there */
+    char *addresses; /* inaccessible address space */
     char *bytes;
     uint64_t room;
     uint64_t used;
 } arena;
 
 static arena arenas[TP_MOST_DEVICES];
-static block blocks[MAX_BLOCKS]; /* by address */
+static block blocks[MAX_BLOCKS]; /* sorted by address */
 static uint32_t block_count;
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static uint64_t bytes_of_device(void)
     return tp.options.bytes ? tp.options.bytes : 1024 * MIB;
 }
 
-/* Forgets what lived; the first allocation of a device maps anew. */
+/* Drops all blocks. The next allocation of a device maps its memory again. */
 void tp_memory_reset(void)
 {
     for (uint32_t i = 0; i < block_count; i++)
@@ -70,7 +70,7 @@ static bool open_arena(arena *a)
     return true;
 }
 
-/* The lowest gap of a device's addresses, at the distance from a boundary that is asked for. */
+/* Finds the lowest gap of a device's addresses at the requested distance from a boundary. */
 static uint64_t find_gap(int32_t device, uint64_t size)
 {
     const arena *a = &arenas[device];
@@ -126,7 +126,7 @@ static uint64_t place_on_host(tp_kind kind, int32_t device, uint64_t size)
     return (uintptr_t)bytes + offset;
 }
 
-/* Out of memory is a success without a pointer, as Paddle would have it. */
+/* Exhausted memory is a success without a pointer, as some plugins report it. */
 static int32_t allocate(uint32_t offset, const tp_device *device, void **pointer, size_t size,
                         tp_kind kind)
 {
@@ -167,7 +167,7 @@ static int32_t give_back(const tp_device *device, void *pointer, size_t size, tp
     return TP_SUCCESS;
 }
 
-/* What fails has nevertheless let go: its caller has no second try. */
+/* A failing deallocate frees the block nevertheless, because its caller does not retry. */
 static int32_t deallocate(uint32_t offset, const tp_device *device, void *pointer, size_t size,
                           tp_kind kind)
 {
@@ -204,7 +204,7 @@ static char *bytes_at(int32_t device, uint64_t address)
     return a->bytes + (address - (uintptr_t)a->addresses);
 }
 
-/* Within one live block; what the host holds is any memory that is no device's. */
+/* Device memory must be inside one live block. Host memory is any memory outside the devices. */
 bool tp_can_reach(int32_t device, uint64_t address, uint64_t size)
 {
     for (uint32_t i = 0; i < block_count; i++) {

@@ -1,5 +1,5 @@
 /*
- * no_plugin.c - a shared object that is no plugin: it has no InitPlugin.
+ * no_plugin.c - a shared object that is not a plugin: it has no InitPlugin.
  */
 #include "tests/support/plugin/no_plugin.h"
 

@@ -1,5 +1,5 @@
 /*
- * no_plugin.h - what a shared object without InitPlugin has instead.
+ * no_plugin.h - the only function of a shared object without InitPlugin.
  */
 #ifndef QUIRE_TESTS_SUPPORT_PLUGIN_NO_PLUGIN_H
 #define QUIRE_TESTS_SUPPORT_PLUGIN_NO_PLUGIN_H

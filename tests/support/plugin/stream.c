@@ -1,7 +1,6 @@
 /*
- * stream.c - the test plugin's streams and events. What is submitted waits in its stream until a
- * question makes it go on by one step, or somebody waits, which does all of it; so that what comes
- * when is the test's to say.
+ * stream.c - streams and events of the test plugin. Submitted work waits in its stream. A query
+ * runs one step, and a wait runs all steps, so that the test controls the order of events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +9,14 @@
 
 typedef struct event event;
 
-/* A step: a copy, or a wait for an event as it was recorded then. */
+/* A step: a copy, or a wait for an event as it was recorded at submission. */
 typedef struct step {
     bool waits;
-    int32_t to_device, from_device; /* -1: the host */
+    int32_t to_device, from_device; /* -1 means the host */
     void *to;
     const void *from;
     size_t size;
-    struct stream *awaited; /* NULL: gone, and with it all its work is done */
+    struct stream *awaited; /* NULL: the stream is destroyed and all its work is done */
     uint64_t place;
 } step;
 
@@ -31,8 +30,8 @@ typedef struct stream {
 struct event {
     event *next;
     int32_t device;
-    stream *recorded; /* NULL: never, or its stream is gone */
-    uint64_t place;   /* steps submitted before it */
+    stream *recorded; /* NULL: never recorded, or its stream is destroyed */
+    uint64_t place;   /* number of steps submitted before it */
 };
 
 static stream *streams;
@@ -153,7 +152,7 @@ static int32_t destroy_stream(tp_device *device, void *handle)
     int32_t status;
     bool goes = tp_begin(64, device, true, &status);
     if (!goes)
-        pthread_mutex_lock(&tp_mutex); /* what fails lets go all the same */
+        pthread_mutex_lock(&tp_mutex); /* a failing destroy releases the stream nevertheless */
     stream *s = handle ? find_stream(handle) : NULL;
     if (s) {
         stream **link = &streams;
@@ -171,7 +170,7 @@ static int32_t destroy_stream(tp_device *device, void *handle)
     return status;
 }
 
-/* A null stream has nothing to do. */
+/* A null stream has no work. */
 static int32_t query_stream(tp_device *device, void *handle)
 {
     int32_t status;
@@ -336,7 +335,7 @@ static int32_t copy_d2d(tp_device *device, void *handle, void *to, const void *f
     return copy(320, device, handle, (step){false, index, index, to, from, size, NULL, 0});
 }
 
-/* The stream is of either device, and that one is the thread's. */
+/* The stream belongs to one of the devices, which must be current on the thread. */
 static int32_t copy_p2p(tp_device *to_device, tp_device *from_device, void *handle, void *to,
                         const void *from, size_t size)
 {

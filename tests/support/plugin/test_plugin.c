@@ -1,5 +1,5 @@
 /*
- * test_plugin.c - see test_plugin.h: InitPlugin, devices, sizes, and the controls.
+ * test_plugin.c - see test_plugin.h. InitPlugin, devices, sizes, and the control functions.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 tp_state tp;
 pthread_mutex_t tp_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The device of the calling thread, of this generation. */
+/* The calling thread's current device, and the generation in which it was set. */
 static _Thread_local int32_t current_id = -1;
 static _Thread_local uint32_t current_generation;
 
@@ -34,7 +34,8 @@ static uint32_t device_count(void)
     return tp.options.has_no_devices ? 0 : tp.options.device_count ? tp.options.device_count : 1;
 }
 
-/* Listed as 3, 4, ...: what takes a place in the list for an id is found out. */
+/* Devices are listed as 3, 4, ..., so that a test finds code that confuses a position with a
+   number. */
 static int32_t listed(uint32_t index)
 {
     return (int32_t)index + 3;
@@ -58,7 +59,7 @@ int32_t tp_id(int32_t index)
     return listed((uint32_t)index) + tp.options.renumber;
 }
 
-/* Whether the call is the one that the fault is planned for. */
+/* Returns true if the fault applies to this call. */
 static bool is_hit(uint32_t offset)
 {
     uint64_t number = tp.fault.offset ? tp.calls[(offset - 8) / 8] : tp.all_calls;
@@ -160,7 +161,7 @@ static int32_t init_device(tp_device *device)
     return tp_end(24, TP_SUCCESS);
 }
 
-/* What fails lets go all the same: its caller has no second try. */
+/* A failing deinit_device releases the device nevertheless, because its caller does not retry. */
 static int32_t deinit_device(tp_device *device)
 {
     int32_t status;
@@ -270,7 +271,7 @@ static void put_all(unsigned char *block)
     tp_stream_put(block);
 }
 
-/* CustomRuntimeParams by offsets: size 0, interface 8, version 16, 24, 32, types 40, 48. */
+/* Offsets in CustomRuntimeParams: size 0, interface 8, version 16, 24, 32, types 40, 48. */
 EXPORTED void InitPlugin(void *params);
 
 EXPORTED void InitPlugin(void *params)

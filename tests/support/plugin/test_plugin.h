@@ -1,15 +1,15 @@
 /*
  * test_plugin.h - a CustomDevice runtime for tests: a shared object with InitPlugin, written from
- * the table of offsets alone, whose devices are memory of this process.
+ * the table of offsets alone. Its device memory is memory of this process.
  *
- * It checks what it is asked: that the calling thread's device is the one named, that what is given
- * back was taken, from the same device and with exactly its size, that copies stay inside of live
- * blocks, that streams and events are its own, and that all is gone at finalize. Whatever is wrong
- * is kept as a message, and the call is refused. Device addresses cannot be touched by the host.
- * Work on streams is done when somebody asks or waits, a step a question, in order.
+ * It checks its callers: the named device is current on the calling thread; memory is freed on the
+ * same device with exactly its size; copies stay inside live blocks; streams and events are its
+ * own; nothing is left at finalize. It records the first error as a message and refuses the call.
+ * The host cannot access device addresses. Work on streams runs in order when a caller queries (one
+ * step) or waits (all steps).
  *
- * It can be any of the malformed plugins that a loader must cope with; every function can be left
- * out, and can fail at any of its calls. Thread-safe but for reset and fail.
+ * It can pose as any malformed plugin that a loader must handle. Every function can be left out,
+ * and can fail at any of its calls. Thread-safe except reset and fail.
  */
 #ifndef QUIRE_TESTS_SUPPORT_PLUGIN_TEST_PLUGIN_H
 #define QUIRE_TESTS_SUPPORT_PLUGIN_TEST_PLUGIN_H
@@ -18,60 +18,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A function by its offset in a C_DeviceInterface. */
+/* The bit of the function at an offset of C_DeviceInterface. */
 #define TP_BIT(offset) (UINT64_C(1) << ((offset)-8) / 8)
 
 enum { TP_SUCCESS = 0, TP_WARNING, TP_FAILED, TP_ERROR, TP_INTERNAL_ERROR };
 
 enum { TP_MOST_DEVICES = 4 };
 
-/* The size callbacks, in the order of the interface. */
+/* The size callbacks in the order of the interface. */
 enum { TP_MIN_CHUNK = 0, TP_MAX_CHUNK, TP_MAX_ALLOC, TP_PADDING, TP_INIT, TP_REALLOC, TP_SIZES };
 
 typedef struct tp_options {
-    size_t params_size;    /* of the version it is compiled with, 88 or 96; else it returns without
-                              a word. 0: takes any */
-    size_t interface_size; /* bytes that it clears, `size` with them; 0: none */
+    size_t params_size;    /* the only size that it accepts, 88 or 96: it ignores others; 0: any */
+    size_t interface_size; /* bytes that it clears, `size` included; 0: none */
     size_t version[3];     /* {0}: 0.1.1 */
     bool is_old;           /* 0.1.0 */
     bool has_no_type;
-    uint64_t absent; /* functions that are left out: TP_BIT */
+    uint64_t absent; /* functions that it lacks: TP_BIT */
     uint32_t device_count;
     bool has_no_devices;
-    uint64_t bytes;       /* of each device; 0: 1 GiB */
-    uint64_t base_offset; /* addresses lie so far behind a multiple of 4096 */
+    uint64_t bytes;       /* of each device; 0 means 1 GiB */
+    uint64_t base_offset; /* distance of addresses from a multiple of 4096 */
     uint64_t sizes[TP_SIZES];
     int32_t renumber;      /* init_device adds it to the id */
-    bool gives_no_streams; /* create_stream and create_event succeed and write nothing */
+    bool gives_no_streams; /* create_stream and create_event succeed without a result */
     bool gives_no_events;
 } tp_options;
 
-/* A call that goes wrong: the n-th, from 1, of one function (an offset) or of all (0). */
+/* A planned failure: the n-th call, from 1, of one function (an offset) or of all (0). */
 typedef struct tp_fault {
     uint32_t offset;
     uint64_t call;
     int32_t status;
-    bool works; /* does what it was asked, and answers so all the same */
+    bool works; /* does its work and returns the status nevertheless */
 } tp_fault;
 
 typedef struct tp_control {
-    /* Everything anew; NULL: {0}. What lived is forgotten. */
+    /* Starts afresh with options, NULL means {0}. Drops all live objects. */
     void (*reset)(const tp_options *options);
     void (*fail)(const tp_fault *fault); /* NULL: none; counts calls from 0 again */
     bool (*has_failed)(void);
-    uint64_t (*calls)(uint32_t offset); /* so far; 0: of all */
-    const char *(*message)(void);       /* the first thing that was wrong; NULL: nothing */
-    uint64_t (*blocks)(void);           /* live ones of all kinds */
-    uint64_t (*bytes)(uint32_t device); /* live ones of a device's own memory */
-    uint64_t (*freed)(void);            /* blocks given back, each with exactly its size */
+    uint64_t (*calls)(uint32_t offset); /* calls of a function so far; 0: of all */
+    const char *(*message)(void);       /* the first error; NULL if there was none */
+    uint64_t (*blocks)(void);           /* live blocks of all kinds */
+    uint64_t (*bytes)(uint32_t device); /* live bytes of a device's own memory */
+    uint64_t (*freed)(void);            /* freed blocks */
     uint64_t (*objects)(void);          /* live streams and events */
-    void (*tell)(uint64_t bytes);       /* of device_memory_stats, as the total; 0: the truth */
-    /* Reads device memory past all callbacks. False: there is none. */
+    void (*tell)(uint64_t bytes); /* the total that device_memory_stats reports; 0: the true one */
+    /* Reads device memory without a callback. Returns false if the memory does not exist. */
     bool (*look)(uint64_t address, void *data, uint64_t size);
-    void (*hold)(bool holds); /* questions do not make streams go on any more, or do again */
+    void (*hold)(bool holds); /* with true, queries no longer advance streams */
 } tp_control;
 
-/* Exported beside InitPlugin. */
+/* The second exported symbol. */
 typedef const tp_control *(*tp_entry)(void);
 
 #endif

@@ -1,0 +1,123 @@
+/*
+ * page.c - creates, maps and destroys host pages.
+ *
+ * The mapping is the memory: every page is mapped from its creation to its destruction. The memory
+ * kind alone decides whether the caller gets the address. Creating a page touches none of its
+ * bytes, so an unused page costs address space only.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/host/host.h"
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+/* Maps page->mapped bytes as the device's backing requires. Sets page->bytes and, for a memfd,
+   page->descriptor. On failure the page owns nothing. */
+static quire_result map_page(const qi_host_device *device, const quire_page_request *request,
+                             qi_host_page *page)
+{
+    uint64_t alignment = device->profile.limits.page_alignment; /* promised of every page */
+    alignment = request->alignment > alignment ? request->alignment : alignment;
+    alignment = QI_HOST_PAGE_ALIGNMENT > alignment ? QI_HOST_PAGE_ALIGNMENT : alignment;
+    if (request->max_size)
+        return qi_host_map_elastic(device, request, alignment, page);
+    bool reserved = device->huge_pages == QUIRE_HOST_HUGE_RESERVED;
+    if (device->backing == QUIRE_HOST_MEMFD) {
+        page->descriptor = qi_host_create_memfd(device, request->label, page->mapped);
+        if (page->descriptor < 0)
+            return qi_host_fail_errno("memfd", page->mapped);
+        int flags = MAP_SHARED | (reserved ? 0 : MAP_NORESERVE);
+        page->bytes = qi_host_map_at_free_address(page->mapped, alignment, flags, page->descriptor);
+    } else if (reserved) {
+        /* without MAP_NORESERVE, so that an exhausted reserve fails here and not as SIGBUS later */
+        page->bytes =
+            qi_host_map_at_free_address(page->mapped, alignment, qi_host_huge_flags(), -1);
+    } else {
+        page->bytes = qi_host_map_anonymous(page->mapped, alignment, PROT_READ | PROT_WRITE);
+    }
+    if (page->bytes == MAP_FAILED) {
+        quire_result result = qi_host_fail_errno("mapping", page->mapped);
+        if (page->descriptor >= 0)
+            close(page->descriptor);
+        return result;
+    }
+    if (device->huge_pages == QUIRE_HOST_HUGE_ADVISE)
+        madvise(page->bytes, page->mapped, MADV_HUGEPAGE); /* a hint: its failure is harmless */
+    return QUIRE_SUCCESS;
+}
+
+/* ---- entries of the backend table ------------------------------------------------------- */
+
+quire_result qi_host_page_create(void *state, const quire_page_request *request,
+                                 quire_native_page *out)
+{
+    qi_host_device *device = state;
+    const quire_kind *kind = &device->profile.kinds[request->kind];
+    uint64_t unit =
+        device->huge_pages == QUIRE_HOST_HUGE_RESERVED ? QI_HOST_HUGE_PAGE : device->system_page;
+    uint64_t mapped = 0;
+    quire_result result = qi_host_check_lost(device);
+    if (result)
+        return result;
+    if (qi_align_up_overflows(request->size, unit, &mapped))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0, "a page of %llu bytes",
+                                  (unsigned long long)request->size);
+    qi_host_page *page = qi_host_allocate(&device->host, 1, sizeof *page);
+    if (!page)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                  "no host memory for a page record");
+    *page = (qi_host_page){
+        .mapped = mapped, .size = request->size, .heap = kind->heap, .descriptor = -1};
+    result = qi_host_charge_heap(device, kind->heap, request->size);
+    if (!result) {
+        result = map_page(device, request, page);
+        if (result)
+            qi_atomic_sub_u64(&device->heap_used[kind->heap], request->size);
+    }
+    if (result) {
+        qi_host_release(&device->host, page, 1, sizeof *page);
+        return result;
+    }
+    bool visible = kind->flags & QUIRE_HOST_VISIBLE;
+    *out = (quire_native_page){
+        .handle = (uintptr_t)page,
+        .address = visible ? (uintptr_t)page->bytes : 0,
+        .size = request->max_size ? request->max_size : request->size,
+    };
+    return QUIRE_SUCCESS;
+}
+
+void qi_host_page_destroy(void *state, const quire_native_page *native)
+{
+    qi_host_device *device = state;
+    qi_host_page *page = qi_host_page_of(native);
+    munmap(page->bytes, page->address_bytes ? page->address_bytes : page->mapped);
+    if (page->descriptor >= 0)
+        close(page->descriptor);
+    qi_atomic_sub_u64(&device->heap_used[page->heap], page->size);
+    qi_host_release(&device->host, page, 1, sizeof *page);
+}
+
+quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer)
+{
+    (void)state;
+    *pointer = qi_host_page_of(page)->bytes;
+    return QUIRE_SUCCESS;
+}
+
+void qi_host_page_unmap(void *state, const quire_native_page *page)
+{
+    (void)state; /* the mapping lasts until the page is destroyed */
+    (void)page;
+}
+
+quire_result qi_host_page_sync(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size)
+{
+    (void)state; /* host memory is coherent, even if the profile says otherwise */
+    (void)page;
+    (void)offset;
+    (void)size;
+    return QUIRE_SUCCESS;
+}
