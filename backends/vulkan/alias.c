@@ -1,77 +1,83 @@
 /*
- * alias.c - further buffers and images on the bytes of an allocation.
+ * alias.c - additional buffers and images that share the bytes of an allocation.
  *
- * An alias holds the allocation, so that its place outlasts it, and is attached to the memory. Its
- * record does not change, so that no lock is needed.
+ * An alias holds the allocation, so that the allocation outlives it, and is attached to the memory,
+ * which destroys it at the latest. The record does not change after its creation: it needs no lock.
  */
 #include <string.h>
 
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/deferred_destroy.h"
+#include "backends/vulkan/device.h"
+#include "backends/vulkan/object.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
 struct quire_vulkan_alias {
-    quire_attachment attachment; /* first: the core's end is given it */
+    quire_attachment attachment; /* first: the core passes it to `end` */
     qi_vulkan *vulkan;
     quire_memory *memory;
-    quire_allocation allocation; /* held; {0}: not yet */
+    quire_allocation allocation; /* held; {0}: not held yet */
     quire_object object;
     uint64_t native;
     char *name;
-    uint64_t offset; /* in the allocation */
-    uint64_t size;   /* that the object takes */
+    uint64_t offset; /* bytes from the start of the allocation */
+    uint64_t size;   /* bytes that the object occupies */
 };
 
-/* ---- where it is to lie ------------------------------------------------------------------- */
+/* ---- the place ------------------------------------------------------------------------------- */
 
-static quire_result check_kind(const quire_memory_info *info, const quire_requirements *needs)
+static quire_result check_kind(const quire_memory_info *info,
+                               const quire_requirements *requirements)
 {
-    if (!(needs->kind_mask >> info->kind & 1))
+    if (!(requirements->kind_mask >> info->kind & 1))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "memory '%s' is of kind %u, and the object can lie in kinds 0x%x",
-                            info->name, info->kind, needs->kind_mask);
-    return needs->dedicated ? qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                                      "the driver requires memory of its own for the object")
-                            : QUIRE_SUCCESS;
+                            "memory '%s' has kind %u: the object needs one of the kinds 0x%x",
+                            info->name, info->kind, requirements->kind_mask);
+    return requirements->dedicated ? qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                                             "the driver requires a dedicated page for the object")
+                                   : QUIRE_SUCCESS;
 }
 
-/* Neighbours of the allocation may be of the other tiling. */
-static quire_result keep_granularity(const qi_vulkan *vulkan, const qi_vulkan_description *own,
-                                     quire_requirements *needs)
+/* Raises size and alignment to bufferImageGranularity, because a neighbour of the allocation can
+   have the other tiling. */
+static quire_result apply_granularity(const qi_vulkan *vulkan, const qi_vulkan_description *own,
+                                      quire_requirements *requirements)
 {
     uint64_t granularity = vulkan->limits.bufferImageGranularity;
     bool is_optimal = own->image && own->image->tiling != VK_IMAGE_TILING_LINEAR;
     if (!is_optimal || granularity <= 1)
         return QUIRE_SUCCESS;
-    if (needs->alignment < granularity)
-        needs->alignment = granularity;
-    return qi_align_up_overflows(needs->size, granularity, &needs->size)
-               ? qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "an image of %u bytes", needs->size)
+    if (requirements->alignment < granularity)
+        requirements->alignment = granularity;
+    return qi_align_up_overflows(requirements->size, granularity, &requirements->size)
+               ? qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "an image of %u bytes", requirements->size)
                : QUIRE_SUCCESS;
 }
 
+/* The object must be within the allocation. Its alignment applies to the offset in the page. */
 static quire_result check_place(const quire_native *place, uint64_t offset,
-                                const quire_requirements *needs)
+                                const quire_requirements *requirements)
 {
     const qi_vulkan_page *page = qi_vulkan_page_of(&place->page);
-    if (page->tied != QUIRE_OBJECT_NONE)
+    if (page->dedicated_to != QUIRE_OBJECT_NONE)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the allocation's page is dedicated to the object that lies there");
-    if (!qi_range_fits(offset, needs->size, place->size))
+                       "the allocation's page is dedicated to another object");
+    if (!qi_range_fits(offset, requirements->size, place->size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "an object of %u bytes at %u of an allocation of %u bytes", needs->size,
-                            offset, place->size);
-    if ((place->offset + offset) % needs->alignment)
+                            "an object of %u bytes at %u of an allocation of %u bytes",
+                            requirements->size, offset, place->size);
+    if ((place->offset + offset) % requirements->alignment)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "an object that is aligned to %u at byte %u of a page",
-                            needs->alignment, place->offset + offset);
+                            "an object with alignment %u at byte %u of a page",
+                            requirements->alignment, place->offset + offset);
     return QUIRE_SUCCESS;
 }
 
-/* ---- made and ended ----------------------------------------------------------------------- */
+/* ---- creation and destruction ---------------------------------------------------------------- */
 
-/* In any state of its making. */
-static void finish(quire_vulkan_alias *a)
+/* Destroys an alias, however far its creation got. The object goes before the allocation is
+   released. */
+static void destroy(quire_vulkan_alias *a)
 {
     qi_host *host = &a->vulkan->host;
     if (a->native)
@@ -82,11 +88,12 @@ static void finish(quire_vulkan_alias *a)
     qi_host_release(host, a, 1, sizeof *a);
 }
 
+/* The core calls this when the memory is destroyed with its attachments. */
 static void end(quire_attachment *attachment)
 {
     quire_vulkan_alias *a = (quire_vulkan_alias *)attachment;
     quire_memory_detach(a->memory, attachment);
-    finish(a);
+    destroy(a);
 }
 
 static quire_result set_name(quire_vulkan_alias *a, const char *name)
@@ -99,12 +106,14 @@ static quire_result set_name(quire_vulkan_alias *a, const char *name)
                    : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a name");
 }
 
+/* Holds the allocation, then creates the object and binds it. After a failure the caller destroys
+   the alias. */
 static quire_result make(quire_vulkan_alias *a, qi_vulkan_description *own,
                          quire_allocation allocation, const quire_memory_info *info,
                          const char *name)
 {
     const quire_object_request request = {.object = a->object, .description = own};
-    quire_requirements needs = {.size = 0};
+    quire_requirements requirements = {.size = 0};
     quire_native place;
     quire_result result = quire_allocation_hold(a->memory, allocation);
     if (result)
@@ -115,28 +124,29 @@ static quire_result make(quire_vulkan_alias *a, qi_vulkan_description *own,
         result = set_name(a, name);
     own->name = a->name;
     if (!result)
-        result = qi_vulkan_object_create(a->vulkan, &request, &a->native, &needs);
+        result = qi_vulkan_object_create(a->vulkan, &request, &a->native, &requirements);
     if (!result)
-        result = check_kind(info, &needs);
+        result = check_kind(info, &requirements);
     if (!result)
-        result = keep_granularity(a->vulkan, own, &needs);
+        result = apply_granularity(a->vulkan, own, &requirements);
     if (!result)
-        result = check_place(&place, a->offset, &needs);
+        result = check_place(&place, a->offset, &requirements);
     if (result)
         return result;
-    a->size = needs.size;
+    a->size = requirements.size;
     return qi_vulkan_object_bind(a->vulkan, a->object, a->native, &place.page,
                                  place.offset + a->offset);
 }
 
+/* Checks the arguments before the driver is called. */
 static quire_result check(const qi_vulkan_description *own,
                           const quire_vulkan_alias_options *options)
 {
     if (own->buffer && !own->buffer->size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the size of the buffer is 0");
     if (qi_vulkan_is_sparse(own->buffer ? own->buffer->flags : own->image->flags))
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "a sparse object lies in allocations of its own: see "
+                       "a sparse object has allocations of its own: see "
                        "quire_vulkan_sparse_buffer_create and quire_vulkan_sparse_image_create");
     if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of more than %u bytes",
@@ -148,12 +158,12 @@ static quire_result create(quire_memory *memory, quire_allocation allocation,
                            qi_vulkan_description own, const quire_vulkan_alias_options *options,
                            quire_vulkan_alias **alias)
 {
-    const quire_vulkan_alias_options asked = options ? *options : (quire_vulkan_alias_options){0};
+    const quire_vulkan_alias_options given = options ? *options : (quire_vulkan_alias_options){0};
     quire_memory_info info;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_memory(memory, &info, &vulkan);
     if (!result)
-        result = check(&own, &asked);
+        result = check(&own, &given);
     if (result)
         return result;
     quire_vulkan_alias *a = qi_host_allocate(&vulkan->host, 1, sizeof *a);
@@ -163,10 +173,10 @@ static quire_result create(quire_memory *memory, quire_allocation allocation,
     a->vulkan = vulkan;
     a->memory = memory;
     a->object = own.buffer ? QUIRE_OBJECT_BUFFER : QUIRE_OBJECT_IMAGE;
-    a->offset = asked.offset;
-    result = make(a, &own, allocation, &info, asked.name);
+    a->offset = given.offset;
+    result = make(a, &own, allocation, &info, given.name);
     if (result) {
-        finish(a);
+        destroy(a);
         return result;
     }
     quire_memory_attach(memory, &a->attachment);
@@ -174,7 +184,7 @@ static quire_result create(quire_memory *memory, quire_allocation allocation,
     return QUIRE_SUCCESS;
 }
 
-/* ---- public calls ------------------------------------------------------------------------- */
+/* ---- public calls ---------------------------------------------------------------------------- */
 
 quire_result quire_vulkan_alias_buffer_create(quire_memory *memory, quire_allocation allocation,
                                               const VkBufferCreateInfo *info,
@@ -206,10 +216,10 @@ quire_result quire_vulkan_alias_destroy(quire_vulkan_alias **alias)
 {
     if (!alias)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_alias_destroy: alias is null");
-    quire_vulkan_alias *ending = *alias;
+    quire_vulkan_alias *destroyed = *alias;
     *alias = NULL;
-    if (ending)
-        end(&ending->attachment);
+    if (destroyed)
+        end(&destroyed->attachment);
     return QUIRE_SUCCESS;
 }
 

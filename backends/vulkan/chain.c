@@ -1,15 +1,18 @@
 /*
- * chain.c - what is chained to VkMemoryAllocateInfo for a page: the backend's own structs, and
- * behind them what the caller of quire_vulkan_memory_create wants there.
+ * chain.c - the pNext chain of VkMemoryAllocateInfo: first the backend's structs, then those of the
+ * caller of quire_vulkan_memory_create.
  */
 #include "backends/vulkan/chain.h"
 
+#include "backends/vulkan/device.h"
 #include "src/base/result.h"
 
+/* The priority of memory whose creator did not set one, as VK_EXT_memory_priority defines it. */
 static const float DEFAULT_PRIORITY = 0.5f;
 
-/* ---- the backend's own -------------------------------------------------------------------- */
+/* ---- the backend's structs ------------------------------------------------------------------- */
 
+/* Puts a struct at the front of the chain. */
 static void add(qi_vulkan_chain *c, void *link)
 {
     VkBaseOutStructure *added = link;
@@ -34,6 +37,10 @@ static void add_exported(qi_vulkan_chain *c, const qi_vulkan *vulkan)
     add(c, &c->exported);
 }
 
+/*
+ * Each struct is added at the front, so that the caller's structs remain at the end. An imported
+ * page is not exportable.
+ */
 quire_result qi_vulkan_chain_describe(const qi_vulkan *vulkan, const quire_page_request *request,
                                       qi_vulkan_chain *c)
 {
@@ -65,9 +72,10 @@ quire_result qi_vulkan_chain_describe(const qi_vulkan *vulkan, const quire_page_
     return result;
 }
 
-/* ---- the caller's ------------------------------------------------------------------------- */
+/* ---- the caller's structs -------------------------------------------------------------------- */
 
-/* What the above would make a second one of, for one page or another, and what to do instead. */
+/* The structs that the backend adds to the chain of some pages, so that a caller must not add them,
+   and what the caller can use instead. */
 static const struct {
     VkStructureType type;
     const char *name;
@@ -88,6 +96,7 @@ static const struct {
      "VkImportMemoryWin32HandleInfoKHR: see quire_vulkan_import_range"},
 };
 
+/* Vulkan also forbids two structs of one type in a chain. */
 static quire_result check_link(const VkBaseInStructure *link)
 {
     for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
@@ -114,7 +123,7 @@ quire_result quire_vulkan_memory_create(quire_device *device, const quire_memory
                                         const quire_vulkan_memory_options *own,
                                         quire_memory **memory)
 {
-    const quire_vulkan_memory_options asked =
+    const quire_vulkan_memory_options given =
         own ? *own : (quire_vulkan_memory_options){.next = NULL};
     if (memory)
         *memory = NULL;
@@ -122,8 +131,8 @@ quire_result quire_vulkan_memory_create(quire_device *device, const quire_memory
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_memory_create: memory is null");
     if (!qi_vulkan_of(device))
         return quire_last_result();
-    quire_result result = check(&asked);
+    quire_result result = check(&given);
     return result ? result
                   : quire_memory_create_with(device, options,
-                                             (quire_page_extra){.pointer = asked.next}, memory);
+                                             (quire_page_extra){.pointer = given.next}, memory);
 }

@@ -1,12 +1,12 @@
 /*
- * chain.h - VkMemoryAllocateInfo of a page, and what is chained to it.
+ * chain.h - VkMemoryAllocateInfo of a page with its pNext chain.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_CHAIN_H
 #define QUIRE_BACKENDS_VULKAN_CHAIN_H
 
 #include "backends/vulkan/external.h"
 
-/* The structs point to each other: it stays where it was described. */
+/* The structs point to each other, so that a chain must not be moved or copied. */
 typedef struct qi_vulkan_chain {
     VkMemoryAllocateInfo info;
     VkMemoryAllocateFlagsInfo flags;
@@ -16,7 +16,7 @@ typedef struct qi_vulkan_chain {
     qi_vulkan_import_link imported;
 } qi_vulkan_chain;
 
-/* UNSUPPORTED: memory that cannot be imported here. */
+/* Fills in the chain for a page. UNSUPPORTED: the platform cannot import the memory. */
 QUIRE_MUST_USE quire_result qi_vulkan_chain_describe(const qi_vulkan *vulkan,
                                                      const quire_page_request *request,
                                                      qi_vulkan_chain *chain);

@@ -1,32 +1,37 @@
 /*
- * copy.c - copies between pages, and between the host and pages that it cannot reach, piece by
- * piece through the staging ring; fills.
+ * copy.c - copies between pages, copies between pages and host memory, and fills, complete on
+ * return.
+ *
+ * A copy is split into pieces, one submission each. A piece from or to the host is at most one half
+ * of the staging ring. A copy from page to page uses only the command buffers of the ring.
  */
 #include <string.h>
 
+#include "backends/vulkan/copy.h"
+#include "backends/vulkan/page.h"
 #include "backends/vulkan/staging.h"
 #include "src/base/bits.h"
 
-/* vkCmdFillBuffer works on whole words. */
+/* vkCmdFillBuffer needs offsets and sizes that are multiples of 4. */
 enum { FILL_WORD = 4 };
 
-/* Regions of one submission at most; on the stack. */
+/* Maximum number of regions of one submission. They are on the stack. */
 enum { MAX_REGIONS = 256 };
 
-/* ---- pieces ------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* A job and how far it is. */
+/* A copy job and its progress. */
 typedef struct copy {
     const quire_copy_job *job;
-    VkBuffer to, from;         /* of pages; VK_NULL_HANDLE: host memory */
-    uint64_t slice, row, byte; /* from where on there is something left */
+    VkBuffer to, from;         /* buffers over the pages; VK_NULL_HANDLE: host memory */
+    uint64_t slice, row, byte; /* the first byte that is left to copy */
 } copy;
 
-/* What is submitted at once: rows, or parts of them. */
+/* The rows, or parts of rows, of one submission. */
 typedef struct piece {
     uint32_t count;
     VkBufferCopy regions[MAX_REGIONS];
-    char *hosts[MAX_REGIONS]; /* where the bytes come from or go to, of copies through the ring */
+    char *hosts[MAX_REGIONS]; /* source or target in host memory, for copies through the ring */
 } piece;
 
 static bool is_done(const copy *c)
@@ -34,7 +39,8 @@ static bool is_done(const copy *c)
     return c->slice == c->job->slices;
 }
 
-static void go_on(copy *c, uint64_t bytes)
+/* Moves the progress on by `bytes`, which are within a row. */
+static void advance(copy *c, uint64_t bytes)
 {
     c->byte += bytes;
     if (c->byte < c->job->size)
@@ -46,7 +52,8 @@ static void go_on(copy *c, uint64_t bytes)
     c->slice++;
 }
 
-/* The next rows: as many as fit into `room` bytes of the ring from `begin` on. */
+/* Takes the next rows from the job: as many as fit into `room` bytes of the ring, which they occupy
+   without gaps from `begin`. */
 static void gather(copy *c, uint64_t begin, uint64_t room, piece *p)
 {
     const quire_copy_job *job = c->job;
@@ -66,7 +73,7 @@ static void gather(copy *c, uint64_t begin, uint64_t room, piece *p)
         if (!c->to)
             p->hosts[p->count] = (char *)job->host_to + to;
         used += size;
-        go_on(c, size);
+        advance(c, size);
     }
 }
 
@@ -81,7 +88,7 @@ static quire_result submit_piece(qi_vulkan *vulkan, const copy *c, const piece *
     return qi_vulkan_staging_submit(vulkan, half);
 }
 
-/* ---- copies ------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static void gather_half(const qi_vulkan *vulkan, copy *c, int half, piece *p)
 {
@@ -89,12 +96,13 @@ static void gather_half(const qi_vulkan *vulkan, copy *c, int half, piece *p)
     gather(c, s->half * (uint64_t)half, s->half, p);
 }
 
+/* The host fills a half while the device copies from the other one. */
 static quire_result write_pieces(qi_vulkan *vulkan, copy *c)
 {
     qi_vulkan_staging *s = vulkan->staging;
     piece p;
     for (int half = 0; !is_done(c); half = !half) {
-        quire_result result = qi_vulkan_staging_await(vulkan, half);
+        quire_result result = qi_vulkan_staging_wait(vulkan, half);
         if (result)
             return result;
         gather_half(vulkan, c, half, &p);
@@ -109,22 +117,24 @@ static quire_result write_pieces(qi_vulkan *vulkan, copy *c)
     return QUIRE_SUCCESS;
 }
 
+/* Submits the copy of the next piece into a half. */
 static quire_result request_piece(qi_vulkan *vulkan, copy *c, int half, piece *p)
 {
-    quire_result result = qi_vulkan_staging_await(vulkan, half);
+    quire_result result = qi_vulkan_staging_wait(vulkan, half);
     if (result)
         return result;
     gather_half(vulkan, c, half, p);
     return submit_piece(vulkan, c, p, half);
 }
 
+/* Copies the bytes of a piece out of the ring. */
 static void empty_half(const qi_vulkan *vulkan, const piece *p)
 {
     for (uint32_t i = 0; i < p->count; i++)
         memcpy(p->hosts[i], vulkan->staging->bytes + p->regions[i].dstOffset, p->regions[i].size);
 }
 
-/* Each piece is fetched while the host empties the one before. */
+/* The device fetches a piece while the host copies the previous one out of the ring. */
 static quire_result read_pieces(qi_vulkan *vulkan, copy *c)
 {
     piece pieces[QI_VULKAN_HALVES];
@@ -134,7 +144,7 @@ static quire_result read_pieces(qi_vulkan *vulkan, copy *c)
         more = !is_done(c);
         if (more)
             result = request_piece(vulkan, c, !half, &pieces[!half]);
-        quire_result awaited = qi_vulkan_staging_await(vulkan, half);
+        quire_result awaited = qi_vulkan_staging_wait(vulkan, half);
         result = result ? result : awaited;
         if (!result)
             result = qi_vulkan_staging_invalidate(vulkan, half);
@@ -144,13 +154,13 @@ static quire_result read_pieces(qi_vulkan *vulkan, copy *c)
     return result;
 }
 
-/* From page to page: the ring's bytes are not used, its commands are. */
+/* Copies from page to page. Only the command buffers of the ring are used. */
 static quire_result copy_pieces(qi_vulkan *vulkan, copy *c)
 {
     quire_result result = QUIRE_SUCCESS;
     piece p;
     for (int half = 0; !is_done(c) && !result; half = !half) {
-        result = qi_vulkan_staging_await(vulkan, half);
+        result = qi_vulkan_staging_wait(vulkan, half);
         gather(c, 0, UINT64_MAX, &p);
         if (!result)
             result = submit_piece(vulkan, c, &p, half);
@@ -173,14 +183,14 @@ quire_result qi_vulkan_copy_pages(void *state, const quire_copy_job *job)
     copy c = {.job = job};
     quire_result result = find_buffers(state, &c);
     if (!result)
-        result = qi_vulkan_staging_enter(state);
+        result = qi_vulkan_staging_acquire(state);
     if (result)
         return result;
     if (!c.from)
         result = write_pieces(state, &c);
     else
         result = c.to ? copy_pieces(state, &c) : read_pieces(state, &c);
-    return qi_vulkan_staging_leave(state, result);
+    return qi_vulkan_staging_release(state, result);
 }
 
 quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
@@ -205,15 +215,15 @@ quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page
                                                          .slices = 1});
 }
 
-/* ---- fills -------------------------------------------------------------------------------- */
+/* ---- fills ----------------------------------------------------------------------------------- */
 
 static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offset, uint64_t size,
                                uint8_t value)
 {
-    quire_result result = qi_vulkan_staging_enter(vulkan);
+    quire_result result = qi_vulkan_staging_acquire(vulkan);
     if (result)
         return result;
-    result = qi_vulkan_staging_await(vulkan, 0);
+    result = qi_vulkan_staging_wait(vulkan, 0);
     if (!result)
         result = qi_vulkan_staging_begin(vulkan, 0);
     if (!result) {
@@ -221,10 +231,11 @@ static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offs
                                 value * UINT32_C(0x01010101));
         result = qi_vulkan_staging_submit(vulkan, 0);
     }
-    return qi_vulkan_staging_leave(vulkan, result);
+    return qi_vulkan_staging_release(vulkan, result);
 }
 
-/* What is no whole word at either end is copied. */
+/* Fills whole words on the device. The bytes before the first and after the last whole word are
+   copied from the host. */
 quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                  uint64_t size, uint8_t value)
 {
@@ -234,7 +245,7 @@ quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uin
     uint64_t stop = qi_align_down(end, FILL_WORD);
     quire_result result = qi_vulkan_page_buffer(state, page, &buffer);
     if (begin >= stop)
-        begin = stop = end; /* a few bytes within two words */
+        begin = stop = end; /* fewer than two words, none of them whole: copy everything */
     for (uint64_t at = offset; at < begin && !result; at += FILL_WORD)
         result = qi_vulkan_copy_to_page(state, page, at, bytes,
                                         begin - at < FILL_WORD ? begin - at : FILL_WORD);

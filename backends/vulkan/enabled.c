@@ -1,9 +1,12 @@
 /*
- * enabled.c - what a device was made with: versions, extensions and the features of its chain.
+ * enabled.c - finds out which features and extensions an instance and a device were created with.
+ *
+ * Vulkan cannot be queried for them, so that they are read from the create infos: the extension
+ * names, pEnabledFeatures and the structs of the pNext chain.
  */
 #include <string.h>
 
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/device.h"
 
 static bool has_name(const char *const *names, uint32_t count, const char *name)
 {
@@ -18,7 +21,8 @@ static bool has_extension(const VkDeviceCreateInfo *device, const char *name)
     return has_name(device->ppEnabledExtensionNames, device->enabledExtensionCount, name);
 }
 
-static void look_at_features(const VkPhysicalDeviceFeatures *features, qi_vulkan_enabled *out)
+/* A chain can state a feature in several structs, so that the values are combined. */
+static void read_features(const VkPhysicalDeviceFeatures *features, qi_vulkan_enabled *out)
 {
     out->sparse_binding |= features->sparseBinding != 0;
     out->sparse_buffer |= features->sparseResidencyBuffer != 0;
@@ -31,12 +35,12 @@ static void look_at_features(const VkPhysicalDeviceFeatures *features, qi_vulkan
     out->sparse_samples |= features->sparseResidency16Samples ? VK_SAMPLE_COUNT_16_BIT : 0;
 }
 
-/* One struct of the chain. The type tells which it is; others are passed over. */
-static void look_at(const VkBaseInStructure *link, qi_vulkan_enabled *out)
+/* Reads one struct of the pNext chain. Unknown types are skipped. */
+static void read_struct(const VkBaseInStructure *link, qi_vulkan_enabled *out)
 {
     switch ((int)link->sType) {
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
-        look_at_features(&((const VkPhysicalDeviceFeatures2 *)link)->features, out);
+        read_features(&((const VkPhysicalDeviceFeatures2 *)link)->features, out);
         break;
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
         out->protected_memory |=
@@ -79,13 +83,14 @@ static void look_at(const VkBaseInStructure *link, qi_vulkan_enabled *out)
     }
 }
 
-static void look_at_device(uint32_t api_version, const VkDeviceCreateInfo *device,
-                           qi_vulkan_enabled *out)
+/* A feature is enabled only with the version or extension that it belongs to. */
+static void read_device(uint32_t api_version, const VkDeviceCreateInfo *device,
+                        qi_vulkan_enabled *out)
 {
     for (const VkBaseInStructure *link = device->pNext; link; link = link->pNext)
-        look_at(link, out);
+        read_struct(link, out);
     if (device->pEnabledFeatures)
-        look_at_features(device->pEnabledFeatures, out);
+        read_features(device->pEnabledFeatures, out);
     out->device_address &= api_version >= VK_API_VERSION_1_2 ||
                            has_extension(device, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
     out->timeline &= api_version >= VK_API_VERSION_1_2 ||
@@ -111,6 +116,6 @@ qi_vulkan_enabled qi_vulkan_find_enabled(uint32_t api_version, const VkInstanceC
             has_name(instance->ppEnabledExtensionNames, instance->enabledExtensionCount,
                      VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     if (device)
-        look_at_device(api_version, device, &out);
+        read_device(api_version, device, &out);
     return out;
 }

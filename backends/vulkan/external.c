@@ -1,9 +1,11 @@
 /*
- * external.c - exporting pages and importing memory: POSIX descriptors, dma-bufs, host pointers
- * and, on Windows, handles.
+ * external.c - export of pages and import of memory: POSIX file descriptors, dma-bufs, host
+ * pointers and, on Windows, handles.
  */
 #include "backends/vulkan/external.h"
 
+#include "backends/vulkan/device.h"
+#include "backends/vulkan/result.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
@@ -19,8 +21,9 @@ static const VkExternalMemoryHandleTypeFlags WIN32_HANDLES =
     VK_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE_BIT;
 #endif
 
-/* ---- importing ---------------------------------------------------------------------------- */
+/* ---- importing ------------------------------------------------------------------------------- */
 
+/* Rejects handle types of other platforms. check_import has checked the values. */
 quire_result qi_vulkan_describe_import(const quire_vulkan_import *import,
                                        qi_vulkan_import_link *link)
 {
@@ -50,10 +53,12 @@ quire_result qi_vulkan_describe_import(const quire_vulkan_import *import,
         return QUIRE_SUCCESS;
     }
 #endif
-    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "external memory handle type %x is not offered",
+    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                        "external memory handle type %x is not supported on this platform",
                         (uint64_t)import->type);
 }
 
+/* Whether the device was created with the extension for a handle type. */
 static bool is_enabled(const qi_vulkan *vulkan, VkExternalMemoryHandleTypeFlags type)
 {
     switch (type) {
@@ -72,22 +77,25 @@ static bool is_enabled(const qi_vulkan *vulkan, VkExternalMemoryHandleTypeFlags 
     }
 }
 
+/* Rejects what Vulkan forbids. The driver itself reports invalid handles. */
 static quire_result check_import(const qi_vulkan *vulkan, const quire_vulkan_import *import)
 {
     if (!qi_is_power_of_two(import->type) || !is_enabled(vulkan, import->type))
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "external memory handle type %x: the device was made without the "
+                            "external memory handle type %x: the device was created without the "
                             "extension for it",
                             (uint64_t)import->type);
     if (!import->size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of size 0");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the size of the import is 0");
     if (import->type & DESCRIPTORS) {
         if (import->descriptor < 0)
-            return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of a negative descriptor");
+            return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                           "the descriptor of the import is negative");
     } else if (!import->pointer) {
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of a null pointer or handle");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the pointer or handle of the import is null");
     }
-    uint64_t unit = vulkan->max_host_alignment;
+    /* VK_EXT_external_memory_host: address and size are multiples of this alignment. */
+    uint64_t unit = vulkan->host_pointer_alignment;
     if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT && unit > 1 &&
         (import->size % unit || (uintptr_t)import->pointer % unit))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -96,29 +104,32 @@ static quire_result check_import(const qi_vulkan *vulkan, const quire_vulkan_imp
     return qi_check_unused(import, "quire_vulkan_import");
 }
 
-static quire_result ask_descriptor(const qi_vulkan *vulkan, const quire_vulkan_import *import,
-                                   uint32_t *mask)
+/* Only dma-bufs: Vulkan forbids the query for opaque descriptors. */
+static quire_result query_descriptor(const qi_vulkan *vulkan, const quire_vulkan_import *import,
+                                     uint32_t *mask)
 {
-    VkMemoryFdPropertiesKHR told = {.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};
+    VkMemoryFdPropertiesKHR properties = {.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};
     if (!vulkan->f.GetMemoryFdPropertiesKHR)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the driver has no vkGetMemoryFdPropertiesKHR");
-    VkResult code =
-        vulkan->f.GetMemoryFdPropertiesKHR(vulkan->device, import->type, import->descriptor, &told);
-    *mask = told.memoryTypeBits;
+    VkResult code = vulkan->f.GetMemoryFdPropertiesKHR(vulkan->device, import->type,
+                                                       import->descriptor, &properties);
+    *mask = properties.memoryTypeBits;
     return code ? qi_vulkan_fail(code, "vkGetMemoryFdPropertiesKHR") : QUIRE_SUCCESS;
 }
 
-static quire_result ask_pointer(const qi_vulkan *vulkan, const quire_vulkan_import *import,
-                                uint32_t *mask)
+static quire_result query_pointer(const qi_vulkan *vulkan, const quire_vulkan_import *import,
+                                  uint32_t *mask)
 {
-    VkMemoryHostPointerPropertiesEXT told = {
+    VkMemoryHostPointerPropertiesEXT properties = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
     VkResult code = vulkan->f.GetMemoryHostPointerPropertiesEXT(vulkan->device, import->type,
-                                                                import->pointer, &told);
-    *mask = told.memoryTypeBits;
+                                                                import->pointer, &properties);
+    *mask = properties.memoryTypeBits;
     return code ? qi_vulkan_fail(code, "vkGetMemoryHostPointerPropertiesEXT") : QUIRE_SUCCESS;
 }
 
+/* Finds the kinds that imported memory can have. Vulkan has no query for opaque handles, which have
+   the kind of the exporter: then every kind is in the mask. */
 static quire_result find_kinds(const qi_vulkan *vulkan, const quire_vulkan_import *import,
                                uint32_t *mask)
 {
@@ -126,9 +137,9 @@ static quire_result find_kinds(const qi_vulkan *vulkan, const quire_vulkan_impor
     if (result)
         return result;
     if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT)
-        return ask_descriptor(vulkan, import, mask);
+        return query_descriptor(vulkan, import, mask);
     if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT)
-        return ask_pointer(vulkan, import, mask);
+        return query_pointer(vulkan, import, mask);
     *mask = (uint32_t)((UINT64_C(1) << vulkan->memory.memoryTypeCount) - 1);
     return QUIRE_SUCCESS;
 }
@@ -151,6 +162,8 @@ quire_result quire_vulkan_import_kinds(quire_device *device, const quire_vulkan_
     return result;
 }
 
+/* The imported memory becomes a page with one allocation. If the import of a file descriptor
+   succeeds the driver owns the descriptor. */
 quire_result quire_vulkan_import_range(quire_memory *memory, const quire_vulkan_import *import,
                                        quire_allocation *allocation)
 {
@@ -169,15 +182,16 @@ quire_result quire_vulkan_import_range(quire_memory *memory, const quire_vulkan_
         return result;
     if (!(mask >> info.kind & 1))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "memory '%s' is of kind %u, and what is imported can be of kinds 0x%x",
+                            "memory '%s' has kind %u: the imported memory can have kinds 0x%x",
                             info.name, info.kind, mask);
     const quire_allocation_options options = {
         .size = import->size, .name = import->name, .user_data = import->user_data};
     return quire_page_adopt(memory, import, &options, allocation);
 }
 
-/* ---- exporting ---------------------------------------------------------------------------- */
+/* ---- exporting ------------------------------------------------------------------------------- */
 
+/* Each call returns a new descriptor, which the caller closes. */
 quire_result quire_vulkan_export_fd(quire_memory *memory, quire_allocation allocation,
                                     VkExternalMemoryHandleTypeFlagBits type, int *descriptor)
 {
@@ -188,16 +202,17 @@ quire_result quire_vulkan_export_fd(quire_memory *memory, quire_allocation alloc
                        "quire_vulkan_export_fd: memory or descriptor is null");
     quire_native native;
     qi_vulkan *vulkan = NULL;
-    quire_result result = qi_vulkan_native(memory, allocation, &native, &vulkan);
+    quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
     if (result)
         return result;
     const qi_vulkan_page *page = qi_vulkan_page_of(&native.page);
     if (!page->is_exportable || !(type & DESCRIPTORS) || !qi_is_power_of_two(type) ||
         !(page->external & type) || !is_enabled(vulkan, type))
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "the page cannot be exported as handle type %x: it was made for types "
-                            "%x",
-                            (uint64_t)type, page->is_exportable ? page->external : 0);
+        return qi_fail_with(
+            QUIRE_ERROR_UNSUPPORTED,
+            "the page cannot be exported as handle type %x: it was created for types "
+            "%x",
+            (uint64_t)type, page->is_exportable ? page->external : 0);
     const VkMemoryGetFdInfoKHR info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
         .memory = page->memory,
@@ -206,6 +221,6 @@ quire_result quire_vulkan_export_fd(quire_memory *memory, quire_allocation alloc
     VkResult code = vulkan->f.GetMemoryFdKHR(vulkan->device, &info, descriptor);
     if (!code)
         return QUIRE_SUCCESS;
-    *descriptor = -1;
+    *descriptor = -1; /* undefined after a failure */
     return qi_vulkan_fail(code, "vkGetMemoryFdKHR");
 }

@@ -1,5 +1,5 @@
 /*
- * external.h - memory that another API or process made: what is chained to VkMemoryAllocateInfo.
+ * external.h - the pNext struct that imports memory of another API or process.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_EXTERNAL_H
 #define QUIRE_BACKENDS_VULKAN_EXTERNAL_H
@@ -12,7 +12,7 @@
 #include <vulkan/vulkan_win32.h>
 #endif
 
-/* The one that fits the type of handle. */
+/* The struct for the handle type of the import. */
 typedef union qi_vulkan_import_link {
     VkImportMemoryFdInfoKHR descriptor;
     VkImportMemoryHostPointerInfoEXT host;
@@ -21,7 +21,7 @@ typedef union qi_vulkan_import_link {
 #endif
 } qi_vulkan_import_link;
 
-/* Fills in the link, but for what is chained to it. UNSUPPORTED: no such handles here. */
+/* Fills in the struct except for its pNext. UNSUPPORTED: the platform has no such handles. */
 QUIRE_MUST_USE quire_result qi_vulkan_describe_import(const quire_vulkan_import *import,
                                                       qi_vulkan_import_link *link);
 

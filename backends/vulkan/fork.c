@@ -1,23 +1,18 @@
 /*
- * fork.c - the backend around a fork. In the child no driver's function is called any more: those
- * that ends go through are replaced by ones that do nothing, and say where something is waited for
- * that the device is lost, of which nothing runs.
+ * fork.c - the backend before and after a fork.
+ *
+ * A driver does not survive a fork, so that the child must not call it. Public functions answer
+ * NOT_PERMITTED there (qi_vulkan_check_process). Destruction remains possible: the functions that
+ * it calls are replaced. Those that destroy do nothing, and those that wait report a lost device,
+ * on which nothing is running.
  */
-#include "backends/vulkan/staging.h"
-#include "src/base/result.h"
+#include "backends/vulkan/fork.h"
 
-quire_result qi_vulkan_check_process(const qi_vulkan *vulkan)
-{
-    return vulkan->has_forked
-               ? qi_fail(QUIRE_ERROR_NOT_PERMITTED,
-                         "the Vulkan device was opened before a fork, and does not survive it: in "
-                         "the child it can only be destroyed")
-               : QUIRE_SUCCESS;
-}
+#include "backends/vulkan/vulkan.h"
 
-/* ---- functions that do nothing ------------------------------------------------------------ */
+/* ---- replacements of driver functions -------------------------------------------------------- */
 
-#define END_NOTHING(name, type)                                                                    \
+#define DESTROY_NOTHING(name, type)                                                                \
     static VKAPI_ATTR void VKAPI_CALL name(VkDevice device, type object,                           \
                                            const VkAllocationCallbacks *callbacks)                 \
     {                                                                                              \
@@ -26,14 +21,14 @@ quire_result qi_vulkan_check_process(const qi_vulkan *vulkan)
         (void)callbacks;                                                                           \
     }
 
-END_NOTHING(free_memory, VkDeviceMemory)
-END_NOTHING(destroy_buffer, VkBuffer)
-END_NOTHING(destroy_image, VkImage)
-END_NOTHING(destroy_view, VkImageView)
-END_NOTHING(destroy_sampler, VkSampler)
-END_NOTHING(destroy_pool, VkCommandPool)
-END_NOTHING(destroy_fence, VkFence)
-END_NOTHING(destroy_semaphore, VkSemaphore)
+DESTROY_NOTHING(free_memory, VkDeviceMemory)
+DESTROY_NOTHING(destroy_buffer, VkBuffer)
+DESTROY_NOTHING(destroy_image, VkImage)
+DESTROY_NOTHING(destroy_view, VkImageView)
+DESTROY_NOTHING(destroy_sampler, VkSampler)
+DESTROY_NOTHING(destroy_pool, VkCommandPool)
+DESTROY_NOTHING(destroy_fence, VkFence)
+DESTROY_NOTHING(destroy_semaphore, VkSemaphore)
 
 static VKAPI_ATTR void VKAPI_CALL unmap_memory(VkDevice device, VkDeviceMemory memory)
 {
@@ -75,18 +70,19 @@ static VKAPI_ATTR VkResult VKAPI_CALL get_counter(VkDevice device, VkSemaphore s
     return wait_idle(device);
 }
 
-/* ---- the entries of the table ------------------------------------------------------------- */
+/* ---- the entries of the table ---------------------------------------------------------------- */
 
+/* The mutex is held across the fork, so that the child gets lists in a consistent state. */
 void qi_vulkan_fork_prepare(void *state)
 {
     qi_vulkan *vulkan = state;
-    pthread_mutex_lock(&vulkan->late.mutex);
+    pthread_mutex_lock(&vulkan->deferred.mutex);
 }
 
 void qi_vulkan_fork_done(void *state)
 {
     qi_vulkan *vulkan = state;
-    pthread_mutex_unlock(&vulkan->late.mutex);
+    pthread_mutex_unlock(&vulkan->deferred.mutex);
 }
 
 void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
@@ -95,7 +91,7 @@ void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS
     qi_vulkan_functions *f = &vulkan->f;
     (void)heap_bytes;
     vulkan->has_forked = true;
-    vulkan->own_device = NULL; /* the parent's, as all that follows */
+    vulkan->own_device = NULL; /* the parent destroys it, and the next two */
     vulkan->own_instance = NULL;
     vulkan->messenger = VK_NULL_HANDLE;
     f->FreeMemory = free_memory;

@@ -1,5 +1,5 @@
 /*
- * functions.c - see functions.h.
+ * functions.c - fills the function table: see functions.h.
  */
 #include "backends/vulkan/functions.h"
 
@@ -8,10 +8,11 @@
 static quire_result refuse(const char *name)
 {
     return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                        "get_instance_proc_addr gives no vk%s, which Vulkan 1.1 has", name);
+                        "get_instance_proc_addr has no vk%s, which Vulkan 1.1 requires", name);
 }
 
-/* Later versions have under a plain name what was an extension's before. */
+/* Loads functions by the name of the extension, for drivers that do not know them by the plain name
+   of the later Vulkan version. */
 static void load_renamed(qi_vulkan_functions *f, VkDevice device)
 {
     if (!f->GetBufferDeviceAddress)
@@ -36,6 +37,8 @@ static void load_renamed(qi_vulkan_functions *f, VkDevice device)
             (PFN_vkWaitSemaphores)f->GetDeviceProcAddr(device, "vkWaitSemaphoresKHR");
 }
 
+/* Instance functions come from get_instance_proc_addr, all others from vkGetDeviceProcAddr, which
+   skips the loader's dispatch. */
 quire_result qi_vulkan_load(qi_vulkan_functions *f, VkInstance instance, VkDevice device,
                             PFN_vkGetInstanceProcAddr get_instance,
                             PFN_vkGetDeviceProcAddr get_device)

@@ -1,9 +1,9 @@
 /*
- * functions.h - the functions of Vulkan that the backend calls, in a table of its own.
+ * functions.h - the table of the Vulkan functions that the backend calls.
  *
- * Each device has one, filled from the get_instance_proc_addr it was opened with, so that two
- * devices of different loaders, layers or fakes live side by side. What is missing and required is
- * told by name; what is optional is NULL.
+ * Each device has its own table, filled from the get_instance_proc_addr it was opened with. Devices
+ * of different loaders, layers or test drivers can therefore exist at the same time. A missing
+ * required function is an error that names it; a missing optional one is NULL.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_FUNCTIONS_H
 #define QUIRE_BACKENDS_VULKAN_FUNCTIONS_H
@@ -62,7 +62,7 @@
     X(DeviceWaitIdle)                                                                              \
     X(DestroyDevice)
 
-/* Called where their version or extension is enabled. */
+/* Called only if their version or extension is enabled. */
 #define QI_VULKAN_OPTIONAL_FUNCTIONS(X)                                                            \
     X(GetBufferDeviceAddress)                                                                      \
     X(GetDeviceBufferMemoryRequirements)                                                           \
@@ -83,7 +83,7 @@ typedef struct qi_vulkan_functions {
 #undef QI_VULKAN_MEMBER
 } qi_vulkan_functions;
 
-/* `get_device` may be NULL. INVALID_ARGUMENT names the first function that is missing. */
+/* Fills the table. `get_device` may be NULL. INVALID_ARGUMENT names the first missing function. */
 QUIRE_MUST_USE quire_result qi_vulkan_load(qi_vulkan_functions *functions, VkInstance instance,
                                            VkDevice device, PFN_vkGetInstanceProcAddr get_instance,
                                            PFN_vkGetDeviceProcAddr get_device);

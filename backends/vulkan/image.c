@@ -1,10 +1,12 @@
 /*
- * image.c - quire's image options in Vulkan's words, and whether the device supports them.
+ * image.c - translates quire's image options, and checks whether the device supports an image.
  */
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/object.h"
+#include "backends/vulkan/result.h"
 #include "src/base/result.h"
 
-/* In the order of quire_channel_type, for one to four channels. */
+/* The formats of a channel type with one to four channels. The table has the order of
+   quire_channel_type. */
 #define FORMATS(bits, suffix)                                                                      \
     {                                                                                              \
         VK_FORMAT_R##bits##suffix, VK_FORMAT_R##bits##G##bits##suffix,                             \
@@ -20,6 +22,7 @@ static const VkFormat FORMAT_TABLE[][MAX_CHANNELS] = {
     FORMATS(64, _UINT),   FORMATS(64, _SINT), FORMATS(64, _SFLOAT),
 };
 
+/* Returns VK_FORMAT_UNDEFINED for an unknown type or channel count. */
 VkFormat quire_vulkan_format(quire_channel_type type, uint32_t channel_count)
 {
     bool is_known = (size_t)type < sizeof FORMAT_TABLE / sizeof *FORMAT_TABLE && channel_count &&
@@ -45,6 +48,7 @@ static VkImageUsageFlags usage_of(quire_usage usage)
     return flags;
 }
 
+/* quire's own images have one mip level, one layer and one sample. */
 VkImageCreateInfo qi_vulkan_image_info(const quire_image_options *options)
 {
     return (VkImageCreateInfo){
@@ -65,11 +69,11 @@ VkImageCreateInfo qi_vulkan_image_info(const quire_image_options *options)
     };
 }
 
-/* What is asked and answered about an image before it is made. */
-static VkResult ask(const qi_vulkan *vulkan, const VkImageCreateInfo *info,
-                    VkImageFormatProperties *properties)
+/* Queries the limits of images of this format, type, tiling, usage and flags. */
+static VkResult query_limits(const qi_vulkan *vulkan, const VkImageCreateInfo *info,
+                             VkImageFormatProperties *properties)
 {
-    const VkPhysicalDeviceImageFormatInfo2 asked = {
+    const VkPhysicalDeviceImageFormatInfo2 query = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_IMAGE_FORMAT_INFO_2,
         .format = info->format,
         .type = info->imageType,
@@ -77,21 +81,24 @@ static VkResult ask(const qi_vulkan *vulkan, const VkImageCreateInfo *info,
         .usage = info->usage,
         .flags = info->flags,
     };
-    VkImageFormatProperties2 told = {.sType = VK_STRUCTURE_TYPE_IMAGE_FORMAT_PROPERTIES_2};
+    VkImageFormatProperties2 answer = {.sType = VK_STRUCTURE_TYPE_IMAGE_FORMAT_PROPERTIES_2};
     VkResult code =
-        vulkan->f.GetPhysicalDeviceImageFormatProperties2(vulkan->physical_device, &asked, &told);
-    *properties = told.imageFormatProperties;
+        vulkan->f.GetPhysicalDeviceImageFormatProperties2(vulkan->physical_device, &query, &answer);
+    *properties = answer.imageFormatProperties;
     return code;
 }
 
-static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperties *most)
+/* Whether an image respects the limits. */
+static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperties *limits)
 {
-    return info->extent.width <= most->maxExtent.width &&
-           info->extent.height <= most->maxExtent.height &&
-           info->extent.depth <= most->maxExtent.depth && info->mipLevels <= most->maxMipLevels &&
-           info->arrayLayers <= most->maxArrayLayers && info->samples & most->sampleCounts;
+    return info->extent.width <= limits->maxExtent.width &&
+           info->extent.height <= limits->maxExtent.height &&
+           info->extent.depth <= limits->maxExtent.depth &&
+           info->mipLevels <= limits->maxMipLevels && info->arrayLayers <= limits->maxArrayLayers &&
+           info->samples & limits->sampleCounts;
 }
 
+/* Checks what the query for limits does not cover. */
 static quire_result check_flags(const qi_vulkan *vulkan, const VkImageCreateInfo *info)
 {
     if (!info->extent.width || !info->extent.height || !info->extent.depth)
@@ -99,30 +106,31 @@ static quire_result check_flags(const qi_vulkan *vulkan, const VkImageCreateInfo
                             info->extent.width, info->extent.height, info->extent.depth);
     if (info->flags & VK_IMAGE_CREATE_DISJOINT_BIT)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the planes of a disjoint image are bound by the caller, to raw ranges");
+                       "a disjoint image: bind its planes to raw ranges yourself");
     return qi_vulkan_check_sparse(vulkan, &(qi_vulkan_description){.image = info});
 }
 
 quire_result qi_vulkan_check_image(const qi_vulkan *vulkan, const VkImageCreateInfo *info)
 {
     quire_result result = check_flags(vulkan, info);
-    /* modifiers and external formats are told by chains that only their user knows */
+    /* For DRM format modifiers and external formats the query needs pNext structs that only the
+       caller knows. */
     if (result || info->format == VK_FORMAT_UNDEFINED ||
         info->tiling == VK_IMAGE_TILING_DRM_FORMAT_MODIFIER_EXT)
         return result;
-    VkImageFormatProperties most;
-    VkResult code = ask(vulkan, info, &most);
+    VkImageFormatProperties limits;
+    VkResult code = query_limits(vulkan, info, &limits);
     if (code)
         return qi_vulkan_fail(
             code, "an image of format %d, %s tiling, usage 0x%x", (int)info->format,
             info->tiling == VK_IMAGE_TILING_LINEAR ? "linear" : "optimal", info->usage);
-    if (!is_within(info, &most))
+    if (!is_within(info, &limits))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "an image of %u x %u x %u texels, %u levels, %u layers: the device "
                             "offers %u x %u x %u, %u, %u",
                             info->extent.width, info->extent.height, info->extent.depth,
-                            info->mipLevels, info->arrayLayers, most.maxExtent.width,
-                            most.maxExtent.height, most.maxExtent.depth, most.maxMipLevels,
-                            most.maxArrayLayers);
+                            info->mipLevels, info->arrayLayers, limits.maxExtent.width,
+                            limits.maxExtent.height, limits.maxExtent.depth, limits.maxMipLevels,
+                            limits.maxArrayLayers);
     return QUIRE_SUCCESS;
 }

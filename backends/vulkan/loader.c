@@ -1,9 +1,10 @@
 /*
- * loader.c - volk, for one thing: where the system's Vulkan loader is.
+ * loader.c - finds the system's Vulkan loader with volk.
  *
- * volk is compiled into this file with its names changed (volk_names.h, made at build time), so
- * that neither library nor archive defines a vk symbol, and a program's own volk is another one.
- * Its tables of functions are not used: each device has its own (functions.h).
+ * volk is compiled into this file with renamed symbols (volk_names.h, generated at build time).
+ * Therefore neither the library nor the static archive defines a vk symbol, and a program can
+ * contain a volk of its own. volk's function tables are not used: each device has its own
+ * (functions.h).
  */
 #include <pthread.h>
 

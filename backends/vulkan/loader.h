@@ -1,5 +1,5 @@
 /*
- * loader.h - where the system's Vulkan loader is.
+ * loader.h - finds the system's Vulkan loader.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_LOADER_H
 #define QUIRE_BACKENDS_VULKAN_LOADER_H
@@ -7,8 +7,8 @@
 #include <vulkan/vulkan_core.h>
 
 /*
- * The loader's vkGetInstanceProcAddr; NULL: the system has none. Found once and kept as long as the
- * process lives. Thread-safe.
+ * Returns the loader's vkGetInstanceProcAddr, or NULL if the system has no loader. The first
+ * successful call loads it, and it stays loaded until the process ends. Thread-safe.
  */
 PFN_vkGetInstanceProcAddr qi_vulkan_find_loader(void);
 

@@ -1,12 +1,14 @@
 /*
- * object.c - buffers and images: made, asked what they need, bound, destroyed.
+ * object.c - buffers and images: creation, memory requirements, binding.
  *
- * Making one costs three calls of Vulkan: create, requirements, bind.
+ * Creating an object takes three Vulkan calls: create, requirements, bind.
  */
-#include "backends/vulkan/vulkan.h"
-#include "src/base/result.h"
+#include "backends/vulkan/object.h"
 
-void qi_vulkan_name(const qi_vulkan *vulkan, VkObjectType type, uint64_t native, const char *name)
+#include "backends/vulkan/result.h"
+
+void qi_vulkan_set_name(const qi_vulkan *vulkan, VkObjectType type, uint64_t native,
+                        const char *name)
 {
     if (!vulkan->enabled.debug_utils || !name)
         return;
@@ -16,84 +18,91 @@ void qi_vulkan_name(const qi_vulkan *vulkan, VkObjectType type, uint64_t native,
         .objectHandle = native,
         .pObjectName = name,
     };
-    vulkan->f.SetDebugUtilsObjectNameEXT(vulkan->device, &info); /* without a name it works, too */
+    vulkan->f.SetDebugUtilsObjectNameEXT(vulkan->device, &info); /* a failure loses only the name */
 }
 
-/* ---- what an object needs ----------------------------------------------------------------- */
+/* ---- requirements ---------------------------------------------------------------------------- */
 
-/* Vulkan's answer with what is chained to it. */
-typedef struct answer {
+/* Memory requirements with the struct that is chained to them. */
+typedef struct vulkan_requirements {
     VkMemoryDedicatedRequirements dedicated;
-    VkMemoryRequirements2 needs;
-} answer;
+    VkMemoryRequirements2 requirements;
+} vulkan_requirements;
 
-static void prepare(answer *a)
+static void prepare(vulkan_requirements *r)
 {
-    /* some drivers (lavapipe 22.3) leave it as it is where no object exists yet */
-    a->dedicated =
+    /* lavapipe 22.3 does not write this struct for an object that does not exist yet. */
+    r->dedicated =
         (VkMemoryDedicatedRequirements){.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
-    a->needs.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2;
-    a->needs.pNext = &a->dedicated;
+    r->requirements.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2;
+    r->requirements.pNext = &r->dedicated;
 }
 
-static void translate(const answer *a, quire_requirements *out)
+/* Copies the requirements into quire's struct. */
+static void translate(const vulkan_requirements *r, quire_requirements *out)
 {
-    out->size = a->needs.memoryRequirements.size;
-    out->alignment = a->needs.memoryRequirements.alignment;
-    out->kind_mask = a->needs.memoryRequirements.memoryTypeBits;
-    out->dedicated = a->dedicated.requiresDedicatedAllocation;
-    out->prefers_dedicated = a->dedicated.prefersDedicatedAllocation;
+    out->size = r->requirements.memoryRequirements.size;
+    out->alignment = r->requirements.memoryRequirements.alignment;
+    out->kind_mask = r->requirements.memoryRequirements.memoryTypeBits;
+    out->dedicated = r->dedicated.requiresDedicatedAllocation;
+    out->prefers_dedicated = r->dedicated.prefersDedicatedAllocation;
 }
 
-static void ask_buffer(const qi_vulkan *vulkan, VkBuffer buffer, quire_requirements *out)
+static void query_created_buffer(const qi_vulkan *vulkan, VkBuffer buffer, quire_requirements *out)
 {
     const VkBufferMemoryRequirementsInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = buffer};
-    answer a;
-    prepare(&a);
-    vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &info, &a.needs);
-    translate(&a, out);
+    vulkan_requirements r;
+    prepare(&r);
+    vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &info, &r.requirements);
+    translate(&r, out);
 }
 
-static void ask_image(const qi_vulkan *vulkan, VkImage image, quire_requirements *out)
+static void query_created_image(const qi_vulkan *vulkan, VkImage image, quire_requirements *out)
 {
     const VkImageMemoryRequirementsInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = image};
-    answer a;
-    prepare(&a);
-    vulkan->f.GetImageMemoryRequirements2(vulkan->device, &info, &a.needs);
-    translate(&a, out);
+    vulkan_requirements r;
+    prepare(&r);
+    vulkan->f.GetImageMemoryRequirements2(vulkan->device, &info, &r.requirements);
+    translate(&r, out);
 }
 
 /*
- * What only linear images have. They are there to be reached by their bytes, which goes through a
- * buffer over the page, and in a page of its own an image is alone: that is for a driver that
- * requires it.
+ * Queries the row and slice pitch, which only linear images have. Programs use linear images to
+ * access the bytes, which quire does through the buffer over the page. No such buffer can cover a
+ * page that is dedicated to an image, so a linear image is dedicated only if the driver requires
+ * it.
  */
-static void ask_pitches(const qi_vulkan *vulkan, VkImage image, quire_requirements *out)
+static void query_pitches(const qi_vulkan *vulkan, VkImage image, quire_requirements *out)
 {
     const VkImageSubresource first = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT};
     VkSubresourceLayout layout;
     vulkan->f.GetImageSubresourceLayout(vulkan->device, image, &first, &layout);
     out->prefers_dedicated = false;
-    if (layout.offset) /* rows are told from the first byte on, where every driver known has them */
+    /* quire_requirements has no field for the offset of the first row. All known drivers put that
+       row at offset 0. For any other offset the pitches stay 0, which means unknown. */
+    if (layout.offset)
         return;
     out->row_pitch = layout.rowPitch;
     out->slice_pitch = layout.depthPitch;
 }
 
-/* ---- making ------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
+/* Create native objects and name them. */
 static quire_result create_buffer(const qi_vulkan *vulkan, const VkBufferCreateInfo *info,
                                   const char *name, VkBuffer *buffer)
 {
     VkResult code = vulkan->f.CreateBuffer(vulkan->device, info, vulkan->callbacks, buffer);
     if (code)
         return qi_vulkan_fail(code, "vkCreateBuffer of %llu bytes", (unsigned long long)info->size);
-    qi_vulkan_name(vulkan, VK_OBJECT_TYPE_BUFFER, QI_VULKAN_NUMBER(*buffer), name);
+    qi_vulkan_set_name(vulkan, VK_OBJECT_TYPE_BUFFER, QI_VULKAN_NUMBER(*buffer), name);
     return QUIRE_SUCCESS;
 }
 
+/* Checks the image first, because Vulkan forbids to create an image that the device does not
+   support. */
 static quire_result create_image(const qi_vulkan *vulkan, const VkImageCreateInfo *info,
                                  const char *name, VkImage *image)
 {
@@ -104,10 +113,11 @@ static quire_result create_image(const qi_vulkan *vulkan, const VkImageCreateInf
     if (code)
         return qi_vulkan_fail(code, "vkCreateImage of %u x %u x %u texels", info->extent.width,
                               info->extent.height, info->extent.depth);
-    qi_vulkan_name(vulkan, VK_OBJECT_TYPE_IMAGE, QI_VULKAN_NUMBER(*image), name);
+    qi_vulkan_set_name(vulkan, VK_OBJECT_TYPE_IMAGE, QI_VULKAN_NUMBER(*image), name);
     return QUIRE_SUCCESS;
 }
 
+/* Buffers of quire's options get a device address wherever the feature is enabled. */
 static VkBufferUsageFlags usage_of(const qi_vulkan *vulkan, quire_usage usage)
 {
     static const struct {
@@ -129,6 +139,7 @@ static VkBufferUsageFlags usage_of(const qi_vulkan *vulkan, quire_usage usage)
     return flags;
 }
 
+/* Uses the caller's object or create info if there is one, otherwise quire's options. */
 static quire_result make_buffer(const qi_vulkan *vulkan, const quire_object_request *request,
                                 uint64_t *native, quire_requirements *out)
 {
@@ -156,11 +167,12 @@ static quire_result make_buffer(const qi_vulkan *vulkan, const quire_object_requ
     }
     if (result)
         return result;
-    ask_buffer(vulkan, buffer, out);
+    query_created_buffer(vulkan, buffer, out);
     *native = QI_VULKAN_NUMBER(buffer);
     return QUIRE_SUCCESS;
 }
 
+/* Like make_buffer. An object in an exportable page must declare the handle types of the page. */
 static quire_result make_image(const qi_vulkan *vulkan, const quire_object_request *request,
                                uint64_t *native, quire_requirements *out)
 {
@@ -183,9 +195,9 @@ static quire_result make_image(const qi_vulkan *vulkan, const quire_object_reque
     }
     if (result)
         return result;
-    ask_image(vulkan, image, out);
+    query_created_image(vulkan, image, out);
     if (!own && request->image->tiling == QUIRE_TILING_LINEAR)
-        ask_pitches(vulkan, image, out);
+        query_pitches(vulkan, image, out);
     *native = QI_VULKAN_NUMBER(image);
     return QUIRE_SUCCESS;
 }
@@ -197,6 +209,8 @@ quire_result qi_vulkan_object_create(void *state, const quire_object_request *re
                ? make_buffer(state, request, native, requirements)
                : make_image(state, request, native, requirements);
 }
+
+/* ---- binding and destruction ----------------------------------------------------------------- */
 
 quire_result qi_vulkan_object_bind(void *state, quire_object object, uint64_t native,
                                    const quire_native_page *page, uint64_t offset)
@@ -213,12 +227,7 @@ quire_result qi_vulkan_object_bind(void *state, quire_object object, uint64_t na
     return code ? qi_vulkan_fail(code, "vkBindImageMemory") : QUIRE_SUCCESS;
 }
 
-void qi_vulkan_object_destroy(void *state, quire_object object, uint64_t native)
-{
-    qi_vulkan_late_destroy(state, object, native);
-}
-
-void qi_vulkan_object_end(const qi_vulkan *vulkan, quire_object object, uint64_t native)
+void qi_vulkan_object_destroy_now(const qi_vulkan *vulkan, quire_object object, uint64_t native)
 {
     if (object == QUIRE_OBJECT_BUFFER)
         vulkan->f.DestroyBuffer(vulkan->device, QI_VULKAN_HANDLE(VkBuffer, native),
@@ -228,216 +237,61 @@ void qi_vulkan_object_end(const qi_vulkan *vulkan, quire_object object, uint64_t
                                vulkan->callbacks);
 }
 
-/* ---- asking without keeping --------------------------------------------------------------- */
+/* ---- requirements of an object that is not kept ---------------------------------------------- */
 
-static quire_result check_buffer_info(const VkBufferCreateInfo *info)
-{
-    if (!info->size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is asked for");
-    return QUIRE_SUCCESS;
-}
-
-/* A handle stands for one range; sparse objects have parts. */
-static quire_result refuse_sparse(VkFlags flags)
-{
-    return qi_vulkan_is_sparse(flags)
-               ? qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                         "a sparse object has parts: see quire_vulkan_sparse_buffer_create and "
-                         "quire_vulkan_sparse_image_create")
-               : QUIRE_SUCCESS;
-}
-
-quire_result qi_vulkan_buffer_needs(const qi_vulkan *vulkan, const VkBufferCreateInfo *info,
+/* Without maintenance4 Vulkan reports requirements only for an object that exists. */
+quire_result qi_vulkan_query_buffer(const qi_vulkan *vulkan, const VkBufferCreateInfo *info,
                                     quire_requirements *out)
 {
     if (vulkan->enabled.maintenance4) {
-        const VkDeviceBufferMemoryRequirements asked = {
+        const VkDeviceBufferMemoryRequirements query = {
             .sType = VK_STRUCTURE_TYPE_DEVICE_BUFFER_MEMORY_REQUIREMENTS, .pCreateInfo = info};
-        answer a;
-        prepare(&a);
-        vulkan->f.GetDeviceBufferMemoryRequirements(vulkan->device, &asked, &a.needs);
-        translate(&a, out);
+        vulkan_requirements r;
+        prepare(&r);
+        vulkan->f.GetDeviceBufferMemoryRequirements(vulkan->device, &query, &r.requirements);
+        translate(&r, out);
         return QUIRE_SUCCESS;
     }
     VkBuffer buffer = VK_NULL_HANDLE;
     quire_result result = create_buffer(vulkan, info, NULL, &buffer);
     if (result)
         return result;
-    ask_buffer(vulkan, buffer, out);
+    query_created_buffer(vulkan, buffer, out);
     vulkan->f.DestroyBuffer(vulkan->device, buffer, vulkan->callbacks);
     return QUIRE_SUCCESS;
 }
 
-static quire_result image_needs(const qi_vulkan *vulkan, const VkImageCreateInfo *info,
-                                quire_requirements *out)
+quire_result qi_vulkan_query_image(const qi_vulkan *vulkan, const VkImageCreateInfo *info,
+                                   quire_requirements *out)
 {
     bool is_linear = info->tiling == VK_IMAGE_TILING_LINEAR;
-    if (vulkan->enabled.maintenance4 && !is_linear) { /* which has no pitches to tell */
+    /* maintenance4 has no query for the pitches of a linear image. */
+    if (vulkan->enabled.maintenance4 && !is_linear) {
         quire_result result = qi_vulkan_check_image(vulkan, info);
         if (result)
             return result;
-        const VkDeviceImageMemoryRequirements asked = {
+        const VkDeviceImageMemoryRequirements query = {
             .sType = VK_STRUCTURE_TYPE_DEVICE_IMAGE_MEMORY_REQUIREMENTS, .pCreateInfo = info};
-        answer a;
-        prepare(&a);
-        vulkan->f.GetDeviceImageMemoryRequirements(vulkan->device, &asked, &a.needs);
-        translate(&a, out);
+        vulkan_requirements r;
+        prepare(&r);
+        vulkan->f.GetDeviceImageMemoryRequirements(vulkan->device, &query, &r.requirements);
+        translate(&r, out);
         return QUIRE_SUCCESS;
     }
     VkImage image = VK_NULL_HANDLE;
     quire_result result = create_image(vulkan, info, NULL, &image);
     if (result)
         return result;
-    ask_image(vulkan, image, out);
+    query_created_image(vulkan, image, out);
     if (is_linear)
-        ask_pitches(vulkan, image, out);
+        query_pitches(vulkan, image, out);
     vulkan->f.DestroyImage(vulkan->device, image, vulkan->callbacks);
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_vulkan_image_needs(void *state, const quire_image_options *options,
-                                   quire_requirements *requirements)
+quire_result qi_vulkan_image_requirements(void *state, const quire_image_options *options,
+                                          quire_requirements *requirements)
 {
     const VkImageCreateInfo info = qi_vulkan_image_info(options);
-    return image_needs(state, &info, requirements);
-}
-
-quire_result quire_vulkan_buffer_requirements(quire_device *device, const VkBufferCreateInfo *info,
-                                              quire_requirements *requirements)
-{
-    if (!info || !requirements)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_buffer_requirements: info or requirements is null");
-    *requirements = (quire_requirements){0};
-    const qi_vulkan *vulkan = qi_vulkan_of(device);
-    if (!vulkan)
-        return quire_last_result();
-    quire_result result = check_buffer_info(info);
-    if (!result)
-        result = qi_vulkan_check_sparse(vulkan, &(qi_vulkan_description){.buffer = info});
-    return result ? result : qi_vulkan_buffer_needs(vulkan, info, requirements);
-}
-
-quire_result quire_vulkan_image_requirements(quire_device *device, const VkImageCreateInfo *info,
-                                             quire_requirements *requirements)
-{
-    if (!info || !requirements)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_image_requirements: info or requirements is null");
-    *requirements = (quire_requirements){0};
-    const qi_vulkan *vulkan = qi_vulkan_of(device);
-    return vulkan ? image_needs(vulkan, info, requirements) : quire_last_result();
-}
-
-/* ---- from the caller's own description ---------------------------------------------------- */
-
-/* What the public calls below have in common. */
-static quire_result create(quire_memory *memory, const qi_vulkan_description *description,
-                           const quire_vulkan_object_options *options, quire_object_options *object,
-                           quire_allocation *allocation)
-{
-    const quire_vulkan_object_options asked = options ? *options : (quire_vulkan_object_options){0};
-    qi_vulkan_description own = *description;
-    quire_memory_info info;
-    qi_vulkan *vulkan = NULL;
-    quire_result result = qi_check_unused(&asked, "quire_vulkan_object_options");
-    if (!result)
-        result = qi_vulkan_of_memory(memory, &info, &vulkan);
-    if (result)
-        return result;
-    own.name = asked.name;
-    object->description = &own;
-    object->borrowed = own.existing != 0;
-    object->alignment = asked.alignment;
-    object->name = asked.name;
-    object->user_data = asked.user_data;
-    object->zero = asked.zero;
-    object->dedicated = asked.dedicated;
-    object->host_read = asked.host_read;
-    object->host_write = asked.host_write;
-    return quire_object_create(memory, object, allocation);
-}
-
-static quire_result refuse_null(const char *call)
-{
-    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                        "%s: memory, description, object or output is null", call);
-}
-
-quire_result quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
-                                        const quire_vulkan_object_options *options,
-                                        quire_buffer *buffer)
-{
-    if (buffer)
-        *buffer = (quire_buffer){0};
-    if (!memory || !info || !buffer)
-        return refuse_null("quire_vulkan_buffer_create");
-    quire_result result = check_buffer_info(info);
-    if (!result)
-        result = refuse_sparse(info->flags);
-    if (result)
-        return result;
-    quire_object_options object = {.object = QUIRE_OBJECT_BUFFER,
-                                   .info = {.buffer = {.size = info->size}}};
-    return create(memory, &(qi_vulkan_description){.buffer = info}, options, &object,
-                  &buffer->allocation);
-}
-
-static quire_image_info info_of(const VkImageCreateInfo *info)
-{
-    return (quire_image_info){
-        .width = info->extent.width,
-        .height = info->extent.height,
-        .depth = info->extent.depth,
-        .tiling =
-            info->tiling == VK_IMAGE_TILING_LINEAR ? QUIRE_TILING_LINEAR : QUIRE_TILING_OPTIMAL,
-        .dimensions = (uint32_t)info->imageType + 1,
-        .native_format = (uint32_t)info->format,
-    };
-}
-
-quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreateInfo *info,
-                                       const quire_vulkan_object_options *options,
-                                       quire_image *image)
-{
-    if (image)
-        *image = (quire_image){0};
-    if (!memory || !info || !image)
-        return refuse_null("quire_vulkan_image_create");
-    quire_result result = refuse_sparse(info->flags);
-    if (result)
-        return result;
-    quire_object_options object = {
-        .object = QUIRE_OBJECT_IMAGE,
-        .optimal = info->tiling != VK_IMAGE_TILING_LINEAR,
-        .info = {.image = info_of(info)},
-    };
-    return create(memory, &(qi_vulkan_description){.image = info}, options, &object,
-                  &image->allocation);
-}
-
-quire_result quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,
-                                       const quire_vulkan_object_options *options,
-                                       quire_buffer *buffer)
-{
-    if (buffer)
-        *buffer = (quire_buffer){0};
-    if (!memory || !native || !buffer)
-        return refuse_null("quire_vulkan_buffer_place");
-    quire_object_options object = {.object = QUIRE_OBJECT_BUFFER};
-    return create(memory, &(qi_vulkan_description){.existing = QI_VULKAN_NUMBER(native)}, options,
-                  &object, &buffer->allocation);
-}
-
-quire_result quire_vulkan_image_place(quire_memory *memory, VkImage native, bool optimal,
-                                      const quire_vulkan_object_options *options,
-                                      quire_image *image)
-{
-    if (image)
-        *image = (quire_image){0};
-    if (!memory || !native || !image)
-        return refuse_null("quire_vulkan_image_place");
-    quire_object_options object = {.object = QUIRE_OBJECT_IMAGE, .optimal = optimal};
-    return create(memory, &(qi_vulkan_description){.existing = QI_VULKAN_NUMBER(native)}, options,
-                  &object, &image->allocation);
+    return qi_vulkan_query_image(state, &info, requirements);
 }

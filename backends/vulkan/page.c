@@ -1,39 +1,47 @@
 /*
- * page.c - pages: VkDeviceMemory with what its kind, its object and the caller ask for.
+ * page.c - pages: allocation and mapping of VkDeviceMemory, and the buffer that covers a page.
  *
- * Besides the core's record a page has one of its own, for the buffer that covers it. That buffer
- * is made by whoever wants it first; of several threads that do one wins, and no lock is held.
+ * The first caller that needs the buffer over a page creates it. If several threads do so at the
+ * same time one of them publishes its buffer with a compare-and-exchange, and the others destroy
+ * theirs. No lock is held.
  */
+#include "backends/vulkan/page.h"
+
 #include "backends/vulkan/chain.h"
+#include "backends/vulkan/object.h"
+#include "backends/vulkan/result.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- making ------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
-/* Kinds of features that are not enabled are there, and must not be used; nor may more be asked for
-   than a heap has, which some drivers grant all the same. */
+/*
+ * A device also lists memory kinds that need a feature; without the feature they must not be used.
+ * A request larger than the heap is invalid, although some drivers grant it.
+ */
 static quire_result check_kind(const qi_vulkan *vulkan, uint32_t kind, uint64_t size)
 {
-    uint64_t most = vulkan->memory.memoryHeaps[vulkan->memory.memoryTypes[kind].heapIndex].size;
-    if (size > most)
+    uint64_t heap_size =
+        vulkan->memory.memoryHeaps[vulkan->memory.memoryTypes[kind].heapIndex].size;
+    if (size > heap_size)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
-                                  "%s asked: the heap of memory kind %u has %s in all",
-                                  qi_bytes(size).text, kind, qi_bytes(most).text);
+                                  "a page of %s: the heap of memory kind %u has %s in total",
+                                  qi_bytes(size).text, kind, qi_bytes(heap_size).text);
     VkMemoryPropertyFlags flags = vulkan->memory.memoryTypes[kind].propertyFlags;
     if (flags & VK_MEMORY_PROPERTY_PROTECTED_BIT && !vulkan->enabled.protected_memory)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "memory kind %u is protected, and the device was made without "
+                                  "memory kind %u is protected, and the device was created without "
                                   "the feature protectedMemory",
                                   kind);
     if (flags & (QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED) && !vulkan->enabled.device_coherent)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "memory kind %u is device-coherent, and the device was made "
+                                  "memory kind %u is device-coherent, and the device was created "
                                   "without the feature deviceCoherentMemory",
                                   kind);
     return QUIRE_SUCCESS;
 }
 
-/* The buffer that covers a page. */
+/* The create info of the buffer that covers a page. */
 typedef struct cover {
     VkBufferCreateInfo info;
     VkExternalMemoryBufferCreateInfo external;
@@ -55,27 +63,30 @@ static void describe_cover(const qi_vulkan *vulkan, const qi_vulkan_page *page, 
 }
 
 /*
- * What is allocated for a page: as many bytes as the buffer over it will take, which with some
- * drivers is a little more. Where that cannot be known, or is too much, the page is as asked.
+ * Returns the number of bytes to allocate for a page. With some drivers the buffer over a page
+ * needs a few bytes more than the page has. If the need is unknown, or exceeds a limit, the page
+ * gets its requested size. Dedicated and imported pages must have exactly the requested size.
  */
 static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_request *request,
                                 const qi_vulkan_page *page)
 {
     cover c;
-    quire_requirements needs = {.size = 0};
+    quire_requirements requirements = {.size = 0};
     if (request->native || request->description)
         return request->size;
     describe_cover(vulkan, page, &c);
     qi_error before = qi_error_save();
-    quire_result result = qi_vulkan_buffer_needs(vulkan, &c.info, &needs);
+    quire_result result = qi_vulkan_query_buffer(vulkan, &c.info, &requirements);
     qi_error_restore(&before);
-    bool is_wanted = !result && needs.kind_mask >> request->kind & 1 && needs.size > request->size;
-    return is_wanted && needs.size <= vulkan->max_page &&
-                   !check_kind(vulkan, request->kind, needs.size)
-               ? needs.size
+    bool is_larger =
+        !result && requirements.kind_mask >> request->kind & 1 && requirements.size > request->size;
+    return is_larger && requirements.size <= vulkan->max_page_size &&
+                   !check_kind(vulkan, request->kind, requirements.size)
+               ? requirements.size
                : request->size;
 }
 
+/* Returns the handle types that a buffer over the page must declare. */
 static VkExternalMemoryHandleTypeFlags external_of(const quire_page_request *request,
                                                    const qi_vulkan_chain *c)
 {
@@ -83,6 +94,7 @@ static VkExternalMemoryHandleTypeFlags external_of(const quire_page_request *req
     return import ? (VkExternalMemoryHandleTypeFlags)import->type : c->exported.handleTypes;
 }
 
+/* The chain points into itself: it lives on the stack until vkAllocateMemory returns. */
 static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *request,
                              qi_vulkan_page *page)
 {
@@ -103,6 +115,8 @@ static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *reques
                 : QUIRE_SUCCESS;
 }
 
+/* The record of the page lives until qi_vulkan_page_destroy_now, which can be later than the
+   call of page_destroy. */
 quire_result qi_vulkan_page_create(void *state, const quire_page_request *request,
                                    quire_native_page *out)
 {
@@ -113,15 +127,15 @@ quire_result qi_vulkan_page_create(void *state, const quire_page_request *reques
                                   "no host memory for a page record");
     page->size = request->size;
     page->kind = request->kind;
-    page->tied = request->object;
-    page->tied_native = request->native;
+    page->dedicated_to = request->object;
+    page->dedicated_native = request->native;
     quire_result result = allocate(vulkan, request, page);
     if (result) {
         qi_host_release(&vulkan->host, page, 1, sizeof *page);
         return result;
     }
-    qi_vulkan_name(vulkan, VK_OBJECT_TYPE_DEVICE_MEMORY, QI_VULKAN_NUMBER(page->memory),
-                   request->label);
+    qi_vulkan_set_name(vulkan, VK_OBJECT_TYPE_DEVICE_MEMORY, QI_VULKAN_NUMBER(page->memory),
+                       request->label);
     *out = (quire_native_page){
         .handle = QI_VULKAN_NUMBER(page->memory),
         .size = request->size,
@@ -130,12 +144,8 @@ quire_result qi_vulkan_page_create(void *state, const quire_page_request *reques
     return QUIRE_SUCCESS;
 }
 
-void qi_vulkan_page_destroy(void *state, const quire_native_page *native)
-{
-    qi_vulkan_late_free(state, qi_vulkan_page_of(native));
-}
-
-void qi_vulkan_page_free(qi_vulkan *vulkan, qi_vulkan_page *page)
+/* vkFreeMemory also unmaps the memory. */
+void qi_vulkan_page_destroy_now(qi_vulkan *vulkan, qi_vulkan_page *page)
 {
     uint64_t buffer = qi_atomic_load_acquire_u64(&page->buffer);
     if (buffer)
@@ -145,8 +155,9 @@ void qi_vulkan_page_free(qi_vulkan *vulkan, qi_vulkan_page *page)
     qi_host_release(&vulkan->host, page, 1, sizeof *page);
 }
 
-/* ---- mapping ------------------------------------------------------------------------------ */
+/* ---- mapping --------------------------------------------------------------------------------- */
 
+/* Maps the whole page. Vulkan allows one mapping of a VkDeviceMemory, which the core keeps. */
 quire_result qi_vulkan_page_map(void *state, const quire_native_page *native, void **pointer)
 {
     const qi_vulkan *vulkan = state;
@@ -162,6 +173,8 @@ void qi_vulkan_page_unmap(void *state, const quire_native_page *native)
     vulkan->f.UnmapMemory(vulkan->device, qi_vulkan_page_of(native)->memory);
 }
 
+/* Returns a range in Vulkan's form. The core passes whole atoms; only the end of the page may be no
+   multiple of the atom, and VK_WHOLE_SIZE is valid there. */
 static VkMappedMemoryRange range_of(const quire_native_page *native, uint64_t offset, uint64_t size)
 {
     return (VkMappedMemoryRange){
@@ -190,6 +203,7 @@ quire_result qi_vulkan_page_invalidate(void *state, const quire_native_page *nat
     return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges") : QUIRE_SUCCESS;
 }
 
+/* The core passes at most QUIRE_MAX_RANGES ranges: the list is on the callers' stacks. */
 static void list_ranges(const quire_page_range *ranges, uint32_t count, VkMappedMemoryRange *list)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -217,25 +231,27 @@ quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range 
                 : QUIRE_SUCCESS;
 }
 
-/* ---- the buffer over a page --------------------------------------------------------------- */
+/* ---- the buffer over a page ------------------------------------------------------------------ */
 
+/* Checks that a new buffer can be bound to the page at offset 0. */
 static quire_result check_page_buffer(const qi_vulkan *vulkan, const qi_vulkan_page *page,
                                       VkBuffer buffer)
 {
     VkBufferMemoryRequirementsInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = buffer};
-    VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
-    vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &info, &needs);
-    if (!(needs.memoryRequirements.memoryTypeBits >> page->kind & 1))
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "no buffer can lie in memory kind %u",
+    VkMemoryRequirements2 requirements = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
+    vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &info, &requirements);
+    if (!(requirements.memoryRequirements.memoryTypeBits >> page->kind & 1))
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "memory kind %u cannot hold a buffer",
                                   page->kind);
-    if (needs.memoryRequirements.size > page->allocated)
-        return quire_backend_fail(
-            QUIRE_ERROR_UNSUPPORTED, 0, "a buffer over a page of %s would take %s",
-            qi_bytes(page->allocated).text, qi_bytes(needs.memoryRequirements.size).text);
+    if (requirements.memoryRequirements.size > page->allocated)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "a buffer over a page of %s needs %s",
+                                  qi_bytes(page->allocated).text,
+                                  qi_bytes(requirements.memoryRequirements.size).text);
     return QUIRE_SUCCESS;
 }
 
+/* Creates the buffer and binds it, without publishing it. */
 static quire_result make_page_buffer(const qi_vulkan *vulkan, const qi_vulkan_page *page,
                                      VkBuffer *buffer)
 {
@@ -259,28 +275,29 @@ quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire_native_page *n
                                    VkBuffer *buffer)
 {
     qi_vulkan_page *page = qi_vulkan_page_of(native);
-    uint64_t there = qi_atomic_load_acquire_u64(&page->buffer);
-    if (!there && page->tied == QUIRE_OBJECT_BUFFER)
-        there = page->tied_native;
-    if (there) {
-        *buffer = QI_VULKAN_HANDLE(VkBuffer, there);
+    uint64_t existing = qi_atomic_load_acquire_u64(&page->buffer);
+    if (!existing && page->dedicated_to == QUIRE_OBJECT_BUFFER)
+        existing = page->dedicated_native; /* it covers the page */
+    if (existing) {
+        *buffer = QI_VULKAN_HANDLE(VkBuffer, existing);
         return QUIRE_SUCCESS;
     }
-    if (page->tied == QUIRE_OBJECT_IMAGE)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "the driver wants the page for one image: no buffer can lie over "
-                                  "it; see quire_vulkan_image_write");
-    VkBuffer made = VK_NULL_HANDLE;
-    quire_result result = make_page_buffer(vulkan, page, &made);
+    if (page->dedicated_to == QUIRE_OBJECT_IMAGE)
+        return quire_backend_fail(
+            QUIRE_ERROR_UNSUPPORTED, 0,
+            "the page is dedicated to an image, so that no buffer can cover it: "
+            "see quire_vulkan_image_write");
+    VkBuffer created = VK_NULL_HANDLE;
+    quire_result result = make_page_buffer(vulkan, page, &created);
     if (result)
         return result;
-    *buffer = made;
-    bool is_ours = false;
-    while (!there && !is_ours)
-        is_ours = qi_atomic_exchange_if_u64(&page->buffer, &there, QI_VULKAN_NUMBER(made));
-    if (!is_ours) { /* another thread's was first */
-        vulkan->f.DestroyBuffer(vulkan->device, made, vulkan->callbacks);
-        *buffer = QI_VULKAN_HANDLE(VkBuffer, there);
+    *buffer = created;
+    bool is_ours = false; /* the weak exchange may fail although no buffer exists */
+    while (!existing && !is_ours)
+        is_ours = qi_atomic_exchange_if_u64(&page->buffer, &existing, QI_VULKAN_NUMBER(created));
+    if (!is_ours) { /* another thread published its buffer first */
+        vulkan->f.DestroyBuffer(vulkan->device, created, vulkan->callbacks);
+        *buffer = QI_VULKAN_HANDLE(VkBuffer, existing);
     }
     return QUIRE_SUCCESS;
 }

@@ -1,47 +1,53 @@
 /*
- * range.c - ranges in Vulkan's words: for callers who bind, and for those who use the one buffer
- * that covers a page.
+ * range.c - public functions on ranges in Vulkan's terms: for callers that bind objects themselves,
+ * and for callers that use the one buffer that covers a page. Device addresses.
  */
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/device.h"
+#include "backends/vulkan/page.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
-static const VkMemoryDedicatedRequirements *dedicated_of(const VkMemoryRequirements2 *needs)
+static const VkMemoryDedicatedRequirements *dedicated_of(const VkMemoryRequirements2 *requirements)
 {
-    const VkBaseInStructure *link = needs->pNext;
+    const VkBaseInStructure *link = requirements->pNext;
     while (link && link->sType != VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS)
         link = link->pNext;
     return (const VkMemoryDedicatedRequirements *)link;
 }
 
+/* Translates memory requirements into options. `granularity` separates optimal images from linear
+   neighbours. */
 static quire_result apply(const quire_memory_info *info, uint64_t granularity,
-                          const VkMemoryRequirements2 *needs, quire_allocation_options *options)
+                          const VkMemoryRequirements2 *requirements,
+                          quire_allocation_options *options)
 {
-    const VkMemoryRequirements *asked = &needs->memoryRequirements;
-    const VkMemoryDedicatedRequirements *dedicated = dedicated_of(needs);
-    if (!asked->size || !qi_is_power_of_two(asked->alignment))
+    const VkMemoryRequirements *needed = &requirements->memoryRequirements;
+    const VkMemoryDedicatedRequirements *dedicated = dedicated_of(requirements);
+    if (!needed->size || !qi_is_power_of_two(needed->alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "memory requirements of %u bytes, alignment %u", asked->size,
-                            asked->alignment);
-    if (!(asked->memoryTypeBits >> info->kind & 1))
+                            "memory requirements of %u bytes, alignment %u", needed->size,
+                            needed->alignment);
+    if (!(needed->memoryTypeBits >> info->kind & 1))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "memory '%s' is of kind %u, and the object can lie in kinds 0x%x",
-                            info->name, info->kind, asked->memoryTypeBits);
+                            "memory '%s' has kind %u: the object needs one of the kinds 0x%x",
+                            info->name, info->kind, needed->memoryTypeBits);
     if (dedicated && dedicated->requiresDedicatedAllocation)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the object requires memory of its own: see quire_vulkan_buffer_place and "
+                       "the object requires a dedicated page: see quire_vulkan_buffer_place and "
                        "quire_vulkan_image_place");
     uint64_t size = 0;
-    if (qi_align_up_overflows(asked->size, granularity, &size))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an object of %u bytes", asked->size);
+    if (qi_align_up_overflows(needed->size, granularity, &size))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an object of %u bytes",
+                            needed->size);
     options->size = size;
-    options->alignment = asked->alignment > granularity ? asked->alignment : granularity;
+    options->alignment = needed->alignment > granularity ? needed->alignment : granularity;
     options->dedicated |= dedicated && dedicated->prefersDedicatedAllocation;
     return QUIRE_SUCCESS;
 }
 
+/* Keeps the fields of the options that the requirements do not determine. */
 quire_result quire_vulkan_range_options(quire_memory *memory,
                                         const VkMemoryRequirements2 *requirements, bool optimal,
                                         quire_allocation_options *options)
@@ -58,7 +64,7 @@ quire_result quire_vulkan_range_options(quire_memory *memory,
     return apply(&info, granularity ? granularity : 1, requirements, options);
 }
 
-/* ---- where an allocation lies ------------------------------------------------------------- */
+/* ---- the place of an allocation -------------------------------------------------------------- */
 
 static void describe(const quire_native *native, quire_vulkan_range *range)
 {
@@ -79,13 +85,13 @@ quire_result quire_vulkan_get_range(quire_memory *memory, quire_allocation alloc
                        "quire_vulkan_get_range: memory or range is null");
     quire_native native;
     qi_vulkan *vulkan = NULL;
-    quire_result result = qi_vulkan_native(memory, allocation, &native, &vulkan);
+    quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
     if (!result)
         describe(&native, range);
     return result;
 }
 
-static VkDeviceAddress ask_address(const qi_vulkan *vulkan, VkBuffer buffer)
+static VkDeviceAddress query_address(const qi_vulkan *vulkan, VkBuffer buffer)
 {
     const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
                                             .buffer = buffer};
@@ -93,8 +99,9 @@ static VkDeviceAddress ask_address(const qi_vulkan *vulkan, VkBuffer buffer)
 }
 
 /*
- * The address of the buffer over a page, made when there is none yet. Where none can ever be made
- * this is kept, and where the driver was out of memory the next call tries again.
+ * Returns the address of the buffer over a page and creates that buffer if necessary. If no buffer
+ * can cover the page the record keeps that. If the driver is out of memory the result is 0 and the
+ * next call tries again. Concurrent callers store the same value.
  */
 static VkDeviceAddress address_of_page(qi_vulkan *vulkan, const quire_native_page *native)
 {
@@ -106,7 +113,7 @@ static VkDeviceAddress address_of_page(qi_vulkan *vulkan, const quire_native_pag
         quire_result result = qi_vulkan_page_buffer(vulkan, native, &buffer);
         qi_error_restore(&before);
         if (!result)
-            address = ask_address(vulkan, buffer);
+            address = query_address(vulkan, buffer);
         else if (result == QUIRE_ERROR_UNSUPPORTED)
             address = QI_VULKAN_NO_ADDRESS;
         if (address)
@@ -115,26 +122,27 @@ static VkDeviceAddress address_of_page(qi_vulkan *vulkan, const quire_native_pag
     return address == QI_VULKAN_NO_ADDRESS ? 0 : address;
 }
 
+/* A buffer of quire's own is queried itself. Other objects use the address of the page. */
 uint64_t qi_vulkan_device_address(void *state, const quire_native_page *page, uint64_t buffer)
 {
     qi_vulkan *vulkan = state;
     if (!vulkan->enabled.device_address)
         return 0;
     if (buffer)
-        return ask_address(vulkan, QI_VULKAN_HANDLE(VkBuffer, buffer));
-    /* the one buffer of a tied page may be the caller's own, of a usage without addresses */
-    if (qi_vulkan_page_of(page)->tied ||
+        return query_address(vulkan, QI_VULKAN_HANDLE(VkBuffer, buffer));
+    /* The one buffer of a dedicated page can be the caller's, with a usage that has no address. */
+    if (qi_vulkan_page_of(page)->dedicated_to ||
         !(vulkan->settings.page_usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT))
         return 0;
     return address_of_page(vulkan, page);
 }
 
-/* Of the range that `buffer` covers: the address of the page's one object where it is tied. */
-static quire_result tell_address(qi_vulkan *vulkan, quire_memory *memory,
+/* Returns the address of an allocation. In a dedicated page it is the address of the one object. */
+static quire_result find_address(qi_vulkan *vulkan, quire_memory *memory,
                                  quire_allocation allocation, const quire_native *native,
                                  VkDeviceAddress *address)
 {
-    if (qi_vulkan_page_of(&native->page)->tied) {
+    if (qi_vulkan_page_of(&native->page)->dedicated_to) {
         quire_allocation_info info;
         quire_result result = quire_allocation_get_info(memory, allocation, &info);
         *address = info.address;
@@ -156,12 +164,12 @@ quire_result quire_vulkan_page_buffer(quire_memory *memory, quire_allocation all
     quire_native native;
     qi_vulkan *vulkan = NULL;
     VkBuffer buffer = VK_NULL_HANDLE;
-    quire_result result = qi_vulkan_native(memory, allocation, &native, &vulkan);
+    quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
     if (!result)
         result = qi_vulkan_page_buffer(vulkan, &native.page, &buffer);
     VkDeviceAddress address = 0;
     if (!result)
-        result = tell_address(vulkan, memory, allocation, &native, &address);
+        result = find_address(vulkan, memory, allocation, &native, &address);
     if (result)
         return result;
     describe(&native, range);
@@ -171,8 +179,9 @@ quire_result quire_vulkan_page_buffer(quire_memory *memory, quire_allocation all
     return QUIRE_SUCCESS;
 }
 
-/* ---- native objects ----------------------------------------------------------------------- */
+/* ---- native objects -------------------------------------------------------------------------- */
 
+/* Returns the native object of an allocation, or 0 with an error. */
 static uint64_t object_of(quire_memory *memory, quire_allocation allocation, quire_object object)
 {
     quire_native native;
@@ -181,13 +190,13 @@ static uint64_t object_of(quire_memory *memory, quire_allocation allocation, qui
         qi_ignore(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null"));
         return 0;
     }
-    if (qi_vulkan_native(memory, allocation, &native, &vulkan))
+    if (qi_vulkan_of_allocation(memory, allocation, &native, &vulkan))
         return 0;
     if (native.object == object)
         return native.handle;
     qi_ignore(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, object == QUIRE_OBJECT_BUFFER
-                                                        ? "the handle is not of a buffer"
-                                                        : "the handle is not of an image"));
+                                                        ? "the handle is not a buffer"
+                                                        : "the handle is not an image"));
     return 0;
 }
 

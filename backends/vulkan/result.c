@@ -1,11 +1,12 @@
 /*
- * result.c - what the answers of Vulkan mean to quire.
+ * result.c - translates VkResult: see result.h.
  */
+#include "backends/vulkan/result.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "backends/vulkan/vulkan.h"
-
+/* Each VkResult with its quire_result. MEMORY_MAP_FAILED: the process has no address range left. */
 #define KNOWN(X)                                                                                   \
     X(VK_NOT_READY, BACKEND_FAILURE)                                                               \
     X(VK_TIMEOUT, BACKEND_FAILURE)                                                                 \
@@ -14,7 +15,7 @@
     X(VK_ERROR_OUT_OF_DEVICE_MEMORY, OUT_OF_DEVICE_MEMORY)                                         \
     X(VK_ERROR_INITIALIZATION_FAILED, BACKEND_FAILURE)                                             \
     X(VK_ERROR_DEVICE_LOST, DEVICE_LOST)                                                           \
-    X(VK_ERROR_MEMORY_MAP_FAILED, OUT_OF_HOST_MEMORY) /* for want of host addresses */             \
+    X(VK_ERROR_MEMORY_MAP_FAILED, OUT_OF_HOST_MEMORY)                                              \
     X(VK_ERROR_LAYER_NOT_PRESENT, UNSUPPORTED)                                                     \
     X(VK_ERROR_EXTENSION_NOT_PRESENT, UNSUPPORTED)                                                 \
     X(VK_ERROR_FEATURE_NOT_PRESENT, UNSUPPORTED)                                                   \
@@ -54,6 +55,7 @@ const char *qi_vulkan_result_name(VkResult code, char *buffer, size_t size)
     }
 }
 
+/* The native code of the last error is the VkResult. */
 quire_result qi_vulkan_fail(VkResult code, const char *format, ...)
 {
     char what[256], unknown[32];

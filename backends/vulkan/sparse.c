@@ -1,149 +1,55 @@
 /*
- * sparse.c - sparse objects: made, placed, asked about, destroyed. See sparse.h.
+ * sparse.c - sparse objects: creation, destruction, information. See sparse.h.
+ *
+ * An object is attached to its memory, which destroys it at the latest.
  */
 #include "backends/vulkan/sparse.h"
 
 #include <string.h>
 
+#include "backends/vulkan/deferred_destroy.h"
+#include "backends/vulkan/device.h"
+#include "backends/vulkan/object.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* The same bits for buffers and images. */
-static const VkFlags SPARSE_FLAGS = VK_BUFFER_CREATE_SPARSE_BINDING_BIT |
-                                    VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT |
-                                    VK_BUFFER_CREATE_SPARSE_ALIASED_BIT;
-_Static_assert(
-    (int)VK_BUFFER_CREATE_SPARSE_BINDING_BIT == (int)VK_IMAGE_CREATE_SPARSE_BINDING_BIT &&
-        (int)VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT == (int)VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT &&
-        (int)VK_BUFFER_CREATE_SPARSE_ALIASED_BIT == (int)VK_IMAGE_CREATE_SPARSE_ALIASED_BIT,
-    "one check for both");
+/* ---- destruction ----------------------------------------------------------------------------- */
 
-enum { MAX_FAMILIES = 32 };
-
-/* ---- what the device can ------------------------------------------------------------------ */
-
-static quire_result refuse(const char *feature)
-{
-    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                        "a sparse object: the device was made without the feature %s", feature);
-}
-
-static quire_result check_samples(const qi_vulkan_enabled *enabled, VkSampleCountFlags samples)
-{
-    if (samples == VK_SAMPLE_COUNT_1_BIT || enabled->sparse_samples & samples)
-        return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                        "a sparse image: the device was made without the feature "
-                        "sparseResidency%uSamples",
-                        (uint64_t)samples);
-}
-
-static quire_result check_residency(const qi_vulkan *vulkan, const qi_vulkan_description *own)
-{
-    const qi_vulkan_enabled *enabled = &vulkan->enabled;
-    if (own->buffer)
-        return enabled->sparse_buffer ? QUIRE_SUCCESS : refuse("sparseResidencyBuffer");
-    switch (own->image->imageType) {
-    case VK_IMAGE_TYPE_2D:
-        return enabled->sparse_image_2d ? check_samples(enabled, own->image->samples)
-                                        : refuse("sparseResidencyImage2D");
-    case VK_IMAGE_TYPE_3D:
-        return enabled->sparse_image_3d ? QUIRE_SUCCESS : refuse("sparseResidencyImage3D");
-    default:
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED, "a sparse image of 1D with residency");
-    }
-}
-
-quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan, const qi_vulkan_description *own)
-{
-    VkFlags flags = (own->buffer ? own->buffer->flags : own->image->flags) & SPARSE_FLAGS;
-    if (!flags)
-        return QUIRE_SUCCESS;
-    if (!(flags & VK_BUFFER_CREATE_SPARSE_BINDING_BIT))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "SPARSE_RESIDENCY or SPARSE_ALIASED without SPARSE_BINDING");
-    if (!vulkan->enabled.sparse_binding)
-        return refuse("sparseBinding");
-    if (flags & VK_BUFFER_CREATE_SPARSE_ALIASED_BIT && !vulkan->enabled.sparse_aliased)
-        return refuse("sparseResidencyAliased");
-    if (own->buffer && own->buffer->size > vulkan->limits.sparseAddressSpaceSize)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "a sparse buffer of %b: the device has room for %b", own->buffer->size,
-                            vulkan->limits.sparseAddressSpaceSize);
-    return flags & VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT ? check_residency(vulkan, own)
-                                                         : QUIRE_SUCCESS;
-}
-
-bool qi_vulkan_is_sparse(VkFlags flags)
-{
-    return flags & SPARSE_FLAGS;
-}
-
-static quire_result check_queue(const qi_vulkan *vulkan)
-{
-    VkQueueFamilyProperties2 families[MAX_FAMILIES];
-    uint32_t count = 0, family = vulkan->queue.family;
-    if (!vulkan->queue.queue)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the device was wrapped without a queue, by which sparse objects are bound");
-    for (int i = 0; i < MAX_FAMILIES; i++)
-        families[i] =
-            (VkQueueFamilyProperties2){.sType = VK_STRUCTURE_TYPE_QUEUE_FAMILY_PROPERTIES_2};
-    vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, NULL);
-    count = count < MAX_FAMILIES ? count : MAX_FAMILIES;
-    vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, families);
-    if (family < count &&
-        families[family].queueFamilyProperties.queueFlags & VK_QUEUE_SPARSE_BINDING_BIT)
-        return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                        "the device's queue is of family %u, which cannot bind sparse objects",
-                        family);
-}
-
-/* ---- made --------------------------------------------------------------------------------- */
-
-void qi_vulkan_sparse_finish(quire_vulkan_sparse *s)
-{
-    qi_host *host = &s->vulkan->host;
-    if (s->late.fence)
-        s->vulkan->f.DestroyFence(s->vulkan->device, s->late.fence, s->vulkan->callbacks);
-    qi_vulkan_change_end(&s->late);
-    if (s->native)
-        qi_vulkan_object_end(s->vulkan, s->object, s->native);
-    qi_vulkan_parts_free(s, s->parts, s->part_count);
-    qi_host_release(host, s->parts, s->part_room, sizeof *s->parts);
-    qi_host_release(host, s->offsets, s->offset_room, sizeof *s->offsets);
-    qi_host_release_text(host, s->name);
-    pthread_mutex_destroy(&s->mutex);
-    qi_host_release(host, s, 1, sizeof *s);
-}
-
+/*
+ * Destroys an object, also on behalf of its memory. If a pending change cannot be waited for, the
+ * device takes the object over. Its parts are then not freed here: they are freed with the memory,
+ * whose pages the device keeps as well (deferred_destroy.h).
+ */
 static void end(quire_attachment *attachment)
 {
     quire_vulkan_sparse *s = (quire_vulkan_sparse *)attachment;
     quire_memory_detach(s->memory, attachment);
-    if (!qi_vulkan_sparse_settle(s)) {
-        qi_vulkan_sparse_finish(s);
+    if (!qi_vulkan_sparse_retire(s)) {
+        qi_vulkan_sparse_destroy_now(s);
         return;
     }
-    s->part_count = s->late.count = 0; /* they go with the memory */
-    qi_vulkan_late_keep(s);
+    s->part_count = s->pending.count = 0;
+    qi_vulkan_defer_sparse(s);
 }
 
-/* Of an object that could not be made, and that the device may still be busy with. */
+/* quire_memory_destroy calls this, before it checks what still lives, for an object whose creation
+   failed with a pending change. Destroys the object if the change is complete; otherwise the object
+   stays attached. */
 static void leave(quire_attachment *attachment)
 {
     qi_error before = qi_error_save();
-    if (!qi_vulkan_sparse_settle((quire_vulkan_sparse *)attachment))
+    if (!qi_vulkan_sparse_retire((quire_vulkan_sparse *)attachment))
         end(attachment);
     qi_error_restore(&before);
 }
+
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static quire_result check_options(const quire_vulkan_object_options *options,
                                   const quire_memory_info *info)
 {
     if (options->alignment && !qi_is_power_of_two(options->alignment))
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is no power of two",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             options->alignment);
     if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of more than %u bytes",
@@ -154,10 +60,10 @@ static quire_result check_options(const quire_vulkan_object_options *options,
     return qi_check_unused(options, "quire_vulkan_object_options");
 }
 
-/* What the object's parts are asked to be. */
-static quire_result set_wish(quire_vulkan_sparse *s, const quire_vulkan_object_options *options)
+/* Sets the options that the allocations of all parts have. */
+static quire_result set_options(quire_vulkan_sparse *s, const quire_vulkan_object_options *options)
 {
-    s->wish = (quire_allocation_options){
+    s->options = (quire_allocation_options){
         .alignment = options->alignment,
         .user_data = options->user_data,
         .zero = options->zero,
@@ -168,36 +74,38 @@ static quire_result set_wish(quire_vulkan_sparse *s, const quire_vulkan_object_o
     if (!options->name)
         return QUIRE_SUCCESS;
     s->name = qi_host_copy_text(&s->vulkan->host, options->name);
-    s->wish.name = s->attachment.name = s->name;
+    s->options.name = s->attachment.name = s->name;
     return s->name ? QUIRE_SUCCESS
                    : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                              "no host memory for the name of a sparse object");
 }
 
+/* Creates the native object, which gets the object's copy of the name. */
 static quire_result create_native(quire_vulkan_sparse *s, qi_vulkan_description *own,
-                                  quire_requirements *needs)
+                                  quire_requirements *requirements)
 {
     const quire_object_request request = {.object = s->object, .description = own};
     own->name = s->name;
-    return qi_vulkan_object_create(s->vulkan, &request, &s->native, needs);
+    return qi_vulkan_object_create(s->vulkan, &request, &s->native, requirements);
 }
 
-/* Blocks of memory that a neighbour of the other tiling shares nothing with. */
+/* Sets block and total size. Alignment and size of parts respect bufferImageGranularity, because a
+   neighbour of a part can have the other tiling. */
 static void set_blocks(quire_vulkan_sparse *s, const qi_vulkan_description *own,
-                       const quire_requirements *needs)
+                       const quire_requirements *requirements)
 {
     bool is_optimal = own->image && own->image->tiling != VK_IMAGE_TILING_LINEAR;
     uint64_t granularity = is_optimal ? s->vulkan->limits.bufferImageGranularity : 1;
-    s->block = needs->alignment;
-    s->size = needs->size;
+    s->block = requirements->alignment;
+    s->size = requirements->size;
     s->granularity = granularity ? granularity : 1;
-    if (s->wish.alignment < s->block)
-        s->wish.alignment = s->block;
-    if (s->wish.alignment < s->granularity)
-        s->wish.alignment = s->granularity;
+    if (s->options.alignment < s->block)
+        s->options.alignment = s->block;
+    if (s->options.alignment < s->granularity)
+        s->options.alignment = s->granularity;
 }
 
-/* A table with a place for each block, none of which is bound. */
+/* Creates the list of parts of an object with residency: one for each block, none of them bound. */
 static quire_result make_blocks(quire_vulkan_sparse *s, const qi_vulkan_description *own)
 {
     if (own->image) {
@@ -213,47 +121,50 @@ static quire_result make_blocks(quire_vulkan_sparse *s, const qi_vulkan_descript
     if (!s->parts)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                             "no host memory for the %u blocks of a sparse object", count);
-    s->part_count = s->part_room = (uint32_t)count;
+    s->part_count = s->part_capacity = (uint32_t)count;
     return QUIRE_SUCCESS;
 }
 
 static quire_result make(quire_vulkan_sparse *s, qi_vulkan_description *own,
                          const quire_vulkan_object_options *options, const quire_memory_info *info)
 {
-    quire_requirements needs = {.size = 0};
-    quire_result result = set_wish(s, options);
+    quire_requirements requirements = {.size = 0};
+    quire_result result = set_options(s, options);
     if (!result)
-        result = create_native(s, own, &needs);
+        result = create_native(s, own, &requirements);
     if (result)
         return result;
-    if (!(needs.kind_mask >> info->kind & 1))
+    if (!(requirements.kind_mask >> info->kind & 1))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "memory '%s' is of kind %u, and the object can lie in kinds 0x%x",
-                            info->name, info->kind, needs.kind_mask);
-    set_blocks(s, own, &needs);
-    return s->is_partial ? make_blocks(s, own) : qi_vulkan_sparse_place_whole(s);
+                            "memory '%s' has kind %u: the object needs one of the kinds 0x%x",
+                            info->name, info->kind, requirements.kind_mask);
+    set_blocks(s, own, &requirements);
+    return s->is_partial ? make_blocks(s, own) : qi_vulkan_sparse_bind_whole(s);
 }
 
+/* Checks the create info. The driver is not called before all checks have passed. */
 static quire_result check_sparse(const qi_vulkan *vulkan, const qi_vulkan_description *own)
 {
     if (!qi_vulkan_is_sparse(own->buffer ? own->buffer->flags : own->image->flags))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "a sparse object is created without the flag SPARSE_BINDING");
+                       "the create flags of a sparse object lack SPARSE_BINDING");
     if (own->buffer && !own->buffer->size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a buffer of size 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the size of the buffer is 0");
     quire_result result = qi_vulkan_check_sparse(vulkan, own);
-    return result ? result : check_queue(vulkan);
+    return result ? result : qi_vulkan_check_sparse_queue(vulkan);
 }
 
+/* Creates an object and attaches it. A creation that fails with a pending change also attaches it,
+   because the device may still use the object and its parts. */
 static quire_result create(quire_memory *memory, qi_vulkan_description own,
                            const quire_vulkan_object_options *options, quire_vulkan_sparse **sparse)
 {
-    const quire_vulkan_object_options asked = options ? *options : (quire_vulkan_object_options){0};
+    const quire_vulkan_object_options given = options ? *options : (quire_vulkan_object_options){0};
     quire_memory_info info;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_memory(memory, &info, &vulkan);
     if (!result)
-        result = check_options(&asked, &info);
+        result = check_options(&given, &info);
     if (!result)
         result = check_sparse(vulkan, &own);
     if (result)
@@ -263,21 +174,21 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a sparse object");
     VkFlags flags = own.buffer ? own.buffer->flags : own.image->flags;
     s->attachment.end = end;
-    s->late.sparse = s;
+    s->pending.sparse = s;
     s->vulkan = vulkan;
     s->memory = memory;
     s->object = own.buffer ? QUIRE_OBJECT_BUFFER : QUIRE_OBJECT_IMAGE;
     s->is_partial = flags & VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT;
     pthread_mutex_init(&s->mutex, NULL);
-    result = make(s, &own, &asked, &info);
+    result = make(s, &own, &given, &info);
     if (result) {
-        qi_error said = qi_error_save();
+        qi_error failure = qi_error_save();
         s->attachment.leave = leave;
-        if (s->late.fence)
+        if (s->pending.fence)
             quire_memory_attach(memory, &s->attachment);
         else
-            qi_vulkan_sparse_finish(s);
-        qi_error_restore(&said);
+            qi_vulkan_sparse_destroy_now(s);
+        qi_error_restore(&failure);
         return result;
     }
     quire_memory_attach(memory, &s->attachment);
@@ -285,7 +196,7 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
     return QUIRE_SUCCESS;
 }
 
-/* ---- public calls ------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------------ */
 
 quire_result quire_vulkan_sparse_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
                                                const quire_vulkan_object_options *options,
@@ -311,7 +222,7 @@ quire_result quire_vulkan_sparse_image_create(quire_memory *memory, const VkImag
     return create(memory, (qi_vulkan_description){.image = info}, options, sparse);
 }
 
-/* What is mapped cannot be freed, and nothing changes where it cannot. */
+/* A mapped part cannot be freed. The check comes before any change. */
 static quire_result check_maps(const quire_vulkan_sparse *s)
 {
     for (uint32_t i = 0; i < s->part_count; i++) {
@@ -324,20 +235,21 @@ static quire_result check_maps(const quire_vulkan_sparse *s)
     return QUIRE_SUCCESS;
 }
 
+/* Fails without any change if a pending change cannot be waited for, or if a part is mapped. */
 quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse)
 {
     if (!sparse)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_sparse_destroy: sparse is null");
-    quire_vulkan_sparse *ending = *sparse;
-    if (!ending)
+    quire_vulkan_sparse *s = *sparse;
+    if (!s)
         return QUIRE_SUCCESS;
-    quire_result result = qi_vulkan_sparse_settle(ending);
+    quire_result result = qi_vulkan_sparse_retire(s);
     if (!result)
-        result = check_maps(ending);
+        result = check_maps(s);
     if (result)
         return result;
     *sparse = NULL;
-    end(&ending->attachment);
+    end(&s->attachment);
     return QUIRE_SUCCESS;
 }
 

@@ -1,14 +1,20 @@
 /*
- * sparse.h - sparse buffers and images: a native object, and the allocations that lie behind its
- * blocks.
+ * sparse.h - sparse buffers and images: a native object, and the allocations bound to its blocks.
  *
- * An object is a line of blocks of `block` bytes, the last of which may be shorter. Bound whole it
- * has few parts of many blocks, with their offsets in a list; of one that may be partly resident
- * each block is a part, so that any of them can be given back. What is bound where is changed by
- * one vkQueueBindSparse each time (sparse_bind.c), all of it or nothing. Where the blocks of an
- * image with residency lie is sparse_tiles.c's to know.
+ * An object is a sequence of blocks of `block` bytes; the last one may be shorter. A part is a run
+ * of blocks that one allocation backs. An object without residency is bound completely when it is
+ * created: it has few parts of many blocks, and `offsets` lists where they begin. In an object with
+ * residency each block is a part, so that each can be unbound separately. Every change of the
+ * bindings is one vkQueueBindSparse, which succeeds or fails as a whole. sparse_tiles.c knows which
+ * texels of an image with residency a block holds.
  *
- * Invariant: bound is the sum of the sizes of the parts that have an allocation.
+ * The object's mutex protects the parts, `bound` and the pending change. No thread holds a lock of
+ * quire's core when it acquires that mutex, and calls of the core are made while it is held.
+ *
+ * Invariant: `bound` is the sum of the sizes of the parts that have an allocation.
+ *
+ * Layers, lowest first: sparse_tiles.c, sparse_part.c, sparse_change.c, then sparse_whole.c and
+ * sparse_bind.c, then sparse.c.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_SPARSE_H
 #define QUIRE_BACKENDS_VULKAN_SPARSE_H
@@ -17,18 +23,18 @@
 
 #include "backends/vulkan/vulkan.h"
 
-/* The blocks of one aspect: tiles of layer after layer, level after level, x first; then those of
-   the mip tails, one for each layer or one for all. */
+/* The blocks of one aspect of an image: first the tiles, ordered by layer, then level, then z, y
+   and x; then the mip tails, one for each layer or one for all. */
 typedef struct qi_vulkan_aspect {
     VkImageAspectFlags aspect;
-    VkExtent3D tile; /* texels of a block; metadata has none */
-    uint32_t levels; /* with tiles; those above are in a tail */
+    VkExtent3D tile; /* texels of a block; 0 for metadata */
+    uint32_t levels; /* with tiles; the levels above are in a tail */
     uint32_t tails;
-    uint64_t tail_blocks; /* of each */
-    uint64_t tail_offset; /* of the first, in the object's own bytes; and from each to the next */
-    uint64_t tail_stride;
-    uint64_t of_layer; /* tiles */
-    uint64_t first;    /* block */
+    uint64_t tail_blocks; /* of each tail */
+    uint64_t tail_offset; /* bytes in the object at which the first tail begins */
+    uint64_t tail_stride; /* bytes from a tail to the next */
+    uint64_t of_layer;    /* tiles of a layer */
+    uint64_t first;       /* block of the object */
 } qi_vulkan_aspect;
 
 /* The blocks of an image with residency, aspect after aspect. */
@@ -39,132 +45,142 @@ typedef struct qi_vulkan_tiles {
     qi_vulkan_aspect aspects[QUIRE_VULKAN_MAX_ASPECTS];
 } qi_vulkan_tiles;
 
-/* Parts to be bound to their allocations, or unbound where there are none. */
+/* A change of bindings: binds parts to allocations, or unbinds parts. */
 typedef struct qi_vulkan_change {
     quire_vulkan_sparse *sparse;
     bool is_binding;
-    uint32_t room, count;
-    uint32_t *parts;
-    quire_allocation *allocations;
-    VkSparseMemoryBind *ranges; /* by bytes; neighbours that go on in the memory are one */
+    uint32_t capacity, count;      /* of each of the four arrays; parts in use */
+    uint32_t *parts;               /* that change */
+    quire_allocation *allocations; /* of these parts: the new ones, or those to free */
+    VkSparseMemoryBind *ranges;    /* of bytes; ranges that continue each other are merged */
     uint32_t range_count;
     VkSparseImageMemoryBind *tiles;
     uint32_t tile_count;
-    VkFence fence; /* it was submitted and could not be waited for; else VK_NULL_HANDLE */
+    VkFence fence; /* of a submission that could not be waited for; otherwise VK_NULL_HANDLE */
 } qi_vulkan_change;
 
 struct quire_vulkan_sparse {
-    quire_attachment attachment; /* first: the core's end is given it */
+    quire_attachment attachment; /* first: the core passes it to its `end` and `leave` functions */
     qi_vulkan *vulkan;
     quire_memory *memory;
-    pthread_mutex_t mutex; /* held while something is bound; no lock of quire is held around it */
+    pthread_mutex_t mutex;
     quire_object object;
     uint64_t native;
     char *name;
-    quire_allocation_options wish; /* of each part */
-    uint64_t granularity;          /* sizes of allocations are multiples of it */
-    bool is_partial;
+    quire_allocation_options options; /* of the allocation of each part, without its size */
+    uint64_t granularity;             /* sizes of allocations are multiples of it */
+    bool is_partial;                  /* has residency */
     qi_vulkan_tiles tiles;
-    uint64_t size;
-    uint64_t block;
-    uint64_t bound;
+    uint64_t size;  /* bytes */
+    uint64_t block; /* bytes */
+    uint64_t bound; /* bytes */
     uint32_t part_count;
-    uint32_t part_room, offset_room;
+    uint32_t part_capacity, offset_capacity;
     quire_allocation *parts;
-    uint64_t *offsets;              /* of the parts; NULL: each is one block */
-    qi_vulkan_change late;          /* that is not known to be done, if it has a fence */
-    quire_vulkan_sparse *next_late; /* of the device's list: see late.c */
+    uint64_t *offsets;        /* of the parts; NULL: each part is one block */
+    qi_vulkan_change pending; /* a submitted change of unknown outcome, if it has a fence */
+    quire_vulkan_sparse *next_deferred; /* in the device's list: see deferred_destroy.h */
 };
 
-/* ---- sparse_part.c -------------------------------------------------------------------------- */
+/* ---- sparse_tiles.c -------------------------------------------------------------------------- */
 
-/* Where a part begins and how large it is, in the object. */
-uint64_t qi_vulkan_part_offset(const quire_vulkan_sparse *sparse, uint32_t part);
-uint64_t qi_vulkan_part_size(const quire_vulkan_sparse *sparse, uint32_t part);
-
-/*
- * Allocations of `size` bytes for parts, all or none, held so that nobody else frees them; and
- * their end, {0} passed over.
- */
-QUIRE_MUST_USE quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *sparse,
-                                                     uint64_t size, quire_allocation *allocations,
-                                                     uint32_t count);
-void qi_vulkan_parts_free(const quire_vulkan_sparse *sparse, const quire_allocation *allocations,
-                          uint32_t count);
-
-/* Gives an object without parts all that it needs, and binds them; on failure some may be left. */
-QUIRE_MUST_USE quire_result qi_vulkan_sparse_place_whole(quire_vulkan_sparse *sparse);
-
-/* ---- sparse.c ------------------------------------------------------------------------------- */
-
-/* Ends an object in any state of its making; it is settled, or the device is idle. */
-void qi_vulkan_sparse_finish(quire_vulkan_sparse *sparse);
-
-/* ---- late.c --------------------------------------------------------------------------------- */
-
-/* Takes over an object without parts that cannot be settled, until it is, or the device ends. */
-void qi_vulkan_late_keep(quire_vulkan_sparse *sparse);
-
-/* ---- sparse_change.c ------------------------------------------------------------------------ */
-
-/* Makes room for so many parts; to be ended, whether this succeeds or not. */
-QUIRE_MUST_USE quire_result qi_vulkan_change_begin(qi_vulkan_change *change,
-                                                   quire_vulkan_sparse *sparse, bool is_binding,
-                                                   uint32_t room);
-void qi_vulkan_change_end(qi_vulkan_change *change);
-
-/* Does it. On failure nothing was done, unless there is a fence. */
-QUIRE_MUST_USE quire_result qi_vulkan_change_submit(qi_vulkan_change *change);
-
-/* ---- sparse_bind.c -------------------------------------------------------------------------- */
-
-/* Binds all parts, which have their allocations; on failure nothing is bound, or it is late. */
-QUIRE_MUST_USE quire_result qi_vulkan_sparse_bind_whole(quire_vulkan_sparse *sparse);
-
-/*
- * Waits for a late change, if there is one, and keeps the record of it. Fails where it still cannot
- * be waited for, and nothing changed. With the object's mutex, or alone.
- */
-QUIRE_MUST_USE quire_result qi_vulkan_sparse_settle(quire_vulkan_sparse *sparse);
-
-/* ---- sparse_tiles.c ------------------------------------------------------------------------- */
-
-/* Asks for the blocks of an image, whose block has this many bytes. */
+/* Queries the tiles and tails of an image whose blocks have `block` bytes. */
 QUIRE_MUST_USE quire_result qi_vulkan_tiles_read(const qi_vulkan *vulkan, VkImage image,
                                                  const VkImageCreateInfo *info, uint64_t block,
                                                  qi_vulkan_tiles *tiles);
 
+/* Returns the number of blocks of all aspects. */
 uint64_t qi_vulkan_tiles_count(const qi_vulkan_tiles *tiles);
 
-/* A block as Vulkan names it. */
+/* A block in Vulkan's terms. */
 typedef struct qi_vulkan_tile {
     VkImageAspectFlags aspect;
     bool is_tail;
-    uint32_t level, layer; /* of a tail its first ones */
-    VkOffset3D offset;     /* texels; likewise the extent, which ends where the level does */
-    VkExtent3D extent;
-    uint64_t resource_offset; /* of a tail's block: in the object's own bytes */
+    uint32_t level, layer;    /* of a tail: the first ones that it holds */
+    VkOffset3D offset;        /* in texels of the level */
+    VkExtent3D extent;        /* in texels, clipped to the level */
+    uint64_t resource_offset; /* of a tail's block: bytes in the object */
 } qi_vulkan_tile;
 
 qi_vulkan_tile qi_vulkan_tiles_at(const qi_vulkan_tiles *tiles, uint64_t block,
                                   uint64_t block_size);
 
-/* A box of tiles of one level, or a tail: the blocks of `rows` runs. */
+/* A box of tiles of one level, or a tail: `slices` times `rows` runs of `blocks` blocks. */
 typedef struct qi_vulkan_box {
     uint64_t first;            /* block */
     uint64_t blocks;           /* in each run */
-    uint64_t rows, row_stride; /* runs in a slice, and blocks from each to the next */
+    uint64_t rows, row_stride; /* runs in a slice; blocks from a run to the next */
     uint64_t slices, slice_stride;
 } qi_vulkan_box;
 
-/* The blocks of a region, a box for each of its aspects: INVALID_ARGUMENT, OUT_OF_RANGE. */
+/* The blocks of a region: one box for each of its aspects. */
 typedef struct qi_vulkan_boxes {
     uint32_t count;
     qi_vulkan_box all[QUIRE_VULKAN_MAX_ASPECTS];
 } qi_vulkan_boxes;
 
+/*
+ * Finds the blocks of a region. OUT_OF_RANGE: the region leaves the image. INVALID_ARGUMENT: it
+ * does not consist of whole blocks, or names an aspect that the image does not have.
+ */
 QUIRE_MUST_USE quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *tiles,
                                                  const quire_vulkan_region *region,
                                                  qi_vulkan_boxes *boxes);
+
+/* ---- sparse_part.c --------------------------------------------------------------------------- */
+
+/* Return the offset of a part in the object and its size, in bytes. */
+uint64_t qi_vulkan_part_offset(const quire_vulkan_sparse *sparse, uint32_t part);
+uint64_t qi_vulkan_part_size(const quire_vulkan_sparse *sparse, uint32_t part);
+
+/*
+ * Allocates `count` parts of `size` bytes, all or none. The allocations are held, so that no other
+ * caller can free them.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *sparse,
+                                                     uint64_t size, quire_allocation *allocations,
+                                                     uint32_t count);
+
+/* Releases and frees the allocations of parts. Skips {0}. */
+void qi_vulkan_parts_free(const quire_vulkan_sparse *sparse, const quire_allocation *allocations,
+                          uint32_t count);
+
+/* ---- sparse_change.c ------------------------------------------------------------------------- */
+
+/* Initialises a change of up to `capacity` parts. The caller releases it, even after a failure. */
+QUIRE_MUST_USE quire_result qi_vulkan_change_init(qi_vulkan_change *change,
+                                                  quire_vulkan_sparse *sparse, bool is_binding,
+                                                  uint32_t capacity);
+void qi_vulkan_change_release(qi_vulkan_change *change);
+
+/* BUSY if the host has mapped the allocation of one of the parts, which then cannot be freed. */
+QUIRE_MUST_USE quire_result qi_vulkan_change_check_maps(const qi_vulkan_change *change);
+
+/* Submits a change and waits for it. On failure nothing has changed, unless the change has a fence:
+   then its outcome is unknown. */
+QUIRE_MUST_USE quire_result qi_vulkan_change_submit(qi_vulkan_change *change);
+
+/* Updates the object's parts after a change succeeded, and frees the allocations of unbound
+   parts. */
+void qi_vulkan_change_apply(qi_vulkan_change *change);
+
+/*
+ * Waits for the object's pending change, if it has one, and updates its parts. Fails without any
+ * change if the wait fails again, or with BUSY if a part to free is mapped. Requires the object's
+ * mutex, or that no other thread uses the object.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_sparse_retire(quire_vulkan_sparse *sparse);
+
+/* Destroys an object immediately, however far its creation got. It has no pending change, or the
+   device is idle. */
+void qi_vulkan_sparse_destroy_now(quire_vulkan_sparse *sparse);
+
+/* ---- sparse_whole.c -------------------------------------------------------------------------- */
+
+/*
+ * Allocates the parts of an object without residency and binds them. After a failure it may leave
+ * parts, and a pending change.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_sparse_bind_whole(quire_vulkan_sparse *sparse);
 
 #endif

@@ -1,36 +1,20 @@
 /*
- * sparse_bind.c - what is bound where, changed: the parts are gathered, their memory is allocated,
- * one vkQueueBindSparse does it all, and only then the record is changed.
+ * sparse_bind.c - binds and unbinds blocks of objects with residency.
  *
- * A change that was submitted and cannot be waited for, for want of memory say, is neither done nor
- * undone for what anybody knows: nothing that it names may go. It stays with the object, as it was,
- * and is settled before the next one.
+ * A call gathers the parts that change, allocates their memory, submits one vkQueueBindSparse and
+ * updates the object only after that succeeded.
+ *
+ * If a submitted change cannot be waited for, for example for lack of memory, its outcome is
+ * unknown, and nothing that it names may be freed. The object keeps the change as it is, and the
+ * next call on the object waits for it first.
  */
+#include "backends/vulkan/device.h"
 #include "backends/vulkan/sparse.h"
-#include "backends/vulkan/staging.h"
 #include "src/base/result.h"
 
-/* ---- bound whole -------------------------------------------------------------------------- */
+/* ---- changing blocks ------------------------------------------------------------------------- */
 
-quire_result qi_vulkan_sparse_bind_whole(quire_vulkan_sparse *s)
-{
-    qi_vulkan_change c;
-    quire_result result = qi_vulkan_change_begin(&c, s, true, s->part_count);
-    for (uint32_t i = 0; i < s->part_count && !result; i++) {
-        c.parts[i] = i;
-        c.allocations[i] = s->parts[i];
-    }
-    c.count = s->part_count;
-    if (!result)
-        result = qi_vulkan_change_submit(&c);
-    s->late.fence = c.fence; /* the parts are the object's already */
-    qi_vulkan_change_end(&c);
-    return result;
-}
-
-/* ---- blocks that come and go -------------------------------------------------------------- */
-
-/* Those of the box that are not yet as they are to be. */
+/* Adds those parts of a box that are not yet in the wanted state. */
 static void gather(qi_vulkan_change *c, const qi_vulkan_box *box)
 {
     for (uint64_t z = 0; z < box->slices; z++)
@@ -42,57 +26,7 @@ static void gather(qi_vulkan_change *c, const qi_vulkan_box *box)
         }
 }
 
-/* The record follows what was done: the allocations are the parts', or go. */
-static void keep(qi_vulkan_change *c)
-{
-    quire_vulkan_sparse *s = c->sparse;
-    for (uint32_t i = 0; i < c->count; i++) {
-        uint32_t part = c->parts[i];
-        uint64_t size = qi_vulkan_part_size(s, part);
-        s->bound += c->is_binding ? size : UINT64_C(0) - size;
-        s->parts[part] = c->is_binding ? c->allocations[i] : (quire_allocation){0};
-    }
-    if (!c->is_binding)
-        qi_vulkan_parts_free(s, c->allocations, c->count);
-}
-
-/* Memory that the host still has mapped cannot go. */
-static quire_result check_maps(const qi_vulkan_change *c)
-{
-    for (uint32_t i = 0; i < c->count; i++) {
-        uint32_t maps = 0;
-        quire_result result =
-            quire_allocation_get_map_count(c->sparse->memory, c->allocations[i], &maps);
-        if (!result && maps)
-            result = qi_fail_with(QUIRE_ERROR_BUSY, "the block at %u of a sparse object is mapped",
-                                  qi_vulkan_part_offset(c->sparse, c->parts[i]));
-        if (result)
-            return result;
-    }
-    return QUIRE_SUCCESS;
-}
-
-quire_result qi_vulkan_sparse_settle(quire_vulkan_sparse *s)
-{
-    qi_vulkan_change *c = &s->late;
-    if (!c->fence)
-        return QUIRE_SUCCESS;
-    VkResult code = qi_vulkan_wait(s->vulkan, c->fence);
-    if (code && code != VK_ERROR_DEVICE_LOST)
-        return qi_vulkan_fail(code, "vkWaitForFences for an earlier change of a sparse object");
-    quire_result result = c->is_binding ? QUIRE_SUCCESS : check_maps(c);
-    if (result)
-        return result;
-    s->vulkan->f.DestroyFence(s->vulkan->device, c->fence, s->vulkan->callbacks);
-    if (!code)
-        keep(c);
-    else if (c->is_binding)
-        qi_vulkan_parts_free(s, c->allocations, c->count);
-    qi_vulkan_change_end(c);
-    *c = (qi_vulkan_change){.sparse = s};
-    return QUIRE_SUCCESS;
-}
-
+/* Allocates memory for the gathered parts and binds them, all or none. */
 static quire_result bind_gathered(qi_vulkan_change *c)
 {
     const quire_vulkan_sparse *s = c->sparse;
@@ -101,50 +35,54 @@ static quire_result bind_gathered(qi_vulkan_change *c)
         return result;
     result = qi_vulkan_change_submit(c);
     if (result && !c->fence) {
-        qi_error said = qi_error_save();
+        qi_error failure = qi_error_save();
         qi_vulkan_parts_free(s, c->allocations, c->count);
-        qi_error_restore(&said);
+        qi_error_restore(&failure);
     }
     if (!result)
-        keep(c);
+        qi_vulkan_change_apply(c);
     return result;
 }
 
+/* Checks the mappings before the submission, because a mapped allocation cannot be freed after
+   it. */
 static quire_result unbind_gathered(qi_vulkan_change *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
         c->allocations[i] = c->sparse->parts[c->parts[i]];
-    quire_result result = check_maps(c);
+    quire_result result = qi_vulkan_change_check_maps(c);
     if (!result)
         result = qi_vulkan_change_submit(c);
     if (!result)
-        keep(c);
+        qi_vulkan_change_apply(c);
     return result;
 }
 
+/* Changes the blocks of some boxes. Requires the object's mutex. */
 static quire_result change_boxes(quire_vulkan_sparse *s, const qi_vulkan_boxes *boxes,
                                  bool is_binding)
 {
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     for (uint32_t i = 0; i < boxes->count; i++)
-        room += boxes->all[i].blocks * boxes->all[i].rows * boxes->all[i].slices;
+        capacity += boxes->all[i].blocks * boxes->all[i].rows * boxes->all[i].slices;
     qi_vulkan_change c;
-    quire_result result = qi_vulkan_change_begin(&c, s, is_binding, (uint32_t)room);
+    quire_result result = qi_vulkan_change_init(&c, s, is_binding, (uint32_t)capacity);
     if (!result) {
         for (uint32_t i = 0; i < boxes->count; i++)
             gather(&c, &boxes->all[i]);
         if (c.count)
             result = is_binding ? bind_gathered(&c) : unbind_gathered(&c);
     }
-    if (c.fence) /* whoever changes the object next goes on with it */
-        s->late = c;
+    if (c.fence) /* the next call on the object waits for it */
+        s->pending = c;
     else
-        qi_vulkan_change_end(&c);
+        qi_vulkan_change_release(&c);
     return result;
 }
 
-/* ---- public calls ------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------------ */
 
+/* The checks that all public functions of this file make. `call` is the name of the function. */
 static quire_result check(const quire_vulkan_sparse *sparse, const char *call)
 {
     if (!sparse)
@@ -155,20 +93,23 @@ static quire_result check(const quire_vulkan_sparse *sparse, const char *call)
     return sparse->is_partial
                ? QUIRE_SUCCESS
                : qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                              "%s: the object was made without SPARSE_RESIDENCY, and stays bound",
+                              "%s: the object was created without SPARSE_RESIDENCY and stays bound",
                               call);
 }
 
+/* Finds the blocks of a byte range. Size 0 means the rest of the object. The last block may be
+   shorter than the others. */
 static quire_result find_blocks(const quire_vulkan_sparse *s, uint64_t offset, uint64_t size,
                                 qi_vulkan_boxes *boxes)
 {
     if (offset >= s->size || size > s->size - offset)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "%u bytes from %u on: the sparse object has %u", size, offset, s->size);
+                            "%u bytes from offset %u: the sparse object has %u", size, offset,
+                            s->size);
     uint64_t end = size ? offset + size : s->size;
     if (offset % s->block || (end % s->block && end != s->size))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "bytes %u to %u of a sparse object whose blocks have %u", offset, end,
+                            "bytes %u to %u are not whole blocks of %u bytes", offset, end,
                             s->block);
     uint64_t first = offset / s->block;
     *boxes = (qi_vulkan_boxes){.count = 1};
@@ -181,11 +122,12 @@ static quire_result find_blocks(const quire_vulkan_sparse *s, uint64_t offset, u
     return QUIRE_SUCCESS;
 }
 
+/* Locks the object, waits for its pending change and changes the blocks. */
 static quire_result change_locked(quire_vulkan_sparse *s, const qi_vulkan_boxes *boxes,
                                   bool is_binding)
 {
     pthread_mutex_lock(&s->mutex);
-    quire_result result = qi_vulkan_sparse_settle(s);
+    quire_result result = qi_vulkan_sparse_retire(s);
     if (!result)
         result = change_boxes(s, boxes, is_binding);
     pthread_mutex_unlock(&s->mutex);

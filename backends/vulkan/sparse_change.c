@@ -1,65 +1,46 @@
 /*
- * sparse_change.c - one change of what is bound where: put into Vulkan's words, submitted as one
- * vkQueueBindSparse, and waited for.
+ * sparse_change.c - one change of an object's bindings: translation, submission, and the update of
+ * the object's parts.
  */
+#include "backends/vulkan/object.h"
+#include "backends/vulkan/queue.h"
+#include "backends/vulkan/result.h"
 #include "backends/vulkan/sparse.h"
-#include "backends/vulkan/staging.h"
 #include "src/base/result.h"
 
-/* ---- the queue ---------------------------------------------------------------------------- */
+/* ---- the arrays ------------------------------------------------------------------------------ */
 
-/* On success it is done. What is submitted and cannot be waited for leaves its fence. */
-static quire_result run(const qi_vulkan *vulkan, const VkBindSparseInfo *info, VkFence *fence)
-{
-    const VkFenceCreateInfo asked = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    VkFence made = VK_NULL_HANDLE;
-    VkResult code = vulkan->f.CreateFence(vulkan->device, &asked, vulkan->callbacks, &made);
-    if (code)
-        return qi_vulkan_fail(code, "vkCreateFence");
-    qi_vulkan_queue_take(vulkan);
-    code = vulkan->f.QueueBindSparse(vulkan->queue.queue, 1, info, made);
-    qi_vulkan_queue_give(vulkan);
-    quire_result result = code ? qi_vulkan_fail(code, "vkQueueBindSparse") : QUIRE_SUCCESS;
-    if (!result) {
-        code = qi_vulkan_wait(vulkan, made);
-        result = code ? qi_vulkan_fail(code, "vkWaitForFences") : QUIRE_SUCCESS;
-        *fence = code && code != VK_ERROR_DEVICE_LOST ? made : VK_NULL_HANDLE;
-    }
-    if (!*fence)
-        vulkan->f.DestroyFence(vulkan->device, made, vulkan->callbacks);
-    return result;
-}
-
-/* ---- in Vulkan's words -------------------------------------------------------------------- */
-
-void qi_vulkan_change_end(qi_vulkan_change *c)
+void qi_vulkan_change_release(qi_vulkan_change *c)
 {
     qi_host *host = &c->sparse->vulkan->host;
-    qi_host_release(host, c->parts, c->room, sizeof *c->parts);
-    qi_host_release(host, c->allocations, c->room, sizeof *c->allocations);
-    qi_host_release(host, c->ranges, c->room, sizeof *c->ranges);
-    qi_host_release(host, c->tiles, c->room, sizeof *c->tiles);
+    qi_host_release(host, c->parts, c->capacity, sizeof *c->parts);
+    qi_host_release(host, c->allocations, c->capacity, sizeof *c->allocations);
+    qi_host_release(host, c->ranges, c->capacity, sizeof *c->ranges);
+    qi_host_release(host, c->tiles, c->capacity, sizeof *c->tiles);
 }
 
-quire_result qi_vulkan_change_begin(qi_vulkan_change *c, quire_vulkan_sparse *sparse,
-                                    bool is_binding, uint32_t room)
+quire_result qi_vulkan_change_init(qi_vulkan_change *c, quire_vulkan_sparse *sparse,
+                                   bool is_binding, uint32_t capacity)
 {
     qi_host *host = &sparse->vulkan->host;
-    *c = (qi_vulkan_change){.sparse = sparse, .is_binding = is_binding, .room = room};
-    c->parts = qi_host_allocate(host, room, sizeof *c->parts);
-    c->allocations = qi_host_allocate(host, room, sizeof *c->allocations);
-    c->ranges = qi_host_allocate(host, room, sizeof *c->ranges);
+    *c = (qi_vulkan_change){.sparse = sparse, .is_binding = is_binding, .capacity = capacity};
+    c->parts = qi_host_allocate(host, capacity, sizeof *c->parts);
+    c->allocations = qi_host_allocate(host, capacity, sizeof *c->allocations);
+    c->ranges = qi_host_allocate(host, capacity, sizeof *c->ranges);
     bool is_whole = c->parts && c->allocations && c->ranges;
     if (sparse->tiles.count) {
-        c->tiles = qi_host_allocate(host, room, sizeof *c->tiles);
+        c->tiles = qi_host_allocate(host, capacity, sizeof *c->tiles);
         is_whole = is_whole && c->tiles;
     }
-    return is_whole ? QUIRE_SUCCESS
-                    : qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                                   "no host memory for binding %u parts of a sparse object", room);
+    return is_whole
+               ? QUIRE_SUCCESS
+               : qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                              "no host memory for binding %u parts of a sparse object", capacity);
 }
 
-/* Where a part's memory is; VK_NULL_HANDLE: nowhere, for unbinding. */
+/* ---- translation ----------------------------------------------------------------------------- */
+
+/* Finds the memory of a part. For unbinding it is VK_NULL_HANDLE. */
 static quire_result memory_of(const qi_vulkan_change *c, uint32_t i, quire_vulkan_range *range)
 {
     *range = (quire_vulkan_range){.size = 0};
@@ -67,6 +48,8 @@ static quire_result memory_of(const qi_vulkan_change *c, uint32_t i, quire_vulka
                          : QUIRE_SUCCESS;
 }
 
+/* Adds a range of bytes, or extends the last one if the new range continues it in the object and in
+   the memory. */
 static void add_range(qi_vulkan_change *c, const quire_vulkan_range *range, uint64_t offset,
                       uint64_t size, VkSparseMemoryBindFlags flags)
 {
@@ -98,12 +81,13 @@ static void add_tile(qi_vulkan_change *c, const quire_vulkan_range *range,
     };
 }
 
+/* Binds of metadata need a flag. */
 static VkSparseMemoryBindFlags flags_of(const qi_vulkan_tile *tile)
 {
     return tile->aspect & VK_IMAGE_ASPECT_METADATA_BIT ? VK_SPARSE_MEMORY_BIND_METADATA_BIT : 0;
 }
 
-/* Puts the parts into Vulkan's words. */
+/* Translates the parts: blocks of buffers and of mip tails into ranges, other blocks into tiles. */
 static quire_result translate(qi_vulkan_change *c)
 {
     const quire_vulkan_sparse *s = c->sparse;
@@ -126,6 +110,32 @@ static quire_result translate(qi_vulkan_change *c)
     return QUIRE_SUCCESS;
 }
 
+/* ---- submission ------------------------------------------------------------------------------ */
+
+/* Submits and waits. On success the change is complete. If the wait fails *fence is set to the
+   fence, except after a device loss. */
+static quire_result run(const qi_vulkan *vulkan, const VkBindSparseInfo *info, VkFence *fence)
+{
+    const VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    VkFence created = VK_NULL_HANDLE;
+    VkResult code = vulkan->f.CreateFence(vulkan->device, &fence_info, vulkan->callbacks, &created);
+    if (code)
+        return qi_vulkan_fail(code, "vkCreateFence");
+    qi_vulkan_queue_lock(vulkan);
+    code = vulkan->f.QueueBindSparse(vulkan->queue.queue, 1, info, created);
+    qi_vulkan_queue_unlock(vulkan);
+    quire_result result = code ? qi_vulkan_fail(code, "vkQueueBindSparse") : QUIRE_SUCCESS;
+    if (!result) {
+        code = qi_vulkan_wait_fence(vulkan, created);
+        result = code ? qi_vulkan_fail(code, "vkWaitForFences") : QUIRE_SUCCESS;
+        *fence = code && code != VK_ERROR_DEVICE_LOST ? created : VK_NULL_HANDLE;
+    }
+    if (!*fence)
+        vulkan->f.DestroyFence(vulkan->device, created, vulkan->callbacks);
+    return result;
+}
+
+/* Submits ranges and tiles in one VkBindSparseInfo, so that they take effect together. */
 static quire_result bind(qi_vulkan_change *c)
 {
     const quire_vulkan_sparse *s = c->sparse;
@@ -137,7 +147,7 @@ static quire_result bind(qi_vulkan_change *c)
                                                   c->tile_count, c->tiles};
     bool is_buffer = s->object == QUIRE_OBJECT_BUFFER;
     VkBindSparseInfo info = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO};
-    /* some validation layers follow the pointers of lists that are empty */
+    /* Some validation layers dereference the pointers of empty lists. */
     if (c->range_count && is_buffer) {
         info.bufferBindCount = 1;
         info.pBufferBinds = &of_buffer;
@@ -156,4 +166,76 @@ quire_result qi_vulkan_change_submit(qi_vulkan_change *c)
 {
     quire_result result = translate(c);
     return result ? result : bind(c);
+}
+
+/* ---- the parts after a change ---------------------------------------------------------------- */
+
+quire_result qi_vulkan_change_check_maps(const qi_vulkan_change *c)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        uint32_t maps = 0;
+        quire_result result =
+            quire_allocation_get_map_count(c->sparse->memory, c->allocations[i], &maps);
+        if (!result && maps)
+            result = qi_fail_with(QUIRE_ERROR_BUSY, "the block at %u of a sparse object is mapped",
+                                  qi_vulkan_part_offset(c->sparse, c->parts[i]));
+        if (result)
+            return result;
+    }
+    return QUIRE_SUCCESS;
+}
+
+void qi_vulkan_change_apply(qi_vulkan_change *c)
+{
+    quire_vulkan_sparse *s = c->sparse;
+    for (uint32_t i = 0; i < c->count; i++) {
+        uint32_t part = c->parts[i];
+        uint64_t size = qi_vulkan_part_size(s, part);
+        s->bound += c->is_binding ? size : UINT64_C(0) - size;
+        s->parts[part] = c->is_binding ? c->allocations[i] : (quire_allocation){0};
+    }
+    if (!c->is_binding)
+        qi_vulkan_parts_free(s, c->allocations, c->count);
+}
+
+/*
+ * After a device loss the change counts as not done: the parts stay as they are, and the new
+ * allocations of a change that binds are freed.
+ */
+quire_result qi_vulkan_sparse_retire(quire_vulkan_sparse *s)
+{
+    qi_vulkan_change *c = &s->pending;
+    if (!c->fence)
+        return QUIRE_SUCCESS;
+    VkResult code = qi_vulkan_wait_fence(s->vulkan, c->fence);
+    if (code && code != VK_ERROR_DEVICE_LOST)
+        return qi_vulkan_fail(code, "vkWaitForFences for an earlier change of a sparse object");
+    quire_result result = c->is_binding ? QUIRE_SUCCESS : qi_vulkan_change_check_maps(c);
+    if (result)
+        return result;
+    s->vulkan->f.DestroyFence(s->vulkan->device, c->fence, s->vulkan->callbacks);
+    if (!code)
+        qi_vulkan_change_apply(c);
+    else if (c->is_binding)
+        qi_vulkan_parts_free(s, c->allocations, c->count);
+    qi_vulkan_change_release(c);
+    *c = (qi_vulkan_change){.sparse = s};
+    return QUIRE_SUCCESS;
+}
+
+/* Destroys the object before it frees the memory that is bound to it. */
+void qi_vulkan_sparse_destroy_now(quire_vulkan_sparse *s)
+{
+    qi_host *host = &s->vulkan->host;
+    if (s->pending.fence)
+        s->vulkan->f.DestroyFence(s->vulkan->device, s->pending.fence, s->vulkan->callbacks);
+    qi_vulkan_change_release(&s->pending);
+    if (s->native)
+        qi_vulkan_object_destroy_now(s->vulkan, s->object, s->native);
+    qi_vulkan_parts_free(s, s->parts, s->part_count);
+    qi_host_release(host, s->parts, s->part_capacity, sizeof *s->parts);
+    qi_host_release(host, s->offsets, s->offset_capacity, sizeof *s->offsets);
+    qi_host_release_text(host, s->name);
+    pthread_mutex_destroy(&s->mutex);
+    qi_host_release(host, s, 1, sizeof *s);
 }

@@ -1,14 +1,13 @@
 /*
- * sparse_part.c - the parts of a sparse object: where each begins, which one holds a byte, and how
- * an object that is bound whole gets them.
+ * sparse_part.c - the parts of a sparse object: their offsets and sizes, the search by offset, and
+ * their allocations.
  */
+#include "backends/vulkan/device.h"
 #include "backends/vulkan/sparse.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-enum { FIRST_ROOM = 8 };
-
-/* ---- where they are ----------------------------------------------------------------------- */
+/* ---- offsets --------------------------------------------------------------------------------- */
 
 uint64_t qi_vulkan_part_offset(const quire_vulkan_sparse *s, uint32_t part)
 {
@@ -21,7 +20,8 @@ uint64_t qi_vulkan_part_size(const quire_vulkan_sparse *s, uint32_t part)
     return end - qi_vulkan_part_offset(s, part);
 }
 
-/* The part that holds a byte. */
+/* Returns the part that contains a byte: by division if each part is a block, otherwise by binary
+   search. */
 static uint32_t find_part(const quire_vulkan_sparse *s, uint64_t offset)
 {
     if (!s->offsets)
@@ -37,7 +37,7 @@ static uint32_t find_part(const quire_vulkan_sparse *s, uint64_t offset)
     return first;
 }
 
-/* Which texels they are. */
+/* Describes the texels of a block of an image. */
 static void describe_tile(const quire_vulkan_sparse *s, uint32_t block, quire_vulkan_part *part)
 {
     qi_vulkan_tile tile = qi_vulkan_tiles_at(&s->tiles, block, s->block);
@@ -49,6 +49,7 @@ static void describe_tile(const quire_vulkan_sparse *s, uint32_t block, quire_vu
                                          .extent = tile.extent};
 }
 
+/* Offsets and sizes of parts are constant; only the allocation needs the mutex. */
 quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t offset,
                                           quire_vulkan_part *part)
 {
@@ -76,21 +77,22 @@ quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t 
     return QUIRE_SUCCESS;
 }
 
-/* ---- their allocations -------------------------------------------------------------------- */
+/* ---- allocations ----------------------------------------------------------------------------- */
 
 quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *s, uint64_t size,
                                       quire_allocation *allocations, uint32_t count)
 {
-    quire_allocation_options wish = s->wish;
+    quire_allocation_options options = s->options;
     uint32_t held = 0;
-    if (qi_align_up_overflows(size, s->granularity, &wish.size))
+    if (qi_align_up_overflows(size, s->granularity, &options.size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a part of %u bytes", size);
-    quire_result result = quire_allocate_batch(s->memory, &wish, allocations, count);
+    quire_result result = quire_allocate_batch(s->memory, &options, allocations, count);
     if (result)
         return result;
     while (held < count && !result)
         result = quire_allocation_hold(s->memory, allocations[held++]);
-    if (result) /* somebody has found and freed one in between */
+    /* Another thread can find an allocation, for example by a walk, and free it before the hold. */
+    if (result)
         for (uint32_t i = 0; i < count; i++) {
             if (i + 1 < held)
                 qi_ignore(quire_allocation_release(s->memory, allocations[i]));
@@ -105,79 +107,6 @@ void qi_vulkan_parts_free(const quire_vulkan_sparse *s, const quire_allocation *
     for (uint32_t i = 0; i < count; i++)
         if (allocations[i].id) {
             qi_ignore(quire_allocation_release(s->memory, allocations[i]));
-            qi_ignore(quire_free(s->memory, allocations[i])); /* harm is told */
+            qi_ignore(quire_free(s->memory, allocations[i])); /* the core reports corruption */
         }
-}
-
-/* ---- bound whole -------------------------------------------------------------------------- */
-
-/* For one part more; both lists are doubled. */
-static quire_result make_room(quire_vulkan_sparse *s)
-{
-    qi_host *host = &s->vulkan->host;
-    uint32_t room = s->part_room ? s->part_room * 2 : FIRST_ROOM;
-    if (s->part_count < s->part_room)
-        return QUIRE_SUCCESS;
-    uint64_t *offsets = qi_host_resize(host, s->offsets, s->offset_room, room, sizeof *offsets);
-    if (offsets) {
-        s->offsets = offsets;
-        s->offset_room = room;
-    }
-    quire_allocation *parts =
-        offsets ? qi_host_resize(host, s->parts, s->part_room, room, sizeof *parts) : NULL;
-    if (parts) {
-        s->parts = parts;
-        s->part_room = room;
-    }
-    return parts ? QUIRE_SUCCESS
-                 : qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                                "no host memory for %u parts of a sparse object", room);
-}
-
-static bool is_want_of_room(quire_result result)
-{
-    return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET ||
-           result == QUIRE_ERROR_TOO_MANY_PAGES || result == QUIRE_ERROR_OUT_OF_RANGE;
-}
-
-/* Allocates a part, or one of fewer blocks; *most is what the next one may have. */
-static quire_result allocate_most(const quire_vulkan_sparse *s, uint64_t left, uint64_t *most,
-                                  quire_allocation *allocation)
-{
-    qi_error before = qi_error_save();
-    for (;;) {
-        quire_result result =
-            qi_vulkan_parts_allocate(s, left < *most ? left : *most, allocation, 1);
-        if (!is_want_of_room(result) || *most == s->block || left <= s->block) {
-            if (!result)
-                qi_error_restore(&before);
-            return result;
-        }
-        uint64_t tried = left < *most ? left : *most;
-        uint64_t half = qi_align_down(tried / 2, s->block);
-        *most = half ? half : s->block;
-    }
-}
-
-/*
- * Parts as large as a page that is made for them, so that they fill pages and leave nothing over;
- * smaller ones where no page can be had, down to a block, in what other allocations have left.
- */
-quire_result qi_vulkan_sparse_place_whole(quire_vulkan_sparse *s)
-{
-    quire_memory_info info;
-    quire_result result = quire_memory_get_info(s->memory, &info);
-    /* the linear fit has one page, and a page for each allocation that is larger */
-    uint64_t wanted = info.fit == QUIRE_FIT_LINEAR ? s->size : info.page_size;
-    uint64_t most = qi_align_down(wanted, s->block);
-    most = most ? most : s->block;
-    for (uint64_t at = 0; at < s->size && !result; at += most) { /* the last ends beyond it */
-        result = make_room(s);
-        if (!result)
-            result = allocate_most(s, s->size - at, &most, &s->parts[s->part_count]);
-        if (!result)
-            s->offsets[s->part_count++] = at;
-    }
-    s->bound = result ? 0 : s->size;
-    return result ? result : qi_vulkan_sparse_bind_whole(s);
 }

@@ -1,11 +1,15 @@
 /*
- * sparse_tiles.c - which block of a line of blocks is which part of an image with residency.
+ * sparse_tiles.c - maps blocks of an image with residency to texels and back.
+ *
+ * The blocks are numbered aspect by aspect. In each aspect the tiles come first, ordered by layer,
+ * then level, then z, y and x; the mip tails follow.
  */
 #include "backends/vulkan/sparse.h"
 #include "src/base/result.h"
 
-/* ---- extents ------------------------------------------------------------------------------ */
+/* ---- extents --------------------------------------------------------------------------------- */
 
+/* Returns the size of a level in one direction. */
 static uint32_t shrink(uint32_t size, uint32_t level)
 {
     return size >> level ? size >> level : 1;
@@ -17,7 +21,7 @@ static VkExtent3D level_extent(const qi_vulkan_tiles *t, uint32_t level)
                         shrink(t->extent.depth, level)};
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t min_of(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -27,7 +31,7 @@ static uint32_t divide_up(uint32_t size, uint32_t by)
     return size / by + (size % by != 0);
 }
 
-/* A level's tiles in each direction. */
+/* Returns the number of tiles of a level in each direction. */
 static VkExtent3D level_tiles(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint32_t level)
 {
     VkExtent3D extent = level_extent(t, level);
@@ -36,13 +40,14 @@ static VkExtent3D level_tiles(const qi_vulkan_tiles *t, const qi_vulkan_aspect *
                         divide_up(extent.depth, a->tile.depth)};
 }
 
+/* Returns the number of tiles of a level of one layer. */
 static uint64_t count_tiles(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint32_t level)
 {
     VkExtent3D tiles = level_tiles(t, a, level);
     return (uint64_t)tiles.width * tiles.height * tiles.depth;
 }
 
-/* The first block of an aspect's tails, and the one behind its last. */
+/* Return the first block of an aspect's tails, and the block after its last one. */
 static uint64_t first_of_tails(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a)
 {
     return a->first + a->of_layer * t->layers;
@@ -58,39 +63,41 @@ uint64_t qi_vulkan_tiles_count(const qi_vulkan_tiles *t)
     return end_of(t, &t->aspects[t->count - 1]);
 }
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- the query ------------------------------------------------------------------------------- */
 
-/* Two passes would tell how many there are; one more than can be is enough to know. */
-enum { ROOM = QUIRE_VULKAN_MAX_ASPECTS + 1 };
+/* One element more than the maximum, so that one call both lists the aspects and detects that an
+   image has too many. */
+enum { CAPACITY = QUIRE_VULKAN_MAX_ASPECTS + 1 };
 
-static uint32_t ask(const qi_vulkan *vulkan, VkImage image, VkSparseImageMemoryRequirements2 *told)
+static uint32_t query(const qi_vulkan *vulkan, VkImage image,
+                      VkSparseImageMemoryRequirements2 *reported)
 {
     const VkImageSparseMemoryRequirementsInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_SPARSE_MEMORY_REQUIREMENTS_INFO_2, .image = image};
-    uint32_t count = ROOM;
-    for (int i = 0; i < ROOM; i++)
-        told[i] = (VkSparseImageMemoryRequirements2){
+    uint32_t count = CAPACITY;
+    for (int i = 0; i < CAPACITY; i++)
+        reported[i] = (VkSparseImageMemoryRequirements2){
             .sType = VK_STRUCTURE_TYPE_SPARSE_IMAGE_MEMORY_REQUIREMENTS_2};
-    vulkan->f.GetImageSparseMemoryRequirements2(vulkan->device, &info, &count, told);
+    vulkan->f.GetImageSparseMemoryRequirements2(vulkan->device, &info, &count, reported);
     return count;
 }
 
-/* Metadata is told as a tail of all levels, without tiles. */
-static quire_result add_aspect(qi_vulkan_tiles *t, const VkSparseImageMemoryRequirements *told,
+/* Adds an aspect. Vulkan reports metadata as a tail of all levels, without tiles. */
+static quire_result add_aspect(qi_vulkan_tiles *t, const VkSparseImageMemoryRequirements *reported,
                                uint64_t block)
 {
-    const VkSparseImageFormatProperties *format = &told->formatProperties;
+    const VkSparseImageFormatProperties *format = &reported->formatProperties;
     const VkExtent3D *tile = &format->imageGranularity;
     bool is_single = format->flags & VK_SPARSE_IMAGE_FORMAT_SINGLE_MIPTAIL_BIT;
     bool has_tiles = !(format->aspectMask & VK_IMAGE_ASPECT_METADATA_BIT);
-    bool has_tail = told->imageMipTailSize > 0 && told->imageMipTailFirstLod < t->levels;
-    uint32_t tiled = least(told->imageMipTailFirstLod, t->levels);
+    bool has_tail = reported->imageMipTailSize > 0 && reported->imageMipTailFirstLod < t->levels;
+    uint32_t tiled = min_of(reported->imageMipTailFirstLod, t->levels);
     if ((has_tiles && (!tile->width || !tile->height || !tile->depth)) ||
-        told->imageMipTailSize % block)
+        reported->imageMipTailSize % block)
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
-                            "the driver tells of tiles of %u x %u x %u texels and a mip tail of %u "
+                            "the driver reports tiles of %u x %u x %u texels and a mip tail of %u "
                             "bytes",
-                            tile->width, tile->height, tile->depth, told->imageMipTailSize);
+                            tile->width, tile->height, tile->depth, reported->imageMipTailSize);
     qi_vulkan_aspect *a = &t->aspects[t->count];
     *a = (qi_vulkan_aspect){
         .aspect = format->aspectMask,
@@ -99,9 +106,9 @@ static quire_result add_aspect(qi_vulkan_tiles *t, const VkSparseImageMemoryRequ
         .tails = !has_tail   ? 0
                  : is_single ? 1
                              : t->layers,
-        .tail_blocks = has_tail ? told->imageMipTailSize / block : 0,
-        .tail_offset = told->imageMipTailOffset,
-        .tail_stride = told->imageMipTailStride,
+        .tail_blocks = has_tail ? reported->imageMipTailSize / block : 0,
+        .tail_offset = reported->imageMipTailOffset,
+        .tail_stride = reported->imageMipTailStride,
         .first = t->count ? qi_vulkan_tiles_count(t) : 0,
     };
     for (uint32_t level = 0; level < a->levels; level++)
@@ -114,12 +121,12 @@ quire_result qi_vulkan_tiles_read(const qi_vulkan *vulkan, VkImage image,
                                   const VkImageCreateInfo *info, uint64_t block,
                                   qi_vulkan_tiles *tiles)
 {
-    VkSparseImageMemoryRequirements2 told[ROOM];
-    uint32_t count = ask(vulkan, image, told);
-    if (!count || count >= ROOM)
+    VkSparseImageMemoryRequirements2 reported[CAPACITY];
+    uint32_t count = query(vulkan, image, reported);
+    if (!count || count >= CAPACITY)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "a sparse image with residency of %u aspects: 1 to %u are supported",
-                            count, QUIRE_VULKAN_MAX_ASPECTS);
+                            "a sparse image with %u aspects: 1 to %u are supported", count,
+                            QUIRE_VULKAN_MAX_ASPECTS);
     *tiles = (qi_vulkan_tiles){
         .extent = info->extent,
         .layers = info->arrayLayers,
@@ -127,12 +134,13 @@ quire_result qi_vulkan_tiles_read(const qi_vulkan *vulkan, VkImage image,
     };
     quire_result result = QUIRE_SUCCESS;
     for (uint32_t i = 0; i < count && !result; i++)
-        result = add_aspect(tiles, &told[i].memoryRequirements, block);
+        result = add_aspect(tiles, &reported[i].memoryRequirements, block);
     return result;
 }
 
-/* ---- from block to texels ----------------------------------------------------------------- */
+/* ---- from blocks to texels ------------------------------------------------------------------- */
 
+/* Describes a block of a tail; `block` counts from the first block of the aspect's tails. */
 static qi_vulkan_tile tail_at(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint64_t block,
                               uint64_t block_size)
 {
@@ -148,6 +156,7 @@ static qi_vulkan_tile tail_at(const qi_vulkan_tiles *t, const qi_vulkan_aspect *
     };
 }
 
+/* Linear search over aspects and levels: an image has few of both. */
 qi_vulkan_tile qi_vulkan_tiles_at(const qi_vulkan_tiles *t, uint64_t block, uint64_t block_size)
 {
     const qi_vulkan_aspect *a = t->aspects;
@@ -165,37 +174,40 @@ qi_vulkan_tile qi_vulkan_tiles_at(const qi_vulkan_tiles *t, uint64_t block, uint
     uint32_t y = (uint32_t)(left / tiles.width % tiles.height) * a->tile.height;
     uint32_t z = (uint32_t)(left / tiles.width / tiles.height) * a->tile.depth;
     out.offset = (VkOffset3D){(int32_t)x, (int32_t)y, (int32_t)z};
-    out.extent =
-        (VkExtent3D){least(a->tile.width, whole.width - x), least(a->tile.height, whole.height - y),
-                     least(a->tile.depth, whole.depth - z)};
+    out.extent = (VkExtent3D){min_of(a->tile.width, whole.width - x),
+                              min_of(a->tile.height, whole.height - y),
+                              min_of(a->tile.depth, whole.depth - z)};
     return out;
 }
 
-/* ---- from texels to blocks ---------------------------------------------------------------- */
+/* ---- from texels to blocks ------------------------------------------------------------------- */
 
-/* One direction of a region, in texels and then in tiles. */
+/* A region in one direction, in tiles. */
 typedef struct span {
     uint32_t first, count;
 } span;
 
+/* Converts texels to tiles in one direction. Size 0 means the rest of the level. Both ends are at a
+   tile boundary, or the end is that of the level. */
 static quire_result find_span(int32_t offset, uint32_t size, uint32_t whole, uint32_t tile,
                               span *out)
 {
     uint32_t begin = (uint32_t)offset;
     if (offset < 0 || begin >= whole || size > whole - begin)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "a region of %u texels from texel %u on: the level has %u", size, begin,
+                            "a region of %u texels from texel %u: the level has %u", size, begin,
                             whole);
     uint32_t end = size ? begin + size : whole;
     if (begin % tile || (end % tile && end != whole))
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a region from texel %u to %u: its blocks are %u texels wide", begin,
-                            end, tile);
+        return qi_fail_with(
+            QUIRE_ERROR_INVALID_ARGUMENT,
+            "a region from texel %u to %u does not consist of whole blocks of %u texels", begin,
+            end, tile);
     *out = (span){begin / tile, divide_up(end, tile) - begin / tile};
     return QUIRE_SUCCESS;
 }
 
-/* The levels of a tail are bound together. */
+/* Returns the box of a tail. All levels of a tail are bound together. */
 static qi_vulkan_box tail_box(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint32_t layer)
 {
     uint32_t tail = a->tails == 1 ? 0 : layer;
@@ -207,6 +219,7 @@ static qi_vulkan_box tail_box(const qi_vulkan_tiles *t, const qi_vulkan_aspect *
     };
 }
 
+/* Finds the blocks of a region in one aspect. In a tail the region may be any part of a level. */
 static quire_result find_box(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a,
                              const quire_vulkan_region *region, qi_vulkan_box *box)
 {
@@ -249,7 +262,7 @@ quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *t, const quire_vulkan_r
     *boxes = (qi_vulkan_boxes){.count = 0};
     if (region->level >= t->levels || region->layer >= t->layers)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "level %u of layer %u: the image has %u levels and %u layers",
+                            "level %u, layer %u: the image has %u levels and %u layers",
                             region->level, region->layer, t->levels, t->layers);
     for (uint32_t i = 0; i < t->count; i++) {
         const qi_vulkan_aspect *a = &t->aspects[i];
@@ -261,7 +274,7 @@ quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *t, const quire_vulkan_r
             return result;
     }
     return missing ? qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                                  "a region of aspects %x, of which the image has no %x",
+                                  "a region of aspects %x: the image does not have %x",
                                   (uint64_t)region->aspect, (uint64_t)missing)
                    : QUIRE_SUCCESS;
 }

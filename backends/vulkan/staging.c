@@ -1,20 +1,22 @@
 /*
- * staging.c - see staging.h.
+ * staging.c - the staging ring: see staging.h.
+ *
+ * The ring has one buffer in one VkDeviceMemory, and for each half a command pool, a command buffer
+ * and a fence. Nothing of it exists before the first call that needs it.
  */
 #include "backends/vulkan/staging.h"
 
+#include "backends/vulkan/queue.h"
+#include "backends/vulkan/result.h"
 #include <string.h>
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Offsets of copies between buffers and images are multiples of this, whatever the format. */
+/* Alignment of the halves: the largest nonCoherentAtomSize that Vulkan allows. */
 static const uint64_t HALF_ALIGNMENT = 256;
 
-/* Times that a failed wait is tried. */
-enum { MAX_WAITS = 8 };
-
-/* ---- making ------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
 {
@@ -28,37 +30,14 @@ quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
     return QUIRE_SUCCESS;
 }
 
-void qi_vulkan_queue_take(const qi_vulkan *vulkan)
-{
-    if (vulkan->queue.lock)
-        vulkan->queue.lock(vulkan->queue.user);
-    else
-        pthread_mutex_lock(&vulkan->staging->queue_mutex);
-}
-
-void qi_vulkan_queue_give(const qi_vulkan *vulkan)
-{
-    if (vulkan->queue.unlock)
-        vulkan->queue.unlock(vulkan->queue.user);
-    else
-        pthread_mutex_unlock(&vulkan->staging->queue_mutex);
-}
-
-VkResult qi_vulkan_wait(const qi_vulkan *vulkan, VkFence fence)
-{
-    VkResult code = VK_ERROR_UNKNOWN;
-    for (int i = 0; i < MAX_WAITS && code && code != VK_ERROR_DEVICE_LOST; i++)
-        code = vulkan->f.WaitForFences(vulkan->device, 1, &fence, VK_TRUE, UINT64_MAX);
-    return code;
-}
-
-/* Destroys what there is, in any state of the making. */
+/* Waits for the work of the ring and destroys its objects. Accepts a partly created ring. Errors of
+   the waits are dropped: no call is left to return them. */
 static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
 {
     const qi_vulkan_functions *f = &vulkan->f;
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
-        if (s->is_running[i]) /* nobody is left to be told that it failed */
-            qi_vulkan_wait(vulkan, s->fences[i]);
+        if (s->is_running[i])
+            qi_vulkan_wait_fence(vulkan, s->fences[i]);
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->fences[i])
             f->DestroyFence(vulkan->device, s->fences[i], vulkan->callbacks);
@@ -67,7 +46,7 @@ static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
             f->DestroyCommandPool(vulkan->device, s->pools[i], vulkan->callbacks);
     if (s->buffer)
         f->DestroyBuffer(vulkan->device, s->buffer, vulkan->callbacks);
-    if (s->memory) /* its mapping goes with it */
+    if (s->memory) /* also unmaps it */
         f->FreeMemory(vulkan->device, s->memory, vulkan->callbacks);
     memset(s->fences, 0, sizeof s->fences);
     memset(s->pools, 0, sizeof s->pools);
@@ -76,7 +55,7 @@ static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     s->is_made = false;
 }
 
-void qi_vulkan_staging_finish(qi_vulkan *vulkan)
+void qi_vulkan_staging_destroy(qi_vulkan *vulkan)
 {
     qi_vulkan_staging *staging = vulkan->staging;
     if (!staging)
@@ -88,7 +67,8 @@ void qi_vulkan_staging_finish(qi_vulkan *vulkan)
     vulkan->staging = NULL;
 }
 
-/* The most preferred of the host-visible kinds: coherent, as Vulkan promises one, then cached. */
+/* Finds the best host-visible kind in the mask: prefers coherent kinds, which Vulkan guarantees for
+   buffers, and among equals cached ones. Returns UINT32_MAX if the mask has no suitable kind. */
 static uint32_t find_kind(const qi_vulkan *vulkan, uint32_t mask)
 {
     const VkMemoryPropertyFlags never =
@@ -108,25 +88,26 @@ static uint32_t find_kind(const qi_vulkan *vulkan, uint32_t mask)
     return found;
 }
 
+/* Allocates, binds and maps the memory of the ring. The caller destroys what a failure leaves. */
 static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
 {
-    const VkBufferMemoryRequirementsInfo2 asked = {
+    const VkBufferMemoryRequirementsInfo2 query = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = s->buffer};
-    VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
-    vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &asked, &needs);
-    uint32_t kind = find_kind(vulkan, needs.memoryRequirements.memoryTypeBits);
+    VkMemoryRequirements2 requirements = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
+    vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &query, &requirements);
+    uint32_t kind = find_kind(vulkan, requirements.memoryRequirements.memoryTypeBits);
     if (kind == UINT32_MAX)
         return quire_backend_fail(
             QUIRE_ERROR_UNSUPPORTED, 0,
-            "no host-visible memory kind holds buffers: nothing can be staged");
+            "no host-visible memory kind holds buffers: staging is not possible");
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .allocationSize = needs.memoryRequirements.size,
+        .allocationSize = requirements.memoryRequirements.size,
         .memoryTypeIndex = kind,
     };
     VkResult code = vulkan->f.AllocateMemory(vulkan->device, &info, vulkan->callbacks, &s->memory);
     if (code) {
-        s->memory = VK_NULL_HANDLE; /* what a failure leaves there means nothing */
+        s->memory = VK_NULL_HANDLE; /* undefined after a failure */
         return qi_vulkan_fail(code, "vkAllocateMemory of %s for staging",
                               qi_bytes(info.allocationSize).text);
     }
@@ -143,6 +124,7 @@ static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     return QUIRE_SUCCESS;
 }
 
+/* Creates the commands and the fence of a half. The caller destroys what a failure leaves. */
 static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s, int half)
 {
     const VkCommandPoolCreateInfo pool = {
@@ -174,6 +156,7 @@ static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s,
     return QUIRE_SUCCESS;
 }
 
+/* The buffer is only a source and a target of transfers. */
 static quire_result make(const qi_vulkan *vulkan, qi_vulkan_staging *s)
 {
     const VkBufferCreateInfo info = {
@@ -193,19 +176,20 @@ static quire_result make(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     return result;
 }
 
-/* ---- the ring ----------------------------------------------------------------------------- */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
-quire_result qi_vulkan_staging_enter(qi_vulkan *vulkan)
+/* Returns with the mutex locked on success, and unlocked on failure. */
+quire_result qi_vulkan_staging_acquire(qi_vulkan *vulkan)
 {
     qi_vulkan_staging *s = vulkan->staging;
     if (!vulkan->queue.queue)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "the device was wrapped without a queue, which this takes");
+                                  "the device was wrapped without a queue, which this call needs");
     pthread_mutex_lock(&s->mutex);
     if (s->is_lost) {
         pthread_mutex_unlock(&s->mutex);
         return quire_backend_fail(QUIRE_ERROR_DEVICE_LOST, VK_ERROR_DEVICE_LOST,
-                                  "the device was lost before");
+                                  "the device was lost in an earlier call");
     }
     if (s->is_made)
         return QUIRE_SUCCESS;
@@ -218,55 +202,58 @@ quire_result qi_vulkan_staging_enter(qi_vulkan *vulkan)
     return result;
 }
 
-/* With the mutex, and nothing being submitted. */
-static bool note_left(qi_vulkan_staging *s)
+/* Records whether a half is still running, and returns it. Requires the mutex. */
+static bool note_pending(qi_vulkan_staging *s)
 {
-    bool is_left = false;
+    bool is_running = false;
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
-        is_left |= s->is_running[i];
-    qi_atomic_store_release_u32(&s->is_left, is_left);
-    return is_left;
+        is_running |= s->is_running[i];
+    qi_atomic_store_release_u32(&s->has_pending, is_running);
+    return is_running;
 }
 
-quire_result qi_vulkan_staging_leave(qi_vulkan *vulkan, quire_result result)
+/* Waits for both halves even after a failure, because the caller reuses its memory afterwards. */
+quire_result qi_vulkan_staging_release(qi_vulkan *vulkan, quire_result result)
 {
     for (int i = 0; i < QI_VULKAN_HALVES; i++) {
-        quire_result awaited = qi_vulkan_staging_await(vulkan, i);
+        quire_result awaited = qi_vulkan_staging_wait(vulkan, i);
         result = result ? result : awaited;
     }
-    note_left(vulkan->staging);
+    note_pending(vulkan->staging);
     pthread_mutex_unlock(&vulkan->staging->mutex);
     return result;
 }
 
-bool qi_vulkan_staging_settle(qi_vulkan *vulkan)
+/* The common case reads one atomic and takes no lock. In the child of a fork no work is running. */
+bool qi_vulkan_staging_retire(qi_vulkan *vulkan)
 {
     qi_vulkan_staging *s = vulkan->staging;
-    if (!qi_atomic_load_acquire_u32(&s->is_left) || vulkan->has_forked)
+    if (!qi_atomic_load_acquire_u32(&s->has_pending) || vulkan->has_forked)
         return true;
     qi_error before = qi_error_save();
     pthread_mutex_lock(&s->mutex);
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
-        qi_ignore(qi_vulkan_staging_await(vulkan, i));
-    bool is_left = note_left(s);
+        qi_ignore(qi_vulkan_staging_wait(vulkan, i));
+    bool has_pending = note_pending(s);
     pthread_mutex_unlock(&s->mutex);
     qi_error_restore(&before);
-    return !is_left;
+    return !has_pending;
 }
 
-quire_result qi_vulkan_staging_await(qi_vulkan *vulkan, int half)
+/* After a device loss nothing is running. After another failed wait the half counts as running. */
+quire_result qi_vulkan_staging_wait(qi_vulkan *vulkan, int half)
 {
     qi_vulkan_staging *s = vulkan->staging;
     if (!s->is_running[half])
         return QUIRE_SUCCESS;
-    VkResult code = qi_vulkan_wait(vulkan, s->fences[half]);
-    /* what could not be waited for runs on, and is waited for again before it is used */
+    VkResult code = qi_vulkan_wait_fence(vulkan, s->fences[half]);
     s->is_running[half] = code && code != VK_ERROR_DEVICE_LOST;
     s->is_signaled[half] = !s->is_running[half];
     s->is_lost |= code == VK_ERROR_DEVICE_LOST;
     return code ? qi_vulkan_fail(code, "vkWaitForFences") : QUIRE_SUCCESS;
 }
 
+/* A fence must be unsignaled when it is submitted. */
 static quire_result reset_fence(const qi_vulkan *vulkan, int half)
 {
     qi_vulkan_staging *s = vulkan->staging;
@@ -277,7 +264,7 @@ static quire_result reset_fence(const qi_vulkan *vulkan, int half)
     return code ? qi_vulkan_fail(code, "vkResetFences") : QUIRE_SUCCESS;
 }
 
-/* Halves are whole atoms, which are 256 bytes at most. */
+/* The halves are multiples of nonCoherentAtomSize, which is at most 256 bytes. */
 static VkMappedMemoryRange half_range(const qi_vulkan_staging *s, int half)
 {
     return (VkMappedMemoryRange){
@@ -307,17 +294,7 @@ quire_result qi_vulkan_staging_invalidate(qi_vulkan *vulkan, int half)
                 : QUIRE_SUCCESS;
 }
 
-void qi_vulkan_add_barrier(const qi_vulkan *vulkan, VkCommandBuffer commands,
-                           VkPipelineStageFlags before, VkPipelineStageFlags behind)
-{
-    const VkMemoryBarrier barrier = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
-    };
-    vulkan->f.CmdPipelineBarrier(commands, before, behind, 0, 1, &barrier, 0, NULL, 0, NULL);
-}
-
+/* ALL_COMMANDS as the first scope orders the transfers after everything submitted before. */
 quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half)
 {
     VkCommandBuffer commands = vulkan->staging->commands[half];
@@ -331,16 +308,17 @@ quire_result qi_vulkan_staging_begin(qi_vulkan *vulkan, int half)
     code = vulkan->f.BeginCommandBuffer(commands, &info);
     if (code)
         return qi_vulkan_fail(code, "vkBeginCommandBuffer");
-    qi_vulkan_add_barrier(vulkan, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                          VK_PIPELINE_STAGE_TRANSFER_BIT);
+    qi_vulkan_record_barrier(vulkan, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                             VK_PIPELINE_STAGE_TRANSFER_BIT);
     return QUIRE_SUCCESS;
 }
 
+/* The last barrier includes the host stage, because the host reads the ring after its wait. */
 quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
 {
     qi_vulkan_staging *s = vulkan->staging;
-    qi_vulkan_add_barrier(vulkan, s->commands[half], VK_PIPELINE_STAGE_TRANSFER_BIT,
-                          VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT);
+    qi_vulkan_record_barrier(vulkan, s->commands[half], VK_PIPELINE_STAGE_TRANSFER_BIT,
+                             VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT);
     VkResult code = vulkan->f.EndCommandBuffer(s->commands[half]);
     if (code)
         return qi_vulkan_fail(code, "vkEndCommandBuffer");
@@ -352,9 +330,9 @@ quire_result qi_vulkan_staging_submit(qi_vulkan *vulkan, int half)
         .commandBufferCount = 1,
         .pCommandBuffers = &s->commands[half],
     };
-    qi_vulkan_queue_take(vulkan);
+    qi_vulkan_queue_lock(vulkan);
     code = vulkan->f.QueueSubmit(vulkan->queue.queue, 1, &info, s->fences[half]);
-    qi_vulkan_queue_give(vulkan);
+    qi_vulkan_queue_unlock(vulkan);
     s->is_lost |= code == VK_ERROR_DEVICE_LOST;
     if (code)
         return qi_vulkan_fail(code, "vkQueueSubmit");

@@ -1,33 +1,35 @@
 /*
- * stream.c - see stream.h: making and ending streams, their points, order, copies and fills.
+ * stream.c - entries of the backend table: creation and destruction of streams, points, order,
+ * copies and fills. See stream.h.
  */
 #include "backends/vulkan/stream.h"
 
-#include "backends/vulkan/staging.h"
+#include "backends/vulkan/deferred_destroy.h"
+#include "backends/vulkan/object.h"
+#include "backends/vulkan/page.h"
+#include "backends/vulkan/queue.h"
+#include "backends/vulkan/result.h"
 #include "src/base/result.h"
 
-/* Regions of one command, on the stack. */
+/* Maximum number of regions of one copy command. They are on the stack. */
 enum { MAX_REGIONS = 128 };
 
-/* vkCmdFillBuffer works on whole words. */
+/* vkCmdFillBuffer needs offsets and sizes that are multiples of 4. */
 enum { FILL_WORD = 4 };
 
-/* Times that a failed wait is tried: see qi_vulkan_wait. */
-enum { MAX_WAITS = 8 };
+/* How long the destruction of a stream waits for its work, in nanoseconds. */
+static const uint64_t DESTROY_TIMEOUT = UINT64_C(1000000000);
 
-/* That the end of a stream waits for what runs on it, in nanoseconds. */
-static const uint64_t MAX_END = UINT64_C(1000000000);
-
-/* ---- making ------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static quire_result check_timeline(const qi_vulkan *vulkan)
 {
     return vulkan->enabled.timeline
                ? QUIRE_SUCCESS
-               : quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                    "streams want timeline semaphores: the feature "
-                                    "timelineSemaphore of Vulkan 1.2 or VK_KHR_timeline_semaphore, "
-                                    "which is not enabled");
+               : quire_backend_fail(
+                     QUIRE_ERROR_UNSUPPORTED, 0,
+                     "streams need the feature timelineSemaphore of Vulkan 1.2 or of "
+                     "VK_KHR_timeline_semaphore, which is not enabled");
 }
 
 static quire_result make_semaphore(const qi_vulkan *vulkan, const char *name, VkSemaphore *out)
@@ -40,29 +42,31 @@ static quire_result make_semaphore(const qi_vulkan *vulkan, const char *name, Vk
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
         .pNext = &type,
     };
-    VkSemaphore made = VK_NULL_HANDLE;
-    VkResult code = vulkan->f.CreateSemaphore(vulkan->device, &info, vulkan->callbacks, &made);
+    VkSemaphore created = VK_NULL_HANDLE;
+    VkResult code = vulkan->f.CreateSemaphore(vulkan->device, &info, vulkan->callbacks, &created);
     if (code)
         return qi_vulkan_fail(code, "vkCreateSemaphore of a stream");
-    qi_vulkan_name(vulkan, VK_OBJECT_TYPE_SEMAPHORE, QI_VULKAN_NUMBER(made), name);
-    *out = made;
+    qi_vulkan_set_name(vulkan, VK_OBJECT_TYPE_SEMAPHORE, QI_VULKAN_NUMBER(created), name);
+    *out = created;
     return QUIRE_SUCCESS;
 }
 
-/* Its queue and semaphore, or those of the caller's. */
-static quire_result set_up(const qi_vulkan *vulkan, const qi_vulkan_stream_description *asked,
+/* Sets queue and semaphore: the caller's semaphore, or an own semaphore with a queue, which is the
+   caller's or the device's. */
+static quire_result set_up(const qi_vulkan *vulkan, const qi_vulkan_stream_description *given,
                            qi_vulkan_stream *stream)
 {
-    if (asked && asked->semaphore) {
-        stream->semaphore = asked->semaphore;
+    if (given && given->semaphore) {
+        stream->semaphore = given->semaphore;
         return QUIRE_SUCCESS;
     }
-    stream->queue = asked && asked->queue.queue ? asked->queue : vulkan->queue;
+    stream->queue = given && given->queue.queue ? given->queue : vulkan->queue;
     if (!stream->queue.queue)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "the device was wrapped without a queue: a stream needs one, or "
-                                  "a semaphore that the caller signals");
-    quire_result result = make_semaphore(vulkan, asked ? asked->name : NULL, &stream->semaphore);
+        return quire_backend_fail(
+            QUIRE_ERROR_UNSUPPORTED, 0,
+            "the device was wrapped without a queue: a stream needs a queue, or "
+            "a semaphore that the caller signals");
+    quire_result result = make_semaphore(vulkan, given ? given->name : NULL, &stream->semaphore);
     stream->is_own = !result;
     return result;
 }
@@ -87,17 +91,7 @@ quire_result qi_vulkan_stream_create(void *state, const void *description, uint6
     return QUIRE_SUCCESS;
 }
 
-/* ---- ending ------------------------------------------------------------------------------- */
-
-void qi_vulkan_stream_drop(qi_vulkan *vulkan, qi_vulkan_stream *stream)
-{
-    if (qi_atomic_drop_u64(&stream->references) != 1)
-        return;
-    if (stream->is_own)
-        vulkan->f.DestroySemaphore(vulkan->device, stream->semaphore, vulkan->callbacks);
-    pthread_mutex_destroy(&stream->mutex);
-    qi_host_release(&vulkan->host, stream, 1, sizeof *stream);
-}
+/* ---- destruction ----------------------------------------------------------------------------- */
 
 static VkResult wait_for(const qi_vulkan *vulkan, const qi_vulkan_stream *stream, uint64_t value,
                          uint64_t nanoseconds)
@@ -111,46 +105,44 @@ static VkResult wait_for(const qi_vulkan *vulkan, const qi_vulkan_stream *stream
     return vulkan->f.WaitSemaphores(vulkan->device, &info, nanoseconds);
 }
 
-void qi_vulkan_stream_finish(qi_vulkan *vulkan, qi_vulkan_stream *stream)
-{
-    qi_vulkan_stream_clear(vulkan, stream);
-    qi_vulkan_stream_drop(vulkan, stream);
-}
-
 /*
- * What runs on a stream of quire's own is waited for, a second at most: it may stand behind a value
- * that the caller never signals, and then goes later. With the device lost nothing runs.
+ * Waits at most a second for the submissions of a stream with an own semaphore. They may wait for a
+ * value that the caller never signals; after the timeout the stream is destroyed later. After a
+ * device loss, or if all waits fail, it is destroyed immediately.
  */
 void qi_vulkan_stream_destroy(void *state, uint64_t number)
 {
     qi_vulkan *vulkan = state;
     qi_vulkan_stream *stream = qi_vulkan_stream_of(number);
     VkResult code = stream->is_own && stream->marked ? VK_ERROR_UNKNOWN : VK_SUCCESS;
-    for (int i = 0; i < MAX_WAITS && code && code != VK_TIMEOUT && code != VK_ERROR_DEVICE_LOST;
-         i++)
-        code = wait_for(vulkan, stream, stream->marked, MAX_END);
+    for (int i = 0;
+         i < QI_VULKAN_MAX_WAITS && code && code != VK_TIMEOUT && code != VK_ERROR_DEVICE_LOST; i++)
+        code = wait_for(vulkan, stream, stream->marked, DESTROY_TIMEOUT);
     if (code == VK_TIMEOUT)
-        qi_vulkan_late_end(vulkan, stream);
+        qi_vulkan_defer_stream(vulkan, stream);
     else
-        qi_vulkan_stream_finish(vulkan, stream);
+        qi_vulkan_stream_destroy_now(vulkan, stream);
 }
 
-/* ---- points ------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
-quire_result qi_vulkan_stream_check_own(const qi_vulkan_stream *stream)
+/* UNSUPPORTED if the caller signals the semaphore of the stream. */
+static quire_result check_own(const qi_vulkan_stream *stream)
 {
     return stream->is_own
                ? QUIRE_SUCCESS
-               : quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                    "the stream is a semaphore that the caller signals: nothing is "
-                                    "submitted to it here");
+               : quire_backend_fail(
+                     QUIRE_ERROR_UNSUPPORTED, 0,
+                     "the stream is a semaphore that the caller signals: quire cannot submit "
+                     "to it");
 }
 
+/* An empty submission: its value is signalled after everything submitted to the queue before. */
 quire_result qi_vulkan_stream_mark(void *state, uint64_t number, uint64_t *value)
 {
     qi_vulkan *vulkan = state;
     qi_vulkan_stream *stream = qi_vulkan_stream_of(number);
-    quire_result result = qi_vulkan_stream_check_own(stream);
+    quire_result result = check_own(stream);
     if (result)
         return result;
     pthread_mutex_lock(&stream->mutex);
@@ -158,13 +150,6 @@ quire_result qi_vulkan_stream_mark(void *state, uint64_t number, uint64_t *value
     *value = stream->marked;
     pthread_mutex_unlock(&stream->mutex);
     return result;
-}
-
-quire_result qi_vulkan_stream_counter(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
-                                      uint64_t *value)
-{
-    VkResult code = vulkan->f.GetSemaphoreCounterValue(vulkan->device, stream->semaphore, value);
-    return code ? qi_vulkan_fail(code, "vkGetSemaphoreCounterValue") : QUIRE_SUCCESS;
 }
 
 quire_result qi_vulkan_stream_passed(void *state, uint64_t number, uint64_t *value)
@@ -180,9 +165,13 @@ quire_result qi_vulkan_stream_await(void *state, uint64_t number, uint64_t value
     return code && code != VK_TIMEOUT ? qi_vulkan_fail(code, "vkWaitSemaphores") : QUIRE_SUCCESS;
 }
 
-/* ---- order -------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
-/* Submits the wait at once: what is submitted to the queue later, by whomever, comes behind it. */
+/*
+ * Submits a wait for a point of another stream. Everything submitted to the queue later, by quire
+ * or by the caller, is executed after it. Nothing is submitted if the point has passed already. The
+ * submission holds a reference to the other stream.
+ */
 quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value)
 {
     qi_vulkan *vulkan = state;
@@ -190,13 +179,13 @@ quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlie
     qi_vulkan_stream *awaited = qi_vulkan_stream_of(earlier);
     qi_vulkan_submission *submission = NULL;
     uint64_t passed = 0;
-    quire_result result = qi_vulkan_stream_check_own(stream);
+    quire_result result = check_own(stream);
     if (!result)
         result = qi_vulkan_stream_counter(vulkan, awaited, &passed);
     if (result || passed >= value)
         return result;
     pthread_mutex_lock(&stream->mutex);
-    result = qi_vulkan_stream_take(vulkan, stream, &submission);
+    result = qi_vulkan_submission_acquire(vulkan, stream, &submission);
     if (!result) {
         submission->earlier = awaited;
         submission->until = value;
@@ -207,9 +196,9 @@ quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlie
     return result;
 }
 
-/* ---- work --------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
-/* What one submission does: a copy between two buffers, or a fill. */
+/* The work of one submission: a copy between two buffers, or a fill. */
 typedef struct work {
     VkBuffer to, from;         /* VK_NULL_HANDLE: a fill */
     const quire_copy_job *job; /* of a copy */
@@ -217,6 +206,7 @@ typedef struct work {
     uint32_t word;
 } work;
 
+/* Records one region for each row, in commands of at most MAX_REGIONS regions. */
 static void record_copies(const qi_vulkan *vulkan, VkCommandBuffer commands, const work *w)
 {
     const quire_copy_job *job = w->job;
@@ -240,25 +230,26 @@ static void record_copies(const qi_vulkan *vulkan, VkCommandBuffer commands, con
 static quire_result record(qi_vulkan *vulkan, const qi_vulkan_stream *stream,
                            qi_vulkan_submission *submission, const work *w)
 {
-    quire_result result = qi_vulkan_stream_begin(vulkan, stream, submission);
+    quire_result result = qi_vulkan_submission_begin(vulkan, stream, submission);
     if (result)
         return result;
     if (w->from)
         record_copies(vulkan, submission->commands, w);
     else
         vulkan->f.CmdFillBuffer(submission->commands, w->to, w->offset, w->size, w->word);
-    return qi_vulkan_stream_end(vulkan, submission);
+    return qi_vulkan_submission_end(vulkan, submission);
 }
 
+/* Records the work and submits it. */
 static quire_result run(qi_vulkan *vulkan, qi_vulkan_stream *stream, const work *w)
 {
     qi_vulkan_submission *submission = NULL;
     pthread_mutex_lock(&stream->mutex);
-    quire_result result = qi_vulkan_stream_take(vulkan, stream, &submission);
+    quire_result result = qi_vulkan_submission_acquire(vulkan, stream, &submission);
     if (!result) {
         result = record(vulkan, stream, submission, w);
         if (result)
-            qi_vulkan_stream_put(stream, submission);
+            qi_vulkan_submission_release(stream, submission);
         else
             result = qi_vulkan_stream_submit(vulkan, stream, submission);
     }
@@ -266,6 +257,7 @@ static quire_result run(qi_vulkan *vulkan, qi_vulkan_stream *stream, const work 
     return result;
 }
 
+/* Whether a page of a copy job belongs to another device. NULL means this one. */
 static bool is_of_another(const qi_vulkan *vulkan, const void *named)
 {
     return named && named != vulkan;
@@ -283,7 +275,7 @@ quire_result qi_vulkan_stream_copy(void *state, uint64_t number, const quire_cop
     if (is_of_another(vulkan, job->to_state) || is_of_another(vulkan, job->from_state))
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "the Vulkan backend does not copy between devices");
-    quire_result result = qi_vulkan_stream_check_own(stream);
+    quire_result result = check_own(stream);
     if (!result)
         result = qi_vulkan_page_buffer(vulkan, job->to, &w.to);
     if (!result)
@@ -299,8 +291,8 @@ quire_result qi_vulkan_stream_fill(void *state, uint64_t number, const quire_nat
     work w = {.offset = offset, .size = size, .word = value * UINT32_C(0x01010101)};
     if (offset % FILL_WORD || size % FILL_WORD)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "Vulkan fills whole words of 4 bytes on a stream");
-    quire_result result = qi_vulkan_stream_check_own(stream);
+                                  "on a stream Vulkan fills only whole words of 4 bytes");
+    quire_result result = check_own(stream);
     if (!result)
         result = qi_vulkan_page_buffer(vulkan, page, &w.to);
     return result ? result : run(vulkan, stream, &w);

@@ -1,11 +1,11 @@
 /*
- * stream.h - streams of a Vulkan device: a timeline semaphore that the caller signals, or one of
- * quire's own together with a queue.
+ * stream.h - streams of a Vulkan device: a timeline semaphore that the caller signals, or a
+ * semaphore of quire's own with a queue.
  *
- * A point is a value of the semaphore. On a stream of quire's own every submission, a mark, a wait
- * for another stream, a copy, signals the next value, so that the points follow each other as the
- * submissions do. What has commands, or refers to another stream, has a record until its value has
- * passed; the records are used again.
+ * A point is a value of the semaphore. On a stream with an own semaphore each submission (a mark, a
+ * wait for another stream, a copy, a fill) signals the next value, so that points have the order
+ * of the submissions. A submission that has commands, or refers to another stream, has a record
+ * until its value has passed. The records are reused.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STREAM_H
 #define QUIRE_BACKENDS_VULKAN_STREAM_H
@@ -14,7 +14,7 @@
 
 #include "backends/vulkan/vulkan.h"
 
-/* What stream_create is given; NULL: a stream of quire's own on the device's queue. */
+/* The description that stream_create receives. NULL: an own semaphore on the device's queue. */
 typedef struct qi_vulkan_stream_description {
     VkSemaphore semaphore; /* the caller's, or VK_NULL_HANDLE */
     quire_vulkan_queue queue;
@@ -25,24 +25,24 @@ typedef struct qi_vulkan_stream qi_vulkan_stream;
 
 typedef struct qi_vulkan_submission {
     struct qi_vulkan_submission *next;
-    VkCommandPool pool; /* made when it is first wanted, with one command buffer */
+    VkCommandPool pool; /* holds one command buffer; created when a submission first has commands */
     VkCommandBuffer commands;
-    uint64_t value;
-    qi_vulkan_stream *earlier; /* whose semaphore it waits for; NULL: for none */
-    uint64_t until;            /* of that */
+    uint64_t value;            /* that the submission signals */
+    qi_vulkan_stream *earlier; /* the submission waits for its semaphore; NULL: for none */
+    uint64_t until;            /* the value of `earlier` that it waits for */
 } qi_vulkan_submission;
 
 struct qi_vulkan_stream {
     VkSemaphore semaphore;
-    bool is_own;
-    qi_vulkan_stream *next_late; /* of those that have ended and on which something still runs */
-    quire_vulkan_queue queue;    /* of one of quire's own */
-    /* the owner's, and one of each submission that waits for the semaphore */
+    bool is_own;                     /* the semaphore is quire's */
+    qi_vulkan_stream *next_deferred; /* in the list of destroyed streams with running work */
+    quire_vulkan_queue queue;        /* of a stream with an own semaphore */
+    /* one for the owner, and one for each submission that waits for the semaphore */
     qi_atomic_u64 references;
-    pthread_mutex_t mutex;              /* of the following; the queue's lock is taken under it */
-    uint64_t marked;                    /* signalled by what was submitted */
-    qi_vulkan_submission *first, *last; /* not known to have passed, by value */
-    qi_vulkan_submission *spare;
+    pthread_mutex_t mutex; /* protects the members below; the queue is locked while it is held */
+    uint64_t marked;       /* the last value that a submission signals */
+    qi_vulkan_submission *first, *last; /* not known to have passed, in the order of values */
+    qi_vulkan_submission *spare;        /* records to reuse */
 };
 
 static inline qi_vulkan_stream *qi_vulkan_stream_of(uint64_t stream)
@@ -50,50 +50,55 @@ static inline qi_vulkan_stream *qi_vulkan_stream_of(uint64_t stream)
     return (qi_vulkan_stream *)(uintptr_t)stream;
 }
 
-/* Gives up a reference; with the last one the record goes, and the semaphore if it is quire's. */
-void qi_vulkan_stream_drop(qi_vulkan *vulkan, qi_vulkan_stream *stream);
+/* ---- stream.c: entries of the backend table -------------------------------------------------- */
 
-/* Ends a stream of which nothing runs any more. */
-void qi_vulkan_stream_finish(qi_vulkan *vulkan, qi_vulkan_stream *stream);
+quire_result qi_vulkan_stream_create(void *state, const void *description, uint64_t *stream);
+void qi_vulkan_stream_destroy(void *state, uint64_t stream);
+quire_result qi_vulkan_stream_mark(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_vulkan_stream_passed(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_vulkan_stream_await(void *state, uint64_t stream, uint64_t value,
+                                    uint64_t nanoseconds, bool *has_passed);
+quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
+quire_result qi_vulkan_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
+quire_result qi_vulkan_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
+                                   uint64_t offset, uint64_t size, uint8_t value);
 
-/* late.c: the same, once nothing runs any more. */
-void qi_vulkan_late_end(qi_vulkan *vulkan, qi_vulkan_stream *stream);
+/* ---- stream_submit.c ------------------------------------------------------------------------- */
 
-/* How far the stream is. Does not wait. */
+/* Releases a reference. The last one destroys the record, and the semaphore if it is quire's. */
+void qi_vulkan_stream_release(qi_vulkan *vulkan, qi_vulkan_stream *stream);
+
+/* Destroys the records of a stream on which nothing is running, and releases the owner's
+   reference. */
+void qi_vulkan_stream_destroy_now(qi_vulkan *vulkan, qi_vulkan_stream *stream);
+
+/* Reads the current value of the semaphore. Does not wait. */
 QUIRE_MUST_USE quire_result qi_vulkan_stream_counter(const qi_vulkan *vulkan,
                                                      const qi_vulkan_stream *stream,
                                                      uint64_t *value);
 
-/* UNSUPPORTED where the owner submits. */
-QUIRE_MUST_USE quire_result qi_vulkan_stream_check_own(const qi_vulkan_stream *stream);
+/* ---- stream_submit.c: the functions below require the stream's mutex ------------------------- */
 
-/* ---- stream_submit.c: under the stream's mutex ----------------------------------------------- */
+/* Returns a record without commands: a reused one if its value has passed, otherwise a new one. */
+QUIRE_MUST_USE quire_result qi_vulkan_submission_acquire(qi_vulkan *vulkan,
+                                                         qi_vulkan_stream *stream,
+                                                         qi_vulkan_submission **submission);
 
-/* Gives the records of what has passed, up to this value, back for further submissions. */
-void qi_vulkan_stream_recycle(qi_vulkan *vulkan, qi_vulkan_stream *stream, uint64_t passed);
+/* Returns a record that was acquired and not submitted. */
+void qi_vulkan_submission_release(qi_vulkan_stream *stream, qi_vulkan_submission *submission);
 
-/* A record without commands, one that was used before where there is any. */
-QUIRE_MUST_USE quire_result qi_vulkan_stream_take(qi_vulkan *vulkan, qi_vulkan_stream *stream,
-                                                  qi_vulkan_submission **submission);
-
-/* Begins its commands, behind a barrier; ends them with one. */
-QUIRE_MUST_USE quire_result qi_vulkan_stream_begin(qi_vulkan *vulkan,
-                                                   const qi_vulkan_stream *stream,
-                                                   qi_vulkan_submission *submission);
-QUIRE_MUST_USE quire_result qi_vulkan_stream_end(qi_vulkan *vulkan,
-                                                 const qi_vulkan_submission *submission);
+/* Begin and end the commands of a record, each with a barrier. */
+QUIRE_MUST_USE quire_result qi_vulkan_submission_begin(qi_vulkan *vulkan,
+                                                       const qi_vulkan_stream *stream,
+                                                       qi_vulkan_submission *submission);
+QUIRE_MUST_USE quire_result qi_vulkan_submission_end(qi_vulkan *vulkan,
+                                                     const qi_vulkan_submission *submission);
 
 /*
- * Submits what the record tells of, NULL: nothing, and signals the next value. The record is the
- * stream's again in any case.
+ * Submits a record, or an empty submission if it is NULL, and signals the next value. Takes the
+ * record back in every case, also on failure.
  */
 QUIRE_MUST_USE quire_result qi_vulkan_stream_submit(qi_vulkan *vulkan, qi_vulkan_stream *stream,
                                                     qi_vulkan_submission *submission);
-
-/* Puts a record back that was taken and not submitted. */
-void qi_vulkan_stream_put(qi_vulkan_stream *stream, qi_vulkan_submission *submission);
-
-/* Ends all records of a stream of which nothing runs any more. */
-void qi_vulkan_stream_clear(qi_vulkan *vulkan, qi_vulkan_stream *stream);
 
 #endif

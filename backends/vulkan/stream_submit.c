@@ -1,39 +1,65 @@
 /*
- * stream_submit.c - what is submitted to a stream's queue, and the records of it.
+ * stream_submit.c - the references of a stream, the records of its submissions, and submission.
+ *
+ * A record is in one of three states: acquired by a call, in the list of submissions whose value
+ * has not passed (`first` to `last`), or spare. Spare records keep their command pool.
  */
-#include "backends/vulkan/staging.h"
+#include "backends/vulkan/queue.h"
+#include "backends/vulkan/result.h"
 #include "backends/vulkan/stream.h"
 #include "src/base/result.h"
 
-/* ---- records ------------------------------------------------------------------------------ */
+/* ---- references and the counter -------------------------------------------------------------- */
 
-void qi_vulkan_stream_put(qi_vulkan_stream *stream, qi_vulkan_submission *submission)
+void qi_vulkan_stream_release(qi_vulkan *vulkan, qi_vulkan_stream *stream)
+{
+    if (qi_atomic_drop_u64(&stream->references) != 1)
+        return;
+    if (stream->is_own)
+        vulkan->f.DestroySemaphore(vulkan->device, stream->semaphore, vulkan->callbacks);
+    pthread_mutex_destroy(&stream->mutex);
+    qi_host_release(&vulkan->host, stream, 1, sizeof *stream);
+}
+
+quire_result qi_vulkan_stream_counter(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
+                                      uint64_t *value)
+{
+    VkResult code = vulkan->f.GetSemaphoreCounterValue(vulkan->device, stream->semaphore, value);
+    return code ? qi_vulkan_fail(code, "vkGetSemaphoreCounterValue") : QUIRE_SUCCESS;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+void qi_vulkan_submission_release(qi_vulkan_stream *stream, qi_vulkan_submission *submission)
 {
     submission->next = stream->spare;
     stream->spare = submission;
 }
 
-static void let_go(qi_vulkan *vulkan, qi_vulkan_submission *submission)
+/* Releases the stream that a submission waits for. */
+static void release_earlier(qi_vulkan *vulkan, qi_vulkan_submission *submission)
 {
     qi_vulkan_stream *earlier = submission->earlier;
     submission->earlier = NULL;
     if (earlier)
-        qi_vulkan_stream_drop(vulkan, earlier);
+        qi_vulkan_stream_release(vulkan, earlier);
 }
 
-void qi_vulkan_stream_recycle(qi_vulkan *vulkan, qi_vulkan_stream *stream, uint64_t passed)
+/* Moves the records whose value has passed to the list of spare ones. Requires the mutex. */
+static void recycle_submissions(qi_vulkan *vulkan, qi_vulkan_stream *stream, uint64_t passed)
 {
     while (stream->first && stream->first->value <= passed) {
         qi_vulkan_submission *done = stream->first;
         stream->first = done->next;
         stream->last = stream->first ? stream->last : NULL;
-        let_go(vulkan, done);
-        qi_vulkan_stream_put(stream, done);
+        release_earlier(vulkan, done);
+        qi_vulkan_submission_release(stream, done);
     }
 }
 
-quire_result qi_vulkan_stream_take(qi_vulkan *vulkan, qi_vulkan_stream *stream,
-                                   qi_vulkan_submission **out)
+/* Reads the counter only if no record is spare and some are in the list. */
+quire_result qi_vulkan_submission_acquire(qi_vulkan *vulkan, qi_vulkan_stream *stream,
+                                          qi_vulkan_submission **out)
 {
     uint64_t passed = 0;
     quire_result result = QUIRE_SUCCESS;
@@ -41,7 +67,7 @@ quire_result qi_vulkan_stream_take(qi_vulkan *vulkan, qi_vulkan_stream *stream,
         result = qi_vulkan_stream_counter(vulkan, stream, &passed);
     if (result)
         return result;
-    qi_vulkan_stream_recycle(vulkan, stream, passed);
+    recycle_submissions(vulkan, stream, passed);
     *out = stream->spare;
     if (*out) {
         stream->spare = (*out)->next;
@@ -54,27 +80,35 @@ quire_result qi_vulkan_stream_take(qi_vulkan *vulkan, qi_vulkan_stream *stream,
                                      "no host memory for a submission to a stream");
 }
 
-static void end_list(qi_vulkan *vulkan, qi_vulkan_submission **list)
+static void destroy_list(qi_vulkan *vulkan, qi_vulkan_submission **list)
 {
     while (*list) {
         qi_vulkan_submission *submission = *list;
         *list = submission->next;
-        let_go(vulkan, submission);
+        release_earlier(vulkan, submission);
         if (submission->pool)
             vulkan->f.DestroyCommandPool(vulkan->device, submission->pool, vulkan->callbacks);
         qi_host_release(&vulkan->host, submission, 1, sizeof *submission);
     }
 }
 
-void qi_vulkan_stream_clear(qi_vulkan *vulkan, qi_vulkan_stream *stream)
+static void destroy_submissions(qi_vulkan *vulkan, qi_vulkan_stream *stream)
 {
-    end_list(vulkan, &stream->first);
-    end_list(vulkan, &stream->spare);
+    destroy_list(vulkan, &stream->first);
+    destroy_list(vulkan, &stream->spare);
     stream->last = NULL;
 }
 
-/* ---- commands ----------------------------------------------------------------------------- */
+/* Other streams may still wait for the semaphore: it exists until its last reference is gone. */
+void qi_vulkan_stream_destroy_now(qi_vulkan *vulkan, qi_vulkan_stream *stream)
+{
+    destroy_submissions(vulkan, stream);
+    qi_vulkan_stream_release(vulkan, stream);
+}
 
+/* ---- commands -------------------------------------------------------------------------------- */
+
+/* Creates the command pool of a record, which stays until the stream is destroyed. */
 static quire_result make_commands(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
                                   qi_vulkan_submission *submission)
 {
@@ -83,28 +117,28 @@ static quire_result make_commands(const qi_vulkan *vulkan, const qi_vulkan_strea
         .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
         .queueFamilyIndex = stream->queue.family,
     };
-    VkCommandPool made = VK_NULL_HANDLE;
-    VkResult code = vulkan->f.CreateCommandPool(vulkan->device, &pool, vulkan->callbacks, &made);
+    VkCommandPool created = VK_NULL_HANDLE;
+    VkResult code = vulkan->f.CreateCommandPool(vulkan->device, &pool, vulkan->callbacks, &created);
     if (code)
         return qi_vulkan_fail(code, "vkCreateCommandPool");
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = made,
+        .commandPool = created,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1,
     };
     code = vulkan->f.AllocateCommandBuffers(vulkan->device, &commands, &submission->commands);
     if (code) {
         submission->commands = NULL;
-        vulkan->f.DestroyCommandPool(vulkan->device, made, vulkan->callbacks);
+        vulkan->f.DestroyCommandPool(vulkan->device, created, vulkan->callbacks);
         return qi_vulkan_fail(code, "vkAllocateCommandBuffers");
     }
-    submission->pool = made;
+    submission->pool = created;
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_vulkan_stream_begin(qi_vulkan *vulkan, const qi_vulkan_stream *stream,
-                                    qi_vulkan_submission *submission)
+quire_result qi_vulkan_submission_begin(qi_vulkan *vulkan, const qi_vulkan_stream *stream,
+                                        qi_vulkan_submission *submission)
 {
     VkResult code = VK_SUCCESS;
     if (submission->pool) {
@@ -123,38 +157,41 @@ quire_result qi_vulkan_stream_begin(qi_vulkan *vulkan, const qi_vulkan_stream *s
     code = vulkan->f.BeginCommandBuffer(submission->commands, &info);
     if (code)
         return qi_vulkan_fail(code, "vkBeginCommandBuffer");
-    qi_vulkan_add_barrier(vulkan, submission->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                          VK_PIPELINE_STAGE_TRANSFER_BIT);
+    qi_vulkan_record_barrier(vulkan, submission->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                             VK_PIPELINE_STAGE_TRANSFER_BIT);
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_vulkan_stream_end(qi_vulkan *vulkan, const qi_vulkan_submission *submission)
+quire_result qi_vulkan_submission_end(qi_vulkan *vulkan, const qi_vulkan_submission *submission)
 {
-    qi_vulkan_add_barrier(vulkan, submission->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                          VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT);
+    qi_vulkan_record_barrier(vulkan, submission->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                             VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT);
     VkResult code = vulkan->f.EndCommandBuffer(submission->commands);
     return code ? qi_vulkan_fail(code, "vkEndCommandBuffer") : QUIRE_SUCCESS;
 }
 
-/* ---- submitting --------------------------------------------------------------------------- */
+/* ---- submission ------------------------------------------------------------------------------ */
 
-/* A queue without a lock of the caller's is used under the one that all of quire's have. */
-static void take_queue(const qi_vulkan *vulkan, const quire_vulkan_queue *queue)
+/* Locks a stream's queue: with its own lock if it has one and is not the device's queue, otherwise
+   with the lock of the device's queue. */
+static void lock_queue(const qi_vulkan *vulkan, const quire_vulkan_queue *queue)
 {
     if (queue->lock && queue->queue != vulkan->queue.queue)
         queue->lock(queue->user);
     else
-        qi_vulkan_queue_take(vulkan);
+        qi_vulkan_queue_lock(vulkan);
 }
 
-static void give_queue(const qi_vulkan *vulkan, const quire_vulkan_queue *queue)
+static void unlock_queue(const qi_vulkan *vulkan, const quire_vulkan_queue *queue)
 {
     if (queue->unlock && queue->queue != vulkan->queue.queue)
         queue->unlock(queue->user);
     else
-        qi_vulkan_queue_give(vulkan);
+        qi_vulkan_queue_unlock(vulkan);
 }
 
+/* Submits the commands of a record, or a wait for another stream, or nothing, and signals the next
+   value. */
 static VkResult submit(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
                        const qi_vulkan_submission *s)
 {
@@ -180,9 +217,9 @@ static VkResult submit(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &stream->semaphore,
     };
-    take_queue(vulkan, &stream->queue);
+    lock_queue(vulkan, &stream->queue);
     VkResult code = vulkan->f.QueueSubmit(stream->queue.queue, 1, &info, VK_NULL_HANDLE);
-    give_queue(vulkan, &stream->queue);
+    unlock_queue(vulkan, &stream->queue);
     return code;
 }
 
@@ -197,14 +234,15 @@ static void append(qi_vulkan_stream *stream, qi_vulkan_submission *submission)
     stream->last = submission;
 }
 
+/* The value advances only if the submission succeeded, because the next one signals value + 1. */
 quire_result qi_vulkan_stream_submit(qi_vulkan *vulkan, qi_vulkan_stream *stream,
                                      qi_vulkan_submission *submission)
 {
     VkResult code = submit(vulkan, stream, submission);
     if (code) {
         if (submission) {
-            let_go(vulkan, submission);
-            qi_vulkan_stream_put(stream, submission);
+            release_earlier(vulkan, submission);
+            qi_vulkan_submission_release(stream, submission);
         }
         return qi_vulkan_fail(code, "vkQueueSubmit to a stream");
     }

@@ -1,6 +1,7 @@
 /*
- * stream_wrap.c - the public calls on streams of the Vulkan backend.
+ * stream_wrap.c - public functions that wrap a semaphore or a queue as a stream.
  */
+#include "backends/vulkan/device.h"
 #include "backends/vulkan/stream.h"
 #include "src/base/result.h"
 
@@ -9,13 +10,13 @@ static quire_result check(const quire_vulkan_stream_options *options)
     const quire_vulkan_queue *queue = &options->queue;
     if (!queue->lock != !queue->unlock)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "a queue with one of lock and unlock: give both or none");
+                       "the queue has only one of lock and unlock: give both or neither");
     if (!queue->queue && queue->lock)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a lock for no queue");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue");
     if (options->semaphore && queue->queue)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "a semaphore and a queue: nothing is submitted to a stream whose semaphore "
-                       "the caller signals");
+                       "semaphore and queue are both set: quire does not submit to a stream whose "
+                       "semaphore the caller signals");
     return qi_check_unused(options, "quire_vulkan_stream_options");
 }
 

@@ -1,6 +1,6 @@
 /*
  * stubs.c - the functions of quire/vulkan.h and quire/vulkan_sparse.h in a build without the
- * backend: outputs are zeroed, and the answer is UNSUPPORTED.
+ * backend. They zero their outputs and return UNSUPPORTED.
  */
 #include "quire/vulkan_sparse.h"
 #include "src/base/result.h"

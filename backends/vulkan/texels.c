@@ -1,29 +1,35 @@
 /*
- * texels.c - layouts of images, and their texels to and from the host through the staging ring.
+ * texels.c - changes of image layouts, and copies of texels between images and host memory through
+ * the staging ring.
+ *
+ * Vulkan cannot be queried for the layout of an image: the caller states it. Barriers cover all
+ * earlier and later commands of the queue.
  */
 #include <string.h>
 
+#include "backends/vulkan/device.h"
 #include "backends/vulkan/staging.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Offsets in the ring are multiples of a texel and of four bytes. */
+/* A buffer offset in a copy must be a multiple of the texel size and of 4 bytes. */
 enum { OFFSET_WORD = 4 };
 
-/* An image and what is done with it. */
+/* A layout change, or a copy of all texels of an image. */
 typedef struct work {
     qi_vulkan *vulkan;
     VkImage image;
     VkExtent3D extent;
-    uint64_t texel;         /* bytes */
-    VkImageLayout before;   /* when the work begins */
-    VkImageLayout while_on; /* while it goes on */
+    uint64_t texel;       /* size in bytes */
+    VkImageLayout before; /* before the work */
+    VkImageLayout during; /* during the copy */
     VkImageLayout after;
-    const char *from; /* the host's texels, or NULL */
+    const char *from; /* the texels to write, or NULL */
     char *to;
 } work;
 
-/* A part of the image that fits into half of the ring: whole slices, rows, or a part of a row. */
+/* The part of an image that one submission copies. It fits into half of the ring and consists of
+   whole slices, or whole rows of a slice, or a part of a row. */
 typedef struct piece {
     VkOffset3D at;
     VkExtent3D size;
@@ -31,7 +37,7 @@ typedef struct piece {
     uint64_t count; /* texels */
 } piece;
 
-/* ---- layouts ------------------------------------------------------------------------------ */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 static VkAccessFlags access_of(VkImageLayout layout)
 {
@@ -40,12 +46,12 @@ static VkAccessFlags access_of(VkImageLayout layout)
         return VK_ACCESS_TRANSFER_READ_BIT;
     case VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL:
         return VK_ACCESS_TRANSFER_WRITE_BIT;
-    default: /* who knows what the caller did, or will do */
+    default: /* the caller's accesses are unknown */
         return VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
     }
 }
 
-static void add_transition(const work *w, int half, VkImageLayout from, VkImageLayout to)
+static void record_transition(const work *w, int half, VkImageLayout from, VkImageLayout to)
 {
     const VkImageMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
@@ -65,6 +71,7 @@ static void add_transition(const work *w, int half, VkImageLayout from, VkImageL
         VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
 }
 
+/* Vulkan allows these two layouts only as the source of a transition. */
 static bool is_reachable(VkImageLayout layout)
 {
     return layout != VK_IMAGE_LAYOUT_UNDEFINED && layout != VK_IMAGE_LAYOUT_PREINITIALIZED;
@@ -72,29 +79,29 @@ static bool is_reachable(VkImageLayout layout)
 
 static quire_result refuse_layout(VkImageLayout layout)
 {
-    return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "no image can be brought into layout %u",
-                        (uint64_t)layout);
+    return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                        "layout %u cannot be the target of a transition", (uint64_t)layout);
 }
 
 static quire_result change_layout(const work *w)
 {
-    quire_result result = qi_vulkan_staging_await(w->vulkan, 0);
+    quire_result result = qi_vulkan_staging_wait(w->vulkan, 0);
     if (!result)
         result = qi_vulkan_staging_begin(w->vulkan, 0);
     if (result)
         return result;
-    add_transition(w, 0, w->before, w->after);
+    record_transition(w, 0, w->before, w->after);
     return qi_vulkan_staging_submit(w->vulkan, 0);
 }
 
-/* ---- pieces ------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
-static uint32_t least(uint64_t a, uint32_t b)
+static uint32_t min_of(uint64_t a, uint32_t b)
 {
     return a < b ? (uint32_t)a : b;
 }
 
-/* The piece that begins with a texel; `room` texels fit into a half. */
+/* Returns the piece that begins with texel `first`. A half has room for `room` texels. */
 static piece piece_at(const work *w, uint64_t first, uint64_t room)
 {
     const VkExtent3D *e = &w->extent;
@@ -103,22 +110,23 @@ static piece piece_at(const work *w, uint64_t first, uint64_t room)
     uint32_t z = (uint32_t)(first / slice);
     piece p = {.at = {(int32_t)x, (int32_t)y, (int32_t)z}, .first = first};
     if (!in_slice && room >= slice)
-        p.size = (VkExtent3D){e->width, e->height, least(room / slice, e->depth - z)};
+        p.size = (VkExtent3D){e->width, e->height, min_of(room / slice, e->depth - z)};
     else if (!x && room >= e->width)
-        p.size = (VkExtent3D){e->width, least(room / e->width, e->height - y), 1};
+        p.size = (VkExtent3D){e->width, min_of(room / e->width, e->height - y), 1};
     else
-        p.size = (VkExtent3D){least(room, e->width - x), 1, 1};
+        p.size = (VkExtent3D){min_of(room, e->width - x), 1, 1};
     p.count = (uint64_t)p.size.width * p.size.height * p.size.depth;
     return p;
 }
 
-/* Where a half's texels begin in the ring, and how many fit. */
+/* Returns the offset in the ring at which the texels of a half begin. */
 static uint64_t ring_offset(const work *w, int half)
 {
     uint64_t unit = w->texel * OFFSET_WORD, begin = w->vulkan->staging->half * (uint64_t)half;
     return (begin + unit - 1) / unit * unit;
 }
 
+/* Returns how many texels fit into a half, after the padding of ring_offset. */
 static uint64_t ring_room(const work *w)
 {
     uint64_t half = w->vulkan->staging->half;
@@ -130,6 +138,7 @@ static uint64_t texel_count(const work *w)
     return (uint64_t)w->extent.width * w->extent.height * w->extent.depth;
 }
 
+/* The first piece changes the layout for the copy, the last one changes it to the final layout. */
 static quire_result submit_piece(const work *w, const piece *p, int half)
 {
     qi_vulkan_staging *s = w->vulkan->staging;
@@ -143,25 +152,26 @@ static quire_result submit_piece(const work *w, const piece *p, int half)
     if (result)
         return result;
     if (!p->first)
-        add_transition(w, half, w->before, w->while_on);
+        record_transition(w, half, w->before, w->during);
     if (w->from)
-        w->vulkan->f.CmdCopyBufferToImage(s->commands[half], s->buffer, w->image, w->while_on, 1,
+        w->vulkan->f.CmdCopyBufferToImage(s->commands[half], s->buffer, w->image, w->during, 1,
                                           &region);
     else
-        w->vulkan->f.CmdCopyImageToBuffer(s->commands[half], w->image, w->while_on, s->buffer, 1,
+        w->vulkan->f.CmdCopyImageToBuffer(s->commands[half], w->image, w->during, s->buffer, 1,
                                           &region);
     if (p->first + p->count == texel_count(w))
-        add_transition(w, half, w->while_on, w->after);
+        record_transition(w, half, w->during, w->after);
     return qi_vulkan_staging_submit(w->vulkan, half);
 }
 
+/* The host fills a half while the device copies from the other one. */
 static quire_result write_texels(const work *w)
 {
     qi_vulkan_staging *s = w->vulkan->staging;
     int half = 0;
     for (uint64_t done = 0; done < texel_count(w); half = !half) {
         piece p = piece_at(w, done, ring_room(w));
-        quire_result result = qi_vulkan_staging_await(w->vulkan, half);
+        quire_result result = qi_vulkan_staging_wait(w->vulkan, half);
         if (result)
             return result;
         memcpy(s->bytes + ring_offset(w, half), w->from + done * w->texel, p.count * w->texel);
@@ -175,15 +185,16 @@ static quire_result write_texels(const work *w)
     return QUIRE_SUCCESS;
 }
 
+/* Uses one half of the ring: each piece is copied out before the next one is requested. */
 static quire_result read_texels(const work *w)
 {
     const qi_vulkan_staging *s = w->vulkan->staging;
-    quire_result result = qi_vulkan_staging_await(w->vulkan, 0);
+    quire_result result = qi_vulkan_staging_wait(w->vulkan, 0);
     for (uint64_t done = 0; done < texel_count(w) && !result;) {
         piece p = piece_at(w, done, ring_room(w));
         result = submit_piece(w, &p, 0);
         if (!result)
-            result = qi_vulkan_staging_await(w->vulkan, 0);
+            result = qi_vulkan_staging_wait(w->vulkan, 0);
         if (!result)
             result = qi_vulkan_staging_invalidate(w->vulkan, 0);
         if (!result)
@@ -193,7 +204,7 @@ static quire_result read_texels(const work *w)
     return result;
 }
 
-/* ---- public calls ------------------------------------------------------------------------- */
+/* ---- public calls ---------------------------------------------------------------------------- */
 
 static quire_result prepare(quire_memory *memory, quire_image image, work *w,
                             quire_image_info *info)
@@ -211,10 +222,11 @@ static quire_result prepare(quire_memory *memory, quire_image image, work *w,
     return QUIRE_SUCCESS;
 }
 
+/* Runs a function while the thread holds the ring. */
 static quire_result run(const work *w, quire_result (*body)(const work *))
 {
-    quire_result result = qi_vulkan_staging_enter(w->vulkan);
-    return result ? result : qi_vulkan_staging_leave(w->vulkan, body(w));
+    quire_result result = qi_vulkan_staging_acquire(w->vulkan);
+    return result ? result : qi_vulkan_staging_release(w->vulkan, body(w));
 }
 
 quire_result quire_vulkan_image_set_layout(quire_memory *memory, quire_image image,
@@ -228,7 +240,7 @@ quire_result quire_vulkan_image_set_layout(quire_memory *memory, quire_image ima
     return is_reachable(after) ? run(&w, change_layout) : refuse_layout(after);
 }
 
-/* For a copy of all texels. */
+/* Checks the arguments of a copy of all texels. `needed` is the usage that the image must have. */
 static quire_result prepare_copy(quire_memory *memory, quire_image image, const void *data,
                                  uint64_t size, quire_usage needed, work *w)
 {
@@ -241,14 +253,14 @@ static quire_result prepare_copy(quire_memory *memory, quire_image image, const 
                        "quire_vulkan_image_write or quire_vulkan_image_read: data is null");
     if (!info.channel_count)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the texels of an image that was not made by quire_image_create are not "
-                       "known");
+                       "the texel format is known only for images of quire_image_create");
     if (!(info.usage & needed))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "the image has usage %x, and the copy needs %x", info.usage, needed);
+                            "the image has usage %x: the copy needs %x", info.usage, needed);
     if (size != info.minimum_size)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "%u bytes for an image whose texels take %u",
-                            size, info.minimum_size);
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "%u bytes were given: the texels of the image have %u", size,
+                            info.minimum_size);
     w->texel = (uint64_t)info.channel_count * quire_channel_size(info.channel_type);
     return QUIRE_SUCCESS;
 }
@@ -257,7 +269,7 @@ quire_result quire_vulkan_image_write(quire_memory *memory, quire_image image, V
                                       VkImageLayout after, const void *data, uint64_t size)
 {
     work w = {.before = before,
-              .while_on = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+              .during = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
               .after = after,
               .from = data};
     quire_result result = prepare_copy(memory, image, data, size, QUIRE_USAGE_TRANSFER_TARGET, &w);
@@ -270,7 +282,7 @@ quire_result quire_vulkan_image_read(quire_memory *memory, quire_image image, Vk
                                      void *data, uint64_t size)
 {
     work w = {.before = layout,
-              .while_on = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL,
+              .during = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL,
               .after = layout,
               .to = data};
     quire_result result = prepare_copy(memory, image, data, size, QUIRE_USAGE_TRANSFER_SOURCE, &w);

@@ -1,29 +1,31 @@
 /*
- * view.c - image views and samplers.
+ * view.c - image views and samplers for images of quire.
  */
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/device.h"
+#include "backends/vulkan/result.h"
 #include "src/base/result.h"
 
+/* Vulkan restricts samplers with unnormalized coordinates to 1D and 2D and to clamping. */
 static quire_result check_options(const quire_vulkan_view_options *o, uint32_t dimensions)
 {
     const VkSamplerAddressMode modes[] = {o->address_u, o->address_v, o->address_w};
     if (o->filter != QUIRE_VULKAN_NEAREST && o->filter != QUIRE_VULKAN_LINEAR)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no filter %u",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "filter %u is unknown",
                             (uint64_t)o->filter);
     for (int i = 0; i < 3; i++)
         if ((unsigned)modes[i] > VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER)
-            return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "address mode %u is not offered",
+            return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "address mode %u is not supported",
                                 (uint64_t)modes[i]);
     if (!o->sampled || o->normalized)
         return qi_check_unused(o, "quire_vulkan_view_options");
     if (dimensions == 3)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "a 3D image is sampled by normalized coordinates only");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a 3D image needs normalized coordinates");
     for (int i = 0; i < 2; i++)
         if (modes[i] != VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE &&
             modes[i] != VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER)
-            return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                           "coordinates in texels need addresses clamped to edge or border");
+            return qi_fail(
+                QUIRE_ERROR_INVALID_ARGUMENT,
+                "unnormalized coordinates need an address mode that clamps to edge or border");
     return qi_check_unused(o, "quire_vulkan_view_options");
 }
 
@@ -45,6 +47,8 @@ static quire_result make_sampler(const qi_vulkan *vulkan, const quire_vulkan_vie
     return code ? qi_vulkan_fail(code, "vkCreateSampler") : QUIRE_SUCCESS;
 }
 
+/* Creates a view of the first mip level and layer. Images from a caller's create info have a native
+   format; others have quire's channels. */
 static quire_result make_view(const qi_vulkan *vulkan, VkImage image, const quire_image_info *of,
                               VkImageView *view)
 {
@@ -64,6 +68,7 @@ static quire_result make_view(const qi_vulkan *vulkan, VkImage image, const quir
     return code ? qi_vulkan_fail(code, "vkCreateImageView") : QUIRE_SUCCESS;
 }
 
+/* Creates both or none. */
 static quire_result create(const qi_vulkan *vulkan, VkImage image, const quire_image_info *info,
                            const quire_vulkan_view_options *options, quire_vulkan_view *view)
 {
@@ -85,7 +90,7 @@ quire_result quire_vulkan_view_create(quire_memory *memory, quire_image image,
     if (!memory || !view)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_view_create: memory or view is null");
-    const quire_vulkan_view_options asked = options ? *options : (quire_vulkan_view_options){0};
+    const quire_vulkan_view_options given = options ? *options : (quire_vulkan_view_options){0};
     quire_memory_info of_memory;
     quire_image_info info;
     qi_vulkan *vulkan = NULL;
@@ -93,19 +98,20 @@ quire_result quire_vulkan_view_create(quire_memory *memory, quire_image image,
     if (!result)
         result = quire_image_get_info(memory, image, &info);
     if (!result)
-        result = check_options(&asked, info.dimensions);
+        result = check_options(&given, info.dimensions);
     if (result)
         return result;
     if (!info.dimensions)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "what an image that the caller made looks like is not known");
-    quire_vulkan_view made = {VK_NULL_HANDLE, VK_NULL_HANDLE};
-    result = create(vulkan, QI_VULKAN_HANDLE(VkImage, info.place.native), &info, &asked, &made);
+                       "the format of an image that the caller created is unknown");
+    quire_vulkan_view created = {VK_NULL_HANDLE, VK_NULL_HANDLE};
+    result = create(vulkan, QI_VULKAN_HANDLE(VkImage, info.place.native), &info, &given, &created);
     if (!result)
-        *view = made;
+        *view = created;
     return result;
 }
 
+/* The caller guarantees that the device no longer uses view and sampler. */
 quire_result quire_vulkan_view_destroy(quire_device *device, quire_vulkan_view *view)
 {
     if (!view)

@@ -75,8 +75,8 @@ def check_refusals(tool, root):
     profile = str(root / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json")
     cases = [
         (2, "--profile requires the host", run(tool, "devices", "--backend", "vulkan", "--profile", profile)),
-        (1, "fits 'no such device'", run(tool, "devices", "--backend", "vulkan",
-                                         QUIRE_VULKAN_DEVICE="no such device")),
+        (1, "matches 'no such device'", run(tool, "devices", "--backend", "vulkan",
+                                            QUIRE_VULKAN_DEVICE="no such device")),
         (1, "", run(tool, "devices", "--backend", "vulkan", VK_ICD_FILENAMES="/nonexistent")),
     ]
     return [f"{done.returncode}: {done.stderr}" for code, part, done in cases

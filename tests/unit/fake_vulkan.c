@@ -1,5 +1,5 @@
 /*
- * fake_vulkan.c - the fake Vulkan driver: what it poses as, and which functions it has.
+ * fake_vulkan.c - the fake Vulkan driver: the layouts that it imitates, and its functions.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -76,7 +76,7 @@ UNIT(fake_vulkan, a_driver_can_have_several_devices)
     fv_fixture_close(&f);
 }
 
-/* A device with nothing but what is listed. */
+/* Creates a device with only the listed extensions. */
 static VkDevice open_plain(fv_fixture *f, uint32_t count, const char *const *names,
                            const void *features)
 {
@@ -207,7 +207,7 @@ UNIT(fake_vulkan, names_are_kept_and_allowed_messages_are_not_counted)
                                           .pObjectName = "weights of layer 7"};
     CHECK_VK(FV(&f, vkSetDebugUtilsObjectNameEXT)(f.device, &info));
     fv_name_of(f.driver, (uint64_t)buffer, name, sizeof name);
-    CHECK_STR(name, "weights of laye"); /* cut to the room there is */
+    CHECK_STR(name, "weights of laye"); /* truncated to the buffer */
     fv_allow(f.driver, "fv-handle");
     FV(&f, vkDestroyBuffer)(f.device, buffer, NULL);
     FV(&f, vkDestroyBuffer)(f.device, buffer, NULL);

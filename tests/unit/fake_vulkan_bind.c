@@ -1,6 +1,6 @@
 /*
- * fake_vulkan_bind.c - the fake Vulkan driver: what buffers and images need, and the rules by which
- * they are bound.
+ * fake_vulkan_bind.c - the fake Vulkan driver: requirements of buffers and images, and the rules of
+ * binding.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -104,7 +104,7 @@ UNIT(fake_vulkan_bind, overlaps_are_told_and_page_buffers_are_none)
     destroy(&f, over);
     over = make_buffer(&f, 4096, &needs);
     destroy(&f, high);
-    bind(&f, over, memory, 1280); /* where the other was */
+    bind(&f, over, memory, 1280); /* at the offset of the destroyed buffer */
     destroy(&f, over);
     destroy(&f, low);
     destroy(&f, page);
@@ -262,7 +262,7 @@ UNIT(fake_vulkan_bind, requirements_are_awkward_where_asked_for)
     fv_fixture_close(&odd);
 }
 
-/* Whatever else is taken away: a device-local type, and for buffers one the host sees. */
+/* With FEW_TYPES a device-local type stays, and for buffers a host-visible one. */
 UNIT(fake_vulkan_bind, the_promised_types_stay)
 {
     for (uint32_t i = 0; i < fv_layout_count; i++) {

@@ -1,6 +1,6 @@
 /*
- * fake_vulkan_commands.c - the fake Vulkan driver: commands on buffers do what they say, in order,
- * and command buffers have states.
+ * fake_vulkan_commands.c - the fake Vulkan driver: commands on buffers and their order, and the
+ * states of command buffers.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -69,7 +69,7 @@ UNIT(fake_vulkan_commands, command_buffers_have_states)
     FV(&f, vkCmdFillBuffer)(commands, one.buffer, 0, 4, 1);
     fv_fixture_expect(&f, "fv-recording");
     CHECK_VK(FV(&f, vkQueueSubmit)(f.queue, 1, &submit, VK_NULL_HANDLE));
-    CHECK_VK(FV(&f, vkQueueSubmit)(f.queue, 1, &submit, VK_NULL_HANDLE)); /* one time only */
+    CHECK_VK(FV(&f, vkQueueSubmit)(f.queue, 1, &submit, VK_NULL_HANDLE)); /* an error: one-time */
     fv_fixture_expect(&f, "VUID-vkQueueSubmit-pCommandBuffers-00070");
     CHECK_VK(FV(&f, vkResetCommandBuffer)(commands, 0));
     fv_fixture_expect(&f, "VUID-vkResetCommandBuffer-commandBuffer-00046");

@@ -1,5 +1,5 @@
 /*
- * fake_vulkan_faults.c - the fake Vulkan driver: every call fails where and as it is told to.
+ * fake_vulkan_faults.c - the fake Vulkan driver: every call fails where a test requests it.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -17,7 +17,7 @@ UNIT(fake_vulkan_faults, codes_are_those_of_the_specification)
     CHECK_EQ((uint32_t)codes[0], (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(fv_codes("vkFreeMemory", codes, 8), 0);
     CHECK_EQ(fv_codes("vkNoSuchFunction", codes, 8), 0);
-    CHECK_EQ(fv_codes("vkCreateDevice", codes, 1), 7); /* more than there is room for */
+    CHECK_EQ(fv_codes("vkCreateDevice", codes, 1), 7); /* more than the array can hold */
     CHECK_EQ(fv_codes("vkBindBufferMemory2KHR", codes, 8), 3);
 }
 
@@ -49,7 +49,7 @@ UNIT(fake_vulkan_faults, the_nth_call_of_a_function_fails_once_or_from_then_on)
     CHECK(fv_fail(f.driver,
                   &(fv_fault){.function = "vkAllocateMemory", .call = 2, .from_then = true}));
     CHECK_VK(allocate(&f));
-    CHECK_EQ(allocate(&f), VK_ERROR_OUT_OF_HOST_MEMORY); /* the first that it may give */
+    CHECK_EQ(allocate(&f), VK_ERROR_OUT_OF_HOST_MEMORY); /* its first code */
     CHECK_EQ(allocate(&f), VK_ERROR_OUT_OF_HOST_MEMORY);
     fv_heal(f.driver);
     CHECK_VK(allocate(&f));
@@ -73,7 +73,8 @@ UNIT(fake_vulkan_faults, impossible_faults_are_refused)
     fv_fixture_close(&f);
 }
 
-/* A bit of everything that can fail; gives back what it got. Answers the first failure. */
+/* Makes one call of each kind that can fail, and destroys the objects. Returns the first
+   failure. */
 static VkResult scenario(fv_fixture *f)
 {
     VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -128,7 +129,7 @@ UNIT(fake_vulkan_faults, every_call_fails_with_every_code)
             CHECK(fv_fail(f.driver, &(fv_fault){.call = call, .code_index = code}));
             VkResult result = scenario(&f);
             fv_failure failure = fv_failed(f.driver);
-            if (!failure.times) /* this function has not so many codes */
+            if (!failure.times) /* this function has fewer codes */
                 break;
             CHECK_EQ((uint32_t)result, (uint32_t)failure.result);
             VkResult codes[8];
@@ -156,7 +157,7 @@ UNIT(fake_vulkan_faults, a_lost_device_stays_lost)
     CHECK_EQ(FV(&f, vkWaitForFences)(f.device, 1, &fence, VK_TRUE, UINT64_MAX),
              VK_ERROR_DEVICE_LOST);
     CHECK_EQ(FV(&f, vkDeviceWaitIdle)(f.device), VK_ERROR_DEVICE_LOST);
-    CHECK_VK(allocate(&f)); /* which may not say so */
+    CHECK_VK(allocate(&f)); /* which must not return that code */
     FV(&f, vkDestroyFence)(f.device, fence, NULL);
     fv_fixture_close(&f);
 }
@@ -183,7 +184,7 @@ UNIT(fake_vulkan_faults, allocating_can_be_slow)
     fv_fixture_open(&f, NULL, 0);
     fv_slow(f.driver, 20);
     clock_gettime(CLOCK_MONOTONIC, &before);
-    CHECK_VK(allocate(&f)); /* and free */
+    CHECK_VK(allocate(&f)); /* allocates and frees */
     clock_gettime(CLOCK_MONOTONIC, &after);
     int64_t ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
     CHECK(ms >= 39);

@@ -1,5 +1,5 @@
 /*
- * fake_vulkan_image.c - the fake Vulkan driver: images keep their texels and follow their layouts.
+ * fake_vulkan_image.c - the fake Vulkan driver: texels and layouts of images.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -42,7 +42,7 @@ static void end_image(fv_fixture *f, VkImage image, VkDeviceMemory memory)
     FV(f, vkFreeMemory)(f->device, memory, NULL);
 }
 
-/* Bytes go through an image of every shape and tiling and come back the same. */
+/* Copies bytes into and out of images of every shape and tiling, and compares them. */
 static void round_trip(const VkImageCreateInfo *info, uint32_t texel)
 {
     fv_fixture f;
@@ -253,7 +253,7 @@ static void bind_tiles(fv_fixture *f, VkImage image, uint32_t count,
     CHECK_VK(FV(f, vkQueueBindSparse)(f->queue, 1, &bind, VK_NULL_HANDLE));
 }
 
-/* All texels of level 0 are their own number, where there is memory. */
+/* Writes its index into each texel of level 0 that has memory. */
 static void write_numbers(fv_fixture *f, VkImage image)
 {
     fv_visible source = fv_fixture_visible(f, (uint64_t)SIDE * SIDE * 4);

@@ -1,7 +1,7 @@
 /*
- * fake_vulkan_layout.c - layouts of the fake Vulkan driver from files: one written here, and every
- * profile in the folder "devices" below the one that the environment variable QUIRE_TEST_DATA
- * names.
+ * fake_vulkan_layout.c - layouts of the fake Vulkan driver from files: a file that the test writes,
+ * and every profile in the folder "devices" below the folder that the environment variable
+ * QUIRE_TEST_DATA names.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"

@@ -1,5 +1,5 @@
 /*
- * fake_vulkan_memory.c - the fake Vulkan driver: allocating, mapping, flushing, sharing.
+ * fake_vulkan_memory.c - the fake Vulkan driver: allocation, mapping, flushing, sharing.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -9,7 +9,7 @@
 #define LOCAL VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
 #define VISIBLE VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
 
-/* Asks for memory as info says; the memory is none where it fails. */
+/* Allocates memory. After a failure the memory is VK_NULL_HANDLE. */
 static VkResult allocate(fv_fixture *f, uint64_t size, uint32_t type, const void *chain,
                          VkDeviceMemory *memory)
 {
@@ -42,7 +42,7 @@ UNIT(fake_vulkan_memory, huge_memory_costs_nothing_until_it_is_touched)
     bytes[(UINT64_C(11) << 30) - 1] = 2;
     CHECK_EQ(bytes[UINT64_C(5) << 30], 0);
     CHECK_EQ(fv_usage(f.driver, 0, 0).bytes, UINT64_C(11) << 30);
-    free_memory(&f, memory); /* mapped still, which is allowed */
+    free_memory(&f, memory); /* freeing mapped memory is allowed */
     CHECK_EQ(fv_usage(f.driver, 0, 0).bytes, 0);
     CHECK_EQ(fv_usage(f.driver, 0, 0).peak_bytes, UINT64_C(11) << 30);
     fv_fixture_close(&f);
@@ -195,7 +195,7 @@ static void fill(fv_fixture *f, VkBuffer buffer, uint64_t offset, uint64_t size,
     fv_fixture_run(f, commands);
 }
 
-/* The device's view of a buffer's first four bytes. */
+/* Returns the first four bytes of a buffer as the device sees them. */
 static uint32_t seen_by_device(fv_fixture *f, VkBuffer buffer, uint64_t offset)
 {
     VkDeviceMemory memory;
@@ -221,7 +221,7 @@ UNIT(fake_vulkan_memory, without_a_flush_the_device_does_not_see_what_the_host_w
     words[0] = 7;
     words[100] = 8;
     CHECK_EQ(seen_by_device(&f, buffer, 0), 0);
-    flush(&f, memory, 0, 64); /* the atom of word 0 alone */
+    flush(&f, memory, 0, 64); /* only the atom of word 0 */
     CHECK_EQ(seen_by_device(&f, buffer, 0), 7);
     CHECK_EQ(seen_by_device(&f, buffer, 400), 0);
     flush(&f, memory, 0, VK_WHOLE_SIZE);
@@ -240,7 +240,7 @@ UNIT(fake_vulkan_memory, without_an_invalidate_the_host_sees_garbage)
     const uint32_t *words = map(&f, memory);
     fill(&f, buffer, 0, 1024, 5);
     CHECK(words[0] != 0 && words[0] != 5);
-    flush(&f, memory, 0, VK_WHOLE_SIZE); /* brings over nothing: the host wrote nothing */
+    flush(&f, memory, 0, VK_WHOLE_SIZE); /* copies nothing, because the host wrote nothing */
     CHECK_EQ(seen_by_device(&f, buffer, 0), 5);
     invalidate(&f, memory, 0, 512);
     CHECK_EQ(words[0], 5);
@@ -249,7 +249,7 @@ UNIT(fake_vulkan_memory, without_an_invalidate_the_host_sees_garbage)
     fv_fixture_close(&f);
 }
 
-/* What happens to two owners of one atom: the host's flush takes the device's bytes along. */
+/* If host and device write to the same atom, the host's flush overwrites the device's bytes. */
 UNIT(fake_vulkan_memory, a_shared_atom_is_corrupted)
 {
     fv_fixture f;
@@ -286,7 +286,7 @@ UNIT(fake_vulkan_memory, files_are_shared_between_exporter_and_importer)
                                         .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
     CHECK_VK(FV(&f, vkGetMemoryFdKHR)(f.device, &get, &imported.fd));
     CHECK_EQ(allocate(&f, 1 << 20, type, &imported, &twin), VK_ERROR_INVALID_EXTERNAL_HANDLE);
-    CHECK_VK(allocate(&f, 8192, type, &imported, &twin)); /* the file is the driver's now */
+    CHECK_VK(allocate(&f, 8192, type, &imported, &twin)); /* the driver now owns the file */
     memcpy(map(&f, memory), "written", 8);
     const char *text = map(&f, twin);
     CHECK_STR(text, "written");

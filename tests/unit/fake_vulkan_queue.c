@@ -1,6 +1,6 @@
 /*
- * fake_vulkan_queue.c - the fake Vulkan driver: when work is done, what it waits for, and who may
- * give it; and sparse binding, which is work too.
+ * fake_vulkan_queue.c - the fake Vulkan driver: when submitted work is executed, what it waits for,
+ * and which threads may submit; sparse binding.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -158,7 +158,7 @@ UNIT(fake_vulkan_queue, a_binary_semaphore_joins_two_queues)
     fv_fixture_close(&f);
 }
 
-/* Until it is noticed that two do so, at most ten seconds. */
+/* Runs until the driver detects two threads on one queue, at most ten seconds. */
 static void *submit_until_told(void *state)
 {
     fv_fixture *f = state;
@@ -173,7 +173,7 @@ UNIT(fake_vulkan_queue, two_threads_on_one_queue_are_told)
     fv_fixture f;
     fv_options options = {.linger_us = 1000};
     fv_fixture_open_with(&f, &options);
-    for (uint32_t i = 0; i < 20; i++) /* one at a time is well */
+    for (uint32_t i = 0; i < 20; i++) /* one thread at a time is allowed */
         CHECK_VK(FV(&f, vkQueueSubmit)(f.queue, 0, NULL, VK_NULL_HANDLE));
     CHECK(!fv_message(f.driver, 0));
     pthread_t other;
@@ -206,7 +206,7 @@ UNIT(fake_vulkan_queue, sparse_buffers_lie_where_they_are_bound)
                              .pBufferBinds = &of_buffer};
     CHECK_VK(FV(&f, vkQueueBindSparse)(f.queue, 1, &bind, VK_NULL_HANDLE));
     VkCommandBuffer commands = fv_fixture_begin(&f);
-    FV(&f, vkCmdFillBuffer)(commands, sparse, 65532, 65536 * 3 - 65532, 5); /* over a hole */
+    FV(&f, vkCmdFillBuffer)(commands, sparse, 65532, 65536 * 3 - 65532, 5); /* across a hole */
     fv_fixture_run(&f, commands);
     void *data;
     CHECK_VK(FV(&f, vkMapMemory)(f.device, memory, 0, VK_WHOLE_SIZE, 0, &data));
@@ -218,7 +218,7 @@ UNIT(fake_vulkan_queue, sparse_buffers_lie_where_they_are_bound)
     binds[0].memoryOffset = 4;
     CHECK_VK(FV(&f, vkQueueBindSparse)(f.queue, 1, &bind, VK_NULL_HANDLE));
     fv_fixture_expect(&f, "fv-sparse-alignment");
-    binds[0] = (VkSparseMemoryBind){.size = 65536}; /* takes the memory away */
+    binds[0] = (VkSparseMemoryBind){.size = 65536}; /* unbinds the memory */
     CHECK_VK(FV(&f, vkQueueBindSparse)(f.queue, 1, &bind, VK_NULL_HANDLE));
     FV(&f, vkDestroyBuffer)(f.device, sparse, NULL);
     FV(&f, vkFreeMemory)(f.device, memory, NULL);

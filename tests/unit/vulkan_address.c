@@ -1,6 +1,7 @@
 /*
  * vulkan_address.c - quire_allocation_info.address on the fake Vulkan driver: which allocations
- * have one, whose it is, what the driver is asked for it, and what happens when the driver fails.
+ * have an address, which buffer it comes from, the Vulkan calls that it needs, and failures of the
+ * driver.
  */
 #include <pthread.h>
 
@@ -14,8 +15,8 @@ static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
 
 static const quire_intent EXPORTABLE = {.exportable = true};
 
-/* With FV_REQUIRE_DEDICATED the driver wants a page for each image, and for each exportable
-   buffer. */
+/* With FV_REQUIRE_DEDICATED the driver requires a dedicated page for each image, and for each
+   exportable buffer. */
 static const quire_memory_options SHARED = {.intent = &EXPORTABLE,
                                             .pages = {.page_size = 1024 * KIB}};
 
@@ -71,7 +72,7 @@ UNIT(vulkan_address, ranges_have_the_address_of_their_place_in_the_page)
     vulkan_bench_end(&b);
 }
 
-/* The first question makes the buffer over the page; later ones call nothing. */
+/* The first query creates the buffer over the page. Later ones make no call. */
 UNIT(vulkan_address, a_page_is_asked_once)
 {
     vulkan_bench b;
@@ -86,7 +87,7 @@ UNIT(vulkan_address, a_page_is_asked_once)
     vulkan_bench_end(&b);
 }
 
-/* A page has an address where the device has the feature: where the driver was asked for one. */
+/* A page has an address if the device has the feature: then the driver is queried. */
 UNIT(vulkan_address, every_layout_tells_one_where_the_feature_is)
 {
     uint32_t with = 0, without = 0;
@@ -120,7 +121,7 @@ UNIT(vulkan_address, there_is_none_where_page_buffers_are_of_another_usage)
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-/* Its own buffer tells it: none is made over the page. Tied to its page or not. */
+/* A buffer of quire is queried itself, dedicated or not: no buffer over the page is created. */
 UNIT(vulkan_address, a_buffer_has_the_address_of_its_own)
 {
     for (uint32_t flags = 0; flags <= FV_REQUIRE_DEDICATED; flags += FV_REQUIRE_DEDICATED) {
@@ -141,8 +142,8 @@ UNIT(vulkan_address, a_buffer_has_the_address_of_its_own)
 }
 
 /*
- * quire does not know the usage of a buffer of the caller's create info. In a page with others the
- * page tells the address, and the buffer is not asked; in a page that it is tied to there is none.
+ * quire does not know the usage of a buffer of the caller's create info, and does not query it. In
+ * a shared page the address comes from the page's buffer; in a dedicated page it is 0.
  */
 UNIT(vulkan_address, a_described_buffer_is_not_asked)
 {
@@ -162,7 +163,7 @@ UNIT(vulkan_address, a_described_buffer_is_not_asked)
         CHECK_EQ(address_of(memory, buffer.allocation) != 0, !flags);
         CHECK_OK(quire_vulkan_page_buffer(memory, buffer.allocation, &range));
         CHECK_EQ(range.address, address_of(memory, buffer.allocation));
-        vulkan_bench_end(&b); /* the driver would have told of a buffer without the usage */
+        vulkan_bench_end(&b); /* the driver reports queries of a buffer without the usage */
     }
 }
 
@@ -183,7 +184,7 @@ UNIT(vulkan_address, an_image_has_that_of_its_page_unless_the_page_is_tied_to_it
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-/* get_info succeeds without an address, the last error stays, and the next one asks again. */
+/* get_info succeeds without an address, keeps the last error, and the next call queries again. */
 static void expect_zero_once(const char *function)
 {
     vulkan_bench b;
@@ -207,7 +208,8 @@ UNIT(vulkan_address, a_driver_without_memory_tells_it_later)
     expect_zero_once("vkBindBufferMemory");
 }
 
-/* With this flag some memory types hold no buffers. Where none can be made none is tried again. */
+/* With this flag some memory types hold no buffers. If no buffer can be created none is tried
+   again. */
 UNIT(vulkan_address, a_page_that_holds_no_buffers_is_tried_once)
 {
     uint32_t tried = 0;

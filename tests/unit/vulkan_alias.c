@@ -29,7 +29,7 @@ typedef struct bench {
     vulkan_bench b;
     quire_memory *memory;
     quire_allocation range; /* of 64 KiB, at a multiple of 4 KiB */
-    uint64_t objects;       /* of Vulkan, before there is any alias */
+    uint64_t objects;       /* Vulkan objects before the first alias */
 } bench;
 
 static uint64_t count_objects(const bench *t)
@@ -37,7 +37,7 @@ static uint64_t count_objects(const bench *t)
     return fv_live(t->b.driver, FV_BUFFER) + fv_live(t->b.driver, FV_IMAGE);
 }
 
-/* With this granularity of buffers and images; 0: the layout's own. */
+/* Uses this bufferImageGranularity. 0: that of the layout. */
 static void begin(bench *t, uint64_t granularity, uint32_t flags)
 {
     fv_layout layout = *fv_layout_named("amd-bar");
@@ -49,7 +49,7 @@ static void begin(bench *t, uint64_t granularity, uint32_t flags)
     t->memory = vulkan_bench_memory(&t->b, &(quire_memory_options){.name = "shared"});
     const quire_allocation_options options = {.size = 64 * KIB, .alignment = 4 * KIB};
     CHECK_OK(quire_allocate(t->memory, &options, &t->range));
-    fv_allow(t->b.driver, "fv-overlap"); /* it is meant */
+    fv_allow(t->b.driver, "fv-overlap"); /* the objects overlap on purpose */
     t->objects = count_objects(t);
 }
 
@@ -124,7 +124,7 @@ UNIT(vulkan_alias, objects_lie_at_their_offset_of_one_range)
     for (int i = 0; i < 3; i++)
         CHECK_OK(quire_vulkan_alias_destroy(&all[i]));
     CHECK(!all[0]);
-    CHECK_OK(quire_vulkan_alias_destroy(&all[0])); /* of none */
+    CHECK_OK(quire_vulkan_alias_destroy(&all[0])); /* an alias that is NULL */
     CHECK_EQ(count_objects(&t), t.objects);
     vulkan_bench_end(&t.b);
 }
@@ -199,14 +199,14 @@ UNIT(vulkan_alias, the_place_must_hold_it)
         QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(try_buffer(&t, t.range, &BUFFER, (quire_vulkan_alias_options){.offset = 1}),
                 INVALID);
-    CHECK_FAILS(try_image(&t, &IMAGE, 128), INVALID); /* images are aligned to 256 */
+    CHECK_FAILS(try_image(&t, &IMAGE, 128), INVALID); /* images need alignment 256 */
     CHECK_OK(try_image(&t, &IMAGE, 256));
     CHECK_EQ(count_objects(&t), t.objects);
-    CHECK_OK(quire_free(t.memory, t.range)); /* nothing holds it */
+    CHECK_OK(quire_free(t.memory, t.range)); /* no alias holds it */
     vulkan_bench_end(&t.b);
 }
 
-/* A neighbour of the range may be a buffer. */
+/* A neighbour of the range can be a buffer. */
 UNIT(vulkan_alias, images_of_optimal_tiling_keep_the_granularity)
 {
     bench t;
@@ -216,7 +216,7 @@ UNIT(vulkan_alias, images_of_optimal_tiling_keep_the_granularity)
     quire_allocation whole = t.range;
     CHECK_OK(quire_allocate(
         t.memory, &(quire_allocation_options){.size = 3 * KIB, .alignment = 4 * KIB}, &t.range));
-    CHECK_FAILS(try_image(&t, &IMAGE, 0), QUIRE_ERROR_OUT_OF_RANGE); /* its stretch ends beyond */
+    CHECK_FAILS(try_image(&t, &IMAGE, 0), QUIRE_ERROR_OUT_OF_RANGE); /* too large if rounded up */
     CHECK_OK(quire_free(t.memory, whole));
     vulkan_bench_end(&t.b);
 }
@@ -226,7 +226,7 @@ UNIT(vulkan_alias, memory_of_ones_own_is_not_shared)
     bench t;
     quire_buffer buffer;
     begin(&t, 0, FV_REQUIRE_DEDICATED);
-    CHECK_FAILS(try_image(&t, &IMAGE, 0), UNSUPPORTED); /* it requires its own */
+    CHECK_FAILS(try_image(&t, &IMAGE, 0), UNSUPPORTED); /* it requires a dedicated page */
     quire_image image;
     CHECK_OK(quire_vulkan_image_create(t.memory, &IMAGE, NULL, &image));
     VkBufferCreateInfo small = BUFFER;
@@ -234,7 +234,7 @@ UNIT(vulkan_alias, memory_of_ones_own_is_not_shared)
     CHECK_FAILS(try_buffer(&t, image.allocation, &small, (quire_vulkan_alias_options){.offset = 0}),
                 UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "dedicated");
-    /* a page of its own by the caller's wish is shared like any other */
+    /* a page that is dedicated at the caller's request can be shared like any other */
     CHECK_OK(quire_vulkan_buffer_create(
         t.memory, &BUFFER, &(quire_vulkan_object_options){.dedicated = true}, &buffer));
     quire_vulkan_alias *alias = NULL;

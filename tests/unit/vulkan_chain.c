@@ -1,6 +1,6 @@
 /*
- * vulkan_chain.c - what is chained to VkMemoryAllocateInfo, on the fake Vulkan driver: the
- * backend's own structs, and the caller's behind them.
+ * vulkan_chain.c - the pNext chain of VkMemoryAllocateInfo on the fake Vulkan driver: first the
+ * backend's structs, then the caller's.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
@@ -13,7 +13,7 @@
 
 static const VkMemoryOpaqueCaptureAddressAllocateInfo OURS = {.sType = CAPTURE};
 
-/* What lies under an allocation. */
+/* Returns what the driver knows of the memory of an allocation. */
 static fv_memory_info page_of(vulkan_bench *b, quire_memory *memory, quire_allocation allocation)
 {
     quire_vulkan_range range;

@@ -1,6 +1,6 @@
 /*
- * vulkan_copy.c - copies of the Vulkan backend on the fake driver: from page to page without a byte
- * in the ring, boxes of rows in few submissions, and the texels of linear images.
+ * vulkan_copy.c - copies of the Vulkan backend on the fake driver: from page to page without bytes
+ * in the staging ring, boxes of rows in few submissions, and the texels of linear images.
  */
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
@@ -92,7 +92,8 @@ UNIT(vulkan_copy, a_page_is_copied_within_itself)
     vulkan_bench_end(&w.b);
 }
 
-/* Rows that lie tight at one end, with gaps at the other, smaller and larger than half the ring. */
+/* Rows without gaps on one side and with gaps on the other, smaller and larger than half the
+   ring. */
 UNIT(vulkan_copy, host_rows_are_packed_into_the_ring)
 {
     static const struct {
@@ -192,8 +193,9 @@ static void stop_waits(vulkan_bench *b)
 }
 
 /*
- * The driver does nothing before somebody waits, and tells of whatever goes while it is used. What
- * a copy named that runs on goes with the next thing that goes once it is done, or with the device.
+ * The driver executes work only when a call waits, and reports objects that are destroyed while
+ * they are in use. An object named by a copy that is still running is destroyed together with the
+ * next object after the copy is complete, or with the device.
  */
 UNIT(vulkan_copy, what_a_copy_may_still_use_goes_later)
 {
@@ -218,7 +220,7 @@ UNIT(vulkan_copy, what_a_copy_may_still_use_goes_later)
         CHECK_OK(quire_free(memory, image.allocation));
         CHECK_OK(quire_memory_destroy(&memory));
         CHECK_EQ(fv_live(b.driver, FV_IMAGE), 1);
-        CHECK_EQ(fv_live(b.driver, FV_MEMORY), 3); /* of the ring, too */
+        CHECK_EQ(fv_live(b.driver, FV_MEMORY), 3); /* including the memory of the ring */
         if (heals) {
             fv_heal(b.driver);
             CHECK_OK(quire_free(other, kept));

@@ -1,10 +1,10 @@
 /*
  * vulkan_copy_driver.c - copies between pages on a driver of this machine, under synchronization
- * validation: one after the other without a wait by the caller, within a page, to and from the
- * host.
+ * validation: consecutive copies without a wait by the caller, copies within a page, copies from
+ * and to the host.
  *
- * Drivers on the processor have one kind of memory, which the host reaches, so that the core copies
- * by itself: the backend is called through its table here.
+ * Software drivers have one memory kind, which is host-visible, so that the core copies with the
+ * processor. Therefore the test calls the backend through its table.
  */
 #include "tests/support/random.h"
 #include "tests/support/real_vulkan.h"

@@ -1,7 +1,7 @@
 /*
- * vulkan_driver.c - what one driver of this machine has and another one lacks: budgets, priorities,
- * a coarse granularity between buffers and images, out of memory in earnest. On a device of quire's
- * own, under the validation layer; what the layer or the driver says fails the test.
+ * vulkan_driver.c - optional properties of the drivers of this machine: budgets, priorities, a
+ * coarse bufferImageGranularity, real out of memory. Runs on a device of quire's own, under the
+ * validation layer. Any message of the layer or the driver fails the test.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +30,8 @@ static void hear(void *user, quire_log_level level, const char *line)
         snprintf(b->first, sizeof b->first, "%s", line);
 }
 
-/* False: there is no driver here; the test is skipped, with the reason. */
+/* Opens a device. Returns false if no driver is installed; the test is then skipped with the
+   reason. */
 static bool begin(bench *b)
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -72,7 +73,7 @@ static void end_memory(quire_memory *memory)
     CHECK_OK(quire_memory_destroy(&memory));
 }
 
-/* True: the driver has no such extension; the test is skipped, which is said. */
+/* Returns true if the driver lacks the extension; the test is then skipped with that reason. */
 static bool lacks(const bench *b, const char *extension)
 {
     quire_vulkan_handles h;
@@ -96,7 +97,7 @@ static bool lacks(const bench *b, const char *extension)
 
 /* ---- budgets and priorities ----------------------------------------------------------------- */
 
-/* Others use the heap, too, so that its use is known from below only. */
+/* Other processes use the heap, too, so that only a lower bound of its usage is known. */
 UNIT(vulkan_driver, the_budget_is_the_drivers_and_holds)
 {
     bench b;
@@ -116,7 +117,7 @@ UNIT(vulkan_driver, the_budget_is_the_drivers_and_holds)
     CHECK_EQ(with.used, 64 * MIB);
     CHECK(with.available <= with.budget);
     CHECK_OK(quire_free(memory, allocation));
-    if (with.budget < with.size) { /* unless the driver has even less */
+    if (with.budget < with.size) { /* unless the driver offers still less */
         quire_result result = quire_memory_preallocate(memory, with.size);
         CHECK(result == QUIRE_ERROR_OVER_BUDGET || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     }
@@ -142,7 +143,8 @@ UNIT(vulkan_driver, pages_of_every_priority_are_made)
 
 /* ---- out of memory -------------------------------------------------------------------------- */
 
-/* A size that a heap has and the driver does not give in one piece; 0: it would give the heap. */
+/* Returns a size that fits into the heap and that the driver refuses in one allocation. 0: the
+   driver would grant the whole heap. */
 static uint64_t refused_size(const bench *b, uint32_t kind)
 {
     uint64_t heap = b->info.heaps[b->info.kinds[kind].heap].size;
@@ -165,7 +167,7 @@ UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
         cr_skip_test("%s would give all of its heap at once", b.info.name);
         return;
     }
-    /* past the limits that the core keeps */
+    /* bypasses the limits of the core */
     const quire_page_request request = {.kind = info.kind, .size = size, .alignment = 1};
     quire_result result =
         quire_device_backend(b.device)->page_create(quire_device_state(b.device), &request, &page);
@@ -177,7 +179,7 @@ UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
     CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
     if (b.troubles == 1 && strstr(b.first, "maxMemoryAllocationSize"))
-        b.troubles = 0; /* newer layers warn of such a size */
+        b.troubles = 0; /* newer layers warn about such a size */
     CHECK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &allocation) < 0);
     CHECK_EQ(allocation.id, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB}, &allocation));
@@ -195,7 +197,7 @@ typedef struct object {
     quire_buffer buffer;
     quire_image image;
     quire_allocation_info place;
-    uint64_t size; /* of its contents */
+    uint64_t size; /* bytes of its contents */
 } object;
 
 static void make_object(quire_memory *memory, object *o, test_random *random)
@@ -235,7 +237,7 @@ static void expect(quire_memory *memory, const object *o, unsigned char *bytes, 
         CHECK_EQ(bytes[i], value);
 }
 
-/* Whether the stretches that two ranges touch meet. */
+/* Whether two ranges share a unit of the granularity. */
 static bool share_stretch(const quire_allocation_info *a, const quire_allocation_info *b,
                           uint64_t granularity)
 {
@@ -252,7 +254,7 @@ static void check_stretches(const object *all, uint64_t granularity)
                   !share_stretch(&all[i].place, &all[j].place, granularity));
 }
 
-/* Buffers and images of optimal tiling come and go in the same pages. */
+/* Allocates and frees buffers and optimal images in the same pages. */
 UNIT(vulkan_driver, buffers_and_images_keep_the_drivers_granularity)
 {
     static unsigned char bytes[4096];

@@ -1,6 +1,6 @@
 /*
- * vulkan_fork.c - a forked child with a Vulkan device of its parent: nothing is served but the end,
- * which gives back the records and calls no driver.
+ * vulkan_fork.c - a forked child with a Vulkan device of its parent: it can only destroy the
+ * device, which releases the records and calls no driver function.
  */
 #include <unistd.h>
 

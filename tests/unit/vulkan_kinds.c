@@ -1,6 +1,6 @@
 /*
- * vulkan_kinds.c - which memory kinds the Vulkan backend takes on the layouts of real devices,
- * which the fake driver poses as; kinds of features that are not enabled.
+ * vulkan_kinds.c - the memory kinds that are chosen on layouts of real devices, which the fake
+ * driver imitates; kinds that need a feature that is not enabled.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
@@ -21,7 +21,8 @@ static uint64_t heap_size(const quire_device_info *info, uint32_t kind)
     return info->heaps[info->kinds[kind].heap].size;
 }
 
-/* Nothing that nobody asked for; and the host's window is left to those who look through it. */
+/* The kind has no flag that was not requested, and device-only work leaves the host-visible window
+   free. */
 static void check_choice(const quire_device_info *info, uint32_t kind, bool for_device)
 {
     if (kind == NONE)
@@ -56,7 +57,7 @@ static void check_layout(const fv_layout *layout)
     CHECK(device != NONE && upload != NONE && readback != NONE && shared != NONE);
     CHECK(info.kinds[device].flags & QUIRE_DEVICE_LOCAL);
     CHECK(info.kinds[upload].flags & QUIRE_HOST_VISIBLE);
-    /* and a page can be had there */
+    /* and a page of that kind is available */
     quire_memory *memory =
         vulkan_bench_memory(&b, &(quire_memory_options){.kind_mask = UINT32_C(1) << device});
     quire_buffer buffer;
@@ -119,7 +120,7 @@ UNIT(vulkan_kinds, a_buffers_and_an_images_usage_restrict_the_kinds)
     CHECK(needs.kind_mask >> kind & 1);
     quire_device_info told;
     CHECK_OK(quire_device_get_info(b.device, &told));
-    for (uint32_t i = 0; i < told.kind_count; i++) { /* what cannot hold it says so */
+    for (uint32_t i = 0; i < told.kind_count; i++) { /* unsuitable kinds refuse the object */
         if (needs.kind_mask >> i & 1 || told.kinds[i].flags & SPECIAL)
             continue;
         quire_memory *memory = NULL;

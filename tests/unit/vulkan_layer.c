@@ -1,6 +1,6 @@
 /*
  * vulkan_layer.c - VK_LAYER_QUIRE_suballocate between a program and the fake driver, which checks
- * every call: what lies in pages, on every layout, and what happens when a driver refuses.
+ * every call: suballocation on every layout, and failures of the driver.
  */
 #include <pthread.h>
 
@@ -32,7 +32,7 @@ UNIT(vulkan_layer, five_hundred_allocations_are_one_of_the_driver)
     fv_fixture_close(&f);
 }
 
-/* Random bytes up, through the device, and down again, between memory of two types. */
+/* Copies random bytes to the device and back, between memory of two types. */
 static void round_trip(fv_fixture *f, uint32_t up, uint32_t down, uint64_t *random)
 {
     enum { PAIRS = 6, MOST = 5000 };
@@ -66,12 +66,12 @@ static void round_trip(fv_fixture *f, uint32_t up, uint32_t down, uint64_t *rand
         CHECK_VK(FV(f, vkInvalidateMappedMemoryRanges)(f->device, 1, &range));
         CHECK(!memcmp(pointer, bytes[i], to[i].size));
         FV(f, vkUnmapMemory)(f->device, to[i].memory);
-        lf_end_piece(f, &from[i]); /* mapped: freed all the same */
+        lf_end_piece(f, &from[i]); /* freeing mapped memory is allowed */
         lf_end_piece(f, &to[i]);
     }
 }
 
-/* Caches that nothing keeps coherent, odd sizes, large alignments: atoms and stretches matter. */
+/* Non-coherent caches, odd sizes, large alignments: atoms and bufferImageGranularity matter. */
 UNIT(vulkan_layer, bytes_come_and_go_on_every_layout)
 {
     static const uint32_t FLAGS[] = {0, FV_STALE | FV_DIRTY | FV_ODD_SIZES,
@@ -97,7 +97,7 @@ UNIT(vulkan_layer, bytes_come_and_go_on_every_layout)
         }
 }
 
-/* Linear and optimal ones in turns: whatever lies beside them, the driver has nothing to say. */
+/* Linear and optimal images alternate. The driver must not report any neighbour. */
 UNIT(vulkan_layer, images_and_buffers_lie_beside_each_other_on_every_layout)
 {
     enum { COUNT = 24 };
@@ -131,7 +131,7 @@ UNIT(vulkan_layer, images_and_buffers_lie_beside_each_other_on_every_layout)
     }
 }
 
-/* One memory object that the program itself divides. */
+/* One memory object that the program divides itself. */
 UNIT(vulkan_layer, offsets_of_the_program_are_added_to_those_of_the_range)
 {
     enum { PARTS = 40 };
@@ -204,14 +204,14 @@ UNIT(vulkan_layer, when_no_page_can_be_had_the_driver_answers)
     CHECK_EQ((uint32_t)FV(&f, vkAllocateMemory)(f.device, &info, NULL, &memory),
              (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
     lf_release(&f, small);
-    /* the empty page is given back for what the driver must find room for */
+    /* the empty page is destroyed before the driver is asked again */
     fv_set_capacity(f.driver, 0, 0, 33 * MIB);
     lf_release(&f, lf_allocate(&f, 100 * KIB, 0, NULL));
     lf_expect_passed(&f, 32 * MIB, 0, NULL);
     fv_fixture_close(&f);
 }
 
-/* A program that goes on with whatever it got; false: some call failed. */
+/* A program that continues after failures. Returns false if a call failed. */
 static bool go_on(fv_fixture *f, uint32_t type)
 {
     VkBuffer buffers[4] = {0};
@@ -224,7 +224,7 @@ static bool go_on(fv_fixture *f, uint32_t type)
         VkMemoryRequirements needs;
         VkDevice device = f->device;
         if (FV(f, vkCreateBuffer)(device, &info, NULL, &buffers[i])) {
-            buffers[i] = VK_NULL_HANDLE; /* not to be looked at after a failure */
+            buffers[i] = VK_NULL_HANDLE; /* undefined after a failure */
             all = false;
             continue;
         }
@@ -256,7 +256,7 @@ static bool go_on(fv_fixture *f, uint32_t type)
     return all;
 }
 
-/* Each call of the driver that can fail, once and from then on, with each of its codes. */
+/* Each call of the driver that can fail does so, once and permanently, with each of its codes. */
 UNIT(vulkan_layer, whichever_call_of_the_driver_fails_nothing_is_left)
 {
     uint64_t calls = UINT64_MAX, seen = 0;
@@ -274,7 +274,7 @@ UNIT(vulkan_layer, whichever_call_of_the_driver_fails_nothing_is_left)
                           &(fv_fault){.call = call, .from_then = way & 1, .code_index = way >> 1}));
             bool all = go_on(&f, 2);
             seen += fv_failed(f.driver).times > 0;
-            /* a page that cannot be had or mapped may still be an allocation passed on */
+            /* if a page cannot be created or mapped, the allocation may still be passed on */
             CHECK(all || fv_failed(f.driver).times > 0);
             fv_heal(f.driver);
             CHECK(go_on(&f, 2));

@@ -1,6 +1,6 @@
 /*
- * vulkan_layer_calls.c - the layer's other calls: what is passed on, maps, names, questions,
- * sparse binds.
+ * vulkan_layer_calls.c - the layer's other calls: allocations that are passed on, maps, names,
+ * queries, sparse binds.
  */
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ UNIT(vulkan_layer_calls, what_is_dedicated_external_or_large_is_the_drivers)
                          .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
                          .pHostPointer = pointer});
     free(pointer);
-    /* these ask for nothing */
+    /* these request nothing special */
     const VkMemoryDedicatedAllocateInfo nobody = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO};
     const VkExportMemoryAllocateInfo nothing = {
@@ -95,7 +95,7 @@ UNIT(vulkan_layer_calls, each_memory_is_mapped_once_and_the_page_stays_mapped)
     fv_fixture f;
     void *one = NULL, *other = NULL, *again = NULL;
     lf_open_named(&f, "adreno");
-    uint32_t type = 2; /* not coherent */
+    uint32_t type = 2; /* not host-coherent */
     VkDeviceMemory a = lf_allocate(&f, 1000, type, NULL), b = lf_allocate(&f, 1000, type, NULL);
     CHECK_VK(FV(&f, vkMapMemory)(f.device, a, 0, VK_WHOLE_SIZE, 0, &one));
     CHECK_VK(FV(&f, vkMapMemory)(f.device, b, 128, 256, 0, &other));
@@ -104,7 +104,8 @@ UNIT(vulkan_layer_calls, each_memory_is_mapped_once_and_the_page_stays_mapped)
     CHECK_EQ((uintptr_t)one % 4096, 0);
     CHECK_EQ((uintptr_t)other % 4096, 128);
     CHECK_EQ(fv_calls(f.driver, "vkMapMemory"), 1);
-    /* of both at once; to the end of a memory that is no multiple of the atom, and of a map */
+    /* ranges of both objects in one call; to the end of a memory whose size is not a multiple of
+       the * atom, and to the end of a mapping */
     memset(one, 1, 1000);
     memset(other, 2, 256);
     const VkMappedMemoryRange ranges[] = {
@@ -196,7 +197,7 @@ UNIT(vulkan_layer_calls, sparse_binds_find_their_page)
     VkDeviceMemory first = lf_allocate(&f, 100, 0, NULL);
     VkDeviceMemory memory = lf_allocate(&f, needs.size, 0, NULL);
     const VkSparseMemoryBind binds[] = {
-        /* the halves change places */
+        /* the halves are swapped */
         {.size = needs.size / 2, .memory = memory, .memoryOffset = needs.size / 2},
         {.resourceOffset = needs.size / 2, .size = needs.size / 2, .memory = memory}};
     const VkSparseBufferMemoryBindInfo of_buffer = {

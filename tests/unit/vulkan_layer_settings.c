@@ -38,7 +38,7 @@ UNIT(vulkan_layer_settings, settings_change_pages_and_thresholds)
     lf_open_named(&f, "amd-bar");
     for (int i = 0; i < 40; i++)
         memories[i] = lf_allocate(&f, 99 * KIB, 0, NULL);
-    CHECK_EQ(lf_driver_allocations(&f), 5); /* blocks of 128 KiB, eight a page */
+    CHECK_EQ(lf_driver_allocations(&f), 5); /* blocks of 128 KiB, eight per page */
     lf_expect_passed(&f, 100 * KIB, 0, NULL);
     for (int i = 0; i < 40; i++)
         lf_release(&f, memories[i]);
@@ -125,7 +125,8 @@ UNIT(vulkan_layer_settings, what_the_next_layer_lacks_the_program_does_not_get)
     fv_fixture_close(&f);
 }
 
-/* quire needs 1.1: the layer asks for it, and where a function of it is missing it stays out. */
+/* quire needs 1.1: the layer requests it. If a function of 1.1 is missing the layer is not
+   active. */
 UNIT(vulkan_layer_settings, programs_of_vulkan_1_0_and_devices_without_quire_work)
 {
     const fv_layout *layout = fv_layout_named("amd-bar");

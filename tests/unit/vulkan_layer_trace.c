@@ -1,6 +1,6 @@
 /*
- * vulkan_layer_trace.c - whose file the layer's trace is: rows that stay when the process is
- * killed, forks, programs that are executed, and other processes with the same path.
+ * vulkan_layer_trace.c - which process writes the layer's trace: killed processes, whose rows stay,
+ * forks, executed programs, and other processes with the same path.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ UNIT(vulkan_layer_trace, a_forked_child_writes_nothing)
     CHECK(made >= 0);
     if (!made) {
         lf_release(&f, a);
-        fflush(NULL); /* as its exit would do */
+        fflush(NULL); /* as exit would do */
         child_end(true);
     }
     CHECK(child_was_well(made));

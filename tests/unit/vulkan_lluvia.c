@@ -1,6 +1,6 @@
 /*
- * vulkan_lluvia.c - Lluvia's own Vulkan scenarios, on a driver of this machine under the validation
- * layer: sizes, pages, mappings, copies, images, views and layouts.
+ * vulkan_lluvia.c - the Vulkan scenarios of Lluvia, on a driver of this machine under the
+ * validation layer: sizes, pages, mappings, copies, images, views and layouts.
  */
 #include "tests/support/real_vulkan.h"
 
@@ -55,11 +55,11 @@ UNIT(vulkan_lluvia, a_host_visible_coherent_buffer_has_the_size_asked)
     one_buffer_of_100(HOST);
 }
 
-/* A page as large as the last buffer: Lluvia's page scan puts that one into a second page. */
+/* The page has the size of the last buffer, which Lluvia's page scan puts into a second page. */
 UNIT(vulkan_lluvia, a_buffer_as_large_as_a_page)
 {
     static const uint64_t sizes[] = {128, 32, 768, 2048, 4096};
-    static const uint64_t alignment = 64; /* what its figures were measured with */
+    static const uint64_t alignment = 64; /* the alignment of its measurements */
     static const struct {
         uint32_t page;
         uint64_t offset, padding;
@@ -96,7 +96,7 @@ UNIT(vulkan_lluvia, a_buffer_as_large_as_a_page)
 
 /* ---- mapping ------------------------------------------------------------------------------- */
 
-/* Two buffers; in Lluvia the second of one page cannot be mapped while the first is. */
+/* Maps two buffers. In Lluvia the second buffer of a page cannot be mapped while the first is. */
 static void map_two(uint64_t page_size, uint64_t size, bool same_page)
 {
     real_vulkan r;
@@ -157,7 +157,7 @@ UNIT(vulkan_lluvia, a_struct_is_mapped_and_set)
     real_end(&r);
 }
 
-/* Host to device to host, by the caller's own command buffer: 128 integers. */
+/* Copies 128 integers from host to device to host, with a command buffer of the caller. */
 UNIT(vulkan_lluvia, buffers_are_copied_by_the_device)
 {
     enum { COUNT = 128 };

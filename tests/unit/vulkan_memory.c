@@ -1,6 +1,6 @@
 /*
- * vulkan_memory.c - pages, ranges and objects on the fake Vulkan driver: what the driver is asked,
- * and how often.
+ * vulkan_memory.c - pages, ranges and objects on the fake Vulkan driver: the calls that the driver
+ * receives, and their number.
  */
 #include <pthread.h>
 
@@ -178,7 +178,7 @@ UNIT(vulkan_memory, the_budget_that_the_driver_tells_holds)
     quire_allocation more;
     CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &more),
                 QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(fv_calls(b.driver, "vkAllocateMemory"), calls); /* it was not even asked */
+    CHECK_EQ(fv_calls(b.driver, "vkAllocateMemory"), calls); /* the driver was not called */
     fv_set_budget(b.driver, 0, heap, 0, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &more));
     vulkan_bench_end(&b);
@@ -205,7 +205,7 @@ UNIT(vulkan_memory, a_smaller_page_where_the_device_has_no_more)
 
 /* ---- neighbours ----------------------------------------------------------------------------- */
 
-/* Whether two places share an aligned stretch of `granularity` bytes. */
+/* Whether two places share an aligned unit of `granularity` bytes. */
 static bool share(const fv_place *a, const fv_place *b, uint64_t granularity)
 {
     return a->memory == b->memory &&
@@ -213,7 +213,7 @@ static bool share(const fv_place *a, const fv_place *b, uint64_t granularity)
            b->offset / granularity <= (a->offset + a->size - 1) / granularity;
 }
 
-/* Buffers and images in turns, some freed: none of one sort shares a stretch with the other. */
+/* Buffers and images alternate, some are freed: a buffer and an image never share a unit. */
 static void mix(const char *layout)
 {
     enum { COUNT = 60 };
@@ -265,7 +265,7 @@ UNIT(vulkan_memory, buffers_and_images_keep_the_granularity_apart)
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-/* Every kind that a buffer can lie in, with everything awkward at once. */
+/* Every memory kind that can hold a buffer, with all unusual behaviour at the same time. */
 static void contents(const char *layout, uint32_t flags)
 {
     static unsigned char in[70001], out[70001];
@@ -287,7 +287,7 @@ static void contents(const char *layout, uint32_t flags)
             b.device, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind}, &memory));
         quire_result result = quire_buffer_create(
             memory, &(quire_buffer_options){.size = sizeof in, .zero = true}, &buffer);
-        CHECK(!result || result == QUIRE_ERROR_UNSUPPORTED); /* not a kind for buffers */
+        CHECK(!result || result == QUIRE_ERROR_UNSUPPORTED); /* a kind that holds no buffers */
         if (!result) {
             CHECK_OK(quire_read(memory, buffer.allocation, 0, out, sizeof out));
             for (size_t i = 0; i < sizeof out; i++)
@@ -310,7 +310,7 @@ UNIT(vulkan_memory, contents_of_every_kind_on_every_layout)
     }
 }
 
-/* What a buffer needs is asked without one where that can be. */
+/* With maintenance4 the requirements of a buffer are queried without creating it. */
 UNIT(vulkan_memory, needs_are_asked_without_an_object)
 {
     static const struct {
@@ -337,7 +337,7 @@ UNIT(vulkan_memory, needs_are_asked_without_an_object)
     }
 }
 
-/* The same device, said to be of a group of one, and of two. */
+/* The same device, declared as a group of one and as a group of two. */
 UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
 {
     vulkan_bench b;
@@ -371,7 +371,7 @@ UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
     vulkan_bench_end(&b);
 }
 
-/* VkBufferUsageFlags2CreateInfoKHR of maintenance5, which not every machine's headers have. */
+/* VkBufferUsageFlags2CreateInfoKHR of maintenance5, which older headers lack. */
 typedef struct usage2 {
     VkStructureType type;
     const void *next;
@@ -411,11 +411,11 @@ UNIT(vulkan_memory, usage_may_come_from_the_chain)
                                                                "vkGetBufferDeviceAddress");
     const VkBufferDeviceAddressInfo asked = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
                                              .buffer = quire_vulkan_buffer(memory, buffer)};
-    CHECK(address_of(h.device, &asked) != 0); /* the driver has nothing to say */
+    CHECK(address_of(h.device, &asked) != 0); /* the driver reports nothing */
     vulkan_bench_end(&b);
 }
 
-/* What the host does not flush, and what it does not invalidate, is not there. */
+/* Without a flush or an invalidate the other side does not see the bytes. */
 UNIT(vulkan_memory, lists_of_ranges_are_one_call)
 {
     enum { PARTS = 40, SIZE = 500 };
@@ -444,7 +444,7 @@ UNIT(vulkan_memory, lists_of_ranges_are_one_call)
     CHECK_EQ(fv_calls(b.driver, NULL), 1);
     CHECK_EQ(fv_calls(b.driver, "vkFlushMappedMemoryRanges"), 1);
     for (int i = 0; i < PARTS; i++)
-        memset(bytes[i], 0xff, SIZE); /* not flushed: the device's bytes are the others */
+        memset(bytes[i], 0xff, SIZE); /* not flushed: the device keeps the old bytes */
     CHECK_OK(quire_invalidate_batch(memory, views, PARTS));
     CHECK_EQ(fv_calls(b.driver, "vkInvalidateMappedMemoryRanges"), 1);
     for (int i = 0; i < PARTS; i++)
@@ -477,7 +477,7 @@ static void *work(void *user)
     return NULL;
 }
 
-/* The driver notices two that use the queue, or a command buffer, at once. */
+/* The driver detects two threads that use the queue, or a command buffer, at the same time. */
 UNIT(vulkan_memory, threads_share_the_ring_and_the_queue)
 {
     enum { THREADS = 4 };
@@ -551,7 +551,7 @@ UNIT(vulkan_memory, the_best_of_several_devices_is_opened)
 
 /* ---- sparse objects -------------------------------------------------------------------------- */
 
-/* The caller's own: memory is raw ranges, of several pages, in any order. */
+/* The caller binds the sparse object itself, to raw ranges of several pages, in any order. */
 UNIT(vulkan_memory, sparse_buffers_are_bound_to_raw_ranges)
 {
     enum { PARTS = 4 };

@@ -38,7 +38,7 @@ static uint64_t next_random(uint64_t *state)
     return *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 }
 
-/* Random texels there and back, with views of both sorts. */
+/* Writes and reads random texels, and creates views with and without a sampler. */
 static void round_trip(real_vulkan *r, quire_memory *memory, const quire_image_options *options)
 {
     quire_image image;
@@ -68,7 +68,8 @@ static void round_trip(real_vulkan *r, quire_memory *memory, const quire_image_o
     CHECK_OK(quire_free(memory, image.allocation));
 }
 
-/* Asked first; what is not supported is refused alike by both calls. Returns whether it is. */
+/* Queries the requirements first. Both calls must refuse an unsupported image. Returns whether
+   it is supported. */
 static bool try_image(real_vulkan *r, quire_memory *memory, quire_image_options options)
 {
     quire_requirements needs;
@@ -126,7 +127,7 @@ UNIT(vulkan_object, every_channel_type_count_dimension_and_tiling)
     real_end(&r);
 }
 
-/* The texels go through a ring that holds neither a slice nor a row. */
+/* The staging ring is smaller than a slice and than a row. */
 UNIT(vulkan_object, images_larger_than_the_staging_ring)
 {
     real_vulkan r;
@@ -173,13 +174,13 @@ UNIT(vulkan_object, wrong_texels_layouts_and_views_are_refused)
     CHECK_FAILS(quire_vulkan_image_read(memory, image, any, data, 64), INVALID);
     CHECK_FAILS(quire_vulkan_image_set_layout(memory, image, any, VK_IMAGE_LAYOUT_PREINITIALIZED),
                 INVALID);
-    quire_vulkan_view_options options = {.sampled = true}; /* repeats, in texels */
+    quire_vulkan_view_options options = {.sampled = true}; /* repeat, in texels: invalid */
     CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
     CHECK(view.view == VK_NULL_HANDLE);
     options.address_u = options.address_v = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
     CHECK_OK(quire_vulkan_view_create(memory, image, &options, &view));
     CHECK_OK(quire_vulkan_view_destroy(r.quire, &view));
-    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view)); /* of nothing */
+    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view)); /* a view that is empty */
     options.filter = (quire_vulkan_filter)2;
     CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
     options = (quire_vulkan_view_options){.unused = {1}};
@@ -290,7 +291,7 @@ UNIT(vulkan_object, the_callers_own_objects_are_placed_and_stay_the_callers)
     CHECK(quire_vulkan_buffer(memory, buffer) == native);
     CHECK(quire_vulkan_image(memory, image) == picture);
     CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
-    CHECK(info.size >= BUFFER.size); /* nobody has said how large it is: as much as it needs */
+    CHECK(info.size >= BUFFER.size); /* that of the requirements */
     CHECK_OK(quire_free(memory, buffer.allocation));
     REAL(&r, vkDestroyBuffer)(r.device, native, NULL);
     REAL(&r, vkDestroyImage)(r.device, picture, NULL);
@@ -300,7 +301,7 @@ UNIT(vulkan_object, the_callers_own_objects_are_placed_and_stay_the_callers)
     real_end(&r);
 }
 
-/* Fills a buffer with a word by a command of its own. */
+/* Fills a buffer with a word by a command of the test. */
 static void fill_by_command(real_vulkan *r, VkBuffer buffer, uint32_t word)
 {
     const VkCommandPoolCreateInfo pool_info = {
@@ -331,7 +332,7 @@ static void fill_by_command(real_vulkan *r, VkBuffer buffer, uint32_t word)
     REAL(r, vkDestroyCommandPool)(r->device, pool, NULL);
 }
 
-/* The layer looks at every chain. */
+/* The validation layer checks every pNext chain. */
 UNIT(vulkan_object, a_chain_of_the_callers_is_behind_that_of_pages)
 {
     static const VkMemoryOpaqueCaptureAddressAllocateInfo captured = {
@@ -382,7 +383,7 @@ UNIT(vulkan_object, objects_share_the_bytes_of_a_range)
     CHECK_OK(quire_read(memory, range, 508, &words[1], 8));
     CHECK_EQ(words[0], 1);
     CHECK_EQ(words[1], 1);
-    CHECK_EQ(words[2], 2); /* the other's, over its own */
+    CHECK_EQ(words[2], 2); /* the other object overwrote it */
     for (unsigned i = 0; i < 4; i++) {
         CHECK_FAILS(quire_free(memory, range), QUIRE_ERROR_BUSY);
         CHECK_OK(quire_vulkan_alias_destroy(&all[i]));
@@ -436,7 +437,7 @@ UNIT(vulkan_object, a_caller_who_binds_gets_memory_and_offset)
     real_end(&r);
 }
 
-/* Device addresses tell the ranges apart. */
+/* The ranges have different device addresses. */
 UNIT(vulkan_object, many_ranges_share_one_buffer)
 {
     enum { COUNT = 200 };
@@ -467,7 +468,8 @@ UNIT(vulkan_object, many_ranges_share_one_buffer)
     real_end(&r);
 }
 
-/* The way to memory that the host cannot reach, which lavapipe has none of, called for itself. */
+/* The copy path of memory that is not host-visible. lavapipe has no such memory, so that the test
+   calls the path directly. */
 UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
 {
     enum { SIZE = 50001 };
@@ -490,7 +492,7 @@ UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
     CHECK_OK(table->copy_to_page(state, &native.page, native.offset, in, SIZE));
     CHECK_OK(table->copy_from_page(state, &native.page, native.offset, out, SIZE));
     CHECK(!memcmp(in, out, SIZE));
-    for (int i = 0; i < 300; i++) { /* odd ends */
+    for (int i = 0; i < 300; i++) { /* unaligned ends */
         uint64_t offset = next_random(&random) % SIZE, size = next_random(&random) >> 33;
         size = 1 + size % (i < 100 ? 9 : SIZE - offset);
         size = size > SIZE - offset ? SIZE - offset : size;
@@ -507,7 +509,8 @@ UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
 
 /* ---- other APIs ------------------------------------------------------------------------------ */
 
-/* Buffers in such a page say so in a chain, else the layer tells: the caller's chain stays. */
+/* Buffers in an exportable page need a struct in their pNext chain, otherwise the layer reports
+   them. The caller's chain is kept. */
 static void bind_with_chain(quire_memory *memory, VkExternalMemoryHandleTypeFlags type)
 {
     const VkExternalMemoryBufferCreateInfo external = {
@@ -519,7 +522,7 @@ static void bind_with_chain(quire_memory *memory, VkExternalMemoryHandleTypeFlag
     CHECK_OK(quire_free(memory, buffer.allocation));
 }
 
-/* A page goes out as a descriptor and comes back as another one, over the same bytes. */
+/* Exports a page as a descriptor, and imports it as another page with the same bytes. */
 static void export_and_import(VkExternalMemoryHandleTypeFlagBits type, const char *extension)
 {
     real_vulkan r;
@@ -558,7 +561,7 @@ static void export_and_import(VkExternalMemoryHandleTypeFlagBits type, const cha
     CHECK_EQ(descriptor, -1);
     CHECK_OK(quire_free(memory, theirs));
     CHECK_OK(quire_memory_get_info(memory, &info));
-    CHECK_EQ(info.page_count, 1); /* it is not kept: nobody could use it */
+    CHECK_EQ(info.page_count, 1); /* it is not retained, because no other allocation could use it */
     CHECK_OK(quire_free(memory, mine));
     CHECK_OK(quire_free(memory, buffer.allocation));
     real_memory_end(memory);
@@ -576,7 +579,7 @@ UNIT(vulkan_object, pages_are_exported_and_imported_by_descriptor)
                       VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
 }
 
-/* A driver can have the extension and no way to make one on this machine. */
+/* A driver can offer the extension although this machine has no means to create a dma-buf. */
 UNIT(vulkan_object, and_as_dma_bufs)
 {
     export_and_import(VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT,
@@ -585,7 +588,7 @@ UNIT(vulkan_object, and_as_dma_bufs)
 
 UNIT(vulkan_object, host_memory_is_imported_where_it_lies)
 {
-    enum { SIZE = 64 * 1024 }; /* the largest alignment that Vulkan lets a driver ask for */
+    enum { SIZE = 64 * 1024 }; /* the largest alignment that Vulkan allows a driver to require */
     real_vulkan r;
     quire_allocation allocation;
     uint32_t mask = 0;
@@ -617,7 +620,7 @@ UNIT(vulkan_object, host_memory_is_imported_where_it_lies)
     CHECK_FAILS(quire_vulkan_import_range(memory, &import, &allocation), INVALID);
     import.size = SIZE;
     import.type =
-        VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_MAPPED_FOREIGN_MEMORY_BIT_EXT; /* not offered */
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_MAPPED_FOREIGN_MEMORY_BIT_EXT; /* not supported */
     CHECK_FAILS(quire_vulkan_import_range(memory, &import, &allocation), UNSUPPORTED);
     real_memory_end(memory);
     real_end(&r);
@@ -626,7 +629,7 @@ UNIT(vulkan_object, host_memory_is_imported_where_it_lies)
 
 /* ---- nobody's bytes are another's ------------------------------------------------------------ */
 
-/* Fills buffers in one command buffer, without a barrier: what overlaps is a hazard. */
+/* Fills buffers in one command buffer, without a barrier: an overlap is a hazard. */
 static void fill_all(real_vulkan *r, const VkBuffer *buffers, uint32_t count)
 {
     const VkCommandPoolCreateInfo pool_info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
@@ -651,7 +654,8 @@ static void fill_all(real_vulkan *r, const VkBuffer *buffers, uint32_t count)
     REAL(r, vkDestroyCommandPool)(r->device, pool, NULL);
 }
 
-/* Many buffers that live at once, after others have come and gone: the layer certifies them. */
+/* Many buffers that live at the same time, after others were freed: the layer certifies that they
+   share no byte. */
 UNIT(vulkan_object, no_two_live_buffers_share_a_byte)
 {
     enum { COUNT = 400 };
@@ -676,7 +680,7 @@ UNIT(vulkan_object, no_two_live_buffers_share_a_byte)
         }
     fill_all(&r, natives, COUNT);
     CHECK_STR(r.first, "");
-    const VkBuffer twice[] = {natives[0], natives[0]}; /* and would not certify that */
+    const VkBuffer twice[] = {natives[0], natives[0]}; /* the layer must report this overlap */
     fill_all(&r, twice, 2);
     CHECK_HAS(r.first, "SYNC-HAZARD-WRITE-AFTER-WRITE");
     r.messages = 0;

@@ -1,5 +1,5 @@
 /*
- * vulkan_open.c - devices of quire's own and the caller's, on a driver of this machine.
+ * vulkan_open.c - opened and wrapped devices, on a driver of this machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 
-/* What a log was told. */
+/* The messages of a log. */
 typedef struct heard {
     uint64_t lines, troubles;
     char first[1024];
@@ -29,7 +29,7 @@ static quire_vulkan_options options_of(heard *h)
                                 .log = {.write = hear, .user = h, .level = QUIRE_LOG_INFO}}}};
 }
 
-/* False, with the reason printed, where no driver is there. */
+/* Returns false, and prints the reason, if no driver is installed. */
 static bool can_open(void)
 {
     quire_device *device = NULL;
@@ -46,7 +46,7 @@ static bool can_open(void)
     return true;
 }
 
-/* Everything that the driver's device has passes the layer, which the environment puts below. */
+/* Enables every feature of the device under the validation layer, which the environment enables. */
 UNIT(vulkan_open, an_own_device_works_and_the_layer_is_silent)
 {
     heard h = {0};
@@ -111,7 +111,7 @@ UNIT(vulkan_open, a_device_is_named_by_index_or_part_of_its_name)
     CHECK_STR(info.backend, "vulkan");
     CHECK_OK(quire_device_destroy(&device));
     memcpy(part, info.name + 1, 5);
-    for (int i = 0; part[i]; i++) /* whatever the case */
+    for (int i = 0; part[i]; i++) /* case-insensitive */
         part[i] = (char)(part[i] >= 'a' && part[i] <= 'z' ? part[i] - 'a' + 'A' : part[i]);
     expect_found("0");
     expect_found(part);
@@ -151,11 +151,12 @@ UNIT(vulkan_open, a_wrapped_device_stays_the_callers)
     CHECK(handles.device == r.device && handles.queue == r.queue);
     CHECK_OK(quire_device_destroy(&r.quire));
     CHECK_EQ(REAL(&r, vkDeviceWaitIdle)(r.device), 0);
-    real_wrap(&r); /* and again */
+    real_wrap(&r); /* the device can be wrapped again */
     real_end(&r);
 }
 
-/* The caller's callbacks for the driver; other blocks than theirs would not carry the mark. */
+/* Host callbacks of the caller for the driver. They mark their blocks, so that a foreign block is
+   detected. */
 typedef struct counted {
     int64_t live;
     uint64_t all;
@@ -214,7 +215,7 @@ UNIT(vulkan_open, the_driver_gets_host_memory_by_the_callers_callbacks)
         return;
     r.wrap.settings.callbacks = &callbacks;
     real_wrap(&r);
-    memset(&callbacks, 0, sizeof callbacks); /* they are copied */
+    memset(&callbacks, 0, sizeof callbacks); /* quire has copied them */
     quire_memory *memory = real_memory(&r, NULL);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000, .zero = true},
@@ -225,11 +226,11 @@ UNIT(vulkan_open, the_driver_gets_host_memory_by_the_callers_callbacks)
     CHECK_OK(quire_device_destroy(&r.quire));
     CHECK_EQ(c.live, 0);
     if (strstr(r.properties.deviceName, "llvmpipe"))
-        CHECK(c.all > 0); /* others, and some layers, may have no use for them */
+        CHECK(c.all > 0); /* other drivers, and some layers, may not use them */
     real_end(&r);
 }
 
-/* Else silence would prove nothing. */
+/* Otherwise the absence of messages would prove nothing. */
 UNIT(vulkan_open, the_layer_is_heard)
 {
     real_vulkan r;
@@ -246,7 +247,7 @@ UNIT(vulkan_open, the_layer_is_heard)
     real_end(&r);
 }
 
-/* Everything that the backend does by itself; its own instance apart, which is not made here. */
+/* Exercises the whole backend except for an instance of its own. */
 UNIT(vulkan_open, best_practices_are_kept)
 {
     real_vulkan r;
@@ -258,7 +259,7 @@ UNIT(vulkan_open, best_practices_are_kept)
     const VkImageLayout any = VK_IMAGE_LAYOUT_UNDEFINED, general = VK_IMAGE_LAYOUT_GENERAL;
     if (!real_begin_strict(&r))
         return;
-    r.messages = 0; /* of making the test's own instance and device */
+    r.messages = 0; /* messages of the creation of instance and device */
     r.first[0] = '\0';
     real_wrap(&r);
     quire_memory *memory = real_memory(&r, NULL);
@@ -279,7 +280,7 @@ UNIT(vulkan_open, best_practices_are_kept)
     real_end(&r);
 }
 
-/* Layers tell the id in the text, beside it, or both. */
+/* Layers put the id into the text, into its own field, or both. */
 UNIT(vulkan_open, a_message_is_logged_with_its_id_once)
 {
     static const struct {
@@ -372,7 +373,7 @@ UNIT(vulkan_open, what_cannot_be_wrapped_is_refused)
     bad[2].device = NULL;
     bad[3].get_instance_proc_addr = NULL;
     bad[4].queue.lock = NULL;
-    bad[5].queue.queue = NULL; /* a lock for none */
+    bad[5].queue.queue = NULL; /* a lock without a queue */
     bad[6].settings.staging_size = 1;
     bad[7].unused[2] = 1;
     bad[8].settings.unused[3] = 1;

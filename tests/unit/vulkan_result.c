@@ -1,10 +1,10 @@
 /*
- * vulkan_result.c - what the answers of Vulkan mean to quire, in sentences and in the codes that
- * calls give back; and how often a failed wait is tried.
+ * vulkan_result.c - the translation of VkResult into messages and result codes, and the number of
+ * repetitions of a failed wait.
  */
 #include <stdio.h>
 
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/result.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 
@@ -49,7 +49,7 @@ UNIT(vulkan_result, each_answer_has_its_code_its_name_and_its_number)
     }
 }
 
-/* As far as the specification lets vkAllocateMemory answer them. */
+/* The codes that the specification allows for vkAllocateMemory. */
 UNIT(vulkan_result, an_allocations_answer_reaches_the_caller)
 {
     static const VkResult answers[] = {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY};

@@ -1,6 +1,6 @@
 /*
- * vulkan_settings.c - settings of a Vulkan device and ways to wrap one, on the fake driver: what
- * each of them changes. On real drivers: vulkan_open.c.
+ * vulkan_settings.c - the effect of each setting of a Vulkan device, and of each variant of
+ * wrapping, on the fake driver. On real drivers: vulkan_open.c.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
@@ -32,7 +32,7 @@ UNIT(vulkan_settings, the_buffer_over_a_page_is_of_the_usage_asked)
     }
 }
 
-/* The driver tells of vkSetDeviceMemoryPriorityEXT on a device without the feature. */
+/* The driver reports memory priorities on a device without the feature. */
 UNIT(vulkan_settings, an_own_device_may_page_what_has_low_priority)
 {
     quire_vulkan_handles h;
@@ -65,7 +65,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL ask_next(VkDevice device, const 
     return next_one(device, name);
 }
 
-/* As a layer does it: what the next one has is called, not what the door has. */
+/* Like a layer: the backend calls the functions of the given get_device_proc_addr. */
 UNIT(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given)
 {
     quire_vulkan_handles h;
@@ -93,7 +93,7 @@ UNIT(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given)
     vulkan_bench_end(&b);
 }
 
-/* Nothing is kept beside a device: one driver's calls never reach the other. */
+/* The backend has no global state: the calls of one driver never reach the other. */
 UNIT(vulkan_settings, devices_of_two_drivers_live_side_by_side)
 {
     vulkan_bench one, other;

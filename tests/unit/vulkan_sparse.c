@@ -1,6 +1,6 @@
 /*
- * vulkan_sparse.c - sparse buffers and images on the fake Vulkan driver: where their parts lie,
- * what is bound and when, what is refused. On a real driver: vulkan_sparse_driver.c.
+ * vulkan_sparse.c - sparse buffers and images on the fake Vulkan driver: their parts, binding and
+ * unbinding, refused requests. On a real driver: vulkan_sparse_driver.c.
  */
 #include <pthread.h>
 
@@ -9,14 +9,14 @@
 #include "tests/support/vulkan_bench.h"
 
 #define KIB UINT64_C(1024)
-#define BLOCK (64 * KIB) /* of the fake driver */
+#define BLOCK (64 * KIB) /* block size of the fake driver */
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 
 static const quire_memory_options LOCAL = {
     .flags = QUIRE_DEVICE_LOCAL, .name = "local", .pages = {.page_size = 256 * KIB}};
 
-/* Bound whole; and in parts. */
+/* The create flags of objects without and with residency. */
 static const VkBufferCreateInfo WHOLE = {
     .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
     .flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT,
@@ -71,7 +71,8 @@ static quire_vulkan_part part_at(quire_vulkan_sparse *sparse, uint64_t offset)
     return part;
 }
 
-/* The parts follow each other without a gap, each in blocks of a page; how many are bound. */
+/* Checks that the parts are contiguous and consist of blocks of a page. Returns the number of bound
+   parts. */
 static uint32_t check_parts(quire_vulkan_sparse *sparse)
 {
     quire_vulkan_sparse_info info = info_of(sparse);
@@ -108,7 +109,7 @@ static uint64_t live_allocations(quire_memory *memory)
 
 #define OF(h, name) ((PFN_##name)(h)->get_instance_proc_addr((h)->instance, #name))
 
-/* Fills a range of a buffer by a command. */
+/* Fills a range of a buffer with a command. */
 static void fill(vulkan_bench *b, VkBuffer buffer, uint64_t offset, uint64_t size, uint32_t word)
 {
     quire_vulkan_handles handles;
@@ -165,7 +166,7 @@ UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
     CHECK_EQ(info.part_count, 4);
     CHECK_EQ(check_parts(sparse), 4);
     CHECK_OK(quire_memory_get_info(memory, &pages));
-    CHECK_EQ(pages.page_count, 4); /* nothing over */
+    CHECK_EQ(pages.page_count, 4); /* the parts fill the pages */
     for (uint64_t at = 0; at < info.size; at += BLOCK)
         fill(&b, info.buffer, at, at + BLOCK < WHOLE.size ? BLOCK : WHOLE.size - at,
              (uint32_t)(at / BLOCK + 7));
@@ -177,7 +178,7 @@ UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
     vulkan_bench_end(&b);
 }
 
-/* Also pages that are smaller than a block, or no whole number of them. */
+/* Includes pages that are smaller than a block, and pages that are not a multiple of it. */
 UNIT(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size)
 {
     static const uint64_t sizes[] = {16 * KIB, BLOCK, 200 * KIB, 4 * BLOCK, 32 * 1024 * KIB};
@@ -217,7 +218,7 @@ UNIT(vulkan_sparse, one_call_binds_it_and_none_unbinds_it)
     CHECK_EQ(fv_live(b.driver, FV_FENCE), 0);
     fv_reset_counters(b.driver);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    CHECK_EQ(fv_calls(b.driver, NULL), 1); /* pages are kept */
+    CHECK_EQ(fv_calls(b.driver, NULL), 1); /* pages are retained */
     CHECK_EQ(fv_calls(b.driver, "vkDestroyBuffer"), 1);
     vulkan_bench_end(&b);
 }
@@ -241,7 +242,7 @@ UNIT(vulkan_sparse, its_parts_have_its_name_and_can_be_written)
     vulkan_bench_end(&b);
 }
 
-/* Holes of one and two blocks, and no further page. */
+/* The memory has only holes of one and two blocks, and cannot get another page. */
 UNIT(vulkan_sparse, it_takes_what_others_have_left)
 {
     enum { HELD = 8 };
@@ -259,7 +260,7 @@ UNIT(vulkan_sparse, it_takes_what_others_have_left)
     info.size = 4 * BLOCK;
     quire_vulkan_sparse *sparse = make(memory, &info);
     CHECK_EQ(check_parts(sparse), 4);
-    CHECK(quire_last_result() == QUIRE_SUCCESS); /* sizes that did not fit leave no trace */
+    CHECK(quire_last_result() == QUIRE_SUCCESS); /* failed attempts do not change the last error */
     fill(&b, info_of(sparse).buffer, 0, info.size, 3);
     for (int i = 0; i < 4; i++)
         CHECK_EQ(word_of(sparse, (uint64_t)i * BLOCK), 3);
@@ -337,7 +338,7 @@ UNIT(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order)
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0)); /* the rest */
     CHECK_EQ(check_parts(sparse), 16);
     fill(&b, buffer, 5 * BLOCK, BLOCK, 2);
-    CHECK_EQ(word_of(sparse, 4 * BLOCK), 1); /* what was bound kept its bytes */
+    CHECK_EQ(word_of(sparse, 4 * BLOCK), 1); /* bound blocks keep their bytes */
     CHECK_EQ(word_of(sparse, 5 * BLOCK), 2);
     CHECK_EQ(word_of(sparse, 9 * BLOCK), 1);
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
@@ -392,7 +393,7 @@ typedef struct toggling {
     uint64_t first;
 } toggling;
 
-/* Blocks that overlap those of the next thread. */
+/* Binds blocks that overlap those of the next thread. */
 static void *toggle(void *argument)
 {
     const toggling *t = argument;
@@ -422,7 +423,7 @@ UNIT(vulkan_sparse, threads_take_turns)
     vulkan_bench_end(&b);
 }
 
-/* An object of the thread's own, and copies, which use the queue too. */
+/* Each thread has its own object, and copies, which also use the queue. */
 static void *bind_and_copy(void *argument)
 {
     quire_memory *memory = argument;
@@ -437,13 +438,13 @@ static void *bind_and_copy(void *argument)
     return NULL;
 }
 
-/* A queue of quire's own, which no lock of the caller's guards. */
+/* A queue without a lock of the caller. The driver lingers in calls, so that it detects two threads
+   on the queue. */
 UNIT(vulkan_sparse, different_objects_and_copies_take_turns_at_the_queue)
 {
     vulkan_bench b = {.descriptor = -1};
     pthread_t threads[THREADS];
-    b.driver = fv_create(
-        &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50}); /* to be seen */
+    b.driver = fv_create(&(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50});
     test_memory_init(&b.host_memory);
     CHECK(vulkan_bench_open(&b, NULL));
     quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
@@ -487,7 +488,7 @@ static const quire_vulkan_aspect *aspect_of(const quire_vulkan_sparse_info *info
     return info->aspects;
 }
 
-/* Every block's region leads back to it; all texels of the levels with tiles are in one. */
+/* Finds every block by its region. Every texel of the levels with tiles is in exactly one block. */
 static uint64_t check_regions(quire_vulkan_sparse *sparse)
 {
     quire_vulkan_sparse_info info = info_of(sparse);
@@ -517,7 +518,7 @@ UNIT(vulkan_sparse, an_image_is_resident_tile_by_tile)
     CHECK_EQ(info.aspects->aspect, VK_IMAGE_ASPECT_COLOR_BIT);
     CHECK_EQ(info.aspects->tile.width, 128);
     CHECK_EQ(info.aspects->tile.height, 128);
-    CHECK_EQ(info.aspects->tiled_levels, 2); /* 150 x 75 is less high than a tile */
+    CHECK_EQ(info.aspects->tiled_levels, 2); /* 150 x 75 is lower than a tile */
     CHECK_EQ(info.part_count, 2 * (15 + 6) + 2 * 1);
     CHECK_EQ(check_regions(sparse), 2 * (600 * 300 + 300 * 150));
     CHECK_EQ(info.bound, 0);
@@ -600,7 +601,8 @@ UNIT(vulkan_sparse, regions_are_checked)
     vulkan_bench_end(&b);
 }
 
-/* What no driver here has: one tail for all layers, of three blocks, in the middle of the bytes. */
+/* No driver here has this layout: one tail for all layers, of three blocks, in the middle of the
+   bytes. */
 UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
 {
     const qi_vulkan_tiles tiles = {
@@ -637,7 +639,8 @@ UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
 
 /* ---- what cannot be waited for --------------------------------------------------------------- */
 
-/* The driver does nothing before somebody waits, and tells of whatever goes while it is used. */
+/* The driver executes work only when a call waits, and reports objects that are destroyed while
+   they are in use. */
 static quire_memory *begin_late(vulkan_bench *b)
 {
     vulkan_bench_begin(b, NULL, FV_LATE);
@@ -656,7 +659,7 @@ static void stop_waits(vulkan_bench *b)
     CHECK(fv_fail(b->driver, &fault));
 }
 
-#define UNKNOWN QUIRE_ERROR_OUT_OF_HOST_MEMORY /* what a change is told then */
+#define UNKNOWN QUIRE_ERROR_OUT_OF_HOST_MEMORY /* the result of a change whose wait failed */
 
 UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
 {
@@ -666,7 +669,7 @@ UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
     stop_waits(&b);
     fv_reset_counters(b.driver);
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
-    CHECK_EQ(check_parts(sparse), 0); /* for now */
+    CHECK_EQ(check_parts(sparse), 0); /* until the outcome is known */
     CHECK_EQ(live_allocations(memory), 3);
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 8 * BLOCK, BLOCK), UNKNOWN);
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, 0), UNKNOWN);
@@ -675,7 +678,7 @@ UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
     CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1);
     fv_heal(b.driver);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK));
-    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1); /* it was done before */
+    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1); /* the earlier change has taken effect */
     CHECK_EQ(check_parts(sparse), 3);
     fill(&b, info_of(sparse).buffer, 0, 3 * BLOCK, 9);
     CHECK_EQ(word_of(sparse, 2 * BLOCK), 9);
@@ -692,7 +695,7 @@ UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
     vulkan_bench_end(&b);
 }
 
-/* Mapped after it was to be unbound: it stays until it is unmapped. */
+/* A block that is mapped after its unbinding was submitted stays until it is unmapped. */
 UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
 {
     vulkan_bench b;
@@ -735,7 +738,7 @@ UNIT(vulkan_sparse, an_object_is_not_made_so_and_nothing_of_it_goes_too_early)
     vulkan_bench_end(&b);
 }
 
-/* Its pages go with the next that goes once it is known to be done, or with the device. */
+/* Its pages are destroyed with the next page after the change is complete, or with the device. */
 UNIT(vulkan_sparse, a_memory_that_must_go_leaves_it_to_the_device)
 {
     for (int heals = 0; heals < 2; heals++) {
@@ -796,7 +799,7 @@ UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(), "memory 'local' still has objects of backend vulkan: 'field'");
     CHECK_OK(quire_vulkan_sparse_destroy(&one));
-    CHECK_OK(quire_vulkan_sparse_destroy(&one)); /* of none */
+    CHECK_OK(quire_vulkan_sparse_destroy(&one)); /* an object that is NULL */
     CHECK_OK(quire_memory_destroy(&memory));
     vulkan_bench_end(&b);
 }
@@ -845,7 +848,7 @@ UNIT(vulkan_sparse, a_mapped_part_keeps_it)
 typedef struct gate {
     fv_driver *driver;
     bool is_held;
-    uint64_t times, binds; /* binds: before it was held */
+    uint64_t times, binds; /* binds before the call was held */
 } gate;
 
 static void hold(void *user)
@@ -865,7 +868,7 @@ static void let_go(void *user)
     CHECK_EQ(fv_calls(g->driver, "vkQueueBindSparse"), g->binds + 1);
 }
 
-/* A device wrapped around the bench's own, with these features. */
+/* Wraps the bench's device again, with these features. */
 static quire_device *wrap(vulkan_bench *b, const VkPhysicalDeviceFeatures *features,
                           quire_vulkan_queue queue)
 {
@@ -918,7 +921,7 @@ UNIT(vulkan_sparse, the_callers_queue_is_held_for_each_bind)
     vulkan_bench_end(&b);
 }
 
-/* What is refused on a device wrapped so, with which sentence. */
+/* Checks that such a device refuses an object, and the message. */
 static void refused_on(vulkan_bench *b, const VkPhysicalDeviceFeatures *features,
                        quire_vulkan_queue queue, const VkBufferCreateInfo *info, const char *part)
 {
@@ -1015,7 +1018,7 @@ UNIT(vulkan_sparse, descriptions_and_options_are_checked)
     picture = PICTURE;
     picture.extent.width = 0;
     CHECK_FAILS(quire_vulkan_sparse_image_create(memory, &picture, NULL, &sparse), INVALID);
-    /* one handle stands for one range; what is needed can be asked */
+    /* an allocation is one range; the requirements can be queried */
     CHECK_FAILS(quire_vulkan_buffer_create(memory, &WHOLE, NULL, &buffer), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "quire_vulkan_sparse_buffer_create");
     CHECK_FAILS(quire_vulkan_image_create(memory, &PICTURE, NULL, &image), UNSUPPORTED);

@@ -1,6 +1,6 @@
 /*
  * vulkan_sparse_driver.c - sparse buffers and images on a driver of this machine under the
- * validation layer: the device finds in the object what lies in the parts, and the other way round.
+ * validation layer: object and parts have the same bytes on the device and on the host.
  */
 #include <stdlib.h>
 
@@ -111,7 +111,7 @@ static void run(bench *b, VkCommandBuffer commands)
     REAL(r, vkFreeCommandBuffers)(r->device, b->pool, 1, &commands);
 }
 
-/* Between the staging buffer and a sparse one, from 0 on. */
+/* Copies between the staging buffer and a sparse buffer, from offset 0. */
 static void copy(bench *b, VkBuffer from, VkBuffer to, uint64_t size)
 {
     VkCommandBuffer commands = begin_commands(b);
@@ -131,7 +131,7 @@ static void fill_staging(bench *b, uint64_t size, unsigned seed)
         b->bytes[i] = byte_at(i, seed);
 }
 
-/* Whether the part's bytes, read from its page, are those of the object there. */
+/* Whether the bytes of a part, read from its page, equal those of the object. */
 static void check_part(quire_vulkan_sparse *sparse, quire_vulkan_part part, uint64_t until,
                        unsigned seed)
 {
@@ -236,7 +236,8 @@ static VkAccessFlags access_of(VkImageLayout layout)
                                                             : 0;
 }
 
-/* A level of both layers; from the undefined layout its texels are lost. */
+/* Changes the layout of a level of both layers. A change from the undefined layout discards its
+   texels. */
 static void change_layout(bench *b, VkCommandBuffer commands, VkImage image, uint32_t level,
                           VkImageLayout before, VkImageLayout after)
 {
@@ -268,7 +269,8 @@ static VkBufferImageCopy level_copy(uint32_t level)
     };
 }
 
-/* The texels of a level of both layers come from the staging buffer; it is a source afterwards. */
+/* Copies the texels of a level of both layers from the staging buffer. Its layout is then that of a
+   transfer source. */
 static void write_texels(bench *b, VkImage image, uint32_t level)
 {
     const VkBufferImageCopy region = level_copy(level);
@@ -311,7 +313,7 @@ UNIT(vulkan_sparse_driver, an_image_over_several_pages_keeps_its_texels)
     end(&b);
 }
 
-/* Zeros written into the parts of a region appear in its texels and in no others. */
+/* Writes zeros into the parts of a region. Exactly the texels of the region become zero. */
 static void check_region(bench *b, quire_vulkan_sparse *sparse, const quire_vulkan_region *region,
                          unsigned seed)
 {
@@ -357,14 +359,14 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
         for (uint32_t level = 0; level <= info.aspects->tiled_levels && level < LEVELS; level++)
             CHECK_OK(quire_vulkan_sparse_bind_region(
                 sparse, &(quire_vulkan_region){.level = level, .layer = layer}));
-    CHECK_EQ(info_of(sparse).bound, info.size); /* nothing is left out */
+    CHECK_EQ(info_of(sparse).bound, info.size); /* everything is bound */
     const quire_vulkan_region region = {
         .layer = 1,
         .offset = {(int32_t)wide, (int32_t)high, 0},
         .extent = {wide, 2 * high, 1},
     };
     check_region(&b, sparse, &region, 5);
-    for (uint32_t level = 1; level < LEVELS; level++) { /* the small ones, which share the tail */
+    for (uint32_t level = 1; level < LEVELS; level++) { /* the small levels share the tail */
         fill_staging(&b, level_bytes(level), level);
         write_texels(&b, info.image, level);
     }
@@ -382,8 +384,8 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
 }
 
 /*
- * Depth alone: the layer of Debian 12 holds the tiles of all aspects to the size of one of them.
- * Lavapipe tells of it as color, which the layer does not take back: then nothing is bound.
+ * Only depth: the validation layer of Debian 12 requires the tile size of one aspect for all
+ * aspects. lavapipe reports depth as color, which the layer does not accept; then nothing is bound.
  */
 UNIT(vulkan_sparse_driver, depth_is_bound_as_depth)
 {

@@ -1,6 +1,6 @@
 /*
- * vulkan_sparse_tiles.c - images with residency of several aspects and samples, with metadata, and
- * with mip tails of each layer or of all, on the fake Vulkan driver, which checks what is bound.
+ * vulkan_sparse_tiles.c - images with residency that have several aspects or samples, metadata, and
+ * mip tails of each layer or of all layers, on the fake Vulkan driver, which checks the bindings.
  */
 #include "quire/vulkan_sparse.h"
 #include "tests/support/unit.h"
@@ -56,7 +56,7 @@ static uint64_t find(quire_vulkan_sparse *sparse, const quire_vulkan_region *reg
     return offset / BLOCK;
 }
 
-/* Every block's region leads back to it; the texels of an aspect that are in tiles. */
+/* Finds every block by its region. Returns the number of texels of an aspect that are in tiles. */
 static uint64_t check_regions(quire_vulkan_sparse *sparse, VkImageAspectFlags aspect)
 {
     quire_vulkan_sparse_info info = info_of(sparse);
@@ -89,13 +89,14 @@ UNIT(vulkan_sparse_tiles, depth_and_stencil_have_tiles_of_their_own)
     CHECK_EQ(check_regions(sparse, DEPTH), 2 * (512 * 300 + 256 * 150));
     CHECK_EQ(check_regions(sparse, STENCIL), 2 * 512 * 300);
 
-    /* the same box of both; of one alone; a tail of one is a level with tiles of the other */
+    /* the same box of both aspects, then of one; a level in the tail of one has tiles in the
+       other */
     const quire_vulkan_region corner = {.layer = 1, .offset = {256, 256, 0}};
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &corner));
     CHECK_EQ(bound(sparse), 2 + 1);
     const quire_vulkan_region depth = {.layer = 1, .offset = {0, 128, 0}, .aspect = DEPTH};
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &depth));
-    CHECK_EQ(bound(sparse), 3 + 6); /* two rows of four, two of which there were */
+    CHECK_EQ(bound(sparse), 3 + 6); /* two rows of four, two of them bound before */
     const quire_vulkan_region level = {.level = 1};
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &level));
     CHECK_EQ(bound(sparse), 9 + 4 + 1);
@@ -147,7 +148,7 @@ UNIT(vulkan_sparse_tiles, a_tail_of_all_layers_is_bound_once)
     vulkan_bench_end(&b);
 }
 
-/* The driver says where the flag METADATA is missing or too much. */
+/* The driver reports a missing and an unnecessary METADATA flag. */
 UNIT(vulkan_sparse_tiles, metadata_is_an_aspect_without_tiles)
 {
     VkImageCreateInfo color = SHADOWS;
@@ -170,7 +171,7 @@ UNIT(vulkan_sparse_tiles, metadata_is_an_aspect_without_tiles)
         CHECK_OK(quire_vulkan_sparse_get_part(sparse, info.size - 1, &part));
         CHECK(part.is_tail && part.allocation.id && part.region.aspect == METADATA);
         CHECK_EQ(part.region.layer, 1);
-        CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0)); /* tails and metadata beside each other */
+        CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0)); /* tails and metadata together */
         CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
         CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &(quire_vulkan_region){.level = 4}));
         CHECK_EQ(bound(sparse), info.aspect_count); /* that of the layer with its tails */
@@ -194,7 +195,7 @@ UNIT(vulkan_sparse_tiles, images_of_several_samples_have_smaller_tiles)
     vulkan_bench_end(&b);
 }
 
-/* A number of samples that the driver has, of a device made without its feature; and others. */
+/* A supported sample count on a device that was created without its feature, and other counts. */
 UNIT(vulkan_sparse_tiles, samples_need_their_feature)
 {
     vulkan_bench b;

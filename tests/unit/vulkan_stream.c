@@ -1,6 +1,6 @@
 /*
  * vulkan_stream.c - streams of the Vulkan backend on the fake driver: points, order, work, the
- * caller's semaphores and queues, ends, and the loss of the device.
+ * caller's semaphores and queues, destruction, and the loss of the device.
  */
 #include <pthread.h>
 
@@ -138,7 +138,7 @@ UNIT(vulkan_stream, copies_and_fills_are_done_in_order)
     }
 }
 
-/* More rows than one command takes. */
+/* More rows than one command can have. */
 UNIT(vulkan_stream, rows_and_slices_are_copied_with_their_strides)
 {
     begin();
@@ -173,7 +173,7 @@ UNIT(vulkan_stream, what_it_cannot_do_on_a_stream_is_unsupported)
     quire_copy_job to_host = job_of(&one, &one, 10), to_page = to_host, to_other = to_host;
     to_host.to = NULL, to_host.host_to = out;
     to_page.from = NULL, to_page.host_from = in;
-    to_other.from_state = &b; /* another device's */
+    to_other.from_state = &b; /* of another device */
     CHECK_FAILS(copy(stream, to_host), UNSUPPORTED);
     CHECK_FAILS(copy(stream, to_page), UNSUPPORTED);
     CHECK_FAILS(copy(stream, to_other), UNSUPPORTED);
@@ -308,7 +308,8 @@ UNIT(vulkan_stream, own_work_waits_for_the_callers_value)
     vulkan_bench_end(&b);
 }
 
-/* What waits for a stream holds its semaphore until it is done, whoever ends first. */
+/* A submission that waits for a stream keeps the semaphore alive until it is complete, in any order
+   of destruction. */
 UNIT(vulkan_stream, a_stream_can_end_before_those_that_were_ordered_behind_it)
 {
     for (int i = 0; i < 2; i++) {
@@ -323,7 +324,7 @@ UNIT(vulkan_stream, a_stream_can_end_before_those_that_were_ordered_behind_it)
         CHECK(!has_passed(point));
         signal(semaphore, 1);
         CHECK_OK(quire_stream_destroy(i ? &first : &second));
-        CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), i ? 3 : 2); /* `second` has not looked yet */
+        CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), i ? 3 : 2); /* `second` has not polled yet */
         CHECK_OK(quire_stream_destroy(i ? &second : &first));
         CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 1);
         CHECK_OK(quire_stream_destroy(&theirs));
@@ -474,7 +475,7 @@ UNIT(vulkan_stream, a_lost_device_answers_so_and_gives_everything_back)
     CHECK_OK(quire_stream_wait(stream, &gate));
     CHECK_OK(fill(stream, &page, 1000, 1));
     fv_lose_devices(b.driver);
-    fv_allow(b.driver, "not done"); /* of a lost device nothing is waited for */
+    fv_allow(b.driver, "not done"); /* a lost device is not waited for */
     CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_DEVICE_LOST);
     CHECK_EQ(fill(stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
     CHECK_OK(quire_stream_destroy(&stream));

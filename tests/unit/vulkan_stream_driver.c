@@ -1,6 +1,6 @@
 /*
  * vulkan_stream_driver.c - streams on a driver of this machine under the validation layer, which
- * checks their synchronization too: work of quire's and of the caller's in the order of points.
+ * also checks their synchronization: work of quire and of the caller in the order of points.
  */
 #include "tests/support/random.h"
 #include "tests/support/real_vulkan.h"
@@ -128,7 +128,8 @@ UNIT(vulkan_stream_driver, copies_and_fills_are_done_in_order)
     end();
 }
 
-/* Values wander between ranges on several streams, each behind the point of the one before. */
+/* Copies values between ranges on several streams. Each copy follows the point of the previous
+   one. */
 UNIT(vulkan_stream_driver, streams_come_after_each_others_points)
 {
     enum { STREAMS = 3, STEPS = 60 };
@@ -193,7 +194,7 @@ static VkSemaphore make_semaphore(void)
     return made;
 }
 
-/* An empty submission of the caller's, which signals a value and waits for one (0: for none). */
+/* Submits nothing but a signal of a value and a wait for a value (0: no wait). */
 static void submit(VkSemaphore signals, uint64_t value, VkSemaphore waits, uint64_t until)
 {
     const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
@@ -238,11 +239,11 @@ UNIT(vulkan_stream_driver, a_timeline_of_the_callers)
     CHECK_FAILS(quire_point_await(&first, 1000000), BUSY);
     CHECK_OK(quire_free_on(memory, freed, theirs));
     submit(semaphore, 1, VK_NULL_HANDLE, 0);
-    CHECK_OK(quire_stream_wait(own, &first)); /* quire's work behind the caller's */
+    CHECK_OK(quire_stream_wait(own, &first)); /* quire's work follows the caller's */
     CHECK_OK(fill(own, a, 0x66));
     quire_point filled = mark(own);
     CHECK_OK(quire_stream_announce(theirs, 2));
-    submit(semaphore, 2, own_semaphore, filled.value); /* and the other way round */
+    submit(semaphore, 2, own_semaphore, filled.value); /* the caller's work follows quire's */
     quire_point last = mark(theirs);
     CHECK_EQ(last.value, 2);
     CHECK_OK(quire_point_await(&last, QUIRE_FOREVER));
@@ -276,7 +277,7 @@ UNIT(vulkan_stream_driver, a_stream_can_end_before_those_behind_it)
     end();
 }
 
-/* A device of quire's own enables what streams take, where it is there. */
+/* quire_vulkan_open enables timeline semaphores if the device has them. */
 UNIT(vulkan_stream_driver, on_a_device_of_quires_own)
 {
     quire_device *device = NULL;

@@ -1,6 +1,6 @@
 /*
- * vulkan_stream_end.c - ends behind a value that the caller has not signalled: they take a second
- * at most, and nothing goes that the device still uses.
+ * vulkan_stream_end.c - destruction of streams that wait for a value that the caller has not
+ * signalled: it takes at most a second, and destroys nothing that the device still uses.
  */
 #include "src/base/clock.h"
 #include "src/core/device/device.h"
@@ -61,7 +61,7 @@ static quire_stream *wrap(VkSemaphore semaphore)
     return stream;
 }
 
-/* A stream of quire's own whose work waits for value 3 of the caller's. */
+/* A stream with an own semaphore whose work waits for value 3 of the caller's semaphore. */
 static quire_stream *make_stuck(quire_stream *theirs)
 {
     quire_stream *stream = NULL;
@@ -72,7 +72,7 @@ static quire_stream *make_stuck(quire_stream *theirs)
     return stream;
 }
 
-/* Who gives a page back looks what may go with it. */
+/* Freeing a page also destroys deferred objects that are no longer in use. */
 static void give_a_page_back(void)
 {
     quire_allocation made;
@@ -81,7 +81,7 @@ static void give_a_page_back(void)
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
 }
 
-/* Its semaphore and that of the caller's stay until the value is signalled. */
+/* Its semaphore and the caller's exist until the value is signalled. */
 UNIT(vulkan_stream_end, of_a_stream_that_cannot_go_on_does_not_sleep_for_ever)
 {
     begin();
@@ -116,7 +116,7 @@ UNIT(vulkan_stream_end, of_a_memory_does_not_sleep_for_ever_either)
     device->stall_timeout = SECOND / 20;
     quire_memory_destroy_all(&ending);
     CHECK(!ending);
-    CHECK_OK(quire_stream_destroy(&stuck)); /* it goes with the device */
+    CHECK_OK(quire_stream_destroy(&stuck)); /* it is destroyed with the device */
     CHECK_OK(quire_stream_destroy(&theirs));
     signal(semaphore, 3);
     CALL(vkDeviceWaitIdle)(handles.device);

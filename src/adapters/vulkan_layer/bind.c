@@ -1,12 +1,12 @@
 /*
- * bind.c - binding: memory and offset are translated; and what resources need, from which the layer
- * learns how far memory must be aligned.
+ * bind.c - binds resources with translated memory and offset, and notes the alignments in queried
+ * requirements (store.c).
  */
 #include <string.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
 
-/* Binds that are translated at a time, on the stack. */
+/* Binds translated at once; the array is on the stack. */
 enum { BINDS = 16 };
 
 /* ---- binding --------------------------------------------------------------------------------- */
@@ -28,8 +28,9 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_BindImageMemory(VkDevice handle, VkImage im
 }
 
 /*
- * The array forms, which differ in their structs. What is chained stays; the memory of an image of
- * a swapchain is null, and stays null.
+ * The array forms differ only in their structs. The pNext chain stays as it is. So does a null
+ * memory, which the bind of an image of a swapchain has. The arrays are passed on in pieces;
+ * after a failure Vulkan leaves it open which of the binds were made.
  */
 #define DEFINE_ARRAY_BIND(name, info_type)                                                         \
     VKAPI_ATTR VkResult VKAPI_CALL layer_##name(VkDevice handle, uint32_t total,                   \
@@ -72,7 +73,7 @@ layer_BindVideoSessionMemoryKHR(VkDevice handle, VkVideoSessionKHR session, uint
     return code;
 }
 
-/* ---- what resources need --------------------------------------------------------------------- */
+/* ---- requirements --------------------------------------------------------------------- */
 
 VKAPI_ATTR void VKAPI_CALL layer_GetBufferMemoryRequirements(VkDevice handle, VkBuffer buffer,
                                                              VkMemoryRequirements *needs)

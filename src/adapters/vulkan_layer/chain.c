@@ -1,6 +1,6 @@
 /*
- * chain.c - the layer's place in the loader's chain: interface version 2, instances and devices
- * coming and going, and which functions are the layer's own.
+ * chain.c - the layer in the loader's chain (interface version 2): creation and destruction of
+ * instances and devices, and the lookup of functions by name.
  */
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
+/* Returns the loader's link to the next layer. A layer advances it before it calls the next one. */
 static VkLayerInstanceLink **link_of_instance(const VkInstanceCreateInfo *info)
 {
     for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext) {
@@ -30,8 +31,9 @@ static bool enables(const VkInstanceCreateInfo *info, const char *extension)
 }
 
 /*
- * quire works with Vulkan 1.1, and a program that asks for 1.0 loses nothing by it. Where that
- * cannot be had it gets what it asked for, and the layer stays out.
+ * quire needs Vulkan 1.1. If the program requests 1.0 the instance is created with 1.1, which is
+ * compatible. If 1.1 is unavailable the instance is created as requested, and the layer is not
+ * active on its devices.
  */
 static VkResult create_instance(PFN_vkCreateInstance create, VkLayerInstanceLink **link,
                                 const VkInstanceCreateInfo *info,
@@ -129,8 +131,8 @@ static VkLayerDeviceLink **link_of_device(const VkDeviceCreateInfo *info)
 }
 
 /*
- * Names of objects are an instance's extension, which the loader ends itself where no driver takes
- * them: its functions are had from the instance then.
+ * Loads the next layer's functions. VK_EXT_debug_utils is an instance extension. If no driver has
+ * it the loader itself implements it, and its functions are available only from the instance.
  */
 static void load(layer_device *device, const layer_instance *instance)
 {
@@ -253,7 +255,7 @@ static PFN_vkVoidFunction of_instance(const char *name)
     return find(ENTRIES, sizeof ENTRIES / sizeof *ENTRIES, name);
 }
 
-/* What the next layer does not have the program must not get from this one either. */
+/* A function that the next layer does not have must not be returned by this layer. */
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetDeviceProcAddr(VkDevice handle, const char *name)
 {
     const layer_device *device = layer_device_of(handle);
@@ -274,7 +276,8 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetInstanceProcAddr(VkInstance ha
     return own ? own : next;
 }
 
-/* The layer has none of its own; without this function the loader finds nobody's below it. */
+/* The layer has no such functions itself. Without this function the loader would not find those of
+   the layers below. */
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetPhysicalDeviceProcAddr(VkInstance handle,
                                                                          const char *name)
 {

@@ -1,14 +1,14 @@
 /*
- * device.c - quire on the program's device, taken from the next layer; and its end.
+ * device.c - wraps the program's device in a quire device, and destroys the layer's record.
  */
 #include "src/adapters/vulkan_layer/layer.h"
 
 #include "src/base/result.h"
 
-/* What a driver takes for an allocation in any case, being a page of the system. */
-static const uint64_t LEAST_ALIGNMENT = 4096;
+/* A page of the operating system, which a driver uses at alignment for each allocation. */
+static const uint64_t MIN_ALIGNMENT = 4096;
 
-/* VK_EXT_map_memory_placed, which the headers in use may not have. */
+/* The feature struct of VK_EXT_map_memory_placed, which the installed headers may lack. */
 static const VkStructureType PLACED_MAPS = (VkStructureType)1000272000;
 typedef struct placed_maps {
     VkStructureType sType;
@@ -21,7 +21,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Several physical devices behave as one: what memory is where is not for the layer to say. */
+/* In a device group memory can have an instance on each device, which quire does not support. */
 static bool is_group(const VkDeviceCreateInfo *info)
 {
     for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext)
@@ -38,7 +38,8 @@ static bool has_placed_maps(const VkDeviceCreateInfo *info)
     return false;
 }
 
-/* Pages are not made with the program's host callbacks: it expects those in its own calls alone. */
+/* The program's host callbacks are not used for pages: the program expects them only for its own
+   calls. */
 static quire_result wrap(layer_device *device, const layer_instance *instance,
                          VkPhysicalDevice physical, const VkDeviceCreateInfo *info)
 {
@@ -74,13 +75,13 @@ void layer_open(layer_device *device, const layer_instance *instance, VkPhysical
         return;
     qi_ignore(quire_device_get_info(device->quire, &device->info));
     get_properties(physical, &properties);
-    uint64_t least = larger(LEAST_ALIGNMENT, properties.limits.minMemoryMapAlignment);
-    least = larger(least, device->info.limits.non_coherent_atom);
-    device->least_alignment = larger(least, device->info.limits.buffer_image_granularity);
+    uint64_t alignment = larger(MIN_ALIGNMENT, properties.limits.minMemoryMapAlignment);
+    alignment = larger(alignment, device->info.limits.non_coherent_atom);
+    device->min_alignment = larger(alignment, device->info.limits.buffer_image_granularity);
     device->has_placed_maps = has_placed_maps(info);
 }
 
-/* The record of a range that the program did not free. */
+/* Releases the record of a range that the program did not free. */
 static bool release_record(void *user, const quire_item *item)
 {
     layer_device *device = user;
@@ -100,7 +101,7 @@ void layer_close(layer_device *device)
     }
     if (device->quire)
         qi_ignore(quire_device_destroy(&device->quire));
-    qi_host_release(&device->host, device->privates, device->private_room,
+    qi_host_release(&device->host, device->privates, device->private_capacity,
                     sizeof *device->privates);
     pthread_mutex_destroy(&device->mutex);
     pthread_mutex_destroy(&device->trace.mutex);

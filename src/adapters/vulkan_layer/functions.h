@@ -1,13 +1,13 @@
 /*
- * functions.h - the calls of a device that the layer intercepts, once: the next layer's table and
- * the layer's own entry points are made of this list.
+ * functions.h - the list of the device functions that the layer intercepts. The table of the next
+ * layer's functions and the declarations of the layer's entry points are generated from it.
  */
 #ifndef QUIRE_SRC_ADAPTERS_VULKAN_LAYER_FUNCTIONS_H
 #define QUIRE_SRC_ADAPTERS_VULKAN_LAYER_FUNCTIONS_H
 
 #include <vulkan/vulkan_core.h>
 
-/* VK_KHR_map_memory2, which headers before 1.3.244 do not have. */
+/* The structs of VK_KHR_map_memory2, which headers before 1.3.244 lack. */
 typedef struct layer_map_info {
     VkStructureType sType;
     const void *pNext;
@@ -27,7 +27,7 @@ typedef struct layer_unmap_info {
 typedef VkResult(VKAPI_PTR *layer_pfn_MapMemory2)(VkDevice, const layer_map_info *, void **);
 typedef VkResult(VKAPI_PTR *layer_pfn_UnmapMemory2)(VkDevice, const layer_unmap_info *);
 
-/* X(name, its type) */
+/* X(name, function type) */
 #define LAYER_CALLS(X)                                                                             \
     X(DestroyDevice, PFN_vkDestroyDevice)                                                          \
     X(AllocateMemory, PFN_vkAllocateMemory)                                                        \
@@ -62,7 +62,7 @@ typedef VkResult(VKAPI_PTR *layer_pfn_UnmapMemory2)(VkDevice, const layer_unmap_
     X(GetPrivateData, PFN_vkGetPrivateData)                                                        \
     X(DestroyPrivateDataSlot, PFN_vkDestroyPrivateDataSlot)
 
-/* Y(what an extension called it before, name) */
+/* Y(name in the extension, name in the list above) */
 #define LAYER_ALIASES(Y)                                                                           \
     Y(MapMemory2KHR, MapMemory2)                                                                   \
     Y(UnmapMemory2KHR, UnmapMemory2)                                                               \
@@ -77,14 +77,14 @@ typedef VkResult(VKAPI_PTR *layer_pfn_UnmapMemory2)(VkDevice, const layer_unmap_
     Y(GetPrivateDataEXT, GetPrivateData)                                                           \
     Y(DestroyPrivateDataSlotEXT, DestroyPrivateDataSlot)
 
-/* The next layer's; NULL: it has none. */
+/* The functions of the next layer. NULL: it does not have the function. */
 typedef struct layer_functions {
 #define X(name, type) type name;
     LAYER_CALLS(X)
 #undef X
 } layer_functions;
 
-/* The layer's own, layer_AllocateMemory and so on, each in the file that its concern has. */
+/* The layer's entry points: layer_AllocateMemory and so on. */
 #define X(name, type) extern __typeof__(*(type)0) layer_##name;
 LAYER_CALLS(X)
 #undef X

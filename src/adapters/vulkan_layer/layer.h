@@ -1,13 +1,14 @@
 /*
- * layer.h - VK_LAYER_QUIRE_suballocate: what the files of the layer share.
+ * layer.h - VK_LAYER_QUIRE_suballocate: the types and functions that the files of the layer share.
  *
- * The layer stands between a program and its driver and answers vkAllocateMemory with ranges of
- * quire's pages. A VkDeviceMemory that it hands out is the number of a quire allocation, whose tag
- * tells the store it is from; every other one is the driver's, untouched. All calls that take a
- * VkDeviceMemory are intercepted, and memory and offset are translated in them.
+ * The layer is between a program and its driver. It serves vkAllocateMemory with ranges of quire's
+ * pages. The VkDeviceMemory of a range is the number of a quire allocation; a tag in the number
+ * identifies the store of the allocation. All other handles are the driver's and are passed on
+ * unchanged. The layer intercepts every call that takes a VkDeviceMemory and translates memory and
+ * offset.
  *
- * Thread-safety: as Vulkan's. What the program must synchronise by itself (a memory object that is
- * mapped, unmapped or freed) is not locked here either.
+ * Thread-safety: as Vulkan's. The layer does not lock what the program must synchronise itself: a
+ * memory object that is mapped, unmapped or freed.
  */
 #ifndef QUIRE_SRC_ADAPTERS_VULKAN_LAYER_LAYER_H
 #define QUIRE_SRC_ADAPTERS_VULKAN_LAYER_LAYER_H
@@ -25,7 +26,8 @@
 #include "src/base/atomic.h"
 #include "src/base/host_memory.h"
 
-/* Handles as numbers: some platforms have them as pointers, others as integers. */
+/* Converts handles to and from integers. Vulkan defines non-dispatchable handles as pointers on
+   some platforms and as integers on others. */
 #if VK_USE_64_BIT_PTR_DEFINES
 #define LAYER_NUMBER(handle) ((uint64_t)(uintptr_t)(handle))
 #define LAYER_MEMORY(number) ((VkDeviceMemory)(uintptr_t)(number))
@@ -34,18 +36,18 @@
 #define LAYER_MEMORY(number) ((VkDeviceMemory)(number))
 #endif
 
-enum { LAYER_MOST_STORES = 64 };
+enum { LAYER_MAX_STORES = 64 };
 
-/* What became of a vkAllocateMemory; all but the first go to the driver as they are. */
+/* The outcomes of vkAllocateMemory. All but the first are passed on to the driver unchanged. */
 #define LAYER_OUTCOMES(X)                                                                          \
     X(IN_A_PAGE, "in_a_page", "in pages of quire")                                                 \
     X(DEDICATED, "dedicated", "passed on: dedicated to a buffer or image")                         \
     X(EXTERNAL, "external", "passed on: exported or imported")                                     \
-    X(LARGE, "large", "passed on: from the threshold on, or aligned beyond quire")                 \
+    X(LARGE, "large", "passed on: size at or above the threshold, or alignment too large")         \
     X(CHAINED, "chained", "passed on: capture and replay, device masks, unknown structs")          \
     X(KIND, "kind", "passed on: lazily allocated or protected kinds, placed maps")                 \
-    X(REFUSED, "refused", "passed on: quire had no room")                                          \
-    X(OFF, "off", "passed on: the layer stays out of this device")
+    X(REFUSED, "refused", "passed on: quire had no space")                                         \
+    X(OFF, "off", "passed on: the layer is not active on this device")
 
 typedef enum layer_outcome {
 #define X(name, key, text) LAYER_##name,
@@ -54,29 +56,29 @@ typedef enum layer_outcome {
         LAYER_OUTCOME_COUNT
 } layer_outcome;
 
-/* Memory of one kind and priority. */
+/* The quire memory of one memory kind and priority. All members but `tag` are constant. */
 typedef struct layer_store {
     quire_memory *memory;
     uint32_t kind;
     float priority;
-    uint64_t threshold; /* bytes from which on allocations are passed on */
-    qi_atomic_u64 tag;  /* of its allocations' numbers; 0: there was none yet */
+    uint64_t threshold; /* allocations of at least so many bytes are passed on */
+    qi_atomic_u64 tag;  /* in the numbers of its allocations; 0: it had none yet */
 } layer_store;
 
-/* What the program holds as one VkDeviceMemory. */
+/* A VkDeviceMemory that the layer handed out. */
 typedef struct layer_memory {
     layer_store *store;
     quire_allocation allocation;
     VkDeviceMemory page;
     uint64_t offset; /* in the page */
-    uint64_t size;   /* as the program asked */
-    uint64_t held;   /* whole atoms */
-    uint64_t number; /* in the trace */
+    uint64_t size;   /* bytes that the program requested */
+    uint64_t held;   /* the size rounded up to whole atoms (nonCoherentAtomSize) */
+    uint64_t number; /* its id in the trace */
     bool mapped;
-    uint64_t map_end; /* in the memory */
+    uint64_t map_end; /* end of the mapped range, in the memory */
 } layer_memory;
 
-/* vkSetPrivateData for memory objects that no driver knows. */
+/* Private data (vkSetPrivateData) of a memory object of the layer, which no driver knows. */
 typedef struct layer_private {
     uint64_t slot;
     uint64_t handle;
@@ -84,18 +86,18 @@ typedef struct layer_private {
 } layer_private;
 
 typedef struct layer_counts {
-    qi_atomic_u64 calls[LAYER_OUTCOME_COUNT]; /* that succeeded */
+    qi_atomic_u64 calls[LAYER_OUTCOME_COUNT]; /* successful ones */
     qi_atomic_u64 bytes[LAYER_OUTCOME_COUNT];
-    qi_atomic_u64 failed;      /* the driver refused as well */
-    qi_atomic_u64 freed;       /* ranges of pages */
-    qi_atomic_u64 passed_free; /* the driver's own */
+    qi_atomic_u64 failed;      /* refused by quire or passed on, and refused by the driver */
+    qi_atomic_u64 freed;       /* freed ranges of pages */
+    qi_atomic_u64 passed_free; /* freed memory objects of the driver */
 } layer_counts;
 
 typedef struct layer_trace {
-    bool is_open;    /* false: none is written */
-    bool has_failed; /* a row could not be written, and none is any more */
-    int file;        /* closed where a program is executed */
-    pid_t process;   /* that opened it; no other one writes to it */
+    bool is_open;    /* false: no trace is written */
+    bool has_failed; /* a row could not be written: no more rows are written */
+    int file;        /* closed on exec */
+    pid_t process;   /* that opened the file; only this process writes to it */
     uint64_t start_ns;
     uint64_t count;
     pthread_mutex_t mutex;
@@ -116,24 +118,25 @@ typedef struct layer_device {
     struct layer_device *after;
     void *key;
     VkDevice handle;
-    uint32_t number; /* in the process, from 1 */
-    pid_t process;   /* that made it */
+    uint32_t number; /* unique in the process, from 1 */
+    pid_t process;   /* that created it */
     PFN_vkGetDeviceProcAddr get;
     layer_functions next;
     layer_settings settings;
     qi_host host;
-    quire_device *quire; /* NULL: the layer stays out */
+    quire_device *quire; /* NULL: the layer is not active on this device */
     quire_device_info info;
-    uint64_t least_alignment;
-    qi_atomic_u64 least_sizes[64]; /* by exponent: the smallest resource that asked for such an
-                                      alignment; 0: none did */
+    uint64_t min_alignment;
+    qi_atomic_u64 min_sizes[64]; /* by log2 of an alignment: the size of the smallest resource that
+                                    needed it; 0: no resource did */
     bool has_placed_maps;
 
-    pthread_mutex_t mutex; /* guards what follows */
-    layer_store stores[LAYER_MOST_STORES];
-    qi_atomic_u32 store_count; /* read without the mutex */
+    pthread_mutex_t mutex; /* protects the members below */
+    layer_store stores[LAYER_MAX_STORES];
+    qi_atomic_u32
+        store_count; /* also read without the mutex: stores are complete before it grows */
     layer_private *privates;
-    uint64_t private_count, private_room;
+    uint64_t private_count, private_capacity;
 
     layer_counts counts;
     layer_trace trace;
@@ -141,63 +144,67 @@ typedef struct layer_device {
 
 /* ---- registry.c: instances and devices by dispatch key --------------------------------------- */
 
-/* What the loader puts first into every dispatchable object; queues share that of their device. */
+/* Returns the dispatch key: the loader stores it at the start of every dispatchable object. A queue
+   has the key of its device. */
 static inline void *layer_key(const void *dispatchable)
 {
     return *(void *const *)dispatchable;
 }
 
 void layer_add_instance(layer_instance *instance);
-void layer_add_device(layer_device *device); /* numbers it */
+void layer_add_device(layer_device *device); /* also sets its number */
 layer_instance *layer_instance_of(const void *dispatchable);
 layer_device *layer_device_of(const void *dispatchable);
-layer_instance *layer_take_instance(VkInstance handle); /* out of the table; NULL: not in it */
+/* Remove an entry from the registry and return it. NULL: the registry does not have it. */
+layer_instance *layer_take_instance(VkInstance handle);
 layer_device *layer_take_device(VkDevice handle);
 
 /* ---- device.c -------------------------------------------------------------------------------- */
 
-/* Puts quire on a device that the next layer has made; without it the device is as it was. */
+/* Wraps a device that the next layer created in a quire device. After a failure the layer is not
+   active on the device. */
 void layer_open(layer_device *device, const layer_instance *instance, VkPhysicalDevice physical,
                 const VkDeviceCreateInfo *info);
 
-/* Gives every page back, reports, and ends the record. */
+/* Writes the report, destroys the stores with their pages, and releases the record. */
 void layer_close(layer_device *device);
 
 /* ---- store.c --------------------------------------------------------------------------------- */
 
-/* What vkAllocateMemory is to become, and from which store it is taken then. */
+/* Decides the outcome of a vkAllocateMemory. For LAYER_IN_A_PAGE it sets the store. */
 layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
                          layer_store **store);
 
-/* A range in a page; NULL: quire has none. */
+/* Allocates a range in a page. NULL: quire has no space. */
 layer_memory *layer_allocate(layer_device *device, layer_store *store, uint64_t size);
 void layer_free(layer_device *device, layer_memory *memory);
 
-/* What the layer knows of a handle; NULL: nothing, it is the driver's. */
+/* Returns the layer's record of a handle. NULL: the handle is the driver's. */
 layer_memory *layer_find(layer_device *device, VkDeviceMemory handle);
 
-/* Replaces one of the layer's own by its page, and moves the offset by where it lies there. */
+/* Replaces a handle of the layer by its page, and adds its offset in the page. Does not change a
+   handle of the driver. */
 void layer_translate(layer_device *device, VkDeviceMemory *memory, VkDeviceSize *offset);
 
-/* A resource with these needs is going to be bound. */
+/* Notes the requirements of a resource that the program will probably bind. */
 void layer_learn(layer_device *device, const VkMemoryRequirements *needs);
 
-/* Gives all empty pages back. */
+/* Destroys all empty pages. */
 void layer_trim(layer_device *device);
 
 /* ---- name.c ---------------------------------------------------------------------------------- */
 
-/* Forgets what a slot, or a memory object, had; 0: of any. */
+/* Removes the private data of a slot and a memory object. 0 means all of them. */
 void layer_forget_private(layer_device *device, uint64_t slot, uint64_t handle);
 
 /* ---- report.c and trace.c -------------------------------------------------------------------- */
 
-/* Writes the statistics where the settings say, if they do. Calls nothing of Vulkan. */
+/* Writes the statistics if the settings request them. Calls no Vulkan function. */
 void layer_report(layer_device *device);
 
 void layer_trace_open(layer_device *device);
 void layer_trace_close(layer_device *device);
-/* Numbers the memory. */
+/* Write a row. The first also sets the number of the memory. */
 void layer_trace_allocated(layer_device *device, layer_memory *memory, uint64_t alignment);
 void layer_trace_freed(layer_device *device, const layer_memory *memory);
 

@@ -1,5 +1,5 @@
 /*
- * memory.c - the calls on memory objects: allocating, freeing, mapping, flushing, asking.
+ * memory.c - the calls on memory objects: allocation, freeing, mapping, flushing, queries.
  */
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Ranges that are translated at a time, on the stack. */
+/* Ranges translated at once; the array is on the stack. */
 enum { RANGES = 16 };
 
 /* ---- allocating ------------------------------------------------------------------------------ */
@@ -18,7 +18,8 @@ static void count(layer_device *device, layer_outcome outcome, uint64_t size)
     qi_atomic_add_u64(&device->counts.bytes[outcome], size);
 }
 
-/* Empty pages that quire keeps must not be why a driver is out of memory. */
+/* Passes an allocation on. If the driver is out of memory it tries again without quire's empty
+   pages. */
 static VkResult pass_on(layer_device *device, layer_outcome outcome,
                         const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *callbacks,
                         VkDeviceMemory *memory)
@@ -68,8 +69,9 @@ VKAPI_ATTR void VKAPI_CALL layer_FreeMemory(VkDevice handle, VkDeviceMemory memo
     device->next.FreeMemory(handle, memory, callbacks);
 }
 
-/* ---- mapping: pages are mapped when made, each memory object once within its page ------------ */
+/* ---- mapping --------------------------------------------------------------------------------- */
 
+/* A page is mapped when it is created. Vulkan allows one mapping of a memory object at a time. */
 static VkResult map(layer_memory *memory, VkDeviceSize offset, VkDeviceSize size, void **pointer)
 {
     void *start = NULL;
@@ -108,7 +110,7 @@ VKAPI_ATTR void VKAPI_CALL layer_UnmapMemory(VkDevice handle, VkDeviceMemory mem
         device->next.UnmapMemory(handle, memory);
 }
 
-/* A placed map is for kinds that the layer leaves alone: see layer_plan. */
+/* Placed maps concern only memory kinds that the layer passes on: see serves_kind in store.c. */
 VKAPI_ATTR VkResult VKAPI_CALL layer_MapMemory2(VkDevice handle, const layer_map_info *info,
                                                 void **pointer)
 {
@@ -131,9 +133,9 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_UnmapMemory2(VkDevice handle, const layer_u
 /* ---- flushing -------------------------------------------------------------------------------- */
 
 /*
- * What the program says of its memory, of the page. The start is a multiple of the atom in both.
- * The end may be that of the memory, or of its mapping, and no multiple: then the rest of the atom
- * goes along, which is nobody else's.
+ * Translates a range of a memory object into a range of its page. The start is a multiple of the
+ * atom (nonCoherentAtomSize) in both. The end may be that of the memory, or of its mapping, and not
+ * a multiple; then the rest of the atom is included. It belongs to the same memory object.
  */
 static void translate_range(layer_device *device, VkMappedMemoryRange *range)
 {
@@ -149,6 +151,7 @@ static void translate_range(layer_device *device, VkMappedMemoryRange *range)
     range->offset += memory->offset;
 }
 
+/* Translates the ranges and calls the next layer, in pieces. */
 static VkResult each_range(layer_device *device, PFN_vkFlushMappedMemoryRanges next, uint32_t total,
                            const VkMappedMemoryRange *ranges)
 {
@@ -179,9 +182,9 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_InvalidateMappedMemoryRanges(VkDevice handl
     return each_range(device, device->next.InvalidateMappedMemoryRanges, total, ranges);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-/* Of a range all is there. */
+/* All bytes of a range are committed. */
 VKAPI_ATTR void VKAPI_CALL layer_GetDeviceMemoryCommitment(VkDevice handle, VkDeviceMemory memory,
                                                            VkDeviceSize *committed)
 {
@@ -193,7 +196,7 @@ VKAPI_ATTR void VKAPI_CALL layer_GetDeviceMemoryCommitment(VkDevice handle, VkDe
         device->next.GetDeviceMemoryCommitment(handle, memory, committed);
 }
 
-/* To be used again it would have had to be made for it, and then it is the driver's own. */
+/* A range never replays a captured address: memory that is created for replay is passed on. */
 VKAPI_ATTR uint64_t VKAPI_CALL layer_GetDeviceMemoryOpaqueCaptureAddress(
     VkDevice handle, const VkDeviceMemoryOpaqueCaptureAddressInfo *info)
 {
@@ -205,7 +208,7 @@ VKAPI_ATTR uint64_t VKAPI_CALL layer_GetDeviceMemoryOpaqueCaptureAddress(
     return address ? address + offset : 0;
 }
 
-/* A hint, which a page with several owners cannot follow. */
+/* The priority is a hint. A page with several memory objects cannot follow it. */
 VKAPI_ATTR void VKAPI_CALL layer_SetDeviceMemoryPriorityEXT(VkDevice handle, VkDeviceMemory memory,
                                                             float priority)
 {

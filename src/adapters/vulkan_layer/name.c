@@ -1,6 +1,6 @@
 /*
- * name.c - what programs attach to memory objects: debug names, tags, private data. Of objects that
- * are ranges the driver must not hear.
+ * name.c - debug names, tags and private data of memory objects. The driver does not know the
+ * handles of ranges, so that such calls must not reach it.
  */
 #include <string.h>
 
@@ -9,22 +9,23 @@
 
 /* ---- names and tags -------------------------------------------------------------------------- */
 
-/* The number of a memory object as the layer's own record. */
+/* Returns the layer's record of an object. NULL: it is not a memory object of the layer. */
 static layer_memory *named(layer_device *device, bool is_memory, uint64_t number)
 {
     return is_memory ? layer_find(device, LAYER_MEMORY(number)) : NULL;
 }
 
-/* The name of the allocation; a longer one is cut. */
+/* Names the quire allocation. A name that is too long is truncated. */
 static VkResult set_name(const layer_memory *memory, const char *name)
 {
-    char cut[QUIRE_MAX_NAME + 1];
+    char truncated[QUIRE_MAX_NAME + 1];
     size_t length = name ? strlen(name) : 0;
-    length = length < sizeof cut ? length : sizeof cut - 1;
+    length = length < sizeof truncated ? length : sizeof truncated - 1;
     if (length)
-        memcpy(cut, name, length);
-    cut[length] = 0;
-    return quire_allocation_set_name(memory->store->memory, memory->allocation, length ? cut : NULL)
+        memcpy(truncated, name, length);
+    truncated[length] = 0;
+    return quire_allocation_set_name(memory->store->memory, memory->allocation,
+                                     length ? truncated : NULL)
                ? VK_ERROR_OUT_OF_HOST_MEMORY
                : VK_SUCCESS;
 }
@@ -68,9 +69,9 @@ layer_DebugMarkerSetObjectTagEXT(VkDevice handle, const VkDebugMarkerObjectTagIn
                : device->next.DebugMarkerSetObjectTagEXT(handle, info);
 }
 
-/* ---- private data: a list, for few programs use it and fewer on memory ----------------------- */
+/* ---- private data: a list, because few programs attach private data to memory ---------------- */
 
-/* With the mutex. */
+/* Requires the mutex. */
 static layer_private *find_private(layer_device *device, uint64_t slot, uint64_t handle)
 {
     for (uint64_t i = 0; i < device->private_count; i++)
@@ -79,18 +80,19 @@ static layer_private *find_private(layer_device *device, uint64_t slot, uint64_t
     return NULL;
 }
 
-/* With the mutex; NULL: no host memory. */
+/* Requires the mutex. Returns NULL if host memory is exhausted. */
 static layer_private *add_private(layer_device *device, uint64_t slot, uint64_t handle)
 {
-    if (device->private_count == device->private_room) {
-        enum { FIRST_ROOM = 16 };
-        uint64_t room = device->private_room ? 2 * device->private_room : FIRST_ROOM;
+    if (device->private_count == device->private_capacity) {
+        enum { FIRST_CAPACITY = 16 };
+        uint64_t capacity =
+            device->private_capacity ? 2 * device->private_capacity : FIRST_CAPACITY;
         layer_private *larger = qi_host_resize(&device->host, device->privates,
-                                               device->private_room, room, sizeof *larger);
+                                               device->private_capacity, capacity, sizeof *larger);
         if (!larger)
             return NULL;
         device->privates = larger;
-        device->private_room = room;
+        device->private_capacity = capacity;
     }
     layer_private *added = &device->privates[device->private_count++];
     *added = (layer_private){.slot = slot, .handle = handle};

@@ -1,5 +1,5 @@
 /*
- * negotiate.c - the one symbol that the library exports, which the loader asks first.
+ * negotiate.c - the only exported symbol, which the loader calls first.
  */
 #include "src/adapters/vulkan_layer/layer.h"
 

@@ -1,6 +1,7 @@
 /*
- * registry.c - instances and devices by dispatch key: the only state that is not an instance's or a
- * device's, and the report of devices that their program never destroys.
+ * registry.c - the instances and devices, found by dispatch key, and the report of devices that the
+ * program never destroys. The registry is the layer's only global state. A read-write lock protects
+ * it.
  */
 #include <unistd.h>
 
@@ -10,7 +11,7 @@ static struct {
     pthread_rwlock_t lock;
     layer_instance *instances;
     layer_device *devices;
-    uint32_t device_count; /* ever */
+    uint32_t device_count; /* created so far */
 } registry = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
 void layer_add_instance(layer_instance *instance)
@@ -79,16 +80,18 @@ layer_device *layer_take_device(VkDevice handle)
 }
 
 /*
- * The process ends with these devices alive. The driver may be gone, so that nothing of Vulkan is
- * called: figures and trace are written, the pages are left to the system. (The library is never
- * unloaded before: it is linked with -z nodelete, for quire has a key with a destructor.)
+ * Runs when the process exits with devices that were not destroyed. It writes statistics and trace.
+ * It calls no Vulkan function, because the driver may be unloaded already; the operating system
+ * frees the pages. The library is not unloaded earlier: it is linked with -z nodelete, because
+ * quire has a thread-specific key with a destructor.
  */
-__attribute__((destructor)) static void report_the_rest(void)
+__attribute__((destructor)) static void report_remaining_devices(void)
 {
+    /* Another thread may hold the lock and never release it. */
     if (pthread_rwlock_tryrdlock(&registry.lock))
         return;
     for (layer_device *device = registry.devices; device; device = device->after) {
-        if (device->process != getpid()) /* this is a forked child: they are its parent's */
+        if (device->process != getpid()) /* a forked child: the device is its parent's */
             continue;
         layer_report(device);
         layer_trace_close(device);

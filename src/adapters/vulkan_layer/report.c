@@ -1,8 +1,8 @@
 /*
- * report.c - what the layer did for a device, as text or as JSON.
+ * report.c - the statistics of a device, as text or as JSON.
  *
- * Figures are quire's and the layer's own; nothing of Vulkan is called, so that it can be written
- * when the process ends, whatever is left of the driver.
+ * The numbers come from quire and from the layer. No Vulkan function is called, so that the report
+ * can be written at process exit, when the driver may be unloaded.
  */
 #include <inttypes.h>
 
@@ -22,18 +22,18 @@ static const char *const SENTENCES[] = {
 #undef X
 };
 
-typedef struct figures {
+typedef struct totals {
     uint64_t client; /* allocations of the program */
-    uint64_t driver; /* those of the driver that came of them */
+    uint64_t driver; /* resulting allocations of the driver */
     uint64_t passed;
-    uint64_t live; /* in pages */
+    uint64_t live; /* ranges in pages that were not freed */
     uint64_t pages, pages_destroyed;
     uint64_t reserved, peak_reserved, peak_live;
-} figures;
+} totals;
 
-static figures look(const layer_device *device)
+static totals add_up(const layer_device *device)
 {
-    figures f = {.client = 0};
+    totals f = {.client = 0};
     for (int i = 0; i < LAYER_OUTCOME_COUNT; i++)
         f.client += qi_atomic_load_u64(&device->counts.calls[i]);
     f.passed = f.client - qi_atomic_load_u64(&device->counts.calls[LAYER_IN_A_PAGE]);
@@ -59,7 +59,7 @@ static void write_store(qi_writer *w, const layer_store *store)
     qi_ignore(quire_memory_get_stats(store->memory, &stats));
     qi_write_format(w,
                     "  type %" PRIu32 ", priority %.2f: %" PRIu64 " allocations in %" PRIu64
-                    " pages, at most %s asked for",
+                    " pages, at most %s requested",
                     store->kind, (double)store->priority, stats.allocations, stats.pages_created,
                     qi_bytes(stats.peak_requested_bytes).text);
     qi_write_format(w, " in %s\n", qi_bytes(stats.peak_reserved_bytes).text);
@@ -67,7 +67,7 @@ static void write_store(qi_writer *w, const layer_store *store)
 
 static void write_text(const layer_device *device, qi_writer *w)
 {
-    const figures f = look(device);
+    const totals f = add_up(device);
     qi_write_format(w, "VK_LAYER_QUIRE_suballocate: device %" PRIu32 " '", device->number);
     qi_write_text(w, device->info.name);
     qi_write_format(w,
@@ -110,7 +110,7 @@ static void write_json_stores(const layer_device *device, qi_json *json)
 
 static void write_json(const layer_device *device, qi_json *json)
 {
-    const figures f = look(device);
+    const totals f = add_up(device);
     qi_json_object(json, NULL);
     qi_json_number(json, "schema", 1);
     qi_json_number(json, "device", device->number);
@@ -140,7 +140,7 @@ static void write_json(const layer_device *device, qi_json *json)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* As quire_sink: whether all was taken. */
+/* A quire_sink: returns whether everything was written. */
 static bool to_file(void *user, const char *text, size_t size)
 {
     return fwrite(text, 1, size, user) == size;
@@ -161,10 +161,10 @@ static void write_to(const layer_device *device, FILE *file)
         result = qi_writer_finish(&writer);
     }
     if (result || fflush(file))
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the statistics could not be written\n");
+        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the statistics cannot be written\n");
 }
 
-/* A file is appended to, for a process may have several devices and children. */
+/* Appends to the file, because a process can have several devices and children. */
 void layer_report(layer_device *device)
 {
     const char *path = device->settings.statistics_file;

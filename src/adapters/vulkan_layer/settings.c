@@ -1,5 +1,7 @@
 /*
- * settings.c - see settings.h.
+ * settings.c - reads the settings: see settings.h.
+ *
+ * In setuid programs secure_getenv ignores the environment, which could make them write files.
  */
 #include "src/adapters/vulkan_layer/settings.h"
 
@@ -9,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "4096", "64K", "32M", "1G"; above 0. */
+/* Each reader parses a text into *out and returns whether the text is valid. */
+
+/* A number above 0 with an optional unit: "4096", "64K", "32M", "1G". */
 static bool read_size(const char *text, void *out)
 {
     static const char UNITS[] = "KMG";
@@ -59,7 +63,7 @@ static bool read_statistics(const char *text, void *out)
 static bool read_path(const char *text, void *out)
 {
     size_t length = strlen(text);
-    if (length > LAYER_LONGEST_PATH)
+    if (length > LAYER_MAX_PATH)
         return false;
     memcpy(out, text, length + 1);
     return true;
@@ -73,9 +77,12 @@ bool layer_read_settings(layer_settings *settings)
         void *out;
         const char *expected;
     } VARIABLES[] = {
-        {"QUIRE_LAYER_PAGE_SIZE", read_size, &settings->page_size, "bytes, as 65536, 64M or 1G"},
-        {"QUIRE_LAYER_THRESHOLD", read_size, &settings->threshold, "bytes, as 65536, 64M or 1G"},
-        {"QUIRE_LAYER_RETAIN", read_size, &settings->retained, "bytes, as 65536, 64M or 1G"},
+        {"QUIRE_LAYER_PAGE_SIZE", read_size, &settings->page_size,
+         "bytes, for example 65536, 64M or 1G"},
+        {"QUIRE_LAYER_THRESHOLD", read_size, &settings->threshold,
+         "bytes, for example 65536, 64M or 1G"},
+        {"QUIRE_LAYER_RETAIN", read_size, &settings->retained,
+         "bytes, for example 65536, 64M or 1G"},
         {"QUIRE_LAYER_FIT", read_fit, &settings->fit, "segregated, first or buddy"},
         {"QUIRE_LAYER_DEDICATED", read_dedicated, &settings->takes_dedicated,
          "pass or suballocate"},
@@ -83,15 +90,15 @@ bool layer_read_settings(layer_settings *settings)
         {"QUIRE_LAYER_STATS_FILE", read_path, settings->statistics_file, "a path"},
         {"QUIRE_LAYER_TRACE", read_path, settings->trace_file, "a path"},
     };
-    bool all = true;
+    bool is_valid = true;
     *settings = (layer_settings){.fit = QUIRE_FIT_SEGREGATED};
     for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
         const char *text = secure_getenv(VARIABLES[i].name);
         if (text && *text && !VARIABLES[i].read(text, VARIABLES[i].out)) {
-            fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s is '%s', not %s\n", VARIABLES[i].name,
-                    text, VARIABLES[i].expected);
-            all = false;
+            fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s is '%s', expected %s\n",
+                    VARIABLES[i].name, text, VARIABLES[i].expected);
+            is_valid = false;
         }
     }
-    return all;
+    return is_valid;
 }

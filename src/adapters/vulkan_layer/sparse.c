@@ -1,7 +1,8 @@
 /*
- * sparse.c - vkQueueBindSparse: a copy of everything, with memory and offset translated.
+ * sparse.c - vkQueueBindSparse with translated memory and offset.
  *
- * The copy is one block, laid out by two runs of the same code: the first one counts.
+ * The arrays of the program are const, so that they are copied, all into one block. The same code
+ * runs twice: the first run computes the size of the block, the second one copies.
  */
 #include <string.h>
 
@@ -9,11 +10,11 @@
 
 typedef struct block {
     layer_device *device;
-    char *bytes; /* NULL: counting */
+    char *bytes; /* NULL: only the size is computed */
     uint64_t used;
 } block;
 
-/* A copy of an array; NULL while counting, and for an empty one. */
+/* Copies an array into the block. Returns NULL in the first run, and for an empty array. */
 static void *copy(block *b, const void *array, uint64_t count, size_t size)
 {
     enum { ALIGNMENT = 16 };
@@ -43,7 +44,8 @@ static const VkSparseImageMemoryBind *copy_image_binds(block *b,
     return made;
 }
 
-/* Buffers, opaque parts of images, images; `to` is NULL while counting. */
+/* Copies the binds of buffers, of opaque parts of images and of images. `to` is NULL in the first
+   run. */
 static void copy_info(block *b, const VkBindSparseInfo *from, VkBindSparseInfo *to)
 {
     VkSparseBufferMemoryBindInfo *buffers =

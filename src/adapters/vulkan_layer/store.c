@@ -1,11 +1,14 @@
 /*
- * store.c - which allocations lie in pages, and the memories that they lie in.
+ * store.c - decides which allocations are suballocated, and allocates them from the stores.
  *
- * A memory object is bound to whatever the program likes, buffers and images beside each other, at
- * offsets that are aligned as if it began at 0. So it begins where any of them may begin: on a
- * stretch of bufferImageGranularity and an atom of its own, aligned to its size, up to 64 KiB, and
- * to what any resource has asked for that would fit into it: programs ask what one needs before
- * they allocate. 4 KiB are the least, which a driver would take for it anyhow.
+ * A program may bind any resources to a memory object, buffers and images next to each other, and
+ * aligns their offsets as if the object began at 0. Therefore a range begins where any of these
+ * resources may begin:
+ *  - on its own bufferImageGranularity and its own atom,
+ *  - at a multiple of 4 KiB, which a driver would use anyway,
+ *  - at a multiple of its size rounded up to a power of two, at most 64 KiB,
+ *  - at a multiple of every alignment that a resource of at most its size needed so far. Programs
+ *    query the requirements of a resource before they allocate its memory.
  */
 #include <string.h>
 
@@ -14,21 +17,24 @@
 #include "src/base/handle.h"
 #include "src/base/result.h"
 
+/* Most drivers need no larger alignment for any resource. */
 static const uint64_t USUAL_ALIGNMENT = UINT64_C(64) << 10;
-static const uint64_t MAX_ALIGNMENT = UINT64_C(2) << 20; /* quire's default */
-static const uint64_t USUAL_PAGE = UINT64_C(32) << 20;
-static const uint32_t MAX_SHARE = 8; /* a page is at most this part of its heap */
-static const float DEFAULT_PRIORITY = 0.5f, LEAST_PRIORITY = 1e-6f;
+static const uint64_t MAX_ALIGNMENT = UINT64_C(2) << 20; /* quire's default maximum */
+static const uint64_t DEFAULT_PAGE = UINT64_C(32) << 20;
+static const uint32_t MIN_PAGES_PER_HEAP = 8; /* limits the page size on small heaps */
+static const float DEFAULT_PRIORITY = 0.5f, MIN_PRIORITY = 1e-6f;
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------- */
 
-typedef struct wish {
+/* The parts of a VkMemoryAllocateInfo's pNext chain that matter. */
+typedef struct request {
     float priority;
-    VkBuffer buffer; /* it is dedicated to */
+    VkBuffer buffer; /* the memory is dedicated to it */
     VkImage image;
-} wish;
+} request;
 
-static layer_outcome read_link(const VkBaseInStructure *link, wish *w)
+/* Reads one struct of the chain. Everything unknown is passed on. */
+static layer_outcome read_link(const VkBaseInStructure *link, request *r)
 {
     switch (link->sType) {
     case VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO: /* pages have device addresses */
@@ -37,12 +43,12 @@ static layer_outcome read_link(const VkBaseInStructure *link, wish *w)
                    ? LAYER_CHAINED
                    : LAYER_IN_A_PAGE;
     case VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT:
-        w->priority = ((const VkMemoryPriorityAllocateInfoEXT *)link)->priority;
-        w->priority = w->priority > 0 ? w->priority : LEAST_PRIORITY; /* 0 is quire's default */
+        r->priority = ((const VkMemoryPriorityAllocateInfoEXT *)link)->priority;
+        r->priority = r->priority > 0 ? r->priority : MIN_PRIORITY; /* 0 is quire's default */
         return LAYER_IN_A_PAGE;
     case VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO:
-        w->buffer = ((const VkMemoryDedicatedAllocateInfo *)link)->buffer;
-        w->image = ((const VkMemoryDedicatedAllocateInfo *)link)->image;
+        r->buffer = ((const VkMemoryDedicatedAllocateInfo *)link)->buffer;
+        r->image = ((const VkMemoryDedicatedAllocateInfo *)link)->image;
         return LAYER_IN_A_PAGE;
     case VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO:
         return ((const VkExportMemoryAllocateInfo *)link)->handleTypes ? LAYER_EXTERNAL
@@ -55,19 +61,20 @@ static layer_outcome read_link(const VkBaseInStructure *link, wish *w)
     }
 }
 
-static layer_outcome read_chain(const VkMemoryAllocateInfo *info, wish *w)
+static layer_outcome read_chain(const VkMemoryAllocateInfo *info, request *r)
 {
     layer_outcome outcome = LAYER_IN_A_PAGE;
     for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext) {
-        layer_outcome one = read_link(link, w);
+        layer_outcome one = read_link(link, r);
         if (one == LAYER_EXTERNAL || outcome == LAYER_IN_A_PAGE)
             outcome = one;
     }
     return outcome;
 }
 
-/* Without the question there is no answer, and the resource is taken to require it. */
-static bool requires_dedicated(const layer_device *device, const wish *w)
+/* Whether the driver requires a dedicated allocation for the resource. It counts as required if the
+   driver cannot be queried. */
+static bool requires_dedicated(const layer_device *device, const request *r)
 {
     VkMemoryDedicatedRequirements dedicated = {.sType =
                                                    VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS,
@@ -75,16 +82,17 @@ static bool requires_dedicated(const layer_device *device, const wish *w)
     VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2,
                                    .pNext = &dedicated};
     const VkBufferMemoryRequirementsInfo2 of_buffer = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = w->buffer};
+        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = r->buffer};
     const VkImageMemoryRequirementsInfo2 of_image = {
-        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = w->image};
-    if (w->buffer && device->next.GetBufferMemoryRequirements2)
+        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = r->image};
+    if (r->buffer && device->next.GetBufferMemoryRequirements2)
         device->next.GetBufferMemoryRequirements2(device->handle, &of_buffer, &needs);
-    else if (w->image && device->next.GetImageMemoryRequirements2)
+    else if (r->image && device->next.GetImageMemoryRequirements2)
         device->next.GetImageMemoryRequirements2(device->handle, &of_image, &needs);
     return dedicated.requiresDedicatedAllocation;
 }
 
+/* Whether ranges of this memory kind can be in pages. Placed maps need objects of the driver. */
 static bool serves_kind(const layer_device *device, uint32_t kind)
 {
     if (kind >= device->info.kind_count)
@@ -96,6 +104,7 @@ static bool serves_kind(const layer_device *device, uint32_t kind)
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 
+/* Needs no lock: stores are complete before store_count grows, and are never removed. */
 static layer_store *find_store(layer_device *device, uint32_t kind, float priority)
 {
     uint32_t count = qi_atomic_load_acquire_u32(&device->store_count);
@@ -109,12 +118,12 @@ static layer_store *find_store(layer_device *device, uint32_t kind, float priori
 
 static uint64_t page_size_of(const layer_device *device, uint32_t kind)
 {
-    uint64_t size = device->settings.page_size ? device->settings.page_size : USUAL_PAGE;
-    uint64_t most = device->info.heaps[device->info.kinds[kind].heap].size / MAX_SHARE;
-    return size > most && most ? most : size;
+    uint64_t size = device->settings.page_size ? device->settings.page_size : DEFAULT_PAGE;
+    uint64_t max = device->info.heaps[device->info.kinds[kind].heap].size / MIN_PAGES_PER_HEAP;
+    return size > max && max ? max : size;
 }
 
-/* With the mutex, and room. */
+/* Requires the mutex, and space for one more store. */
 static layer_store *make_store(layer_device *device, uint32_t kind, float priority)
 {
     uint32_t count = qi_atomic_load_acquire_u32(&device->store_count);
@@ -147,7 +156,7 @@ static layer_store *store_for(layer_device *device, uint32_t kind, float priorit
         return store;
     pthread_mutex_lock(&device->mutex);
     store = find_store(device, kind, priority);
-    if (!store && qi_atomic_load_acquire_u32(&device->store_count) < LAYER_MOST_STORES)
+    if (!store && qi_atomic_load_acquire_u32(&device->store_count) < LAYER_MAX_STORES)
         store = make_store(device, kind, priority);
     pthread_mutex_unlock(&device->mutex);
     return store;
@@ -159,22 +168,22 @@ void layer_learn(layer_device *device, const VkMemoryRequirements *needs)
 {
     if (!needs->size || !qi_is_power_of_two(needs->alignment))
         return;
-    qi_atomic_u64 *least = &device->least_sizes[qi_highest_bit(needs->alignment)];
-    uint64_t known = qi_atomic_load_u64(least);
+    qi_atomic_u64 *smallest = &device->min_sizes[qi_highest_bit(needs->alignment)];
+    uint64_t known = qi_atomic_load_u64(smallest);
     while ((!known || needs->size < known) &&
-           !qi_atomic_exchange_if_u64(least, &known, needs->size))
+           !qi_atomic_exchange_if_u64(smallest, &known, needs->size))
         ;
 }
 
-/* As its size, up to what is usual, and as any resource has asked that would fit into it. */
+/* Returns the alignment of a range of this size: see the top of this file. */
 static uint64_t alignment_for(const layer_device *device, uint64_t size)
 {
-    uint64_t alignment = device->least_alignment;
+    uint64_t alignment = device->min_alignment;
     while (alignment < size && alignment < USUAL_ALIGNMENT)
         alignment <<= 1;
     for (uint32_t i = 0; i < 64; i++) {
-        uint64_t least = qi_atomic_load_u64(&device->least_sizes[i]);
-        if (least && least <= size && UINT64_C(1) << i > alignment)
+        uint64_t smallest = qi_atomic_load_u64(&device->min_sizes[i]);
+        if (smallest && smallest <= size && UINT64_C(1) << i > alignment)
             alignment = UINT64_C(1) << i;
     }
     return alignment;
@@ -183,19 +192,19 @@ static uint64_t alignment_for(const layer_device *device, uint64_t size)
 layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
                          layer_store **store)
 {
-    wish w = {.priority = DEFAULT_PRIORITY};
+    request r = {.priority = DEFAULT_PRIORITY};
     uint32_t kind = info->memoryTypeIndex;
     if (!device->quire)
         return LAYER_OFF;
-    layer_outcome outcome = read_chain(info, &w);
+    layer_outcome outcome = read_chain(info, &r);
     if (outcome != LAYER_IN_A_PAGE)
         return outcome;
     if (!info->allocationSize || !serves_kind(device, kind))
         return LAYER_KIND;
-    if ((w.buffer || w.image) &&
-        !(device->settings.takes_dedicated && !requires_dedicated(device, &w)))
+    if ((r.buffer || r.image) &&
+        !(device->settings.takes_dedicated && !requires_dedicated(device, &r)))
         return LAYER_DEDICATED;
-    *store = store_for(device, kind, w.priority);
+    *store = store_for(device, kind, r.priority);
     if (!*store)
         return LAYER_REFUSED;
     return info->allocationSize >= (*store)->threshold ||
@@ -204,6 +213,7 @@ layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
                : LAYER_IN_A_PAGE;
 }
 
+/* Allocates the range of a memory object. The tag lets layer_find recognise the handle. */
 static bool place(layer_device *device, layer_memory *memory, uint64_t alignment)
 {
     layer_store *store = memory->store;
@@ -249,6 +259,7 @@ void layer_free(layer_device *device, layer_memory *memory)
     qi_host_release(&device->host, memory, 1, sizeof *memory);
 }
 
+/* Most programs have few stores, so that a linear search over their tags is fast. */
 layer_memory *layer_find(layer_device *device, VkDeviceMemory handle)
 {
     uint64_t tag = qi_handle_tag(LAYER_NUMBER(handle));

@@ -1,5 +1,5 @@
 /*
- * trace.c - the ranges that a program allocates and frees, as a trace that quire replays
+ * trace.c - writes the ranges that a program allocates and frees as a trace for `quire replay`
  * (docs/formats.md).
  */
 #include <errno.h>
@@ -26,30 +26,30 @@ static int open_path(const char *path)
 }
 
 /*
- * Another process may be writing to it, a parent or one with the same environment: it holds the
- * lock, which the system gives back when the process ends. This one's file has its number behind
- * the name.
+ * Opens the file and locks it. If another process writes to the file, for example a parent with the
+ * same environment, it holds the lock. Then the process id is appended to the name. The system
+ * releases the lock when the process exits.
  */
-static int open_own(char *path, size_t room)
+static int open_own(char *path, size_t capacity)
 {
     int file = open_path(path);
     if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
         size_t length = strlen(path);
         close(file);
-        snprintf(path + length, room - length, ".%ld", (long)getpid());
+        snprintf(path + length, capacity - length, ".%ld", (long)getpid());
         file = open_path(path);
     }
     return file;
 }
 
-/* What another process forked has its parent's file, and leaves it alone. */
+/* A forked child has its parent's open file and must not write to it. */
 static bool is_writing(const layer_trace *trace)
 {
     return trace->is_open && trace->process == getpid();
 }
 
-/* Each row at once, so that nothing is lost with a process that is killed, and nothing waits in a
-   buffer that a fork would copy. With the mutex. */
+/* Writes each row immediately: a killed process loses nothing, and a fork does not duplicate a
+   buffer. Requires the mutex. */
 QUIRE_PRINTF(2, 3) static void write_row(layer_trace *trace, const char *format, ...)
 {
     char row[MAX_ROW];
@@ -64,11 +64,11 @@ QUIRE_PRINTF(2, 3) static void write_row(layer_trace *trace, const char *format,
     }
 }
 
-/* Rows are numbered and timed in the order they are written, which the mutex makes. */
+/* The mutex ensures that the numbers and times of rows increase from row to row. */
 void layer_trace_open(layer_device *device)
 {
     layer_trace *trace = &device->trace;
-    char path[LAYER_LONGEST_PATH + SUFFIX];
+    char path[LAYER_MAX_PATH + SUFFIX];
     const char *name = device->settings.trace_file;
     if (!*name || !device->quire)
         return;
@@ -81,11 +81,12 @@ void layer_trace_open(layer_device *device)
         return;
     trace->is_open = true;
     trace->process = getpid();
-    trace->has_failed = ftruncate(trace->file, 0) && errno != EINVAL; /* a pipe has no size */
+    trace->has_failed =
+        ftruncate(trace->file, 0) && errno != EINVAL; /* a pipe cannot be truncated */
     write_row(trace, "op,id,size,alignment,time_ns,stream,label\n");
 }
 
-/* Since the first row. With the mutex. */
+/* Returns the nanoseconds since the first row. Requires the mutex. */
 static uint64_t elapsed(layer_trace *trace)
 {
     uint64_t now = qi_clock();
@@ -102,7 +103,7 @@ void layer_trace_close(layer_device *device)
     if (trace->is_open && close(trace->file))
         is_written = false;
     if (!is_written)
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the trace could not be written\n");
+        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the trace cannot be written\n");
     trace->is_open = false;
     pthread_mutex_unlock(&trace->mutex);
 }

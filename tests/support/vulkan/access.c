@@ -1,13 +1,13 @@
 /*
- * access.c - the device reads and writes the bytes of a resource.
+ * access.c - reads and writes the bytes of a resource as the device does.
  */
 #include <string.h>
 
 #include "tests/support/vulkan/command.h"
 
-/* The part of [offset, offset + size) at its beginning that lies in one place. */
+/* The longest beginning of [offset, offset + size) that is contiguous in one memory. */
 typedef struct part {
-    fv_memory *memory; /* NULL: nowhere */
+    fv_memory *memory; /* NULL: not bound */
     uint64_t offset, size;
 } part;
 

@@ -1,8 +1,9 @@
 /*
- * bind.c - binding buffers and images of the fake driver to memory, and the rules of doing so.
+ * bind.c - binds buffers and images of the fake driver to memory, and checks the rules of binding.
  *
- * What lies in a memory object is ordered by offset. A buffer over the whole of it, as is made to
- * hand out offsets, shares its bytes with everything by intent and is compared with nothing.
+ * The resources of a memory object are ordered by offset. A buffer over the whole memory object,
+ * which callers create to use offsets in it, shares its bytes on purpose. It is not compared with
+ * others.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 /* ---- the list ----------------------------------------------------------------------------- */
 
-/* The first entry at or above an offset. */
+/* Returns the first entry at or above an offset. */
 static uint32_t first_from(const fv_memory *memory, uint64_t offset)
 {
     uint32_t low = 0, high = memory->bound_count;
@@ -65,7 +66,8 @@ static bool covers_all(const fv_memory *memory, const fv_bound *bound)
            bound->end >= memory->size;
 }
 
-/* Two neighbours share bytes, or a stretch that linear and optimal resources must not share. */
+/* Whether two neighbours share bytes, or, if one is linear and the other optimal, a unit of
+   bufferImageGranularity. */
 static void compare(const fv_device *device, fv_call call, const fv_bound *a, const fv_bound *b)
 {
     uint64_t granularity = fv_layout_of(device)->granularity;
@@ -98,7 +100,7 @@ static void check_neighbours(const fv_memory *memory, fv_call call, const fv_bou
             compare(device, call, bound, &memory->bound[at]);
 }
 
-/* The id of a rule, which buffers and images have under different numbers. */
+/* Returns the id of a rule. Buffers and images have different ids. */
 static const char *rule(const fv_resource *resource, const char *buffer_id, const char *image_id)
 {
     return resource->object.kind == FV_BUFFER ? buffer_id : image_id;
@@ -150,7 +152,7 @@ static void check_memory(const fv_resource *resource, const fv_memory *memory, f
                "'%s' has a device address, its memory none", name);
 }
 
-/* False: it cannot be bound there at all. */
+/* Returns false if the resource cannot be bound there. */
 static bool check_range(const fv_resource *resource, const fv_memory *memory, uint64_t offset,
                         fv_call call)
 {
@@ -209,7 +211,7 @@ static void find_and_bind(fv_device *device, fv_call call, fv_kind kind, uint64_
         fv_bind(resource, memory, offset, call);
 }
 
-/* vkBindBufferMemory and vkBindImageMemory: the two differ in the kind of handle alone. */
+/* vkBindBufferMemory and vkBindImageMemory, which differ only in the kind of handle. */
 static VkResult bind_one(fv_device *device, fv_call call, fv_kind kind, uint64_t handle,
                          uint64_t memory, uint64_t offset)
 {

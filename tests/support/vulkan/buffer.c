@@ -29,7 +29,7 @@ static uint64_t alignment_for(const fv_layout *layout, VkBufferUsageFlags usage)
     return alignment;
 }
 
-/* VkBufferUsageFlags2CreateInfoKHR, which the headers of some machines do not have yet. */
+/* VkBufferUsageFlags2CreateInfoKHR, which older headers lack. */
 typedef struct usage2 {
     VkStructureType sType;
     const void *pNext;
@@ -38,7 +38,7 @@ typedef struct usage2 {
 
 #define USAGE2 ((VkStructureType)1000470006)
 
-/* With maintenance5 the chain may say it instead. */
+/* With maintenance5 the usage may be in the pNext chain instead. */
 static VkBufferUsageFlags usage_of(const VkBufferCreateInfo *info)
 {
     const usage2 *wide = fv_chained(info->pNext, USAGE2);

@@ -1,5 +1,5 @@
 /*
- * bytes.c - see bytes.h.
+ * bytes.c - the bytes of a memory object: see bytes.h.
  */
 #include "tests/support/vulkan/bytes.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Smaller ones come from the C library, where sanitizers watch their ends. */
+/* Smaller ones are allocated by malloc, so that sanitizers detect accesses beyond their ends. */
 #define MAPPED_FROM (UINT64_C(256) << 10)
 #define SMALL_ALIGNMENT 4096
 #define GARBAGE_BYTES (UINT64_C(64) << 10)
@@ -91,7 +91,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Only atoms in which the host wrote are brought over, but those whole, as caches do. */
+/* Copies only atoms in which the host wrote, and those completely, as a cache does. */
 void fv_bytes_flush(fv_bytes *bytes, uint64_t offset, uint64_t size)
 {
     if (!bytes->clean)
@@ -105,7 +105,7 @@ void fv_bytes_flush(fv_bytes *bytes, uint64_t offset, uint64_t size)
     }
 }
 
-/* Compared first, so that memory which nobody touched stays without pages. */
+/* Compares first, so that untouched memory stays unbacked. */
 void fv_bytes_invalidate(fv_bytes *bytes, uint64_t offset, uint64_t size)
 {
     if (!bytes->clean)
@@ -125,8 +125,8 @@ void fv_bytes_read(const fv_bytes *bytes, uint64_t offset, void *to, uint64_t si
 }
 
 /*
- * The host's copy of what the device wrote becomes neither the old nor the new bytes. Bytes that
- * the host wrote and did not flush stay its own: they are still in its cache.
+ * Fills the host's copy of what the device wrote with garbage: neither the old nor the new bytes.
+ * Bytes that the host wrote and did not flush stay, because they are still in its cache.
  */
 static void spoil(fv_bytes *bytes, uint64_t offset, const unsigned char *from, uint64_t size)
 {

@@ -1,6 +1,6 @@
 /*
- * call.c - what every call begins and ends with: counting, faults, the lock, and the notice of two
- * threads that use one object at once.
+ * call.c - the begin and end of every call: counters, faults, the lock, and the detection of two
+ * threads that use the same object at the same time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,8 @@ fv_call fv_call_named(const char *function)
     return FV_CALL_COUNT;
 }
 
-/* The code of this number among those of the call; VK_SUCCESS: it has not so many. */
+/* Returns the code with this index among those of the call. VK_SUCCESS: the call has fewer
+   codes. */
 static VkResult code_at(fv_call call, uint32_t index)
 {
     for (uint32_t i = 0; i < FV_CODE_COUNT; i++)
@@ -101,7 +102,7 @@ static VkResult code_of_fault(const fv_fault *fault, fv_call call)
     return may_return(call, fault->result) ? fault->result : VK_SUCCESS;
 }
 
-/* The code with which a fault lets this call fail. */
+/* Returns the code with which a fault makes this call fail. */
 static VkResult hit(fv_driver *driver, fv_call call)
 {
     VkResult result = VK_SUCCESS;
@@ -223,8 +224,8 @@ uint64_t fv_fallible_calls(fv_driver *driver)
 /* ---- external synchronization ------------------------------------------------------------- */
 
 /*
- * With the message lock: takes a free place; answers another thread's call that has the handle
- * now.
+ * Requires the message lock. Takes a free slot. If another thread's call uses the handle at this
+ * time, returns that call.
  */
 static fv_call take_claim(fv_driver *driver, fv_call call, uint64_t handle)
 {

@@ -1,5 +1,5 @@
 /*
- * chain.c - pNext chains of the fake driver's callers.
+ * chain.c - reads and checks the pNext chains of callers.
  */
 #include "tests/support/vulkan/driver.h"
 
@@ -11,7 +11,7 @@ const void *fv_chained(const void *chain, VkStructureType type)
     return link;
 }
 
-/* What the loader and layers put in front of the caller's structs. */
+/* Structs that the loader and layers put in front of the caller's. */
 static bool is_the_loaders(VkStructureType type)
 {
     return type == VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO ||

@@ -1,5 +1,5 @@
 /*
- * command.c - command pools and the life of command buffers; what goes into them is in record.c.
+ * command.c - command pools, and creation and states of command buffers. record.c records commands.
  */
 #include "tests/support/vulkan/command.h"
 
@@ -27,7 +27,7 @@ static void end_buffer(fv_command_buffer *buffer)
     fv_object_end(&buffer->object);
 }
 
-/* The next command buffer of a pool from index on; NULL: no more. */
+/* Returns the next command buffer of a pool, starting at index. NULL: no more. */
 static fv_command_buffer *next_of(const fv_pool *pool, uint64_t *index)
 {
     fv_object *object;
@@ -44,7 +44,7 @@ void fv_pool_end(fv_pool *pool)
     for (fv_command_buffer *buffer = next_of(pool, &index); buffer;
          buffer = next_of(pool, &index)) {
         end_buffer(buffer);
-        index = 0; /* the table shifted */
+        index = 0; /* the table changed */
     }
     fv_object_end(&pool->object);
 }
@@ -72,7 +72,7 @@ VkResult fv_vkCreateCommandPool(VkDevice handle, const VkCommandPoolCreateInfo *
     return result;
 }
 
-/* No command buffer of the pool is at work. */
+/* Checks that no command buffer of the pool is pending. */
 static void check_idle(const fv_pool *pool, fv_call call)
 {
     uint64_t index = 0;
@@ -168,7 +168,7 @@ VkResult fv_vkAllocateCommandBuffers(VkDevice handle, const VkCommandBufferAlloc
         fv_say(driver, FV_WARNING, "fv-secondary", FV_CALL_vkAllocateCommandBuffers,
                "the fake has no commands for secondary command buffers");
     for (uint32_t i = 0; i < info->commandBufferCount; i++)
-        out[i] = pool ? make_buffer(device, pool) : NULL; /* NULL as the specification says */
+        out[i] = pool ? make_buffer(device, pool) : NULL; /* NULL, as the specification requires */
     fv_leave(driver);
     fv_release_handle(driver, (uint64_t)info->commandPool);
     return result;
@@ -199,7 +199,7 @@ void fv_vkFreeCommandBuffers(VkDevice handle, VkCommandPool pool, uint32_t count
 
 /* ---- beginning and ending ----------------------------------------------------------------- */
 
-/* Begins a call on a command buffer, whose pool no other thread may use meanwhile. */
+/* Begins a call on a command buffer. No other thread may use its pool during the call. */
 static VkResult enter(fv_command_buffer *buffer, fv_call call)
 {
     fv_claim_handle(buffer->object.driver, call, buffer->pool);

@@ -1,15 +1,15 @@
 /*
- * command.h - command pools, command buffers and what is recorded in them.
+ * command.h - command pools, command buffers and recorded commands.
  *
- * A command names its objects by handle and looks them up again when it is done, so that a buffer
- * destroyed in between is noticed and not touched.
+ * A command stores the handles of its objects and looks them up again when it is executed. So a
+ * buffer that was destroyed after the recording is detected and not accessed.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_COMMAND_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_COMMAND_H
 
 #include "tests/support/vulkan/image.h"
 
-/* An image barrier, of either kind of vkCmdPipelineBarrier. */
+/* An image barrier of vkCmdPipelineBarrier or vkCmdPipelineBarrier2. */
 typedef struct fv_transition {
     uint64_t image;
     VkImageLayout from, to;
@@ -55,7 +55,7 @@ typedef struct fv_command_buffer {
 void fv_commands_forget(fv_command_buffer *buffer);
 void fv_pool_end(fv_pool *pool);
 
-/* execute.c: does what was recorded. */
+/* execute.c: executes recorded commands. */
 void fv_execute(fv_device *device, const fv_command_buffer *buffer);
 
 /* access.c: the bytes of a resource, through its memory or its sparse pieces. */

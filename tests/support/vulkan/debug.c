@@ -1,6 +1,6 @@
 /*
- * debug.c - VK_EXT_debug_utils of the fake driver: names of objects, and messengers, to which only
- * the application's own messages go.
+ * debug.c - VK_EXT_debug_utils of the fake driver: names of objects, and messengers, which receive
+ * only the messages that the application submits.
  */
 #include <stdio.h>
 
@@ -46,7 +46,7 @@ static fv_kind kind_of(VkObjectType type)
     }
 }
 
-/* Physical devices and queues lie in other objects and are in no table. */
+/* Physical devices and queues are members of other objects and not in the table. */
 static fv_object *find(fv_device *device, fv_kind kind, uint64_t handle)
 {
     if (kind == FV_QUEUE || kind == FV_PHYSICAL_DEVICE)

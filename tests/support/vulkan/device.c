@@ -25,7 +25,7 @@ static VkResult take_extensions(fv_device *device, const VkDeviceCreateInfo *inf
     return VK_SUCCESS;
 }
 
-/* Extensions that only work beside others. */
+/* Extensions that require others. */
 static void check_needs(const fv_device *device)
 {
     static const struct {
@@ -114,7 +114,8 @@ VkResult fv_vkCreateDevice(VkPhysicalDevice handle, const VkDeviceCreateInfo *in
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-/* A leaked object leaves the table with its device, so that the driver ends with nothing alive. */
+/* Removes the leaked objects of a destroyed device, so that no object is left when the driver is
+   destroyed. */
 static void end_leaks(fv_device *device)
 {
     fv_driver *driver = fv_driver_of(device);
@@ -125,12 +126,12 @@ static void end_leaks(fv_device *device)
             left = fv_object_next(driver, &index);
             continue;
         }
-        if (left->kind != FV_COMMAND_BUFFER) /* which its pool takes along */
+        if (left->kind != FV_COMMAND_BUFFER) /* its pool destroys it */
             FV_WRONG(driver, "VUID-vkDestroyDevice-device-00378", vkDestroyDevice,
                      "a %s is still alive: 0x%" PRIx64 " '%s'", fv_kind_name(left->kind),
                      left->handle, left->name);
         fv_leaked(left);
-        index = 0; /* the table shifted */
+        index = 0; /* the table changed */
         left = fv_object_next(driver, &index);
     }
 }

@@ -6,7 +6,7 @@
 
 #include "tests/support/vulkan/driver.h"
 
-/* Family 0 does everything, family 1 computes and copies, family 2 copies. */
+/* Family 0 supports everything, family 1 compute and transfer, family 2 transfer. */
 #define FV_FAMILIES 3
 #define FV_FAMILY_QUEUES 2
 
@@ -15,27 +15,27 @@ typedef struct fv_submission fv_submission;
 typedef struct fv_queue {
     fv_object object;
     uint32_t family;
-    bool used;                   /* made with the device */
-    fv_submission *first, *last; /* not yet done, in order */
+    bool used;                   /* created with the device */
+    fv_submission *first, *last; /* not complete, in order */
 } fv_queue;
 
 struct fv_device {
     fv_object object;
     fv_instance *instance;
     fv_physical_device *physical;
-    uint32_t version; /* the lower one of the device's and what the application asked for */
+    uint32_t version; /* the lower of the device's and the one that the application requested */
     uint32_t extensions, features; /* enabled ones */
     uint64_t allocations;          /* memory objects alive */
     uint64_t next_address;         /* of memory, as the device sees it */
-    bool asked_ahead;              /* requirements were asked for without an object */
-    uint32_t polls;                /* questions whether work is done */
+    bool asked_ahead;              /* requirements were queried without an object */
+    uint32_t polls;                /* queries whether work is complete */
     fv_queue queues[FV_FAMILIES][FV_FAMILY_QUEUES];
 };
 
-/* device.c: with all that lives on it, which is told of. */
+/* device.c: destroys a device. Reports and destroys the objects that still exist on it. */
 void fv_device_end(fv_device *device);
 
-/* features.c: features that a device creation asks for; false where one of them is not offered. */
+/* features.c: the features that a device creation requests. Returns false if one is not offered. */
 bool fv_features_asked(const fv_physical_device *physical, const VkDeviceCreateInfo *info,
                        uint32_t *features);
 

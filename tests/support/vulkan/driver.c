@@ -1,5 +1,5 @@
 /*
- * driver.c - a fake driver from fv_create to fv_destroy, and what tests set and ask of its heaps.
+ * driver.c - creation and destruction of a fake driver, and the state of its heaps for tests.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "tests/support/vulkan/table.h"
 
-/* Vulkan's first call has no object: it speaks to this one. */
+/* The driver of global functions such as vkCreateInstance, which have no object. */
 static fv_driver *current;
 
 fv_driver *fv_current(void)
@@ -76,7 +76,7 @@ PFN_vkGetInstanceProcAddr fv_door(fv_driver *driver)
 
 /* ---- heaps -------------------------------------------------------------------------------- */
 
-/* The heap's state, with the lock held. Ends the program where there is no such heap. */
+/* Returns the state of a heap. Requires the lock. Aborts if the heap does not exist. */
 static fv_heap_state *heap_at(fv_driver *driver, uint32_t physical_device, uint32_t heap)
 {
     if (physical_device >= driver->device_count ||

@@ -1,9 +1,9 @@
 /*
- * driver.h - the inside of the fake driver: its state, the objects, and what every call begins and
- * ends with.
+ * driver.h - the internals of the fake driver: its state, its objects, and the begin and end of
+ * every call.
  *
- * One lock per driver guards everything; a call holds it from fv_enter to fv_leave. Messages have a
- * lock of their own, so that they can be written from anywhere.
+ * One lock per driver protects everything. A call holds it from fv_enter to fv_leave. Messages have
+ * a separate lock, so that any code can write them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_DRIVER_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_DRIVER_H
@@ -29,19 +29,19 @@ typedef struct fv_device fv_device;
 typedef struct fv_instance fv_instance;
 
 /*
- * The head of every object. Dispatchable handles point to it, which is why the loader's word comes
- * first; the others are numbers that are never used twice, looked up in the driver's table.
+ * The header of every object. Dispatchable handles point to it; the loader requires that its word
+ * comes first. All other handles are numbers in the driver's table and are never reused.
  */
 typedef struct fv_object {
     VK_LOADER_DATA loader;
     fv_driver *driver;
     fv_device *device; /* NULL for instances and physical devices */
     struct fv_object
-        *next; /* dispatchable objects of the past, kept so that stale use is noticed */
+        *next; /* destroyed dispatchable objects, kept to detect the use of stale handles */
     uint64_t handle;
     fv_kind kind;
     bool dead;
-    uint32_t pending; /* submissions not yet done that use it */
+    uint32_t pending; /* incomplete submissions that use it */
     char name[FV_NAME_SIZE];
 } fv_object;
 
@@ -64,7 +64,7 @@ typedef struct fv_physical_device {
 
 struct fv_instance {
     fv_object object;
-    uint32_t version; /* the one the application asked for */
+    uint32_t version; /* requested by the application */
     uint32_t extensions;
     fv_physical_device devices[FV_MOST_DEVICES];
 };
@@ -72,7 +72,7 @@ struct fv_instance {
 typedef struct fv_armed {
     fv_fault fault;
     fv_call function; /* FV_CALL_COUNT: any */
-    uint64_t seen;    /* calls so far */
+    uint64_t seen;    /* matching calls so far */
 } fv_armed;
 
 typedef struct fv_claim {
@@ -88,7 +88,8 @@ typedef struct fv_format_override {
 
 struct fv_driver {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a fence or semaphore was signalled, or a device lost */
+    pthread_cond_t
+        changed; /* signalled when a fence or semaphore is signalled, or a device is lost */
     fv_options options;
     fv_layout layouts[FV_MOST_DEVICES];
     char names[FV_MOST_DEVICES][FV_NAME_SIZE]; /* of the layouts */
@@ -113,7 +114,7 @@ struct fv_driver {
     fv_format_override formats[FV_MOST_FORMATS];
     uint32_t format_count;
 
-    pthread_mutex_t message_lock; /* guards what follows */
+    pthread_mutex_t message_lock; /* protects the members below */
     uint32_t message_counts[FV_SEVERITIES];
     char *messages[FV_MOST_MESSAGES];
     uint32_t message_count;
@@ -124,7 +125,7 @@ struct fv_driver {
 
 /* ---- message.c ---------------------------------------------------------------------------- */
 
-/* Says that the caller does something wrong. The id is the specification's or begins with "fv-". */
+/* Reports an error of the caller. The id is from the specification or begins with "fv-". */
 void fv_say(fv_driver *driver, fv_severity severity, const char *id, fv_call call,
             const char *format, ...) FV_PRINTF(5, 6);
 
@@ -134,15 +135,16 @@ void fv_say(fv_driver *driver, fv_severity severity, const char *id, fv_call cal
 /* ---- call.c ------------------------------------------------------------------------------- */
 
 /*
- * Every call begins with fv_enter, which counts it, decides whether it fails, and leaves the driver
- * locked, and ends with fv_leave. Answers the code to fail with, which is the function's to return.
+ * Every call begins with fv_enter and ends with fv_leave. fv_enter counts the call, locks the
+ * driver and decides whether the call fails. It returns the code that the function must then
+ * return.
  */
 VkResult fv_enter(fv_driver *driver, fv_call call);
 void fv_leave(fv_driver *driver);
 
 /*
- * For a parameter that the caller must not use in two threads at once: claimed before fv_enter,
- * released after fv_leave.
+ * For an externally synchronised parameter: claim it before fv_enter and release it after
+ * fv_leave.
  */
 void fv_claim_handle(fv_driver *driver, fv_call call, uint64_t handle);
 void fv_release_handle(fv_driver *driver, uint64_t handle);
@@ -155,27 +157,27 @@ void fv_sleep_us(uint64_t microseconds);
 
 /* ---- object.c ----------------------------------------------------------------------------- */
 
-/* Zeroed, counted as alive; ends the program where there is no memory. */
+/* Creates a zeroed object and counts it. Aborts if memory is exhausted. */
 void *fv_object_new(fv_driver *driver, fv_device *device, fv_kind kind, size_t size);
 
-/* For one that lies in another: neither counted nor looked up. */
+/* For an object that is a member of another one: it is not counted and not in the table. */
 void fv_object_init(fv_object *object, fv_driver *driver, fv_device *device, fv_kind kind);
 
-/* No longer alive. Frees it, but keeps a dispatchable one until the driver ends. */
+/* Removes an object and frees it. Dispatchable objects are kept until the driver is destroyed. */
 void fv_object_end(fv_object *object);
 
 void fv_objects_end(fv_driver *driver);
 
-/* An object by its number, or NULL, without a word. */
+/* Returns an object by its number, or NULL without a message. */
 fv_object *fv_object_peek(fv_driver *driver, fv_kind kind, uint64_t handle);
 
-/* An object of this device and kind, or NULL and a message. */
+/* Returns an object of this device and kind, or NULL with a message. */
 void *fv_object_find(fv_device *device, fv_call call, fv_kind kind, uint64_t handle);
 
-/* A dispatchable handle that is alive, or NULL and a message. */
+/* Returns the object of a valid dispatchable handle, or NULL with a message. */
 bool fv_object_check(fv_object *object, fv_call call, fv_kind kind);
 
-/* Goes through the living numbered objects; begin with index 0. NULL: no more. */
+/* Iterates over the objects with numbers. Begin with index 0. NULL: no more. */
 fv_object *fv_object_next(fv_driver *driver, uint64_t *index);
 
 #define FV_FIND(device, call, kind, handle)                                                        \
@@ -183,15 +185,15 @@ fv_object *fv_object_next(fv_driver *driver, uint64_t *index);
 
 #define FV_HANDLE(type, object) ((type)(object)->handle)
 
-/* What a failed call writes where a handle would be, so that its use is noticed. */
+/* What a failed call writes instead of a handle, so that its use is detected. */
 #define FV_GARBAGE UINT64_C(0xdeadbeefdeadbeef)
 
 /* ---- chain.c ------------------------------------------------------------------------------ */
 
-/* The struct of a pNext chain; NULL: it has none. */
+/* Returns a struct of a pNext chain. NULL: the chain does not have it. */
 const void *fv_chained(const void *chain, VkStructureType type);
 
-/* Says which structs of the chain are not among the given ones, or are there twice. */
+/* Reports structs of the chain that are not among the given ones, or occur twice. */
 void fv_check_chain(fv_driver *driver, fv_call call, const void *chain, size_t count,
                     const VkStructureType *types);
 
@@ -202,12 +204,12 @@ void fv_check_chain(fv_driver *driver, fv_call call, const void *chain, size_t c
 
 /* ---- driver.c ----------------------------------------------------------------------------- */
 
-/* The driver that vkCreateInstance and the other global functions speak to. */
+/* The driver of vkCreateInstance and the other global functions. */
 fv_driver *fv_current(void);
 
 /* ---- extension.c -------------------------------------------------------------------------- */
 
-/* Names of extensions, and their bits among those offered; UINT32_MAX: not offered. */
+/* Names of extensions, and their bit among the offered ones. UINT32_MAX: not offered. */
 uint32_t fv_extension_bit(const char *name, bool of_instance, uint32_t offered);
 uint32_t fv_extensions_list(bool of_instance, uint32_t offered, VkExtensionProperties *list,
                             uint32_t room);

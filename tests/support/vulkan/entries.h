@@ -1,11 +1,11 @@
 /*
- * entries.h - every function of the fake driver, once.
+ * entries.h - the list of all functions of the fake driver.
  *
  * X(function, scope, core version that has it or 0, extension that has it or NONE, codes)
  *
- * The codes are those with which the function may fail, after vk.xml 1.3.239, without those that
- * only extensions the fake does not know can cause. Everything else is made of this list: the
- * table that vkGet*ProcAddr looks into, the counters, the faults.
+ * The codes are those with which the function may fail according to vk.xml 1.3.239, without codes
+ * that only unknown extensions cause. The table of vkGet*ProcAddr, the counters and the faults are
+ * generated from this list.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_ENTRIES_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_ENTRIES_H
@@ -204,7 +204,7 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkWaitSemaphores, FV_OF_DEVICE, FV_1_2, TIMELINE, FV_QUEUE_CODES)                            \
     X(vkSignalSemaphore, FV_OF_DEVICE, FV_1_2, TIMELINE, FV_MEMORY_CODES)
 
-/* Y(name of the extension, function it stands for) */
+/* Y(name in the extension, function that it is an alias of) */
 #define FV_ALIASES(Y)                                                                              \
     Y(vkEnumeratePhysicalDeviceGroupsKHR, vkEnumeratePhysicalDeviceGroups)                         \
     Y(vkGetPhysicalDeviceProperties2KHR, vkGetPhysicalDeviceProperties2)                           \

@@ -1,5 +1,5 @@
 /*
- * execute.c - doing what command buffers say, on the device's view of memory.
+ * execute.c - executes command buffers on the device's view of memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "tests/support/vulkan/command.h"
 #include "tests/support/vulkan/tile.h"
 
-/* Bytes moved at a time. */
+/* Bytes that are copied at once. */
 #define CHUNK (UINT64_C(256) << 10)
 
-/* The resource of a command, which may have been destroyed since. */
+/* Returns the resource of a command, which may have been destroyed after the recording. */
 static fv_resource *resource_of(fv_device *device, const fv_command *command, fv_kind kind,
                                 uint64_t handle)
 {
@@ -32,7 +32,7 @@ static void *take_chunk(void)
     return chunk;
 }
 
-/* Commands that went beyond their objects were told of when recorded; they do nothing. */
+/* A command that exceeds its objects does nothing: it was reported when it was recorded. */
 static bool is_in(const fv_resource *resource, uint64_t offset, uint64_t size)
 {
     uint64_t whole = resource->object.kind == FV_BUFFER ? ((const fv_buffer *)resource)->size
@@ -84,7 +84,7 @@ static void update_buffer(fv_device *device, const fv_command *command)
 
 /* ---- images ------------------------------------------------------------------------------- */
 
-/* The part of the image is in the layout that the command says. */
+/* Checks that a part of the image has the layout that the command states. */
 static void check_layout(const fv_image *image, const fv_command *command, uint32_t level,
                          uint32_t layer)
 {
@@ -206,7 +206,7 @@ static void clear_image(fv_device *device, const fv_command *command)
 
 /* ---- barriers ----------------------------------------------------------------------------- */
 
-/* What was in it is lost with the undefined layout, or may be. */
+/* A transition from the undefined layout may discard the contents. */
 static void lose_texels(fv_image *image, fv_call call, uint32_t level, uint32_t layer)
 {
     uint64_t length;

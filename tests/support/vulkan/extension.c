@@ -1,5 +1,5 @@
 /*
- * extension.c - names and bits of the extensions in layout.h.
+ * extension.c - names and bits of the extensions that layout.h lists.
  */
 #include <string.h>
 

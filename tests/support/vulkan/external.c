@@ -1,6 +1,6 @@
 /*
- * external.c - memory of the fake driver that others share: files for opaque file descriptors and
- * dma-bufs, and the caller's own pointers.
+ * external.c - shared memory of the fake driver: files for opaque file descriptors and dma-bufs,
+ * and host pointers of the caller.
  */
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #define FILES                                                                                      \
     (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT | VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT)
 
-/* Handle types that the enabled extensions have. */
+/* Returns the handle types of the enabled extensions. */
 static VkExternalMemoryHandleTypeFlags types_of(const fv_device *device)
 {
     VkExternalMemoryHandleTypeFlags types = 0;
@@ -23,7 +23,7 @@ static VkExternalMemoryHandleTypeFlags types_of(const fv_device *device)
     return types;
 }
 
-/* A pointer can stand for host memory that needs no flush. */
+/* A host pointer can be imported into host-coherent types. */
 uint32_t fv_host_pointer_types(const fv_layout *layout)
 {
     VkMemoryPropertyFlags needed =
@@ -62,7 +62,7 @@ void fv_check_external(fv_device *device, const fv_request *request)
                  "memory type %u cannot be a host pointer", request->type);
 }
 
-/* The driver owns the descriptor from then on, if this succeeds. */
+/* After a success the driver owns the descriptor. */
 static VkResult import_file(const fv_request *request, fv_memory *memory)
 {
     struct stat status;

@@ -1,22 +1,22 @@
 /*
- * fake_vulkan.h - a Vulkan driver for tests, in plain host memory: it poses as any memory layout,
- * really copies and fills, checks what callers do with memory, and fails where it is told to.
+ * fake_vulkan.h - a Vulkan driver for tests, in host memory. It imitates any memory layout,
+ * executes copies and fills, checks how callers use memory, and fails where a test requests it.
  *
- * Two doors lead to the same code. In a process, fv_door gives the vkGetInstanceProcAddr of a
- * driver made with fv_create, for a library that takes the caller's Vulkan. And icd.c makes it an
- * installable driver, which the Vulkan loader finds by its manifest and which takes its options
- * from the environment.
+ * The driver can be entered in two ways. Within a process, fv_door returns the
+ * vkGetInstanceProcAddr of a driver of fv_create, for a library that uses the caller's Vulkan. As
+ * an installable driver (icd.c) it is found by the Vulkan loader through its manifest, and its
+ * options are environment variables.
  *
  * It has what memory needs: memory, buffers, images of color formats, views, samplers, copies,
- * fills, clears, barriers, fences, semaphores, sparse binding with tiles of images. It has no
- * pipelines, descriptors, render passes, events, queries or secondary command buffers; their
- * functions are not there. Of maintenance5 it takes the usage of buffers in their chain, whether
- * that is enabled or not. Images of depth and stencil, and sparse ones of several samples, can be
- * made and placed, and hold nothing.
+ * fills, clears, barriers, fences, semaphores, and sparse binding with tiles of images. It has no
+ * pipelines, descriptors, render passes, events, queries or secondary command buffers, and lacks
+ * their functions. It accepts maintenance5's usage of buffers in the pNext chain, also if that
+ * feature is not enabled. Images of depth and stencil formats, and sparse images with several
+ * samples, can be created and bound, but have no contents.
  *
- * What a test looks at afterwards: the messages about wrong use, the counters of calls, what is
- * alive and how much memory of each heap is taken. All fv_ functions may be called by any thread
- * at any time, also while Vulkan calls run, except for fv_create, fv_destroy and fv_door.
+ * Afterwards a test examines the messages about errors of the caller, the counters of calls, the
+ * live objects, and the usage of each heap. Any thread may call the fv_ functions at any time, also
+ * during Vulkan calls, except for fv_create, fv_destroy and fv_door.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_FAKE_VULKAN_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_FAKE_VULKAN_H
@@ -33,22 +33,22 @@ typedef struct fv_driver fv_driver;
 #define FV_MOST_DEVICES 4
 
 /*
- * How it answers within what Vulkan allows, to be awkward; 0: as most drivers do.
+ * Unusual behaviour that Vulkan allows. 0: the driver behaves like most drivers.
  *
- * ODD_SIZES          objects need more than asked, an odd number of bytes
+ * ODD_SIZES          objects need more bytes than requested, and an odd number
  * LARGE_ALIGNMENTS   buffers are aligned to 4 KiB, images to 64 KiB
- * FEW_TYPES          every second memory type cannot hold an object, as far as the specification
- *                    leaves that to drivers
- * PREFER_DEDICATED   images, and buffers for export, prefer memory of their own
+ * FEW_TYPES          every second memory type cannot hold an object, where the specification
+ *                    permits that
+ * PREFER_DEDICATED   images, and buffers for export, prefer a dedicated allocation
  * REQUIRE_DEDICATED  they require it
- * STALE              of non-coherent memory host and device see different bytes, until a flush or
- *                    invalidate brings them over, by whole atoms
- * LATE               submitted work is done when somebody waits for it, not before
- * DIRTY              the first 64 KiB of fresh memory hold garbage, and so do images that come from
- *                    the undefined layout
- * PRINT              messages are printed to stderr, too
+ * STALE              host and device see different bytes of non-coherent memory until a flush or
+ *                    invalidate, which copies whole atoms
+ * LATE               submitted work is executed only when a call waits for it
+ * DIRTY              the first 64 KiB of new memory contain garbage, and so do images after a
+ *                    transition from the undefined layout
+ * PRINT              messages are also printed to stderr
  * SINGLE_TAIL        sparse images with tiles have one mip tail for all layers
- * METADATA           they have a block of metadata for each layer
+ * METADATA           sparse images have a block of metadata for each layer
  */
 #define FV_ODD_SIZES UINT32_C(0x01)
 #define FV_LARGE_ALIGNMENTS UINT32_C(0x02)
@@ -63,24 +63,24 @@ typedef struct fv_driver fv_driver;
 #define FV_METADATA UINT32_C(0x400)
 
 typedef struct fv_options {
-    const fv_layout *layouts[FV_MOST_DEVICES]; /* physical devices; none: "amd-bar". Copied */
+    const fv_layout *layouts[FV_MOST_DEVICES]; /* physical devices, copied; none: "amd-bar" */
     uint32_t instance_version;                 /* 0: VK_API_VERSION_1_3 */
     uint32_t flags;                            /* FV_ODD_SIZES, ... */
-    /* How long calls that need external synchronization dwell, so that two at once are noticed;
-     * microseconds, 0: not. */
+    /* Duration of calls that need external synchronization, so that two at the same time are
+     * detected; in microseconds, 0: no delay. */
     uint32_t linger_us;
-    uint32_t no_instance_extensions; /* FV_BIT of those not offered */
+    uint32_t no_instance_extensions; /* FV_BIT of those to hide */
 } fv_options;
 
-/* Ends the program where there is no host memory. NULL options: all zero. */
+/* Aborts if host memory is exhausted. NULL options: all zero. */
 fv_driver *fv_create(const fv_options *options);
 
-/* Ends the program where an instance is still alive. */
+/* Aborts if an instance still exists. */
 void fv_destroy(fv_driver *driver);
 
 /*
- * The vkGetInstanceProcAddr of the driver, which is the one that vkCreateInstance speaks to until
- * fv_door is called for another.
+ * Returns the vkGetInstanceProcAddr of the driver. vkCreateInstance uses this driver until fv_door
+ * is called for another one.
  */
 PFN_vkGetInstanceProcAddr fv_door(fv_driver *driver);
 
@@ -88,21 +88,21 @@ PFN_vkGetInstanceProcAddr fv_door(fv_driver *driver);
 
 typedef enum fv_severity { FV_WARNING = 0, FV_ERROR, FV_SEVERITIES } fv_severity;
 
-/* How many there were since the start or fv_forget. */
+/* The number of messages since the start or fv_forget. */
 uint32_t fv_message_count(fv_driver *driver, fv_severity severity);
 
 /*
- * One of the first 64 of both severities, in order: "ERROR VUID-...: vkFunction: what is wrong";
- * NULL: there are not so many. Valid until fv_forget and fv_destroy.
+ * Returns one of the first 64 messages of both severities, in order: "ERROR VUID-...: vkFunction:
+ * what is wrong". NULL: there are fewer messages. Valid until fv_forget or fv_destroy.
  */
 const char *fv_message(fv_driver *driver, uint32_t index);
 
-/* The first message that contains the part; NULL: none does. */
+/* Returns the first message that contains the part. NULL: no message does. */
 const char *fv_message_with(fv_driver *driver, const char *part);
 
 void fv_forget(fv_driver *driver);
 
-/* Messages that contain the part are not counted from now on; at most 8 parts of 79 characters. */
+/* From now on, messages that contain the part are ignored. At most 8 parts of 79 characters. */
 void fv_allow(fv_driver *driver, const char *part);
 
 /* ---- counters ----------------------------------------------------------------------------- */
@@ -133,10 +133,10 @@ typedef enum fv_kind {
 
 const char *fv_kind_name(fv_kind kind);
 
-/* Alive now. Physical devices and queues are not counted. */
+/* Returns the number of live objects. Physical devices and queues are not counted. */
 uint64_t fv_live(fv_driver *driver, fv_kind kind);
 
-/* Calls of a function (an alias counts as the function it stands for), or of all (NULL). */
+/* Returns the number of calls of a function, including its aliases, or of all functions (NULL). */
 uint64_t fv_calls(fv_driver *driver, const char *function);
 
 typedef struct fv_heap_usage {
@@ -146,67 +146,69 @@ typedef struct fv_heap_usage {
 
 fv_heap_usage fv_usage(fv_driver *driver, uint32_t physical_device, uint32_t heap);
 
-/* Counts calls from 0 again; what is taken of the heaps becomes the peak. */
+/* Sets the call counters to 0, and the peaks to the current usage. */
 void fv_reset_counters(fv_driver *driver);
 
 /* ---- faults ------------------------------------------------------------------------------- */
 
 /*
- * The codes with which a function may fail, after the specification; returns how many there are
- * (0: it cannot fail, or is not known) and writes at most room of them.
+ * Returns the number of codes with which a function may fail according to the specification, and
+ * writes at most `room` of them. 0: the function cannot fail, or is unknown.
  */
 uint32_t fv_codes(const char *function, VkResult *codes, uint32_t room);
 
 typedef struct fv_fault {
-    const char *function; /* NULL: all that can fail, counted together */
-    uint64_t call;        /* which call fails, from 1, counted from now on */
-    bool from_then;       /* and all later ones */
-    VkResult result; /* VK_SUCCESS: the code numbered code_index of those that fv_codes tells */
+    const char *function; /* NULL: all that can fail, with one common counter */
+    uint64_t call;        /* number of the failing call; 1 is the next one */
+    bool from_then;       /* all later calls fail, too */
+    VkResult result;      /* VK_SUCCESS: the code with index code_index in fv_codes */
     uint32_t code_index;
 } fv_fault;
 
 /*
- * Adds a fault, at most 8. A function that may not fail with the code is let through. False where
- * that is sure beforehand, the function is not known or there are 8 already; nothing changed then.
+ * Adds a fault. A call that must not fail with the code does not fail. Returns false and changes
+ * nothing if the fault can never occur, the function is unknown, or there are 8 faults already.
  */
 bool fv_fail(fv_driver *driver, const fv_fault *fault);
 
 typedef struct fv_failure {
-    uint64_t times;       /* calls that failed by fv_fail; 0: none, and the rest is not set */
-    const char *function; /* the last of them */
+    uint64_t times; /* calls that failed because of fv_fail; 0: the other members are not set */
+    const char *function; /* the last one */
     VkResult result;
 } fv_failure;
 
 fv_failure fv_failed(fv_driver *driver);
 
-/* Takes all faults away, and those below: lost devices stay lost. */
+/* Removes all faults, including those below. Lost devices stay lost. */
 void fv_heal(fv_driver *driver);
 
-/* Fallible calls since the last fv_reset_counters: how far an exhaustive loop must count. */
+/* Returns the number of calls that could fail since the last fv_reset_counters: the number of
+   iterations of an exhaustive loop. */
 uint64_t fv_fallible_calls(fv_driver *driver);
 
-/* vkAllocateMemory and vkFreeMemory take this long. */
+/* Sets the duration of vkAllocateMemory and vkFreeMemory. */
 void fv_slow(fv_driver *driver, uint32_t milliseconds);
 
-/* Every device is lost: what may return VK_ERROR_DEVICE_LOST does so, and work is not done. */
+/* Loses all devices: every call that may return VK_ERROR_DEVICE_LOST does so, and submitted work is
+   not executed. */
 void fv_lose_devices(fv_driver *driver);
 
-/* vkGet*ProcAddr answers NULL for this function and its aliases; at most 16 at one time. */
+/* Makes vkGet*ProcAddr return NULL for this function and its aliases. At most 16 functions. */
 void fv_hide(fv_driver *driver, const char *function);
 
 /*
- * What VK_EXT_memory_budget tells of a heap, and bytes that others use of it. Budget 0: four
- * fifths of its size, less what others use.
+ * Sets the budget of a heap that VK_EXT_memory_budget reports, and the bytes that other processes
+ * use. Budget 0: four fifths of the size of the heap, minus these bytes.
  */
 void fv_set_budget(fv_driver *driver, uint32_t physical_device, uint32_t heap, uint64_t budget,
                    uint64_t others);
 
-/* Bytes of a heap that can be allocated before the device is out of memory; 0: its size. */
+/* Sets the number of bytes of a heap that can be allocated. 0: its size. */
 void fv_set_capacity(fv_driver *driver, uint32_t physical_device, uint32_t heap, uint64_t bytes);
 
 /* ---- what it knows of objects ------------------------------------------------------------- */
 
-/* The features of a format from now on, which the caller takes away or adds; see format.c. */
+/* Replaces the features of a format: see format.c. */
 void fv_set_format(fv_driver *driver, VkFormat format, VkFormatFeatureFlags linear,
                    VkFormatFeatureFlags optimal);
 
@@ -216,7 +218,7 @@ typedef struct fv_place {
     uint32_t memory_type;
 } fv_place;
 
-/* Where a buffer or image lies; memory VK_NULL_HANDLE: nowhere, or not alive. */
+/* Returns the place of a buffer or image. memory VK_NULL_HANDLE: it is not bound, or not alive. */
 fv_place fv_place_of(fv_driver *driver, uint64_t buffer_or_image);
 
 #define FV_MOST_LINKS 8
@@ -224,18 +226,19 @@ fv_place fv_place_of(fv_driver *driver, uint64_t buffer_or_image);
 typedef struct fv_memory_info {
     VkDeviceSize size;
     uint32_t type;
-    float priority; /* the one set last; 0.5 where none was */
+    float priority; /* the last one that was set; default 0.5 */
     bool mapped, dedicated, addressed, imported;
     VkExternalMemoryHandleTypeFlags exportable;
-    uint32_t bound; /* live buffers and images in it */
+    uint32_t bound; /* number of live buffers and images in it */
     uint32_t link_count;
-    VkStructureType links[FV_MOST_LINKS]; /* what was chained to VkMemoryAllocateInfo, in order */
+    VkStructureType links[FV_MOST_LINKS]; /* the pNext chain of VkMemoryAllocateInfo */
 } fv_memory_info;
 
-/* False: not alive. */
+/* Returns false if the memory is not alive. */
 bool fv_memory_of(fv_driver *driver, VkDeviceMemory memory, fv_memory_info *info);
 
-/* The name given by vkSetDebugUtilsObjectNameEXT; "" without, or where it is not alive. Copies. */
+/* Copies the name that vkSetDebugUtilsObjectNameEXT set. "": no name, or the object is not
+   alive. */
 void fv_name_of(fv_driver *driver, uint64_t handle, char *name, size_t room);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * features.c - features of the fake's devices: one table of where Vulkan keeps them, by which they
- * are told and, when a device is created, read and checked.
+ * features.c - features of the fake's devices. One table states where Vulkan's structs have them;
+ * it is used to report them, and to read and check them when a device is created.
  */
 #include <stddef.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static const member MEMBERS[] = {
      FV_SPARSE_SAMPLES},
 };
 
-/* Where the last VkBool32 of the structs above ends: what follows it is padding. */
+/* The end of the last VkBool32 of each struct above; padding follows. */
 #define END(type, member) (offsetof(type, member) + sizeof(VkBool32))
 
 static const struct {
@@ -112,7 +112,7 @@ static size_t end_of(VkStructureType type)
     return 0;
 }
 
-/* The feature that the VkBool32 at this offset stands for; 0: one the fake does not have. */
+/* Returns the feature of the VkBool32 at this offset. 0: the fake does not have it. */
 static uint32_t feature_at(VkStructureType type, size_t offset)
 {
     for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS; i++)
@@ -130,7 +130,7 @@ static void tell_struct(VkBaseOutStructure *link, uint32_t features)
     }
 }
 
-/* Adds what a struct asks for to *asked; false: something that is not offered. */
+/* Adds the features that a struct requests to *asked. Returns false if one is not offered. */
 static bool read_struct(const VkBaseInStructure *link, uint32_t offered, uint32_t *asked)
 {
     size_t end = end_of(link->sType);

@@ -1,5 +1,5 @@
 /*
- * fixture.c - see fixture.h.
+ * fixture.c - the fixture of tests on the fake driver: see fixture.h.
  */
 #include "tests/support/vulkan/fixture.h"
 
@@ -37,7 +37,7 @@ static void open_instance(fv_fixture *f)
     CHECK_EQ(one, 1);
 }
 
-/* Every feature the device offers is enabled by handing back what it told. */
+/* Enables every offered feature by passing the queried structs back. */
 static void open_device(fv_fixture *f)
 {
     VkExtensionProperties all[MAX_EXTENSIONS];

@@ -1,6 +1,6 @@
 /*
- * fixture.h - a fake driver with an instance and a device, for tests of the fake itself and of what
- * runs on it. The functions of the device are found once, strictly through its own door.
+ * fixture.h - a fake driver with an instance and a device, for tests of the fake and of programs on
+ * it. The functions of the device are loaded once, only through the driver's own entry point.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_FIXTURE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_FIXTURE_H
@@ -16,45 +16,45 @@ typedef struct fv_fixture {
     PFN_vkGetDeviceProcAddr get_of_device;
     VkDevice device;
     VkQueue queue;      /* of family 0 */
-    VkCommandPool pool; /* of family 0, made when it is needed */
+    VkCommandPool pool; /* of family 0, created at the first use */
 } fv_fixture;
 
 /*
- * A driver with the layout (NULL: "amd-bar") and flags, and a device of it with all it offers:
- * every extension and feature, and both queues of every family.
+ * Creates a driver with the layout (NULL: "amd-bar") and flags, and a device with everything that
+ * the driver offers: every extension and feature, and both queues of every family.
  */
 void fv_fixture_open(fv_fixture *f, const char *layout, uint32_t flags);
 
-/* The same with further options. */
+/* Like the function above, with more options. */
 void fv_fixture_open_with(fv_fixture *f, const fv_options *options);
 
-/* The same with something between the test and the driver's door; NULL: nothing. */
+/* Like the function above, with a layer between the test and the driver. NULL: no layer. */
 void fv_fixture_open_over(fv_fixture *f, const fv_options *options,
                           PFN_vkGetInstanceProcAddr (*over)(PFN_vkGetInstanceProcAddr door));
 
-/* Ends all; fails where a message was given or anything is left alive. */
+/* Destroys everything. Fails if there was a message, or if an object is left. */
 void fv_fixture_close(fv_fixture *f);
 
-/* A function of the device or instance, which must be there. */
+/* Returns a function of the device or instance. Fails if it does not exist. */
 PFN_vkVoidFunction fv_fixture_function(const fv_fixture *f, const char *name);
 
 #define FV(f, function) ((PFN_##function)fv_fixture_function((f), #function))
 
-/* The call succeeds. */
+/* Checks that the call succeeds. */
 #define CHECK_VK(result) CHECK_EQ((uint32_t)(result), (uint32_t)VK_SUCCESS)
 
-/* Exactly one message, an error that contains the part; it is forgotten then. */
+/* Checks that the only message is an error that contains the part, and removes it. */
 void fv_fixture_expect(fv_fixture *f, const char *part);
 
-/* Objects and memory that must come about. */
+/* Create objects and memory. A failure fails the test. */
 VkDeviceMemory fv_fixture_memory(fv_fixture *f, uint64_t size, uint32_t type);
 VkBuffer fv_fixture_buffer(fv_fixture *f, uint64_t size, VkBufferUsageFlags usage);
 VkMemoryRequirements fv_fixture_needs(fv_fixture *f, VkBuffer buffer);
 
-/* A buffer in memory of its own, of this type. */
+/* A buffer with its own memory of this type. */
 VkBuffer fv_fixture_bound(fv_fixture *f, uint64_t size, uint32_t type, VkDeviceMemory *memory);
 
-/* A coherent buffer, all bytes 0, and where the host sees it. */
+/* A host-coherent buffer of zeros, and its mapping. */
 typedef struct fv_visible {
     VkBuffer buffer;
     VkDeviceMemory memory;
@@ -64,23 +64,22 @@ typedef struct fv_visible {
 fv_visible fv_fixture_visible(fv_fixture *f, uint64_t size);
 void fv_fixture_hide(fv_fixture *f, const fv_visible *visible);
 
-/* Its four bytes number index. */
+/* Returns the 32-bit word with this index. */
 uint32_t fv_word(const fv_visible *visible, uint32_t index);
 
 /* Destroys both; either may be VK_NULL_HANDLE. */
 void fv_fixture_free(fv_fixture *f, VkBuffer buffer, VkDeviceMemory memory);
 
 /*
- * A command buffer that records, from a pool of the fixture's; and its end: submitted and waited
- * for.
+ * Begin a command buffer from a pool of the fixture; end it, submit it and wait for it.
  */
 VkCommandBuffer fv_fixture_begin(fv_fixture *f);
 void fv_fixture_run(fv_fixture *f, VkCommandBuffer commands);
 
-/* The first memory type that has exactly these flags. */
+/* Returns the first memory type with exactly these flags. */
 uint32_t fv_fixture_type(const fv_fixture *f, VkMemoryPropertyFlags flags);
 
-/* The first that the host sees without flushing, whatever else it is. */
+/* Returns the first host-coherent memory type, whatever its other flags. */
 uint32_t fv_fixture_coherent(const fv_fixture *f);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * format.c - see format.h; and what the fake's physical devices tell about formats.
+ * format.c - the formats of the fake driver (see format.h), and the queries of their properties.
  *
- * As usual among drivers, three channels are only there in linear tiling, and channels of 64 bits
- * only to copy. Tests that need other features set them.
+ * As with most drivers, formats with three channels support only linear tiling, and channels of
+ * 64 bits support only copies. Tests that need other features set them.
  */
 #include "tests/support/vulkan/format.h"
 
@@ -15,7 +15,7 @@
 /* ---- what a format is --------------------------------------------------------------------- */
 
 typedef struct group {
-    VkFormat first; /* the others follow in the order of numbers */
+    VkFormat first; /* the others follow in numerical order */
     uint32_t channel_count, channel_size;
     bool reversed;
     uint32_t numbers[7], count;
@@ -76,7 +76,7 @@ static uint32_t scaled(float value, bool is_signed, uint32_t bits)
     return (uint32_t)(int64_t)(clamped * most + (clamped < 0 ? -0.5 : 0.5));
 }
 
-/* Round to nearest even is not needed of a driver; excess bits are cut. */
+/* Drivers need not round to nearest even: this truncates. */
 static uint16_t half_of(float value)
 {
     uint32_t bits;
@@ -238,7 +238,7 @@ static void tell_format(fv_driver *driver, VkFormat format, VkFormatProperties *
         .optimalTilingFeatures = fv_format_features(driver, format, VK_IMAGE_TILING_OPTIMAL)};
 }
 
-/* The same features in 64 bits; the low ones are the same. */
+/* The features as 64-bit flags. The low bits have the same meaning. */
 static void tell_format3(VkBaseOutStructure *chain, const VkFormatProperties *told)
 {
     for (VkBaseOutStructure *link = chain; link; link = link->pNext)
@@ -286,7 +286,7 @@ VkResult fv_vkGetPhysicalDeviceImageFormatProperties(VkPhysicalDevice handle, Vk
     return result;
 }
 
-/* Which handle types go with which; 0 for one that the device does not know. */
+/* Returns the handle types compatible with a type. 0: the device does not know the type. */
 static VkExternalMemoryProperties external_properties(const fv_layout *layout,
                                                       VkExternalMemoryHandleTypeFlags type)
 {
@@ -335,7 +335,7 @@ void fv_vkGetPhysicalDeviceExternalBufferProperties(VkPhysicalDevice handle,
     fv_leave(physical->object.driver);
 }
 
-/* What the aspects of images with tiles would have; how many there are. */
+/* Describes the aspects of images with tiles, and returns their number. */
 static uint32_t tell_tiles(const fv_physical_device *physical,
                            const VkPhysicalDeviceSparseImageFormatInfo2 *info,
                            VkSparseImageFormatProperties *out)

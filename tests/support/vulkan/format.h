@@ -1,6 +1,6 @@
 /*
- * format.h - the color formats the fake driver knows: all of one, two, three and four whole
- * channels. Of depth and stencil it knows two, which can be made and placed, and not copied.
+ * format.h - the formats of the fake driver: all color formats with one to four unpacked channels,
+ * and two depth and stencil formats, whose images can be created and bound but not copied.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_FORMAT_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_FORMAT_H
@@ -23,17 +23,17 @@ typedef struct fv_format {
     uint32_t channel_count, channel_size;
     fv_numbers numbers;
     bool reversed; /* blue first */
-    /* of depth and stencil, where channel_count is 0 */
+    /* of depth and stencil formats, whose channel_count is 0 */
     uint32_t depth_size, stencil_size;
 } fv_format;
 
-/* False: a format the fake does not know. */
+/* Returns false for an unknown format. */
 bool fv_format_of(VkFormat format, fv_format *out);
 
-/* What a format can be used for, with one of the tilings; 0: nothing. */
+/* Returns the features of a format with a tiling. 0: it is not supported. */
 VkFormatFeatureFlags fv_format_features(fv_driver *driver, VkFormat format, VkImageTiling tiling);
 
-/* What images of this kind can be; VK_ERROR_FORMAT_NOT_SUPPORTED: they cannot. */
+/* Returns the limits of such images. VK_ERROR_FORMAT_NOT_SUPPORTED: none are possible. */
 VkResult fv_image_limits(const fv_physical_device *physical,
                          const VkPhysicalDeviceImageFormatInfo2 *info,
                          VkImageFormatProperties *out);

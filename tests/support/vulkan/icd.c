@@ -1,19 +1,20 @@
 /*
- * icd.c - the fake driver as an installable one, which the Vulkan loader finds by its manifest. Its
- * options come from the environment:
+ * icd.c - the fake driver as an installable driver, which the Vulkan loader finds by its manifest.
+ * Its options are environment variables:
  *
- *   QUIRE_FAKE_LAYOUT    names of layouts, with commas: one physical device each; none: "amd-bar"
+ *   QUIRE_FAKE_LAYOUT    names of layouts, separated by commas, one for each physical device;
+ *                        default: "amd-bar"
  *   QUIRE_FAKE_FLAGS     odd-sizes, large-alignments, few-types, prefer-dedicated,
- *                        require-dedicated, stale, late, dirty; with commas
+ *                        require-dedicated, stale, late, dirty; separated by commas
  *   QUIRE_FAKE_FAIL      "function 3" fails its third call, "function 3+" that and all later ones,
- *                        "* 3" the third of all that can fail; a code may follow: "function 1 -5"
- *   QUIRE_FAKE_SLOW_MS   how long vkAllocateMemory and vkFreeMemory take
- *   QUIRE_FAKE_CAPACITY  "heap bytes": what can be had of a heap of the first device
- *   QUIRE_FAKE_HIDE      names of functions that are not there; with commas
- *   QUIRE_FAKE_REPORT    a file that gets calls, peaks, what is alive and the messages at the end
+ *                        "* 3" the third call that can fail; a code can follow: "function 1 -5"
+ *   QUIRE_FAKE_SLOW_MS   duration of vkAllocateMemory and vkFreeMemory
+ *   QUIRE_FAKE_CAPACITY  "heap bytes": available bytes of a heap of the first device
+ *   QUIRE_FAKE_HIDE      names of functions to hide, separated by commas
+ *   QUIRE_FAKE_REPORT    a file for calls, peaks, live objects and messages, written at the end
  *
- * What it cannot read ends the program, so that no test runs with other options than it thinks.
- * Messages go to stderr.
+ * An invalid value aborts the program, so that no test runs with unexpected options. Messages are
+ * written to stderr.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +149,7 @@ static void write_report(FILE *file)
         fprintf(file, "message %s\n", fv_message(driver, i));
 }
 
-/* At the end of the program, or when the loader lets go of the driver. */
+/* Runs when the program exits, or when the loader unloads the driver. */
 __attribute__((destructor)) static void end(void)
 {
     const char *path = getenv("QUIRE_FAKE_REPORT");

@@ -1,5 +1,5 @@
 /*
- * image.c - see image.h.
+ * image.c - images of the fake driver: see image.h.
  */
 #include "tests/support/vulkan/image.h"
 
@@ -58,7 +58,7 @@ static VkExternalMemoryHandleTypeFlags external_of(const VkImageCreateInfo *info
     return external ? external->handleTypes : 0;
 }
 
-/* How the image differs from what the device can; NULL: not at all. */
+/* Returns how the image exceeds what the device supports. NULL: it does not. */
 static const char *unfit(const fv_device *device, const VkImageCreateInfo *info)
 {
     VkImageFormatProperties most;

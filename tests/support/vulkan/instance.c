@@ -1,5 +1,5 @@
 /*
- * instance.c - instances of the fake driver and what is asked before there is one.
+ * instance.c - instances of the fake driver, and the queries that need no instance.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static uint32_t offered(const fv_driver *driver)
     return ~driver->options.no_instance_extensions;
 }
 
-/* The answer to an enumeration of count things, of which *room were written. */
+/* Returns the result of an enumeration of `count` elements of which *room were written. */
 static VkResult answer(uint32_t count, uint32_t *room, const void *list)
 {
     bool complete = !list || *room >= count;
@@ -116,7 +116,7 @@ static bool belongs_to(const fv_object *object, const fv_instance *instance)
     return object->kind == FV_DEVICE && ((const fv_device *)object)->instance == instance;
 }
 
-/* What is left of the instance is told of, and ends with it. */
+/* Reports and destroys the objects that still exist in the instance. */
 static void end_leaks(fv_instance *instance)
 {
     fv_driver *driver = instance->object.driver;
@@ -131,7 +131,7 @@ static void end_leaks(fv_instance *instance)
             fv_device_end((fv_device *)left);
         else
             fv_object_end(left);
-        index = 0; /* the table shifted */
+        index = 0; /* the table changed */
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * layout.c - see layout.h; the built-in layouts are in layouts.c.
+ * layout.c - completion and lookup of layouts: see layout.h. layouts.c has the built-in layouts.
  */
 #include "tests/support/vulkan/layout.h"
 
@@ -18,7 +18,7 @@ static void replace_zero(uint64_t *value, uint64_t usual)
     *value = *value ? *value : usual;
 }
 
-/* Extensions that others need, and those that the version has. */
+/* Adds extensions that others require, and those that the core version contains. */
 static uint32_t implied_extensions(const fv_layout *layout)
 {
     static const uint32_t CORE_VERSION[] = {
@@ -30,7 +30,7 @@ static uint32_t implied_extensions(const fv_layout *layout)
     for (uint32_t i = 0; i < FV_EXTENSION_COUNT; i++)
         if (CORE_VERSION[i] && layout->api_version >= CORE_VERSION[i])
             implied |= UINT32_C(1) << i;
-    /* core, but an optional feature in 1.2 */
+    /* in core 1.2, but an optional feature there */
     if (layout->api_version < VK_API_VERSION_1_3 && !(layout->features & FV_ADDRESS))
         implied &= ~FV_BIT(ADDRESS);
     return implied;

@@ -1,8 +1,9 @@
 /*
- * layout.h - what a fake Vulkan device poses as: heaps, memory types, limits, extensions, features.
+ * layout.h - the properties of a fake Vulkan device: heaps, memory types, limits, extensions,
+ * features.
  *
- * Layouts are data. layouts.c has a handful of real ones; tests change copies of them, and
- * layout_file.c reads further ones from JSON.
+ * Layouts are data. layouts.c has some real ones, tests modify copies of them, and layout_file.c
+ * reads more from JSON.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_LAYOUT_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_LAYOUT_H
@@ -12,9 +13,9 @@
 #include <vulkan/vulkan.h>
 
 /*
- * Extensions the fake can offer: name of the bit, extension, its scope, and the core version that
- * has it (0: none). An extension that the core version of the device has is offered whatever the
- * bit says.
+ * Extensions that the fake can offer: name of the bit, extension, its scope, and the core version
+ * that contains it (0: none). An extension that the device's core version contains is always
+ * offered.
  */
 #define FV_EXTENSIONS(X)                                                                           \
     X(PROPERTIES2, "VK_KHR_get_physical_device_properties2", INSTANCE, VK_API_VERSION_1_1)         \
@@ -50,7 +51,7 @@ typedef enum fv_extension {
 
 #define FV_BIT(extension) (UINT32_C(1) << (FV_EXT_##extension))
 
-/* Features; those that belong to an extension are offered where the extension is. */
+/* Features. Those of an extension are offered together with the extension. */
 #define FV_SPARSE_BINDING UINT32_C(0x01)
 #define FV_SPARSE_BUFFER UINT32_C(0x02) /* residency of buffers */
 #define FV_PROTECTED UINT32_C(0x04)
@@ -63,12 +64,12 @@ typedef enum fv_extension {
 #define FV_SYNC2 UINT32_C(0x200)
 #define FV_ROBUST UINT32_C(0x400) /* robustBufferAccess, which every device has */
 #define FV_SPARSE_ALIASED UINT32_C(0x800)
-#define FV_SPARSE_IMAGE UINT32_C(0x1000)   /* residency of images, of 2D and of 3D */
-#define FV_SPARSE_SAMPLES UINT32_C(0x2000) /* likewise of 4 samples */
+#define FV_SPARSE_IMAGE UINT32_C(0x1000)   /* residency of 2D and 3D images */
+#define FV_SPARSE_SAMPLES UINT32_C(0x2000) /* residency of images with 4 samples */
 
 typedef struct fv_layout {
-    const char *name;   /* by which fv_layout_named finds it */
-    const char *source; /* where the facts are from */
+    const char *name;   /* for fv_layout_named */
+    const char *source; /* source of the values */
     VkPhysicalDeviceType type;
     uint32_t api_version; /* VK_API_VERSION_1_1 and later */
     uint32_t vendor, device;
@@ -77,7 +78,7 @@ typedef struct fv_layout {
     VkMemoryHeap heaps[VK_MAX_MEMORY_HEAPS];
     VkMemoryType types[VK_MAX_MEMORY_TYPES];
 
-    /* limits; 0: a usual value, see fv_layout_complete */
+    /* limits; 0: a common value, see fv_layout_complete */
     uint64_t granularity;            /* bufferImageGranularity */
     uint64_t atom;                   /* nonCoherentAtomSize */
     uint32_t max_allocations;        /* maxMemoryAllocationCount */
@@ -88,16 +89,17 @@ typedef struct fv_layout {
     uint64_t sparse_space;           /* sparseAddressSpaceSize, bytes */
     uint64_t storage_alignment, uniform_alignment, texel_alignment, copy_alignment;
 
-    uint32_t extensions; /* FV_BIT of those beyond the core version */
-    uint32_t features; /* FV_SPARSE_, FV_PROTECTED, ... beyond what version and extensions bring */
+    uint32_t extensions; /* FV_BIT of those that the core version lacks */
+    uint32_t
+        features; /* FV_SPARSE_, FV_PROTECTED, ... in addition to those of version and extensions */
 } fv_layout;
 
-/* The built-in layouts, and one of them by name (NULL: there is none). */
+/* The built-in layouts, and one of them by name (NULL: unknown name). */
 extern const fv_layout fv_layouts[];
 extern const uint32_t fv_layout_count;
 const fv_layout *fv_layout_named(const char *name);
 
-/* Fills in usual values for the limits left 0, and what version and extensions bring along. */
+/* Fills in common values for limits of 0, and the features of version and extensions. */
 void fv_layout_complete(fv_layout *layout);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * layout_file.c - see layout_file.h. What the tool reads of a profile is read by the tool's own
- * reader; only what it has no use for is read here.
+ * layout_file.c - reads layouts from device profiles: see layout_file.h. The tool's reader reads
+ * what the tool uses of a profile; this file reads the rest.
  */
 #include "tests/support/vulkan/layout_file.h"
 
@@ -12,7 +12,7 @@
 
 #include "src/tool/tool.h"
 
-/* Where a profile leaves the size of a heap to the machine's memory. */
+/* Size of a heap whose profile does not state it. */
 #define USUAL_HEAP (UINT64_C(8) << 30)
 
 static uint64_t number_of(const json_t *object, const char *key)
@@ -22,7 +22,7 @@ static uint64_t number_of(const json_t *object, const char *key)
     return text ? strtoull(text, NULL, 0) : (uint64_t)json_integer_value(value);
 }
 
-/* The "1.3.246" somewhere in the text; what is older than the fake becomes 1.1. */
+/* Finds a version such as "1.3.246" in the text. Versions before 1.1 become 1.1. */
 static uint32_t version_of(const char *text)
 {
     unsigned major = 0, minor = 0, patch;
@@ -65,7 +65,7 @@ static void take_memory(const quire_host_profile *profile, fv_layout *layout)
     for (uint32_t i = 0; i < profile->heap_count; i++)
         layout->heaps[i] = (VkMemoryHeap){
             profile->heaps[i].size ? profile->heaps[i].size : USUAL_HEAP, profile->heaps[i].flags};
-    for (uint32_t i = 0; i < profile->kind_count; i++) /* the flags have Vulkan's values */
+    for (uint32_t i = 0; i < profile->kind_count; i++) /* quire's flags have Vulkan's values */
         layout->types[i] = (VkMemoryType){profile->kinds[i].flags, profile->kinds[i].heap};
     layout->granularity = profile->limits.buffer_image_granularity;
     layout->atom = profile->limits.non_coherent_atom;

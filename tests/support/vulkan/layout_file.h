@@ -10,15 +10,16 @@
 #include "tests/support/vulkan/layout.h"
 
 /*
- * A layout of its own memory, which fv_layout_file_end gives back; false and a sentence on stderr.
+ * Reads a layout, which fv_layout_file_end releases. On failure returns false and writes a message
+ * to stderr.
  */
 bool fv_layout_file_read(const char *path, fv_layout *layout);
 void fv_layout_file_end(fv_layout *layout);
 
 /*
- * The folder "devices" below the one that the environment variable QUIRE_TEST_DATA names. Calls
- * back with the layout of every file in it, by name; the number of them, 0 where there is no such
- * folder.
+ * Calls back with the layout of every file in the folder "devices" below the folder that the
+ * environment variable QUIRE_TEST_DATA names, ordered by name. Returns the number of files, 0 if
+ * the folder does not exist.
  */
 uint32_t fv_layout_files(void (*take)(const fv_layout *layout, void *state), void *state);
 

@@ -1,6 +1,6 @@
 /*
- * layouts.c - memory layouts of real devices, see layout.h. Orders, flags and limits are those of
- * the sources named; a limit that the source does not give is left 0.
+ * layouts.c - memory layouts of real devices: see layout.h. Order, flags and limits are those of
+ * the named sources. A limit that the source does not state is 0.
  */
 #include "tests/support/vulkan/layout.h"
 

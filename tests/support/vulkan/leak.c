@@ -1,5 +1,5 @@
 /*
- * leak.c - ends what a caller left alive, each kind as its own file does.
+ * leak.c - destroys the objects that a caller did not destroy.
  */
 #include "tests/support/vulkan/leak.h"
 
@@ -19,7 +19,7 @@ void fv_leaked(fv_object *object)
     case FV_COMMAND_POOL:
         fv_pool_end((fv_pool *)object);
         break;
-    case FV_COMMAND_BUFFER: /* its pool is gone */
+    case FV_COMMAND_BUFFER: /* its pool destroys it */
         fv_commands_forget((fv_command_buffer *)object);
         fv_object_end(object);
         break;

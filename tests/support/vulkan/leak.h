@@ -1,5 +1,5 @@
 /*
- * leak.h - see leak.c.
+ * leak.h - destroys the objects that a caller did not destroy.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_LEAK_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_LEAK_H

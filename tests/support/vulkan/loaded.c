@@ -1,5 +1,5 @@
 /*
- * loaded.c - see loaded.h.
+ * loaded.c - devices through the Vulkan loader: see loaded.h.
  */
 #include "tests/support/vulkan/loaded.h"
 
@@ -30,7 +30,7 @@ static VkBool32 VKAPI_PTR hear(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
 {
     loaded *l = state;
     (void)severity, (void)types;
-    if (!l->said++) /* newer layers have the id beside the text alone */
+    if (!l->said++) /* newer layers do not repeat the id in the text */
         snprintf(l->first, sizeof l->first, "%s: %s",
                  data->pMessageIdName ? data->pMessageIdName : "", data->pMessage);
     return VK_FALSE;
@@ -141,7 +141,7 @@ bool loaded_has_layer(void)
     return has_layer;
 }
 
-/* Only the fake, and no layer that the machine has turned on by itself. */
+/* Only the fake driver, without layers that the machine enables implicitly. */
 static void set_environment(const char *manifest)
 {
     int fd = mkstemp(report);
@@ -161,7 +161,7 @@ const char *loaded_prepare(const char *manifest)
     if (!loader)
         return "there is no libvulkan.so.1";
     void *symbol = dlsym(loader, "vkGetInstanceProcAddr");
-    memcpy(&get, &symbol, sizeof get); /* for which C has no cast */
+    memcpy(&get, &symbol, sizeof get); /* C has no cast from object to function pointers */
     CHECK(get);
     set_environment(manifest);
     has_layer = find_layer();

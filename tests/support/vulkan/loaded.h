@@ -1,6 +1,6 @@
 /*
- * loaded.h - a device of the fake Vulkan driver as programs have it: through the real loader,
- * found by its manifest, with the validation layer over it where that is installed.
+ * loaded.h - a device of the fake Vulkan driver as programs use it: through the real loader, which
+ * finds it by its manifest, with the validation layer if that is installed.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_LOADED_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_LOADED_H
@@ -19,19 +19,20 @@ typedef struct loaded {
 } loaded;
 
 /*
- * Finds the loader and makes the manifest's driver its only one. NULL: ready; else why nothing can
- * be loaded here.
+ * Finds the loader and makes the manifest's driver the only one. Returns NULL on success, otherwise
+ * the reason of the failure.
  */
 const char *loaded_prepare(const char *manifest);
 
-/* The validation layer is installed. */
+/* Whether the validation layer is installed. */
 bool loaded_has_layer(void);
 
-/* A device of a built-in layout, with one queue and no extension that it can do without. */
+/* Creates a device of a built-in layout, with one queue and only the necessary extensions. */
 void loaded_open(loaded *l, const char *layout);
 void loaded_close(loaded *l);
 
-/* The driver's report, written when the instance ended, has a line with this beginning or part. */
+/* Whether the driver's report, written when the instance was destroyed, has a line with this
+   beginning or part. */
 bool loaded_reported(const char *beginning);
 bool loaded_reported_with(const char *part);
 

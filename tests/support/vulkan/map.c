@@ -1,5 +1,5 @@
 /*
- * map.c - mapping, flushing and invalidating memory of the fake driver.
+ * map.c - maps, flushes and invalidates memory of the fake driver.
  */
 #include "tests/support/vulkan/resource.h"
 #include "tests/support/vulkan/table.h"
@@ -79,7 +79,7 @@ void fv_vkUnmapMemory(VkDevice handle, VkDeviceMemory memory_handle)
 
 /* ---- flushing and invalidating ------------------------------------------------------------ */
 
-/* Where a range begins and how long it is; false: it is wrong, which is said. */
+/* Resolves a range into offset and length. Returns false for an invalid range, which it reports. */
 static bool check_range(fv_device *device, fv_call call, const fv_memory *memory,
                         const VkMappedMemoryRange *range, uint64_t *size)
 {

@@ -1,5 +1,5 @@
 /*
- * memory.c - memory objects of the fake driver: allocating, freeing, and what is asked about them.
+ * memory.c - memory objects of the fake driver: allocation, freeing, queries.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static fv_request read_request(const VkMemoryAllocateInfo *info)
     };
 }
 
-/* A dedicated allocation is exactly as large as what it is for, and of a type that can hold it. */
+/* Checks that a dedicated allocation has exactly the size of its resource and a suitable type. */
 static void check_dedicated(fv_device *device, const fv_request *request)
 {
     const VkMemoryDedicatedAllocateInfo *info = request->dedicated;
@@ -82,7 +82,7 @@ static void check_type(fv_device *device, const fv_request *request)
               (double)request->priority->priority);
 }
 
-/* The limits; VK_ERROR_OUT_OF_DEVICE_MEMORY where a driver would not go beyond them. */
+/* Checks the limits. VK_ERROR_OUT_OF_DEVICE_MEMORY: a driver would refuse the allocation. */
 static VkResult check_limits(fv_device *device, const fv_request *request)
 {
     const fv_layout *layout = fv_layout_of(device);
@@ -136,7 +136,7 @@ static VkResult check(fv_device *device, const VkMemoryAllocateInfo *info,
 
 /* ---- allocating --------------------------------------------------------------------------- */
 
-/* Memory that only the device sees has one view; so has all, where staleness is not asked for. */
+/* Device-only memory has one copy of its bytes. So has all memory without FV_STALE. */
 static bool is_split(const fv_device *device, uint32_t type)
 {
     VkMemoryPropertyFlags flags = fv_layout_of(device)->types[type].propertyFlags;
@@ -185,7 +185,7 @@ static void fill(fv_device *device, const fv_request *request, fv_memory *memory
         memory->dedicated = request->dedicated->image ? (uint64_t)request->dedicated->image
                                                       : (uint64_t)request->dedicated->buffer;
     memory->address = device->next_address;
-    device->next_address += (request->size + 0x1ffff) & ~UINT64_C(0xffff); /* a gap behind each */
+    device->next_address += (request->size + 0x1ffff) & ~UINT64_C(0xffff); /* a gap after each */
 }
 
 static void keep_links(const VkMemoryAllocateInfo *info, fv_memory *memory)
@@ -289,7 +289,7 @@ void fv_vkGetDeviceMemoryCommitment(VkDevice handle, VkDeviceMemory memory_handl
     (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceMemoryCommitment);
     const fv_memory *memory =
         FV_FIND(device, vkGetDeviceMemoryCommitment, FV_MEMORY, memory_handle);
-    *out = 0; /* what is lazily allocated is never needed here */
+    *out = 0; /* the fake never commits lazily allocated memory */
     if (memory && !(fv_layout_of(device)->types[memory->type].propertyFlags &
                     VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT))
         FV_WRONG(fv_driver_of(device), "VUID-vkGetDeviceMemoryCommitment-memory-00690",

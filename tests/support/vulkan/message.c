@@ -1,5 +1,5 @@
 /*
- * message.c - what the fake driver has to say about its callers, see fake_vulkan.h.
+ * message.c - messages about errors of callers: see fake_vulkan.h.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ void fv_allow(fv_driver *driver, const char *part)
 {
     pthread_mutex_lock(&driver->message_lock);
     if (strlen(part) >= FV_NAME_SIZE || driver->allowed_count == FV_MOST_FAULTS)
-        abort(); /* the test would get another allowance than it thinks */
+        abort(); /* otherwise the message would count, unlike the test expects */
     strcpy(driver->allowed[driver->allowed_count++], part);
     pthread_mutex_unlock(&driver->message_lock);
 }

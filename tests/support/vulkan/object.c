@@ -1,8 +1,7 @@
 /*
  * object.c - the objects of the fake driver and the table of their numbers.
  *
- * A number is given once in the life of a driver, so that whatever is destroyed stays destroyed: a
- * stale handle is never another object.
+ * A driver uses each number only once, so that a stale handle never refers to another object.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,7 @@ static uint64_t place_of(const fv_driver *driver, uint64_t handle)
     return (handle * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (driver->slot_count - 1);
 }
 
-/* The slot of a handle, or the free one where it would be. */
+/* Returns the slot of a handle, or the free slot where it would be. */
 static uint64_t find_slot(const fv_driver *driver, uint64_t handle)
 {
     uint64_t at = place_of(driver, handle);
@@ -90,7 +89,7 @@ void fv_object_init(fv_object *object, fv_driver *driver, fv_device *device, fv_
     object->driver = driver;
     object->device = device;
     object->kind = kind;
-    /* looks like nothing that a program has at hand: neither small nor a pointer */
+    /* unlike other values of a program: neither small nor a pointer */
     object->handle = is_dispatchable(kind) ? (uintptr_t)object
                                            : UINT64_C(0xfa00000000000000) + driver->next_handle++;
 }
@@ -169,7 +168,7 @@ void *fv_object_find(fv_device *device, fv_call call, fv_kind kind, uint64_t han
 bool fv_object_check(fv_object *object, fv_call call, fv_kind kind)
 {
     if (!object)
-        abort(); /* no driver to say it to, and none would survive it */
+        abort(); /* no driver exists to report it to, and a real one would crash */
     if (object->kind != kind)
         fv_say(object->driver, FV_ERROR, "fv-handle", call, "a %s is no %s",
                fv_kind_name(object->kind), fv_kind_name(kind));

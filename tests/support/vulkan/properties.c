@@ -1,5 +1,6 @@
 /*
- * properties.c - what the fake's physical devices tell: limits, features, memory, queue families.
+ * properties.c - the properties of the fake's physical devices: limits, features, memory, queue
+ * families.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static fv_physical_device *physical_of(VkPhysicalDevice handle)
 
 /* ---- limits ------------------------------------------------------------------------------- */
 
-/* What has no bearing on memory is the least that the specification asks of every device. */
+/* Limits that do not concern memory have the minimum that the specification requires. */
 static void fill_other_limits(VkPhysicalDeviceLimits *limits)
 {
     *limits = (VkPhysicalDeviceLimits){
@@ -96,13 +97,13 @@ void fv_vkGetPhysicalDeviceProperties(VkPhysicalDevice handle, VkPhysicalDeviceP
 
 static void fill_ids(const fv_physical_device *physical, uint8_t *device, uint8_t *driver)
 {
-    memcpy(device, "fake gpu number", VK_UUID_SIZE); /* the fake CUDA driver's GPUs are the same */
+    memcpy(device, "fake gpu number", VK_UUID_SIZE); /* the fake CUDA driver uses the same UUIDs */
     memset(driver, 0, VK_UUID_SIZE);
     device[VK_UUID_SIZE - 1] = (uint8_t)physical->index;
     driver[0] = 0xfa;
 }
 
-/* The structs of Vulkan 1.1, 1.2 and 1.3 that gather those of extensions. */
+/* The structs of Vulkan 1.1, 1.2 and 1.3, which combine those of extensions. */
 static bool fill_gathered(const fv_physical_device *physical, VkBaseOutStructure *link)
 {
     const fv_layout *layout = &physical->layout;
@@ -172,7 +173,7 @@ static void fill_single(const fv_physical_device *physical, VkBaseOutStructure *
         ((VkPhysicalDeviceTimelineSemaphoreProperties *)at)->maxTimelineSemaphoreValueDifference =
             UINT32_MAX;
         break;
-    default: /* a driver leaves alone what it does not know */
+    default: /* a driver ignores unknown structs */
         break;
     }
 }
@@ -207,7 +208,7 @@ void fv_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice handle,
     fv_leave(physical->object.driver);
 }
 
-/* Entries beyond the heaps are zero, as the extension asks. */
+/* Unused entries are zero, as the extension requires. */
 static void fill_budget(const fv_physical_device *physical,
                         VkPhysicalDeviceMemoryBudgetPropertiesEXT *out)
 {

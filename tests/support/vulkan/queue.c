@@ -1,5 +1,5 @@
 /*
- * queue.c - submitting work and doing it.
+ * queue.c - submits work and executes it.
  */
 #include "tests/support/vulkan/queue.h"
 
@@ -163,7 +163,7 @@ static fv_submission *submission2_of(fv_queue *queue, const VkSubmitInfo2 *info)
     return work;
 }
 
-/* Begins a call on a queue, which no other thread may use meanwhile. */
+/* Begins a call on a queue. No other thread may use the queue during the call. */
 static VkResult enter(fv_queue *queue, fv_call call)
 {
     fv_claim_handle(queue->object.driver, call, queue->object.handle);

@@ -1,9 +1,9 @@
 /*
- * queue.h - work given to queues, and the fences and semaphores that tell of it.
+ * queue.h - submitted work, and the fences and semaphores that it signals.
  *
- * A submission waits in its queue until the semaphores it waits for allow it, and is then done at
- * once, in the thread that made that so; with FV_LATE only when somebody waits for it. Everything
- * runs under the driver's lock.
+ * A submission stays in its queue until the semaphores that it waits for are signalled. Then the
+ * thread that signalled the last one executes it. With FV_LATE it is executed only when a call
+ * waits for it. The driver's lock protects everything.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_QUEUE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_QUEUE_H
@@ -18,10 +18,10 @@ typedef struct fv_fence {
 typedef struct fv_semaphore {
     fv_object object;
     bool timeline;
-    uint64_t value; /* of a binary one: 1 where it is signalled */
+    uint64_t value; /* of a binary semaphore: 1 if it is signalled */
 } fv_semaphore;
 
-/* A semaphore with the value to wait for or to set; 1 for a binary one. */
+/* A semaphore and the value to wait for or to signal; 1 for a binary one. */
 typedef struct fv_point {
     uint64_t semaphore;
     uint64_t value;
@@ -40,21 +40,21 @@ struct fv_submission {
     fv_point *waits, *signals;
     fv_command_buffer **buffers;
     fv_sparse_change *changes;
-    uint64_t *used; /* handles of objects that are pending because of it */
+    uint64_t *used; /* handles of the objects that it uses */
     uint32_t wait_count, signal_count, buffer_count, change_count, used_count, used_room;
 };
 
-/* queue.c: does what can be done; whether anything was. */
+/* queue.c: executes what is ready. Returns whether anything was. */
 bool fv_progress(fv_device *device);
 
-/* Work is waited for: also does what FV_LATE put off. */
+/* Called when a call waits: also executes what FV_LATE deferred. */
 static inline void fv_catch_up(fv_device *device)
 {
     while (fv_progress(device))
         ;
 }
 
-/* Something changed by which work may go on: does it, unless it is put off. */
+/* Called after a change that may make work ready: executes it, except with FV_LATE. */
 static inline void fv_go_on(fv_device *device)
 {
     if (!(fv_driver_of(device)->options.flags & FV_LATE))
@@ -62,13 +62,13 @@ static inline void fv_go_on(fv_device *device)
     pthread_cond_broadcast(&fv_driver_of(device)->changed);
 }
 
-/* Gives up all work of a device: it is lost or destroyed. */
+/* Drops all work of a device that is lost or destroyed. */
 void fv_drop_work(fv_device *device);
 bool fv_has_work(const fv_device *device);
 
 void fv_queue_append(fv_queue *queue, fv_submission *work);
 
-/* A fence belongs to the last of several submissions, or to an empty one where there is none. */
+/* A fence belongs to the last of several submissions, or to an empty one if there are none. */
 void fv_queue_fence(fv_queue *queue, fv_call call, fv_submission *last, VkFence fence);
 
 /* sparse.c */
@@ -85,7 +85,8 @@ void fv_submission_signal(fv_device *device, fv_submission *work, VkSemaphore se
                           uint64_t value);
 void fv_submission_fence(fv_device *device, fv_submission *work, VkFence fence);
 
-/* sync.c: waits until the time, with the driver's lock; false: it is over. UINT64_MAX: for ever. */
+/* sync.c: waits until a point in time. Requires the driver's lock. Returns false after that time.
+   UINT64_MAX: no timeout. */
 bool fv_wait_until(fv_driver *driver, uint64_t deadline);
 uint64_t fv_deadline(uint64_t timeout);
 

@@ -1,5 +1,5 @@
 /*
- * record.c - recording commands: each is checked as far as that can be done before it is submitted.
+ * record.c - records commands, and checks what can be checked before the submission.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@ typedef struct recording {
     fv_command_buffer *buffer;
     fv_driver *driver;
     fv_device *device;
-    fv_command *command; /* NULL: the command buffer does not record */
+    fv_command *command; /* NULL: the command buffer is not recording */
 } recording;
 
-/* Begins a command, which finish ends. */
+/* Begins a command. `finish` completes it. */
 static recording start(VkCommandBuffer handle, fv_call call)
 {
     fv_command_buffer *buffer = (fv_command_buffer *)handle;
@@ -48,7 +48,7 @@ static void finish(recording *r)
     fv_release_handle(r->driver, buffer->pool);
 }
 
-/* A copy of what the caller gave, which the command keeps. */
+/* Copies an array of the caller for the command. */
 static void keep(fv_command *command, const void *items, size_t size, uint32_t count)
 {
     command->count = count;
@@ -65,7 +65,7 @@ static void wrong(const recording *r, const char *id, const char *what, const fv
 
 /* ---- buffers ------------------------------------------------------------------------------ */
 
-/* A buffer that has memory and was made for this. */
+/* Checks that a buffer is bound and has the usage. */
 static const fv_buffer *find_buffer(const recording *r, uint64_t handle, VkBufferUsageFlags usage)
 {
     const fv_buffer *buffer = fv_object_find(r->device, r->command->call, FV_BUFFER, handle);
@@ -183,7 +183,7 @@ static const fv_image *find_image(const recording *r, uint64_t handle, VkImageUs
     return image;
 }
 
-/* The texels of a region lie in the image. */
+/* Checks that the texels of a region are within the image. */
 static bool region_in_image(const fv_image *image, const VkBufferImageCopy *region)
 {
     const VkImageSubresourceLayers *part = &region->imageSubresource;
@@ -200,7 +200,7 @@ static bool region_in_image(const fv_image *image, const VkBufferImageCopy *regi
            fits((uint64_t)at->z, size->depth, whole->depth);
 }
 
-/* Bytes of the buffer that a region touches, from its offset. */
+/* Returns the number of bytes of the buffer that a region accesses, from its offset. */
 static uint64_t bytes_of_region(const fv_image *image, const VkBufferImageCopy *region)
 {
     const VkExtent3D *size = &region->imageExtent;

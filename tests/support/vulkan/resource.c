@@ -1,6 +1,5 @@
 /*
- * resource.c - what buffers and images of the fake driver have in common: which memory can hold
- * them and what they need, plausibly or awkwardly.
+ * resource.c - memory requirements of buffers and images: those of most drivers, or unusual ones.
  */
 #include <stdlib.h>
 
@@ -20,7 +19,7 @@ uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded)
     return types;
 }
 
-/* The last of the types that has all these flags; 0: none has. */
+/* Returns the last type with all these flags. 0: no type has them. */
 static uint32_t last_with(const fv_layout *layout, uint32_t types, VkMemoryPropertyFlags flags)
 {
     uint32_t last = 0;
@@ -31,8 +30,8 @@ static uint32_t last_with(const fv_layout *layout, uint32_t types, VkMemoryPrope
 }
 
 /*
- * Every second type. One that is device-local stays, and one that is host-visible and coherent for
- * what is linear: the specification promises both.
+ * Removes every second type. One device-local type stays, and for linear resources one that is
+ * host-visible and coherent, because the specification guarantees both.
  */
 static uint32_t thin_out(const fv_layout *layout, uint32_t types, bool linear)
 {

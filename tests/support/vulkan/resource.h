@@ -1,8 +1,8 @@
 /*
- * resource.h - memory objects of the fake driver and what lies in them: buffers and images.
+ * resource.h - memory objects of the fake driver, and their resources: buffers and images.
  *
- * A memory object lists what is bound to it, ordered by offset; a resource knows its memory.
- * Freeing memory leaves its resources without bytes.
+ * A memory object has a list of its resources, ordered by offset; a resource points to its memory.
+ * After the memory is freed its resources have no bytes.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_RESOURCE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_RESOURCE_H
@@ -22,17 +22,17 @@ typedef struct fv_memory {
     fv_bytes bytes;
     uint64_t size;
     uint32_t type, heap;
-    uint64_t address; /* as the device sees it */
+    uint64_t address; /* device address */
     float priority;
 
     bool mapped;
     uint64_t map_offset, map_size;
 
-    uint64_t dedicated; /* the handle of the only resource it may hold; 0: any */
+    uint64_t dedicated; /* handle of the only resource that may be bound; 0: any */
     bool addressed;     /* VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT */
-    bool imported;      /* counts for no heap */
+    bool imported;      /* not counted in a heap */
     VkExternalMemoryHandleTypeFlags exportable, imported_as;
-    int file; /* behind exported and imported bytes; -1: none */
+    int file; /* of exported and imported bytes; -1: none */
 
     VkStructureType links[FV_MOST_LINKS];
     uint32_t link_count;
@@ -42,7 +42,7 @@ typedef struct fv_memory {
     uint64_t widest; /* bytes of the largest resource ever bound */
 } fv_memory;
 
-/* What a memory is asked for, after its chain was read; see allocate.c. */
+/* A request for memory, with the contents of its pNext chain. */
 typedef struct fv_request {
     uint64_t size;
     uint32_t type;
@@ -68,12 +68,12 @@ struct fv_resource {
     bool linear; /* buffers, and images of linear tiling */
     bool alias;  /* may share bytes with others */
     bool sparse, guarded /* protected */;
-    bool asked; /* the caller looked at the requirements */
-    bool bound; /* was, if not now */
+    bool asked; /* the caller queried the requirements */
+    bool bound; /* is bound, or was bound */
     VkExternalMemoryHandleTypeFlags external;
     fv_memory *memory; /* NULL: not bound, or freed */
     uint64_t offset;
-    fv_piece *pieces; /* of a sparse one, by offset */
+    fv_piece *pieces; /* of a sparse resource, ordered by offset */
     uint32_t piece_count;
 };
 
@@ -92,23 +92,23 @@ static inline fv_device *fv_device_of(const fv_resource *resource)
 /* memory.c */
 void fv_memory_end(fv_memory *memory);
 
-/* external.c: the bytes and the file of a memory that is imported or to be exported. */
+/* external.c: the bytes and the file of imported and exportable memory. */
 VkResult fv_external_bytes(fv_device *device, const fv_request *request, fv_memory *memory);
 void fv_check_external(fv_device *device, const fv_request *request);
 uint32_t fv_host_pointer_types(const fv_layout *layout);
 
-/* resource.c: memory types that can hold something, and what options make of the requirements. */
+/* resource.c: the memory types of a resource, and the effect of the options on requirements. */
 uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded);
 void fv_be_awkward(const fv_device *device, bool image, bool external, fv_resource *resource);
 void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *out);
 
-/* One of the calls that ask a buffer or an image, by its kind and handle, what it needs. */
+/* A query of the requirements of a buffer or an image, by kind and handle. */
 void fv_requirements_of(fv_device *device, fv_call call, fv_kind kind, uint64_t handle,
                         VkMemoryRequirements2 *out);
 
 void fv_resource_end(fv_resource *resource, fv_call call);
 
-/* bind.c: puts in and takes out of a memory's list. */
+/* bind.c: adds to and removes from a memory's list. */
 void fv_bind(fv_resource *resource, fv_memory *memory, uint64_t offset, fv_call call);
 void fv_unbind(fv_resource *resource);
 

@@ -1,5 +1,5 @@
 /*
- * sparse.c - sparse resources: which memory lies behind which part, changed by vkQueueBindSparse.
+ * sparse.c - sparse resources: vkQueueBindSparse binds memory to their parts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int by_offset(const void *a, const void *b)
     return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-/* Takes [offset, offset + size) out of all pieces; what is left of them stays. */
+/* Removes [offset, offset + size) from all pieces. The rest of a piece stays. */
 static void cut(fv_resource *resource, uint64_t offset, uint64_t size)
 {
     fv_piece *old = resource->pieces;
@@ -68,7 +68,7 @@ void fv_sparse_bind(fv_device *device, const fv_sparse_change *change)
 
 #define WRONG(device, id, ...) FV_WRONG(fv_driver_of(device), id, vkQueueBindSparse, __VA_ARGS__)
 
-/* The memory of a binding is there, of a type that can hold it, and large enough. */
+/* Checks that the memory of a binding exists, is large enough and has a suitable type. */
 static bool check_memory(fv_device *device, const fv_resource *resource,
                          const VkSparseMemoryBind *bind)
 {
@@ -124,7 +124,7 @@ static void add_bind(fv_device *device, fv_submission *work, const fv_resource *
         {bind->resourceOffset, bind->size, (uint64_t)bind->memory, bind->memoryOffset}};
 }
 
-/* Metadata is bound with its flag, and nothing else is. */
+/* Checks that metadata, and nothing else, is bound with the flag for metadata. */
 static void check_metadata(fv_device *device, const fv_resource *resource, fv_kind kind,
                            const VkSparseMemoryBind *bind)
 {
@@ -148,7 +148,7 @@ static void add_binds(fv_device *device, fv_submission *work, fv_kind kind, uint
         fv_submission_use(work, &resource->object);
 }
 
-/* One direction of a box of texels: in whole tiles, or to the level's end. */
+/* Checks one direction of a box of texels: it has whole tiles, or reaches the end of the level. */
 static bool is_of_tiles(int32_t offset, uint32_t size, uint32_t whole, uint32_t tile)
 {
     uint32_t begin = (uint32_t)offset;
@@ -181,7 +181,7 @@ static bool check_tiles(fv_device *device, const fv_image *image,
     return false;
 }
 
-/* Tiles lie one after the other in the memory, by x, y and z. */
+/* The tiles are consecutive in the memory, ordered by z, y and x. */
 static void add_box(fv_device *device, fv_submission *work, const fv_image *image,
                     const VkSparseImageMemoryBind *bind)
 {

@@ -1,5 +1,5 @@
 /*
- * submission.c - putting together what a queue is to do, and keeping track of the objects it uses.
+ * submission.c - creates submissions, and tracks the objects that they use.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ void fv_submission_use(fv_submission *work, fv_object *object)
     object->pending++;
 }
 
-/* Any object of these kinds, which may be gone. */
+/* Returns an object of one of these kinds. NULL: it was destroyed. */
 static fv_object *any_object(fv_driver *driver, uint64_t handle)
 {
     static const fv_kind KINDS[] = {FV_BUFFER, FV_IMAGE,     FV_MEMORY,

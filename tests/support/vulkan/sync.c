@@ -86,7 +86,7 @@ VkResult fv_vkResetFences(VkDevice handle, uint32_t count, const VkFence *list)
     return result;
 }
 
-/* Whoever keeps asking gets late work done in the end. */
+/* A program that polls repeatedly finally gets deferred work executed. */
 static void poll(fv_device *device)
 {
     if (++device->polls % 4 == 0)
@@ -105,7 +105,7 @@ VkResult fv_vkGetFenceStatus(VkDevice handle, VkFence fence_handle)
     return result;
 }
 
-/* How many of the fences are signalled. */
+/* Returns the number of signalled fences. */
 static uint32_t count_signalled(fv_device *device, uint32_t count, const VkFence *list)
 {
     uint32_t signalled = 0;
@@ -169,7 +169,7 @@ void fv_vkDestroySemaphore(VkDevice device, VkSemaphore semaphore,
             "VUID-vkDestroySemaphore-semaphore-01137");
 }
 
-/* A timeline semaphore, or NULL and a message. */
+/* Returns a timeline semaphore, or NULL with a message. */
 static fv_semaphore *find_timeline(fv_device *device, fv_call call, VkSemaphore handle)
 {
     fv_semaphore *semaphore = fv_object_find(device, call, FV_SEMAPHORE, (uint64_t)handle);

@@ -1,6 +1,6 @@
 /*
- * table.c - what vkGetInstanceProcAddr and vkGetDeviceProcAddr answer: the functions of entries.h
- * that the version and the enabled extensions have, strictly.
+ * table.c - vkGetInstanceProcAddr and vkGetDeviceProcAddr: they return only the functions of
+ * entries.h that the version and the enabled extensions contain.
  */
 #include "tests/support/vulkan/table.h"
 
@@ -46,7 +46,7 @@ static bool is_hidden(fv_driver *driver, const row *found)
     return hidden;
 }
 
-/* The row of a name; *by_extension: only through its extension. */
+/* Returns the row of a name. *by_extension: the function is available only by its extension. */
 static const row *find(fv_driver *driver, const char *name, bool *by_extension)
 {
     const row *found = NULL;
@@ -76,10 +76,11 @@ PFN_vkVoidFunction fv_instance_function(fv_driver *driver, fv_instance *instance
     if (!found)
         return NULL;
     if (found->scope == FV_GLOBAL)
-        return found->function; /* vkGetInstanceProcAddr itself also with an instance */
+        return found->function; /* vkGetInstanceProcAddr is also returned with an instance */
     if (!instance)
         return NULL;
-    /* A device may have more than the instance enabled: its functions are all there. */
+    /* A device can offer more than the instance enabled, so that all device functions are
+       returned. */
     if (found->scope == FV_OF_DEVICE && found->extension != FV_EXT_DEBUG_UTILS)
         return found->function;
     return has(found, by_extension, instance->version, instance->extensions) ? found->function

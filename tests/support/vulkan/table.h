@@ -7,13 +7,13 @@
 
 #include "tests/support/vulkan/driver.h"
 
-/* Declares one with exactly the type that the specification gives it. */
+/* Declares an entry point with exactly the type of the specification. */
 #define X(function, scope, version, extension, codes)                                              \
     extern __typeof__(*(PFN_##function)0) fv_##function;
 FV_ENTRIES(X)
 #undef X
 
-/* NULL: the version and the enabled extensions do not have it, or it is hidden. */
+/* NULL: the version and the enabled extensions do not contain it, or it is hidden. */
 PFN_vkVoidFunction fv_instance_function(fv_driver *driver, fv_instance *instance, const char *name);
 PFN_vkVoidFunction fv_physical_device_function(fv_driver *driver, const char *name);
 PFN_vkVoidFunction fv_device_function(fv_device *device, const char *name);

@@ -1,5 +1,5 @@
 /*
- * tile.c - see tile.h.
+ * tile.c - tiles of sparse images: see tile.h.
  */
 #include "tests/support/vulkan/tile.h"
 
@@ -13,7 +13,7 @@ static uint32_t divide_up(uint32_t size, uint32_t by)
 
 /* ---- where things are --------------------------------------------------------------------- */
 
-/* The standard shape of tiles for texels of this size. */
+/* Returns the standard shape of a tile for texels of this size. */
 static VkExtent3D tile_shape(uint32_t texel_size, bool is_deep)
 {
     static const VkExtent3D FLAT[] = {
@@ -40,7 +40,8 @@ static uint64_t end_of(const fv_image *image, const fv_aspect *aspect)
            aspect->tail_size * aspect->tails;
 }
 
-/* Of color the bytes of a level as they are laid out; of the others, which hold nothing, texels. */
+/* Returns the size of a level: of color aspects in bytes of the layout, of other aspects, which
+   have no contents, in texels. */
 static uint64_t tail_bytes(const fv_image *image, const fv_aspect *aspect)
 {
     uint64_t bytes = 0;
@@ -101,7 +102,7 @@ void fv_tiles_lay_out(fv_image *image, uint32_t flags)
     };
 }
 
-/* Where a layer's tail begins. */
+/* Returns the offset of a layer's tail. */
 static uint64_t tail_offset(const fv_image *image, const fv_aspect *aspect, uint32_t layer)
 {
     uint64_t first = aspect->offset + aspect->layer_tiles * image->info.arrayLayers * FV_TILE;
@@ -166,7 +167,8 @@ static bool fits(const fv_image *image, const fv_texels *at)
            at->count <= extent->width - at->x;
 }
 
-/* Where the first of them lies, and how many follow it there. Only color is copied. */
+/* Returns the offset of the first texel, and how many texels are consecutive there. Only color is
+   copied. */
 static uint64_t find(const fv_image *image, const fv_texels *at, uint32_t *together)
 {
     const fv_aspect *aspect = image->aspects;
@@ -215,7 +217,7 @@ bool fv_texels_write(fv_image *image, fv_call call, fv_texels at, const void *fr
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-/* How many are told: as many as there are and there is room for. */
+/* Returns the number of aspects to report: all, or as many as the caller's array can hold. */
 static uint32_t room_for(const fv_image *image, uint32_t *count, const void *list)
 {
     uint32_t all = image ? image->aspect_count : 0;

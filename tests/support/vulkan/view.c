@@ -4,7 +4,7 @@
 #include "tests/support/vulkan/image.h"
 #include "tests/support/vulkan/table.h"
 
-/* Usages of which a view needs at least one. */
+/* A view needs at least one of these usages. */
 #define VIEWED                                                                                     \
     (VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_STORAGE_BIT |                                     \
      VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT |           \

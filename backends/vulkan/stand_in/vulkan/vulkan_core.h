@@ -1,7 +1,7 @@
 /*
- * vulkan_core.h - stands in for Khronos's header of this name where a machine has none: the types
- * that quire/vulkan.h and quire/vulkan_sparse.h name, so that stubs.c compiles. Structs are
- * incomplete but those that the headers hold by value.
+ * vulkan_core.h - a substitute for Khronos's header on machines without it: the types that
+ * quire/vulkan.h and quire/vulkan_sparse.h use, so that stubs.c compiles. Structs are incomplete,
+ * except for those that the headers contain by value.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STAND_IN_H
 #define QUIRE_BACKENDS_VULKAN_STAND_IN_H
@@ -15,7 +15,7 @@ typedef struct VkPhysicalDevice_T *VkPhysicalDevice;
 typedef struct VkDevice_T *VkDevice;
 typedef struct VkQueue_T *VkQueue;
 
-/* 64 bits, whether Vulkan makes them pointers or numbers on this machine. */
+/* 64-bit integers. Khronos's header defines them as pointers on some platforms. */
 typedef uint64_t VkDeviceMemory, VkBuffer, VkImage, VkImageView, VkSampler, VkSemaphore;
 typedef uint64_t VkDeviceSize, VkDeviceAddress;
 

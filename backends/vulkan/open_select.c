@@ -1,17 +1,19 @@
 /*
- * select.c - which of the physical devices is opened.
+ * open_select.c - selects the physical device that quire_vulkan_open uses: the first device of the
+ * best type among those that the caller wants.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/vulkan/open.h"
+#include "backends/vulkan/result.h"
 #include "src/base/result.h"
 #include "src/base/wanted.h"
 
 enum { MAX_DEVICES = 64, NONE = -1 };
 
-/* The kinds of device, the best first; others come last. */
+/* Ranks the device types. A lower rank is better. */
 static int rank_of(VkPhysicalDeviceType type)
 {
     switch (type) {
@@ -26,6 +28,7 @@ static int rank_of(VkPhysicalDeviceType type)
     }
 }
 
+/* Fails with a list of the devices that exist. */
 static quire_result refuse(const opening *o, const VkPhysicalDevice *devices, uint32_t count)
 {
     char list[512] = "none";
@@ -39,19 +42,19 @@ static quire_result refuse(const opening *o, const VkPhysicalDevice *devices, ui
         length += more > 0 ? (size_t)more : 0;
     }
     return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                        "no device of Vulkan 1.1 and with memory fits '%s'; there is: %s",
+                        "no device with Vulkan 1.1 and with memory matches '%s'; available: %s",
                         o->wanted ? o->wanted : "", list);
 }
 
-/* Drivers of absent hardware have none. */
+/* Some drivers list devices whose hardware is absent. These have no memory types. */
 static bool has_memory(const opening *o, VkPhysicalDevice device)
 {
-    PFN_vkGetPhysicalDeviceMemoryProperties ask =
+    PFN_vkGetPhysicalDeviceMemoryProperties get =
         (PFN_vkGetPhysicalDeviceMemoryProperties)o->get_instance(
             o->vulkan->own_instance, "vkGetPhysicalDeviceMemoryProperties");
     VkPhysicalDeviceMemoryProperties memory = {.memoryTypeCount = 0};
-    if (ask)
-        ask(device, &memory);
+    if (get)
+        get(device, &memory);
     return memory.memoryTypeCount && memory.memoryHeapCount;
 }
 

@@ -1,0 +1,53 @@
+/*
+ * device.h - the properties of a Vulkan device, and the state behind public handles.
+ */
+#ifndef QUIRE_BACKENDS_VULKAN_DEVICE_H
+#define QUIRE_BACKENDS_VULKAN_DEVICE_H
+
+#include "backends/vulkan/vulkan.h"
+
+/* ---- enabled.c ------------------------------------------------------------------------------- */
+
+/* Returns what the create infos enable. Either of them may be NULL. */
+qi_vulkan_enabled qi_vulkan_find_enabled(uint32_t api_version, const VkInstanceCreateInfo *instance,
+                                         const VkDeviceCreateInfo *device);
+
+/* ---- device.c: creating the state ------------------------------------------------------------ */
+
+/* Checks the caller's settings. Called before anything is created. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_settings(const quire_vulkan_settings *settings);
+
+/*
+ * Reads the constant properties of the physical device and determines what is enabled. The state
+ * has its function table. UNSUPPORTED: the device or the instance is of Vulkan 1.0.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_read_properties(qi_vulkan *vulkan,
+                                                      const quire_vulkan_wrap_options *options);
+
+/* Copies the settings into the state and fills in the defaults. Needs the properties. */
+void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *settings);
+
+/* ---- device.c: entries of the backend table -------------------------------------------------- */
+
+quire_result qi_vulkan_describe(void *state, quire_device_info *info);
+quire_result qi_vulkan_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget);
+
+/* ---- device.c: the state behind a handle ----------------------------------------------------- */
+
+/* NOT_PERMITTED in the child of a fork: the device was created by the parent. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_process(const qi_vulkan *vulkan);
+
+/* Returns the state of a device. Fails with NULL: INVALID_ARGUMENT if the device is NULL or of
+   another backend, NOT_PERMITTED in the child of a fork. */
+qi_vulkan *qi_vulkan_of(quire_device *device);
+
+/* Returns the state of a memory's device, and the memory's info. */
+QUIRE_MUST_USE quire_result qi_vulkan_of_memory(quire_memory *memory, quire_memory_info *info,
+                                                qi_vulkan **vulkan);
+
+/* Returns the state of an allocation's device, and the allocation's native page and object. */
+QUIRE_MUST_USE quire_result qi_vulkan_of_allocation(quire_memory *memory,
+                                                    quire_allocation allocation,
+                                                    quire_native *native, qi_vulkan **vulkan);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * object.h - buffers and images: creation, memory requirements, binding.
+ */
+#ifndef QUIRE_BACKENDS_VULKAN_OBJECT_H
+#define QUIRE_BACKENDS_VULKAN_OBJECT_H
+
+#include "backends/vulkan/vulkan.h"
+
+/* An object in Vulkan's terms; quire_object_request.description points to it. Exactly one of
+   `buffer`, `image` and `existing` is set. */
+typedef struct qi_vulkan_description {
+    const VkBufferCreateInfo *buffer;
+    const VkImageCreateInfo *image;
+    uint64_t existing; /* an object of the caller's */
+    const char *name;  /* NULL: no name */
+} qi_vulkan_description;
+
+/* ---- sparse_check.c -------------------------------------------------------------------------- */
+
+/* Whether the create flags of a buffer or an image make it sparse. */
+bool qi_vulkan_is_sparse(VkFlags flags);
+
+/* UNSUPPORTED if the description needs a sparse feature that is not enabled. Accepts objects that
+   are not sparse. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan,
+                                                   const qi_vulkan_description *own);
+
+/* UNSUPPORTED if the device has no queue, or a queue that cannot bind sparse objects. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_sparse_queue(const qi_vulkan *vulkan);
+
+/* ---- image.c --------------------------------------------------------------------------------- */
+
+/* Translates quire's image options. */
+VkImageCreateInfo qi_vulkan_image_info(const quire_image_options *options);
+
+/* UNSUPPORTED if the device does not support such an image. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_image(const qi_vulkan *vulkan,
+                                                  const VkImageCreateInfo *info);
+
+/* ---- object.c: entries of the backend table -------------------------------------------------- */
+
+quire_result qi_vulkan_object_create(void *state, const quire_object_request *request,
+                                     uint64_t *native, quire_requirements *requirements);
+quire_result qi_vulkan_object_bind(void *state, quire_object object, uint64_t native,
+                                   const quire_native_page *page, uint64_t offset);
+quire_result qi_vulkan_image_requirements(void *state, const quire_image_options *options,
+                                          quire_requirements *requirements);
+
+/* ---- object.c -------------------------------------------------------------------------------- */
+
+/* Destroys an object immediately. The device must not use it any more. */
+void qi_vulkan_object_destroy_now(const qi_vulkan *vulkan, quire_object object, uint64_t native);
+
+/* Queries the requirements of an object without keeping the object. */
+QUIRE_MUST_USE quire_result qi_vulkan_query_buffer(const qi_vulkan *vulkan,
+                                                   const VkBufferCreateInfo *info,
+                                                   quire_requirements *out);
+QUIRE_MUST_USE quire_result qi_vulkan_query_image(const qi_vulkan *vulkan,
+                                                  const VkImageCreateInfo *info,
+                                                  quire_requirements *out);
+
+/* Names a native object for debugging tools. Does nothing without VK_EXT_debug_utils, and for a
+   NULL name. */
+void qi_vulkan_set_name(const qi_vulkan *vulkan, VkObjectType type, uint64_t native,
+                        const char *name);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * open_extensions.c - the extensions that the loader or a driver offers, and functions by name.
+ */
+#include <string.h>
+
+#include "backends/vulkan/open.h"
+#include "backends/vulkan/result.h"
+#include "src/base/result.h"
+
+bool qi_vulkan_extensions_offer(const qi_vulkan_extensions *e, const char *name)
+{
+    for (uint32_t i = 0; i < e->offered_count; i++)
+        if (!strcmp(e->offered[i].extensionName, name))
+            return true;
+    return false;
+}
+
+bool qi_vulkan_extensions_take(qi_vulkan_extensions *e, const char *name)
+{
+    if (!qi_vulkan_extensions_offer(e, name))
+        return false;
+    e->taken[e->taken_count++] = name;
+    return true;
+}
+
+bool qi_vulkan_extensions_has_taken(const qi_vulkan_extensions *e, const char *name)
+{
+    for (uint32_t i = 0; i < e->taken_count; i++)
+        if (!strcmp(e->taken[i], name))
+            return true;
+    return false;
+}
+
+/* Lists the extensions of a device, or of the loader if `device` is NULL. */
+static VkResult list_extensions(const opening *o, VkPhysicalDevice device, uint32_t *count,
+                                VkExtensionProperties *out)
+{
+    return device ? o->list_device_extensions(device, NULL, count, out)
+                  : o->list_instance_extensions(NULL, count, out);
+}
+
+void qi_vulkan_extensions_release(opening *o, qi_vulkan_extensions *e)
+{
+    qi_host_release(&o->vulkan->host, e->offered, e->capacity, sizeof *e->offered);
+    e->offered = NULL;
+}
+
+quire_result qi_vulkan_extensions_read(opening *o, VkPhysicalDevice device, qi_vulkan_extensions *e)
+{
+    VkResult code = list_extensions(o, device, &e->capacity, NULL);
+    if (code)
+        return qi_vulkan_fail(code, "listing the extensions of Vulkan");
+    if (!e->capacity)
+        return QUIRE_SUCCESS;
+    e->offered = qi_host_allocate(&o->vulkan->host, e->capacity, sizeof *e->offered);
+    if (!e->offered)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a list of extensions");
+    e->offered_count = e->capacity;
+    code = list_extensions(o, device, &e->offered_count, e->offered);
+    /* VK_INCOMPLETE: the number has grown since the first call. The list is long enough. */
+    if (!code || code == VK_INCOMPLETE)
+        return QUIRE_SUCCESS;
+    qi_vulkan_extensions_release(o, e);
+    return qi_vulkan_fail(code, "listing the extensions of Vulkan");
+}
+
+quire_result qi_vulkan_load_instance_function(const opening *o, VkInstance instance,
+                                              const char *name, PFN_vkVoidFunction *out)
+{
+    *out = o->get_instance(instance, name);
+    return *out ? QUIRE_SUCCESS
+                : qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "the Vulkan loader has no %s", name);
+}

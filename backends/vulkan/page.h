@@ -1,0 +1,40 @@
+/*
+ * page.h - pages: VkDeviceMemory, its mapping, and the buffer that covers it.
+ */
+#ifndef QUIRE_BACKENDS_VULKAN_PAGE_H
+#define QUIRE_BACKENDS_VULKAN_PAGE_H
+
+#include "backends/vulkan/vulkan.h"
+
+/* ---- page.c: entries of the backend table ---------------------------------------------------- */
+
+quire_result qi_vulkan_page_create(void *state, const quire_page_request *request,
+                                   quire_native_page *page);
+quire_result qi_vulkan_page_map(void *state, const quire_native_page *page, void **pointer);
+void qi_vulkan_page_unmap(void *state, const quire_native_page *page);
+quire_result qi_vulkan_page_flush(void *state, const quire_native_page *page, uint64_t offset,
+                                  uint64_t size);
+quire_result qi_vulkan_page_invalidate(void *state, const quire_native_page *page, uint64_t offset,
+                                       uint64_t size);
+quire_result qi_vulkan_page_flush_many(void *state, const quire_page_range *ranges, uint32_t count);
+quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range *ranges,
+                                            uint32_t count);
+
+/* ---- page.c ---------------------------------------------------------------------------------- */
+
+/* Destroys a page and its buffer immediately. The device must not use them any more. */
+void qi_vulkan_page_destroy_now(qi_vulkan *vulkan, qi_vulkan_page *page);
+
+/*
+ * Returns the buffer that covers a page and creates it on the first call. Thread-safe, without a
+ * lock. UNSUPPORTED if no buffer can cover the page.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire_native_page *page,
+                                                  VkBuffer *buffer);
+
+/* ---- range.c: an entry of the backend table -------------------------------------------------- */
+
+/* Returns the device address of a buffer, or of the page if `buffer` is 0. 0: it has none. */
+uint64_t qi_vulkan_device_address(void *state, const quire_native_page *page, uint64_t buffer);
+
+#endif

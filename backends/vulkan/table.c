@@ -1,0 +1,257 @@
+/*
+ * table.c - the backend's function table, and the entry points that open a device or wrap the
+ * caller's. It is the top of the backend: no other file refers to it.
+ */
+#include <stdlib.h>
+
+#include "backends/vulkan/copy.h"
+#include "backends/vulkan/deferred_destroy.h"
+#include "backends/vulkan/device.h"
+#include "backends/vulkan/fork.h"
+#include "backends/vulkan/loader.h"
+#include "backends/vulkan/object.h"
+#include "backends/vulkan/open.h"
+#include "backends/vulkan/page.h"
+#include "backends/vulkan/staging.h"
+#include "backends/vulkan/stream.h"
+#include "src/base/result.h"
+
+/* Selects a device if the options name none: an index or a part of the name. */
+static const char *const DEVICE_VARIABLE = "QUIRE_VULKAN_DEVICE";
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* Destroys the state and what quire_vulkan_open created. Its Vulkan objects are destroyed already.
+   The messenger writes to the log, so that the log is released last. */
+static void destroy_state(qi_vulkan *vulkan)
+{
+    if (vulkan->own_device)
+        vulkan->destroy_device(vulkan->own_device, vulkan->callbacks);
+    if (vulkan->messenger)
+        vulkan->destroy_messenger(vulkan->own_instance, vulkan->messenger, vulkan->callbacks);
+    if (vulkan->own_instance && vulkan->destroy_instance)
+        vulkan->destroy_instance(vulkan->own_instance, vulkan->callbacks);
+    qi_host host = vulkan->host;
+    qi_host_release(&host, vulkan->log, 1, sizeof *vulkan->log);
+    qi_host_release(&host, vulkan, 1, sizeof *vulkan);
+}
+
+/* The deferred objects use the staging ring: they are destroyed first. */
+static void destroy(void *state)
+{
+    qi_vulkan *vulkan = state;
+    qi_vulkan_deferred_finish(vulkan);
+    qi_vulkan_staging_destroy(vulkan);
+    destroy_state(vulkan);
+}
+
+/* The core calls an optional entry only if `features` has its bit. */
+static const quire_backend VULKAN_BACKEND = {
+    .size = sizeof(quire_backend),
+    .name = "vulkan",
+    .features = QUIRE_BACKEND_MAP | QUIRE_BACKEND_FLUSH | QUIRE_BACKEND_COPY_TO_PAGE |
+                QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES |
+                QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_COPY_PAGES |
+                QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES | QUIRE_BACKEND_STREAMS |
+                QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |
+                QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK | QUIRE_BACKEND_DEVICE_ADDRESS,
+    .describe = qi_vulkan_describe,
+    .page_create = qi_vulkan_page_create,
+    .page_destroy = qi_vulkan_page_destroy,
+    .destroy = destroy,
+    .map = qi_vulkan_page_map,
+    .unmap = qi_vulkan_page_unmap,
+    .flush = qi_vulkan_page_flush,
+    .invalidate = qi_vulkan_page_invalidate,
+    .copy_to_page = qi_vulkan_copy_to_page,
+    .copy_from_page = qi_vulkan_copy_from_page,
+    .fill_page = qi_vulkan_fill_page,
+    .image_requirements = qi_vulkan_image_requirements,
+    .object_create = qi_vulkan_object_create,
+    .object_bind = qi_vulkan_object_bind,
+    .object_destroy = qi_vulkan_object_destroy,
+    .heap_budget = qi_vulkan_heap_budget,
+    .device_address = qi_vulkan_device_address,
+    .flush_many = qi_vulkan_page_flush_many,
+    .invalidate_many = qi_vulkan_page_invalidate_many,
+    .copy_pages = qi_vulkan_copy_pages,
+    .stream_create = qi_vulkan_stream_create,
+    .stream_destroy = qi_vulkan_stream_destroy,
+    .stream_mark = qi_vulkan_stream_mark,
+    .stream_passed = qi_vulkan_stream_passed,
+    .stream_await = qi_vulkan_stream_await,
+    .stream_order = qi_vulkan_stream_order,
+    .stream_copy = qi_vulkan_stream_copy,
+    .stream_fill = qi_vulkan_stream_fill,
+    .fork_prepare = qi_vulkan_fork_prepare,
+    .fork_done = qi_vulkan_fork_done,
+    .fork_child = qi_vulkan_fork_child,
+};
+
+/* ---- creating -------------------------------------------------------------------------------- */
+
+/*
+ * Creates the quire device of a state whose host memory is initialised. After a failure the caller
+ * destroys the state.
+ */
+static quire_result create(qi_vulkan *vulkan, const quire_vulkan_wrap_options *options,
+                           quire_device **device)
+{
+    vulkan->instance = options->instance;
+    vulkan->physical_device = options->physical_device;
+    vulkan->device = options->device;
+    vulkan->get_instance_proc_addr = options->get_instance_proc_addr;
+    vulkan->queue = options->queue;
+    quire_result result =
+        qi_vulkan_load(&vulkan->f, options->instance, options->device,
+                       options->get_instance_proc_addr, options->get_device_proc_addr);
+    if (!result)
+        result = qi_vulkan_read_properties(vulkan, options);
+    if (result)
+        return result;
+    qi_vulkan_resolve_settings(vulkan, &options->settings);
+    result = qi_vulkan_staging_init(vulkan);
+    if (result)
+        return result;
+    qi_vulkan_deferred_init(vulkan);
+    result = quire_device_create(&VULKAN_BACKEND, vulkan, &options->settings.device, device);
+    if (result) {
+        qi_vulkan_deferred_finish(vulkan);
+        qi_vulkan_staging_destroy(vulkan);
+    }
+    return result;
+}
+
+/* ---- wrapping -------------------------------------------------------------------------------- */
+
+/* In a device group memory can have an instance on each device, with other rules for mapping,
+   copying and binding. The backend does not support them. */
+static quire_result refuse_group(const VkDeviceCreateInfo *info)
+{
+    const VkBaseInStructure *link = info ? info->pNext : NULL;
+    while (link && link->sType != VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO)
+        link = link->pNext;
+    uint32_t count = link ? ((const VkDeviceGroupDeviceCreateInfo *)link)->physicalDeviceCount : 0;
+    return count > 1
+               ? qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                              "the device is a group of %u physical devices: only one is supported",
+                              count)
+               : QUIRE_SUCCESS;
+}
+
+/* The queue is optional: without it copies, streams and sparse binding are UNSUPPORTED. */
+static quire_result check_wrap(const quire_vulkan_wrap_options *options)
+{
+    if (!options->instance || !options->physical_device || !options->device ||
+        !options->get_instance_proc_addr)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_wrap: instance, physical_device, device or "
+                       "get_instance_proc_addr is null");
+    if (!options->queue.lock != !options->queue.unlock)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "the queue has only one of lock and unlock: give both or neither");
+    if (!options->queue.queue && options->queue.lock)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue");
+    quire_result result = qi_check_unused(options, "quire_vulkan_wrap_options");
+    if (!result)
+        result = qi_vulkan_check_settings(&options->settings);
+    return result ? result : refuse_group(options->device_info);
+}
+
+quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_device **device)
+{
+    if (device)
+        *device = NULL;
+    if (!options || !device)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_wrap: options or device is null");
+    qi_host host;
+    quire_result result = check_wrap(options);
+    if (!result)
+        result = qi_host_init(&host, options->settings.device.host_memory);
+    if (result)
+        return result;
+    qi_vulkan *vulkan = qi_host_allocate(&host, 1, sizeof *vulkan);
+    if (!vulkan)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a Vulkan device");
+    vulkan->host = host;
+    result = create(vulkan, options, device);
+    if (result)
+        destroy_state(vulkan);
+    return result;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Creates instance and device, then wraps them like the caller's. */
+static quire_result create_own(opening *o, quire_device **device)
+{
+    quire_result result = qi_vulkan_open_instance(o);
+    if (!result)
+        result = qi_vulkan_open_device(o);
+    if (result)
+        return result;
+    quire_vulkan_wrap_options options = {
+        .instance = o->vulkan->own_instance,
+        .physical_device = o->physical_device,
+        .device = o->vulkan->own_device,
+        .get_instance_proc_addr = o->get_instance,
+        .instance_info = &o->instance_info,
+        .device_info = &o->device_info,
+        .queue = {.family = o->family},
+        .settings = *o->settings,
+    };
+    o->get_queue(o->vulkan->own_device, o->family, 0, &options.queue.queue);
+    return create(o->vulkan, &options, device);
+}
+
+/* Copies the host callbacks before it creates anything, because the instance gets them too. */
+static quire_result open_with(const quire_vulkan_options *options,
+                              PFN_vkGetInstanceProcAddr get_instance, quire_device **device)
+{
+    qi_host host;
+    quire_result result = qi_host_init(&host, options->settings.device.host_memory);
+    if (result)
+        return result;
+    qi_vulkan *vulkan = qi_host_allocate(&host, 1, sizeof *vulkan);
+    if (!vulkan)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a Vulkan device");
+    vulkan->host = host;
+    if (options->settings.callbacks) {
+        vulkan->callbacks_copy = *options->settings.callbacks;
+        vulkan->callbacks = &vulkan->callbacks_copy;
+    }
+    opening o = {
+        .vulkan = vulkan,
+        .settings = &options->settings,
+        .log = options->settings.device.log,
+        .get_instance = get_instance,
+        .wanted = options->device ? options->device : getenv(DEVICE_VARIABLE),
+    };
+    result = create_own(&o, device);
+    if (result)
+        destroy_state(vulkan);
+    return result;
+}
+
+quire_result quire_vulkan_open(const quire_vulkan_options *options, quire_device **device)
+{
+    if (device)
+        *device = NULL;
+    if (!device)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_open: device is null");
+    const quire_vulkan_options resolved =
+        options ? *options : (quire_vulkan_options){.device = NULL};
+    quire_result result = qi_check_unused(&resolved, "quire_vulkan_options");
+    if (!result)
+        result = qi_vulkan_check_settings(&resolved.settings);
+    if (result)
+        return result;
+    PFN_vkGetInstanceProcAddr get_instance = resolved.get_instance_proc_addr;
+    if (!get_instance)
+        get_instance = qi_vulkan_find_loader();
+    if (!get_instance)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "the system has no Vulkan loader (libvulkan.so.1 or its equivalent)");
+    return open_with(&resolved, get_instance, device);
+}
