@@ -23,7 +23,7 @@ OPTIONS = ["-Dbuildtype=plain", "-Doptimization=1", "-Ddebug=false", "-Db_ndebug
 LEFT_OUT = {"driver", "static", "tool", "guard"}
 # Bytes of memory for a test, as a mutant may allocate without end; some reserve more on purpose.
 MOST_DATA = 4 << 30
-LIBRARIES = ["libquire-objects.a", "tests/libquire-objects-checked.a"]
+LIBRARIES = ["libquire-objects.a", "tests/support/libquire-objects-checked.a"]
 NO_END = "no end within its time"
 # Criterion runs each case in a process of its own, and now and then dies itself: such an end counts
 # when it comes again.
