@@ -585,7 +585,7 @@ static bool run_once(const scenario *s, const fc_fault *fault, uint64_t allocati
     return failed.times > 0;
 }
 
-/* Then the driver is gone and has nothing any more, which is for tests/unit/backends/cuda/cuda_open.c. */
+/* Then the driver is gone and holds nothing: tests/unit/backends/cuda/cuda_open.c covers that. */
 static bool is_gone(qi_cu_result code)
 {
     return code == QI_CUDA_ERROR_DEINITIALIZED || code == QI_CUDA_ERROR_CONTEXT_IS_DESTROYED ||

@@ -1,6 +1,6 @@
 /*
- * guard.c - tests that must fail. They prove that a unit test that leaks, breaks a rule of C, or ends
- * wrongly is not counted as passed. tests/unit/meson.build runs each one alone.
+ * guard.c - tests that must fail. They prove that a unit test that leaks, breaks a rule of C, or
+ * ends wrongly is not counted as passed. tests/unit/meson.build runs each one alone.
  */
 #include <stdlib.h>
 
