@@ -14,7 +14,7 @@
 #include "bench/packing.h"
 #include "bench/play.h"
 
-enum { PARTS = 1000, MOST_GROWTH = 64 };
+enum { PARTS = 1000, MAX_GROWTH = 64 };
 
 typedef struct arenas {
     roster roster;
@@ -60,7 +60,7 @@ static void find_smallest(void *user, size_t index)
     while (!runs_in(a, s, a->peak + high * fine)) {
         low = high;
         high *= 2;
-        if (high > (uint64_t)MOST_GROWTH * PARTS)
+        if (high > (uint64_t)MAX_GROWTH * PARTS)
             return;
     }
     while (high - low > 1) {
@@ -80,7 +80,7 @@ static void report(bench *b, const arenas *a)
         if (a->shares[i] > 0)
             printf("  %-26s %8.4f\n", name, a->shares[i]);
         else
-            printf("  %-26s in none of up to %d times the peak\n", name, MOST_GROWTH);
+            printf("  %-26s in none of up to %d times the peak\n", name, MAX_GROWTH);
         qi_json_object(&b->out.json, NULL);
         qi_json_text(&b->out.json, "workload", a->name);
         qi_json_text(&b->out.json, "subject", name);

@@ -16,10 +16,10 @@ enum { SLOW_SLOTS = 2048 };
 typedef struct bench {
     subject_list subjects;
     patterns wanted_subjects, unwanted_subjects, wanted_workloads;
-    uint64_t reps;       /* of each speed measurement */
-    uint64_t jobs;       /* measurements of fragmentation, which no clock enters, at a time */
-    uint64_t most_steps; /* of a ramp or a fill */
-    const char *data;    /* folder of further workloads, or NULL */
+    uint64_t reps;      /* of each speed measurement */
+    uint64_t jobs;      /* measurements of fragmentation, which no clock enters, at a time */
+    uint64_t max_steps; /* of a ramp or a fill */
+    const char *data;   /* folder of further workloads, or NULL */
     document out;
 } bench;
 

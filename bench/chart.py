@@ -10,7 +10,7 @@ from figures_file import SIZES, SPEED, VMA, Figures
 
 WIDTH, LEFT, RIGHT, TOP = 860, 110, 70, 34
 ROW, BAR, GAP = 22, 7, 56
-MOST_RATIO, LEAST_SHARE = 1.6, 0.65
+MAX_RATIO, LEAST_SHARE = 1.6, 0.65
 COLOURS = ("#2f6fde", "#12a594", "#e5484d", "#e08a00", "#8e4ec6", "#7c8794", "#c2528b", "#5b8c00")
 FAST = ("segregated", "segregated, batch free", "segregated, deferred", "slabs")
 FULL = ("segregated", "segregated, least fragmentation", "first", VMA, "VMA, min memory",
@@ -79,7 +79,7 @@ def speed_panel(figures, top):
     loads = [w for w in SPEED if figures.ratio(w, names[0], [VMA])] if names else []
     if not loads:
         return None
-    panel = Panel(top, "Time of a free and an allocation, that of VMA being 1", 0, MOST_RATIO, 0.2,
+    panel = Panel(top, "Time of a free and an allocation, that of VMA being 1", 0, MAX_RATIO, 0.2,
                   "{:.1f}")
     panel.legend(names)
     row = BAR * len(names) + 10

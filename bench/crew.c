@@ -64,7 +64,7 @@ static uint64_t ring_take(ring *r)
 /* ---- one thread --------------------------------------------------------------------------- */
 
 /* A thread alone on its processor is interrupted now and then, one that shares it all the time. */
-enum { MOST_PUSHED = 3 };
+enum { MAX_PUSHED = 3 };
 
 typedef struct crew crew;
 
@@ -85,8 +85,8 @@ struct crew {
     uint32_t threads;
     pthread_barrier_t start;
     _Alignas(CACHE_LINE) qi_atomic_u64 done; /* threads that have played their list */
-    worker workers[MOST_CREW];
-    ring rings[MOST_CREW]; /* the i-th is the inbox of the i-th */
+    worker workers[MAX_CREW];
+    ring rings[MAX_CREW]; /* the i-th is the inbox of the i-th */
 };
 
 static void free_one(worker *w, uint64_t handle)
@@ -186,7 +186,7 @@ static crew_result sum_up(const crew *c)
         pushed += w->pushed;
     }
     return (crew_result){.good = pairs && !refused,
-                         .disturbed = pushed > (uint64_t)MOST_PUSHED * c->threads,
+                         .disturbed = pushed > (uint64_t)MAX_PUSHED * c->threads,
                          .pair_ns = (double)(ended - begun) / (double)pairs,
                          .pairs = pairs};
 }
@@ -203,7 +203,7 @@ crew_result crew_run(const subject *on, const workload *lists, uint32_t threads,
     pthread_barrier_init(&c->start, NULL, threads);
     if (!equip(c, lists, handed))
         return (crew_result){.good = false};
-    pthread_t ids[MOST_CREW];
+    pthread_t ids[MAX_CREW];
     for (uint32_t i = 0; i < threads; i++)
         if (pthread_create(&ids[i], NULL, work, &c->workers[i]))
             exit(1); /* the others would wait for it */

@@ -10,7 +10,7 @@
 #include "bench/memories.h"
 #include "src/cli/workload.h"
 
-enum { MOST_CREW = 64, HANDED_EVERY = 10 };
+enum { MAX_CREW = 64, HANDED_EVERY = 10 };
 
 typedef struct crew_result {
     bool good;

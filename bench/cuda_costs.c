@@ -11,13 +11,13 @@
 
 #define LEAST_SIZE (UINT64_C(2) << 20)
 
-enum { MOST_STEPS = 8, MOST_CHUNKS = 512 };
+enum { MAX_STEPS = 8, MAX_CHUNKS = 512 };
 
 /* A row of a table: a size, each step's time in each repeat. */
 typedef struct cost_row {
     uint64_t size, count; /* of chunks in the page; blocks: 1 */
     qi_cu_result refused;
-    double ns[MOST_STEPS][MOST_REPS];
+    double ns[MAX_STEPS][MAX_REPS];
 } cost_row;
 
 /* How often a step is done in a row. */
@@ -56,7 +56,7 @@ static const cost_step CHUNK_STEP_LIST[CHUNK_STEPS] = {
 typedef struct chunked {
     qi_cu_ptr address;
     uint64_t created, mapped; /* chunks */
-    qi_cu_handle handles[MOST_CHUNKS];
+    qi_cu_handle handles[MAX_CHUNKS];
 } chunked;
 
 static qi_cu_result make_page(const cost_row *row, chunked *page, double *ns)
@@ -152,7 +152,7 @@ static qi_cu_result run_blocks(const cost_row *row, double *ns)
 static void measure_row(const memory_bench *b, const cost_table *t, cost_row *row)
 {
     for (uint64_t rep = 0; rep < b->reps && !row->refused; rep++) {
-        double ns[MOST_STEPS] = {0};
+        double ns[MAX_STEPS] = {0};
         row->refused = t->run(row, ns);
         for (size_t i = 0; i < t->step_count; i++)
             row->ns[i][rep] = ns[i] / (double)(t->steps[i].times == ONCE ? 1 : row->count);
@@ -187,7 +187,7 @@ static void measure_table(memory_bench *b, const cost_table *t, uint64_t page)
     for (uint64_t size = LEAST_SIZE; size <= page; size *= 2) {
         bool in_chunks = t->run == run_chunks;
         row = (cost_row){.size = size, .count = in_chunks ? page / size : 1};
-        if (row.count > MOST_CHUNKS)
+        if (row.count > MAX_CHUNKS)
             continue;
         measure_row(b, t, &row);
         report_row(b, t, &row);

@@ -16,7 +16,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-enum { DEFAULT_PAGE = 1024, MOST_PAGE = 1 << 20 }; /* MiB */
+enum { DEFAULT_PAGE = 1024, MAX_PAGE = 1 << 20 }; /* MiB */
 
 static const usage USAGE = {
     "bench_cuda",
@@ -43,16 +43,16 @@ static void parse(choices *c, int argc, char **argv)
 {
     memory_bench *b = &c->bench;
     const option_rule rules[] = {
-        {"reps", .number = &b->reps, .most = MOST_REPS},
+        {"reps", .number = &b->reps, .most = MAX_REPS},
         {"family", .list = &b->wanted_families},
         {"subject", .list = &b->wanted_subjects},
-        {"pairs", .number = &b->most_pairs, .most = UINT64_MAX},
-        {"page", .number = &c->page, .most = MOST_PAGE},
+        {"pairs", .number = &b->max_pairs, .most = UINT64_MAX},
+        {"page", .number = &c->page, .most = MAX_PAGE},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
     };
     b->reps = DEFAULT_REPS;
-    b->most_pairs = UINT64_MAX;
+    b->max_pairs = UINT64_MAX;
     c->page = DEFAULT_PAGE;
     options_parse(&USAGE, rules, sizeof rules / sizeof *rules, argc, argv);
 }

@@ -16,7 +16,7 @@
 
 enum { PAIRS = 10000, WARM_PAIRS = 4 /* a range */, SLICE = 64 };
 
-#define MOST_NS UINT64_C(1000000000) /* of a repeat's timed part, and of its warming up */
+#define MAX_NS UINT64_C(1000000000) /* of a repeat's timed part, and of its warming up */
 
 typedef struct family {
     const char *name, *what;
@@ -61,7 +61,7 @@ typedef struct pair_row {
     uint64_t reps;       /* good ones */
     uint64_t pairs;      /* timed in the last of them */
     uint64_t page_calls; /* of quire's backend meanwhile, to make pages and to give them back */
-    double ns[FIGURES][MOST_REPS];
+    double ns[FIGURES][MAX_REPS];
     spread spreads[FIGURES];
 } pair_row;
 
@@ -70,7 +70,7 @@ typedef struct run {
     workload list;
     uint32_t *ticks; /* of each step; UINT32_MAX: not played */
     uint32_t *calls; /* room for the steps of one kind */
-    pair_row rows[MOST_SUBJECTS];
+    pair_row rows[MAX_SUBJECTS];
     size_t count;
 } run;
 
@@ -107,7 +107,7 @@ static bool sum_up(const run *r, bool is_allocation, double *out)
 static uint64_t play_for(play *p, size_t begin, size_t end, uint64_t *frees)
 {
     size_t slice = (size_t)2 * list_group(p->workload->slots) * SLICE;
-    uint64_t refused = 0, until = qi_clock() + MOST_NS;
+    uint64_t refused = 0, until = qi_clock() + MAX_NS;
     *frees = 0;
     while (begin < end && (!*frees || qi_clock() < until)) {
         size_t stop = end - begin < slice ? end : begin + slice;
@@ -213,7 +213,7 @@ static void report(memory_bench *b, run *r)
 
 static bool make_list(const memory_bench *b, run *r)
 {
-    uint64_t pairs = b->most_pairs < PAIRS ? b->most_pairs : PAIRS;
+    uint64_t pairs = b->max_pairs < PAIRS ? b->max_pairs : PAIRS;
     const list_spec spec = {.sizes = r->family->sizes,
                             .seed = 6000,
                             .slots = r->family->live,

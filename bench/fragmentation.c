@@ -44,7 +44,7 @@ static void ramp(void *user, size_t index)
     churn_space space = space_for(f->roster.items[index / CHURN_SEEDS], f->sizes);
     if (!space.state)
         return;
-    double reached = churn_ramp(f->sizes, seed, f->bench->most_steps, &space);
+    double reached = churn_ramp(f->sizes, seed, f->bench->max_steps, &space);
     f->ramps[index] = (ramp_result){reached >= 0, reached};
 }
 
@@ -54,7 +54,7 @@ static void fill(void *user, size_t index)
     churn_space space = space_for(f->roster.items[index / TARGET_COUNT], f->sizes);
     fill_result *out = &f->fills[index];
     out->good = space.state && churn_fill(f->sizes, TARGETS[index % TARGET_COUNT],
-                                          f->bench->most_steps, &space, &out->filled);
+                                          f->bench->max_steps, &space, &out->filled);
 }
 
 /* ---- results ------------------------------------------------------------------------------ */

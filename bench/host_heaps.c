@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SIZE_DIVISOR = 16, PLAIN_ALIGNMENT = 16, MOST_NAMES = 4 };
+enum { SIZE_DIVISOR = 16, PLAIN_ALIGNMENT = 16, MAX_NAMES = 4 };
 
 typedef struct heap_how {
-    const char *libraries[MOST_NAMES]; /* names to try; none: the C library's own */
+    const char *libraries[MAX_NAMES]; /* names to try; none: the C library's own */
 } heap_how;
 
 typedef struct heap_state {
@@ -26,7 +26,7 @@ typedef struct heap_state {
 static void *open_library(const heap_how *how)
 {
     void *library = NULL;
-    for (int i = 0; i < MOST_NAMES && how->libraries[i] && !library; i++)
+    for (int i = 0; i < MAX_NAMES && how->libraries[i] && !library; i++)
         library = dlopen(how->libraries[i], RTLD_NOW | RTLD_LOCAL);
     return library;
 }

@@ -11,7 +11,7 @@
 #include "bench/ticks.h"
 #include "bench/vma.h"
 
-enum { MOST_JOBS = 1024 };
+enum { MAX_JOBS = 1024 };
 
 static const usage USAGE = {
     "bench_space",
@@ -65,20 +65,20 @@ static void parse(choices *c, int argc, char **argv)
 {
     bench *b = &c->bench;
     const option_rule rules[] = {
-        {"reps", .number = &b->reps, .most = MOST_REPS},
-        {"jobs", .number = &b->jobs, .most = MOST_JOBS},
+        {"reps", .number = &b->reps, .most = MAX_REPS},
+        {"jobs", .number = &b->jobs, .most = MAX_JOBS},
         {"workload", .list = &b->wanted_workloads},
         {"subject", .list = &b->wanted_subjects},
         {"peer", .list = &c->peers},
         {"without", .list = &b->unwanted_subjects},
-        {"most-steps", .number = &b->most_steps, .most = UINT64_MAX},
+        {"most-steps", .number = &b->max_steps, .most = UINT64_MAX},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
         {"count", .text = &c->count_workload},
     };
     b->reps = DEFAULT_REPS;
     b->jobs = processor_count();
-    b->most_steps = UINT64_MAX;
+    b->max_steps = UINT64_MAX;
     b->data = getenv("QUIRE_TEST_DATA");
     options_parse(&USAGE, rules, sizeof rules / sizeof *rules, argc, argv);
 }

@@ -17,7 +17,7 @@ typedef struct memory_bench {
     patterns wanted_subjects, unwanted_subjects, wanted_families;
     uint64_t reps;
     uint64_t threads;    /* most at a time */
-    uint64_t most_pairs; /* timed in one repeat */
+    uint64_t max_pairs;  /* timed in one repeat */
     uint64_t latency_ms; /* of the slow driver */
     document out;
 } memory_bench;

@@ -5,13 +5,13 @@
 
 #include <stdlib.h>
 
-enum { MOST_GROUP = 16, GROUP_SHARE = 4, UNIT = 256, SMALL_UNIT = 16, EQUAL_SIZE = 65536 };
+enum { MAX_GROUP = 16, GROUP_SHARE = 4, UNIT = 256, SMALL_UNIT = 16, EQUAL_SIZE = 65536 };
 
 /* A group takes no more than a quarter of what lives. */
 uint32_t list_group(uint32_t slots)
 {
     uint32_t share = slots / GROUP_SHARE;
-    return share > MOST_GROUP ? MOST_GROUP : share ? share : 1;
+    return share > MAX_GROUP ? MAX_GROUP : share ? share : 1;
 }
 
 static workload_step draw(rng *r, list_sizes sizes, uint32_t slot)
@@ -42,7 +42,7 @@ static void draw_victims(rng *r, uint32_t *victims, uint32_t count, uint32_t slo
 
 static void add_group(workload *w, rng *r, list_sizes sizes, uint32_t count)
 {
-    uint32_t victims[MOST_GROUP];
+    uint32_t victims[MAX_GROUP];
     draw_victims(r, victims, count, w->slots);
     for (uint32_t i = 0; i < count; i++)
         w->steps[w->count++] = (workload_step){.slot = victims[i]};

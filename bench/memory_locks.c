@@ -86,7 +86,7 @@ static void measure_index(void *user, size_t index)
     size_t rep = index / KINDS, kind = (index + rep) % KINDS;
     if (kind >= LOCK_COUNT)
         have_second_thread();
-    uint64_t most = r->bench->most_pairs, rounds = most < ROUNDS ? most : ROUNDS, count = 0;
+    uint64_t most = r->bench->max_pairs, rounds = most < ROUNDS ? most : ROUNDS, count = 0;
     LOCKS[kind % LOCK_COUNT].count(&count, rounds); /* lazy binding, caches, predictors */
     uint64_t since = ticks_now();
     LOCKS[kind % LOCK_COUNT].count(&count, rounds);
@@ -97,7 +97,7 @@ static void measure_index(void *user, size_t index)
 
 static spread spread_at(const run *r, size_t kind)
 {
-    double values[MOST_REPS];
+    double values[MAX_REPS];
     for (size_t i = 0; i < r->bench->reps; i++)
         values[i] = r->ns[kind * r->bench->reps + i];
     return spread_of(values, r->bench->reps);

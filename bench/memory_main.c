@@ -10,7 +10,7 @@
 #include "bench/options.h"
 #include "bench/ticks.h"
 
-enum { DEFAULT_THREADS = 2, DEFAULT_LATENCY_MS = 100, MOST_LATENCY_MS = 10000 };
+enum { DEFAULT_THREADS = 2, DEFAULT_LATENCY_MS = 100, MAX_LATENCY_MS = 10000 };
 
 static const usage USAGE = {
     "bench_memory",
@@ -40,20 +40,20 @@ static void parse(choices *c, int argc, char **argv)
 {
     memory_bench *b = &c->bench;
     const option_rule rules[] = {
-        {"reps", .number = &b->reps, .most = MOST_REPS},
-        {"threads", .number = &b->threads, .most = MOST_CREW},
+        {"reps", .number = &b->reps, .most = MAX_REPS},
+        {"threads", .number = &b->threads, .most = MAX_CREW},
         {"family", .list = &b->wanted_families},
         {"subject", .list = &b->wanted_subjects},
         {"without", .list = &b->unwanted_subjects},
-        {"latency", .number = &b->latency_ms, .most = MOST_LATENCY_MS},
-        {"pairs", .number = &b->most_pairs, .most = UINT64_MAX},
+        {"latency", .number = &b->latency_ms, .most = MAX_LATENCY_MS},
+        {"pairs", .number = &b->max_pairs, .most = UINT64_MAX},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
     };
     b->reps = DEFAULT_REPS;
     b->threads = DEFAULT_THREADS;
     b->latency_ms = DEFAULT_LATENCY_MS;
-    b->most_pairs = UINT64_MAX;
+    b->max_pairs = UINT64_MAX;
     options_parse(&USAGE, rules, sizeof rules / sizeof *rules, argc, argv);
 }
 

@@ -22,7 +22,7 @@
  * A peer whose cost grows with the pages would take hours: it stops after this time, of warming up
  * and of timing each, and has fewer repeats where a point says so.
  */
-enum { MOST_NS = 1000000000, SLICE_GROUPS = 20, MOST_POINTS = 8, PAIRS = 100000 };
+enum { MAX_NS = 1000000000, SLICE_GROUPS = 20, MAX_POINTS = 8, PAIRS = 100000 };
 
 typedef struct point {
     uint64_t page_size;
@@ -35,7 +35,7 @@ typedef struct series {
     list_sizes sizes;
     uint32_t warm_pairs; /* a slot */
     uint64_t seed;
-    point points[MOST_POINTS]; /* the first has one page; ended by a page size of 0 */
+    point points[MAX_POINTS]; /* the first has one page; ended by a page size of 0 */
 } series;
 
 static const series SERIES[] = {
@@ -82,7 +82,7 @@ typedef struct run {
     const series *series;
     size_t points;
     roster roster;
-    workload lists[MOST_POINTS];
+    workload lists[MAX_POINTS];
     sample *samples; /* shared: [point][subject][rep] */
 } run;
 
@@ -93,11 +93,11 @@ typedef struct sums {
 } sums;
 
 /* Whole groups until the steps or the time are used up. */
-static sums play_for(play *p, size_t begin, size_t end, uint64_t most_ns)
+static sums play_for(play *p, size_t begin, size_t end, uint64_t max_ns)
 {
     sums all = {0};
     size_t slice = (size_t)2 * list_group(p->workload->slots) * SLICE_GROUPS;
-    uint64_t until = qi_clock() + most_ns;
+    uint64_t until = qi_clock() + max_ns;
     while (begin < end && (begin == p->workload->timed_from || qi_clock() < until)) {
         size_t stop = end - begin < slice ? end : begin + slice;
         play_steps(p, begin, stop);
@@ -120,9 +120,9 @@ static void measure(const run *r, size_t at, const subject *on, sample *out)
         return;
     play_steps(&p, 0, w->slots);
     uint64_t refused = p.refused;
-    refused += play_for(&p, w->slots, w->timed_from, MOST_NS).refused;
+    refused += play_for(&p, w->slots, w->timed_from, MAX_NS).refused;
     uint64_t calls = mock_calls();
-    sums timed = play_for(&p, w->timed_from, w->count, MOST_NS);
+    sums timed = play_for(&p, w->timed_from, w->count, MAX_NS);
     *out = (sample){.good = !refused && !timed.refused,
                     .allocate_ns = (double)timed.allocate_ticks / (double)timed.allocations,
                     .free_ns = (double)timed.free_ticks / (double)timed.frees,
@@ -160,7 +160,7 @@ typedef struct page_row {
 static page_row row_of(const run *r, size_t at, size_t who)
 {
     page_row row = {.reps = 0};
-    double pair[MOST_REPS], allocate[MOST_REPS], release[MOST_REPS];
+    double pair[MAX_REPS], allocate[MAX_REPS], release[MAX_REPS];
     for (size_t i = 0; i < r->bench->reps; i++) {
         const sample *one = sample_at(r, at, who, i);
         if (!one->good)
@@ -247,8 +247,8 @@ static void report(memory_bench *b, const run *r)
 
 static bool make_lists(run *r)
 {
-    bool trial = r->bench->most_pairs < PAIRS, good = true;
-    uint64_t pairs = trial ? r->bench->most_pairs : PAIRS;
+    bool trial = r->bench->max_pairs < PAIRS, good = true;
+    uint64_t pairs = trial ? r->bench->max_pairs : PAIRS;
     for (const point *p = r->series->points; p->page_size; p++) {
         list_spec spec = {.sizes = r->series->sizes,
                           .seed = r->series->seed,

@@ -97,7 +97,7 @@ static void measure_index(void *user, size_t index)
 static void report_one(memory_bench *b, const run *r, size_t call, size_t who)
 {
     const char *name = r->roster.items[who]->name;
-    double values[MOST_REPS];
+    double values[MAX_REPS];
     size_t count = 0;
     for (size_t i = 0; i < b->reps; i++) {
         double ms = r->ms[(call * r->roster.count + who) * b->reps + i];

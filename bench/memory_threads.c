@@ -11,7 +11,7 @@
 #include "bench/memory.h"
 #include "bench/memory_lists.h"
 
-enum { LIVE = 10000, WARM_PAIRS = 20000, PAIRS = 200000, MOST_COUNTS = 3, SEED = 8100 };
+enum { LIVE = 10000, WARM_PAIRS = 20000, PAIRS = 200000, MAX_COUNTS = 3, SEED = 8100 };
 
 typedef struct scene {
     const char *name, *sizes;
@@ -31,10 +31,10 @@ enum { SCENE_COUNT = sizeof SCENES / sizeof *SCENES };
 typedef struct run {
     const memory_bench *bench;
     const scene *scene;
-    uint32_t counts[MOST_COUNTS]; /* numbers of threads, rising */
+    uint32_t counts[MAX_COUNTS]; /* numbers of threads, rising */
     size_t count;
     roster roster;
-    workload lists[MOST_CREW];
+    workload lists[MAX_CREW];
     crew_result *results; /* shared: [subject][number of threads][rep] */
 } run;
 
@@ -79,7 +79,7 @@ static void count_disturbed(const run *r, size_t who, size_t at, thread_row *row
 static thread_row row_of(const run *r, size_t who, size_t at)
 {
     thread_row row = {.reps = 0};
-    double pair[MOST_REPS];
+    double pair[MAX_REPS];
     count_disturbed(r, who, at, &row);
     bool all = row.disturbed == row.reps;
     row.reps = 0;
@@ -147,13 +147,13 @@ static void report(memory_bench *b, const run *r)
 
 static bool make_lists(run *r)
 {
-    bool trial = r->bench->most_pairs < PAIRS, good = true;
+    bool trial = r->bench->max_pairs < PAIRS, good = true;
     for (uint32_t i = 0; i < r->counts[r->count - 1]; i++) {
         list_spec spec = {.sizes = r->scene->draw,
                           .seed = SEED + i,
                           .slots = LIVE,
-                          .warm_pairs = trial ? r->bench->most_pairs : WARM_PAIRS,
-                          .timed_pairs = trial ? r->bench->most_pairs : PAIRS};
+                          .warm_pairs = trial ? r->bench->max_pairs : WARM_PAIRS,
+                          .timed_pairs = trial ? r->bench->max_pairs : PAIRS};
         good = list_make(&spec, &r->lists[i]) && good;
     }
     return good;
@@ -186,7 +186,7 @@ static void run_scene(memory_bench *b, const scene *s)
     } else {
         fprintf(stderr, "bench_memory: no memory for the steps of %s\n", s->name);
     }
-    for (uint32_t i = 0; i < MOST_CREW; i++)
+    for (uint32_t i = 0; i < MAX_CREW; i++)
         workload_free(&r.lists[i]);
 }
 

@@ -11,7 +11,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-enum { ALIGNMENT = 256, FIRST_FRAMES = 10, MOST_PIECES = 64 };
+enum { ALIGNMENT = 256, FIRST_FRAMES = 10, MAX_PIECES = 64 };
 
 typedef struct pattern {
     const char *name, *what;
@@ -46,7 +46,7 @@ typedef struct run {
 
 static bool play_frame(const pattern *p, const subject *on, void *state)
 {
-    uint64_t handles[MOST_PIECES], offset;
+    uint64_t handles[MAX_PIECES], offset;
     bool good = true;
     for (uint32_t i = 0; i < p->pieces; i++) {
         handles[i] = on->allocate(state, p->size, ALIGNMENT, &offset);

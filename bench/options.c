@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* What getopt returns for the first rule; above all characters, '?' among them. */
-enum { FIRST_RULE = 256, HELP = FIRST_RULE + MOST_OPTIONS };
+enum { FIRST_RULE = 256, HELP = FIRST_RULE + MAX_OPTIONS };
 
 static void take(const usage *u, const option_rule *rule, const char *value)
 {
@@ -23,8 +23,8 @@ static void take(const usage *u, const option_rule *rule, const char *value)
 
 void options_parse(const usage *u, const option_rule *rules, size_t count, int argc, char **argv)
 {
-    struct option options[MOST_OPTIONS + 2] = {{"help", no_argument, NULL, HELP}};
-    for (size_t i = 0; i < count && i < MOST_OPTIONS; i++)
+    struct option options[MAX_OPTIONS + 2] = {{"help", no_argument, NULL, HELP}};
+    for (size_t i = 0; i < count && i < MAX_OPTIONS; i++)
         options[i + 1] =
             (struct option){rules[i].name, rules[i].flag ? no_argument : required_argument, NULL,
                             FIRST_RULE + (int)i};

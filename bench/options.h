@@ -18,7 +18,7 @@ typedef struct option_rule {
     bool *flag; /* takes no value */
 } option_rule;
 
-enum { MOST_OPTIONS = 15 };
+enum { MAX_OPTIONS = 15 };
 
 /* Sets what is given; what is not keeps its value. Ends the program where it was called wrongly. */
 void options_parse(const usage *u, const option_rule *rules, size_t count, int argc, char **argv);

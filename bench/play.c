@@ -9,7 +9,7 @@
 
 bool play_begin(play *p, const subject *s, const workload *w, uint64_t arena)
 {
-    *p = (play){.subject = s, .workload = w, .group = MOST_GROUP};
+    *p = (play){.subject = s, .workload = w, .group = MAX_GROUP};
     subject_arena as = {arena, w->granule ? w->granule : 256, w->slots};
     p->slots = calloc(w->slots, sizeof *p->slots);
     p->state = p->slots ? s->create(s, &as) : NULL;
@@ -43,7 +43,7 @@ static size_t group_end(const play *p, size_t begin, size_t end)
 
 static uint64_t allocate_group(play *p, const workload_step *steps, size_t count)
 {
-    uint64_t handles[MOST_GROUP], offset;
+    uint64_t handles[MAX_GROUP], offset;
     uint64_t (*allocate)(void *, uint64_t, uint64_t, uint64_t *) = p->subject->allocate;
     void *state = p->state;
     uint64_t since = ticks_now();
@@ -61,7 +61,7 @@ static uint64_t allocate_group(play *p, const workload_step *steps, size_t count
 
 static uint64_t free_group(play *p, const workload_step *steps, size_t count)
 {
-    uint64_t handles[MOST_GROUP];
+    uint64_t handles[MAX_GROUP];
     size_t live = 0; /* what was refused is not there to be freed */
     for (size_t i = 0; i < count; i++) {
         uint64_t *slot = &p->slots[steps[i].slot];

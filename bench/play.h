@@ -12,14 +12,14 @@
 #include "bench/subject.h"
 #include "src/cli/workload.h"
 
-enum { MOST_GROUP = 16 };
+enum { MAX_GROUP = 16 };
 
 typedef struct play {
     const subject *subject;
     void *state;
     const workload *workload;
     uint64_t *slots; /* handles, 0: none */
-    size_t group;    /* most steps in a group, 1 to MOST_GROUP */
+    size_t group;    /* most steps in a group, 1 to MAX_GROUP */
     /* of the steps played so far */
     uint64_t allocate_ticks, free_ticks;
     uint64_t allocations, frees, refused;

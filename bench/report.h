@@ -11,7 +11,7 @@
 #include "bench/spread.h"
 #include "src/base/json.h"
 
-enum { DEFAULT_REPS = 9, MOST_REPS = 99, EXIT_USAGE = 2 };
+enum { DEFAULT_REPS = 9, MAX_REPS = 99, EXIT_USAGE = 2 };
 
 /* How a program was told to run and how to say that it was told wrong. */
 typedef struct usage {

@@ -76,7 +76,7 @@ typedef struct speed_row {
 static speed_row row_of(const speed *s, size_t index)
 {
     speed_row row = {.subject = s->roster.items[index]};
-    double pair[MOST_REPS], allocate[MOST_REPS], release[MOST_REPS];
+    double pair[MAX_REPS], allocate[MAX_REPS], release[MAX_REPS];
     size_t count = 0;
     for (size_t i = 0; i < s->reps; i++) {
         const sample *one = &s->samples[index * s->reps + i];

@@ -11,7 +11,7 @@
 
 bool patterns_add(patterns *p, const char *item)
 {
-    if (p->count == MOST_PATTERNS)
+    if (p->count == MAX_PATTERNS)
         return false;
     p->items[p->count++] = item;
     return true;
@@ -34,7 +34,7 @@ bool is_wanted(const patterns *p, const char *name)
 
 static void add(subject_list *list, const subject *s)
 {
-    if (list->count == MOST_SUBJECTS)
+    if (list->count == MAX_SUBJECTS)
         return;
     subject_entry *entry = &list->entries[list->count++];
     *entry = (subject_entry){.subject = s};

@@ -9,27 +9,27 @@
 #include "bench/subject.h"
 #include "src/base/json.h"
 
-enum { MOST_SUBJECTS = 64, MOST_REASON = 256, MOST_PATTERNS = 64 };
+enum { MAX_SUBJECTS = 64, MAX_REASON = 256, MAX_PATTERNS = 64 };
 
 typedef struct subject_entry {
     const subject *subject;
-    char absent[MOST_REASON]; /* why it cannot be had; empty: it can */
+    char absent[MAX_REASON]; /* why it cannot be had; empty: it can */
 } subject_entry;
 
 typedef struct subject_list {
-    subject_entry entries[MOST_SUBJECTS];
+    subject_entry entries[MAX_SUBJECTS];
     size_t count;
 } subject_list;
 
 /* Some of the subjects of a list. */
 typedef struct roster {
-    const subject *items[MOST_SUBJECTS];
+    const subject *items[MAX_SUBJECTS];
     size_t count;
 } roster;
 
 typedef struct patterns {
-    const char *items[MOST_PATTERNS]; /* as in a shell: * ? [] */
-    size_t count;                     /* 0: everything is wanted */
+    const char *items[MAX_PATTERNS]; /* as in a shell: * ? [] */
+    size_t count;                    /* 0: everything is wanted */
 } patterns;
 
 bool patterns_add(patterns *p, const char *item); /* false: there is no room for it */

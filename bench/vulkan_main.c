@@ -37,15 +37,15 @@ static void parse(choices *c, int argc, char **argv)
 {
     memory_bench *b = &c->bench;
     const option_rule rules[] = {
-        {"reps", .number = &b->reps, .most = MOST_REPS},
+        {"reps", .number = &b->reps, .most = MAX_REPS},
         {"family", .list = &b->wanted_families},
         {"subject", .list = &b->wanted_subjects},
-        {"pairs", .number = &b->most_pairs, .most = UINT64_MAX},
+        {"pairs", .number = &b->max_pairs, .most = UINT64_MAX},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
     };
     b->reps = DEFAULT_REPS;
-    b->most_pairs = UINT64_MAX;
+    b->max_pairs = UINT64_MAX;
     options_parse(&USAGE, rules, sizeof rules / sizeof *rules, argc, argv);
     if (!b->wanted_families.count)
         (void)patterns_add(&b->wanted_families, "pages");

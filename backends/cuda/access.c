@@ -21,9 +21,9 @@ static quire_result check_location(const quire_cuda_access *access)
 
 static quire_result check_list(const quire_cuda_access *list, uint32_t count)
 {
-    if (!count || count > QUIRE_CUDA_MOST_ACCESSES)
+    if (!count || count > QUIRE_CUDA_MAX_ACCESSES)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "access for %u locations: from 1 to %u",
-                            count, QUIRE_CUDA_MOST_ACCESSES);
+                            count, QUIRE_CUDA_MAX_ACCESSES);
     for (uint32_t i = 0; i < count; i++) {
         quire_result result = check_location(&list[i]);
         if (result)
@@ -102,7 +102,7 @@ static bool merge(qi_cu_access_desc *list, uint32_t *count, const qi_cu_access_d
             list[at] = list[--*count];
         return true;
     }
-    if (at == QUIRE_CUDA_MOST_ACCESSES)
+    if (at == QUIRE_CUDA_MAX_ACCESSES)
         return false;
     list[at] = *set;
     *count += at == *count;
@@ -125,14 +125,14 @@ static quire_result set_growing(qi_cuda *cuda, const qi_cuda_page *page,
     qi_cuda_growth *growth = page->growth;
     quire_result result = QUIRE_SUCCESS;
     pthread_mutex_lock(&growth->changing);
-    qi_cu_access_desc list[QUIRE_CUDA_MOST_ACCESSES];
+    qi_cu_access_desc list[QUIRE_CUDA_MAX_ACCESSES];
     uint32_t listed = growth->access_count;
     memcpy(list, growth->access, sizeof list);
     for (uint32_t i = 0; i < count && !result; i++)
         if (!merge(list, &listed, &all[i]))
             result = qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                                   "a page that grows is reached by %u locations at most",
-                                  QUIRE_CUDA_MOST_ACCESSES);
+                                  QUIRE_CUDA_MAX_ACCESSES);
     if (!result)
         result = set_all(cuda, page, all, count);
     if (!result) {
@@ -146,7 +146,7 @@ static quire_result set_growing(qi_cuda *cuda, const qi_cuda_page *page,
 quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
                                      const quire_cuda_access *list, uint32_t count)
 {
-    qi_cu_access_desc all[QUIRE_CUDA_MOST_ACCESSES];
+    qi_cu_access_desc all[QUIRE_CUDA_MAX_ACCESSES];
     for (uint32_t i = 0; i < count; i++) {
         quire_result result = check_reach(cuda, page, &list[i]);
         if (result)

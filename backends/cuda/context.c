@@ -34,7 +34,7 @@ void qi_cuda_fork_done(void *state)
     pthread_mutex_unlock(&cuda->mutex);
 }
 
-void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
 {
     qi_cuda *cuda = state;
     (void)heap_bytes;

@@ -12,7 +12,7 @@
 #include "src/base/result.h"
 
 /* The largest pitch that drivers take, CU_DEVICE_ATTRIBUTE_MAX_PITCH of all devices so far. */
-static const uint64_t LARGEST_PITCH = INT_MAX;
+static const uint64_t MAX_PITCH = INT_MAX;
 
 /* ---- ends --------------------------------------------------------------------------------- */
 
@@ -103,7 +103,7 @@ static qi_cu_result copy_box(const qi_cuda *cuda, const quire_copy_job *job, con
 /* Slices of a box lie whole rows apart. */
 static bool is_box(const quire_copy_job *job, const end *e)
 {
-    return e->row <= LARGEST_PITCH && (job->slices == 1 || e->slice % e->row == 0);
+    return e->row <= MAX_PITCH && (job->slices == 1 || e->slice % e->row == 0);
 }
 
 static qi_cu_result copy_rows(const qi_cuda *cuda, const quire_copy_job *job, const end *to,

@@ -15,7 +15,7 @@
 /* What cuMemAlloc promises. */
 #define QI_CUDA_ALIGNMENT UINT64_C(256)
 
-enum { QI_CUDA_MOST_PEERS = QUIRE_CUDA_MOST_ACCESSES - 2 };
+enum { QI_CUDA_MOST_PEERS = QUIRE_CUDA_MAX_ACCESSES - 2 };
 
 /* What driver and device have: attribute and functions together. */
 typedef struct qi_cuda_offers {
@@ -115,7 +115,7 @@ typedef struct qi_cuda {
     char name[256];
     unsigned char uuid[QUIRE_CUDA_UUID_SIZE]; /* all 0: not told */
     qi_cuda_offers offers;
-    qi_cuda_kind kinds[QUIRE_MOST_KINDS];
+    qi_cuda_kind kinds[QUIRE_MAX_KINDS];
     uint32_t kind_count;
     uint64_t device_bytes, host_bytes;
     uint64_t page_alignment;      /* promised of all pages; 0: as asked */
@@ -161,7 +161,7 @@ QUIRE_MUST_USE quire_result qi_cuda_check_process(const qi_cuda *cuda);
 /* Entries of the backend table, as quire/backend.h says. */
 void qi_cuda_fork_prepare(void *state);
 void qi_cuda_fork_done(void *state);
-void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
+void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS]);
 
 /*
  * Makes the context current for the calling thread; on success `leave` ends it and gives the
@@ -183,7 +183,7 @@ void qi_cuda_match_functions(const qi_cuda *cuda, qi_cuda_offers *offers);
 /* Those that are wanted and there. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_add_kinds(qi_cuda *cuda);
 
-/* Whether pages of the kind can grow: limits.growing_kinds. */
+/* Whether pages of the kind can grow: limits.elastic_kinds. */
 bool qi_cuda_kind_grows(const qi_cuda_kind *kind);
 
 /* What memory of a kind is made as, exportable as `types`. */
@@ -258,7 +258,7 @@ QUIRE_MUST_USE quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignmen
  */
 bool qi_cuda_virtual_drop(qi_cuda *cuda, qi_cuda_chunk **link, qi_cu_ptr at);
 
-/* Who may read and write pages of a kind when they are made: QUIRE_CUDA_MOST_ACCESSES at most. */
+/* Who may read and write pages of a kind when they are made: QUIRE_CUDA_MAX_ACCESSES at most. */
 uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind,
                              qi_cu_access_desc *list);
 

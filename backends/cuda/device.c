@@ -42,7 +42,7 @@ static quire_result cuda_describe(void *state, quire_device_info *info)
     };
     for (uint32_t i = 0; i < cuda->kind_count; i++)
         if (qi_cuda_kind_grows(&cuda->kinds[i]))
-            info->limits.growing_kinds |= UINT64_C(1) << i;
+            info->limits.elastic_kinds |= UINT64_C(1) << i;
     info->exportable = is_exportable(cuda);
     return QUIRE_SUCCESS;
 }
@@ -102,7 +102,7 @@ static void cuda_destroy(void *state)
      QUIRE_BACKEND_FILL | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_STREAMS |    \
      QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |          \
      QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS |                     \
-     QUIRE_BACKEND_GROWTH | QUIRE_BACKEND_FORK)
+     QUIRE_BACKEND_ELASTIC | QUIRE_BACKEND_FORK)
 
 #define CUDA_FUNCTIONS                                                                             \
     .size = sizeof(quire_backend), .name = "cuda", .describe = cuda_describe,                      \

@@ -14,7 +14,7 @@
 
 static const char *const LIBRARY = "libcuda.so.1";
 
-enum { LONGEST_NAME = 64 };
+enum { MAX_NAME = 64 };
 
 /* ---- the library -------------------------------------------------------------------------- */
 
@@ -68,7 +68,7 @@ typedef struct source {
 /* Function pointers are as large as those to objects wherever there is dlsym. */
 static void *symbol_of(void *library, const char *name, const char *suffix)
 {
-    char whole[LONGEST_NAME] = "cu";
+    char whole[MAX_NAME] = "cu";
     strncat(whole, name, sizeof whole - strlen(whole) - 1);
     strncat(whole, suffix, sizeof whole - strlen(whole) - 1);
     return dlsym(library, whole);
@@ -76,7 +76,7 @@ static void *symbol_of(void *library, const char *name, const char *suffix)
 
 static void *ask(const source *s, const row *r)
 {
-    char whole[LONGEST_NAME] = "cu";
+    char whole[MAX_NAME] = "cu";
     void *found = NULL;
     qi_cu_query_result why = 0;
     qi_cu_result code = QI_CUDA_SUCCESS;

@@ -40,10 +40,10 @@ quire_result qi_cuda_growth_make(qi_cuda *cuda, const quire_page_request *reques
     quire_result result = check(cuda, request);
     if (result)
         return result;
-    if (qi_align_up_overflows(request->most, kind->granularity, &most))
+    if (qi_align_up_overflows(request->max_size, kind->granularity, &most))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
                                   "there are no addresses for %llu bytes",
-                                  (unsigned long long)request->most);
+                                  (unsigned long long)request->max_size);
     qi_cuda_growth *growth = qi_host_allocate(&cuda->host, 1, sizeof *growth);
     if (!growth)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,

@@ -20,7 +20,7 @@ typedef struct qi_cuda_growth {
     uint64_t most; /* bytes of addresses */
     qi_cuda_chunk **end;
     uint32_t access_count;
-    qi_cu_access_desc access[QUIRE_CUDA_MOST_ACCESSES]; /* what follows gets it, too */
+    qi_cu_access_desc access[QUIRE_CUDA_MAX_ACCESSES]; /* what follows gets it, too */
 } qi_cuda_growth;
 
 /* UNSUPPORTED: what is asked for cannot grow. The record is the page's from then on. */

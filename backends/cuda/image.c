@@ -181,7 +181,7 @@ static quire_result check_array(const quire_cuda_array_options *o)
 {
     const quire_usage usages = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
                                QUIRE_USAGE_STORAGE | QUIRE_USAGE_SAMPLED;
-    quire_result result = qi_check_reserved(o, "quire_cuda_array_options");
+    quire_result result = qi_check_unused(o, "quire_cuda_array_options");
     if (!result)
         result = check_extent(o);
     if (result)

@@ -193,8 +193,8 @@ static bool is_refusal(quire_result result)
 
 static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int node, bool is_named)
 {
-    if (cuda->kind_count == QUIRE_MOST_KINDS)
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "more than %u memory kinds", QUIRE_MOST_KINDS);
+    if (cuda->kind_count == QUIRE_MAX_KINDS)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "more than %u memory kinds", QUIRE_MAX_KINDS);
     qi_cuda_kind kind = describe_kind(cuda, page_kind, node);
     qi_error before = qi_error_save();
     quire_result result = kind.is_virtual ? find_granularity(cuda, &kind) : QUIRE_SUCCESS;

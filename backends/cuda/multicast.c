@@ -33,7 +33,7 @@ static quire_result check_options(const quire_cuda_multicast_options *o)
             if (o->devices[i] == o->devices[j])
                 return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "device %d is named twice",
                                     o->devices[i]);
-    return qi_check_reserved(o, "quire_cuda_multicast_options");
+    return qi_check_unused(o, "quire_cuda_multicast_options");
 }
 
 static quire_result round_size(const qi_cuda *cuda, qi_cu_multicast_prop *prop,

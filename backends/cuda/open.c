@@ -13,7 +13,7 @@
 
 static const char *const DEVICE_VARIABLE = "QUIRE_CUDA_DEVICE";
 
-enum { OLDEST_DRIVER = 11020, MOST_LISTED = 512 };
+enum { OLDEST_DRIVER = 11020, MAX_LISTED = 512 };
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ quire_result qi_cuda_check_settings(const quire_cuda_settings *s)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "host nodes are named, and no pages of host NUMA are wanted");
     quire_result result = check_lists(s);
-    return result ? result : qi_check_reserved(s, "quire_cuda_settings");
+    return result ? result : qi_check_unused(s, "quire_cuda_settings");
 }
 
 static void take_settings(qi_cuda *cuda, const quire_cuda_settings *asked)
@@ -88,7 +88,7 @@ static quire_result start_driver(qi_cuda *cuda, const char *library)
 
 /* The devices that there are, for the sentence of a refusal. */
 typedef struct listing {
-    char text[MOST_LISTED];
+    char text[MAX_LISTED];
     size_t length;
 } listing;
 
@@ -180,7 +180,7 @@ quire_result quire_cuda_open(const quire_cuda_options *options, quire_device **d
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_open: device is null");
     const quire_cuda_options resolved = options ? *options : (quire_cuda_options){.device = NULL};
     qi_cuda *cuda = NULL;
-    quire_result result = qi_check_reserved(&resolved, "quire_cuda_options");
+    quire_result result = qi_check_unused(&resolved, "quire_cuda_options");
     if (!result)
         result = make_state(&resolved.settings, &cuda);
     if (result)
@@ -218,7 +218,7 @@ quire_result quire_cuda_wrap(const quire_cuda_wrap_options *options, quire_devic
     if (!options->context)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_wrap: the context is null");
     qi_cuda *cuda = NULL;
-    quire_result result = qi_check_reserved(options, "quire_cuda_wrap_options");
+    quire_result result = qi_check_unused(options, "quire_cuda_wrap_options");
     if (!result)
         result = make_state(&options->settings, &cuda);
     if (result)

@@ -142,7 +142,7 @@ quire_result qi_cuda_round_size(const qi_cuda *cuda, uint32_t kind, uint64_t siz
 static quire_result make(qi_cuda *cuda, const quire_page_request *request, qi_cuda_page *page)
 {
     quire_result result = QUIRE_SUCCESS;
-    if (request->most)
+    if (request->max_size)
         result = qi_cuda_growth_make(cuda, request, page);
     if (!result && request->description)
         return qi_cuda_adopt(cuda, request, page);
@@ -191,7 +191,7 @@ quire_result qi_cuda_page_create(void *state, const quire_page_request *request,
     *out = (quire_native_page){
         .handle = page->chunks ? page->chunks->handle : page->address,
         .address = page->address,
-        .size = request->most ? request->most : page->padded,
+        .size = request->max_size ? request->max_size : page->padded,
         .data = (uintptr_t)page,
     };
     return QUIRE_SUCCESS;

@@ -303,7 +303,7 @@ quire_result quire_cuda_import_range(quire_memory *memory, const quire_cuda_impo
     if (!result)
         result = check_source(import);
     if (!result)
-        result = qi_check_reserved(import, "quire_cuda_import");
+        result = qi_check_unused(import, "quire_cuda_import");
     if (!result && !import->size)
         result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of size 0");
     if (!result)

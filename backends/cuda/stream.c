@@ -11,7 +11,7 @@
 
 /* The driver's wait for an event has no end, so a limited one looks again and again, sleeping in
    between: short at first, for copies that take microseconds. */
-static const uint64_t SHORTEST_SLEEP = 50000, LONGEST_SLEEP = 1000000; /* nanoseconds */
+static const uint64_t SHORTEST_SLEEP = 50000, MAX_SLEEP = 1000000; /* nanoseconds */
 
 /* ---- in the context ----------------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ quire_result qi_cuda_check_capture(const qi_cuda *cuda, const qi_cuda_stream *st
     return quire_backend_fail(
         QUIRE_ERROR_NOT_PERMITTED, code,
         "the stream captures a graph, whose work is not done now: what the graph uses is "
-        "allocated and freed on a held stream (quire_stream_options.held)");
+        "allocated and freed on a capture stream (quire_stream_options.held)");
 }
 
 /* ---- marks -------------------------------------------------------------------------------- */
@@ -350,7 +350,7 @@ static qi_cu_result poll(const qi_cuda *cuda, qi_cuda_stream *stream, uint64_t v
         unlock(stream);
         sleep_for(nap < deadline - now ? nap : deadline - now);
         lock(stream);
-        nap = nap * 2 < LONGEST_SLEEP ? nap * 2 : LONGEST_SLEEP;
+        nap = nap * 2 < MAX_SLEEP ? nap * 2 : MAX_SLEEP;
     }
 }
 

@@ -33,7 +33,7 @@ quire_result quire_cuda_stream_get(quire_stream *stream, void **native)
         return result;
     if (!qi_cuda_of(info.device))
         return QUIRE_ERROR_INVALID_ARGUMENT;
-    if (info.held)
+    if (info.capture)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: there is no CUstream");
     *native = qi_cuda_stream_of(quire_stream_native(stream))->native;
     return QUIRE_SUCCESS;

@@ -91,7 +91,7 @@ static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at
 static quire_result give_access(qi_cuda *cuda, const qi_cuda_page *page, qi_cu_ptr at,
                                 uint64_t size)
 {
-    qi_cu_access_desc made[QUIRE_CUDA_MOST_ACCESSES];
+    qi_cu_access_desc made[QUIRE_CUDA_MAX_ACCESSES];
     const qi_cu_access_desc *list = page->growth ? page->growth->access : made;
     uint32_t count = page->growth ? page->growth->access_count
                                   : qi_cuda_list_access(cuda, &cuda->kinds[page->kind], made);

@@ -43,7 +43,7 @@ static void resolve_profile(qi_host_device *device, const quire_host_profile *as
 {
     quire_host_profile *profile = &device->profile;
     *profile = asked ? *asked : DEFAULT_PROFILE;
-    for (uint32_t i = 0; i < profile->heap_count && i < QUIRE_MOST_HEAPS; i++)
+    for (uint32_t i = 0; i < profile->heap_count && i < QUIRE_MAX_HEAPS; i++)
         if (!profile->heaps[i].size)
             profile->heaps[i].size = UNKNOWN_HEAP;
     quire_limits *limits = &profile->limits;
@@ -69,7 +69,7 @@ static quire_result host_describe(void *state, quire_device_info *info)
     memcpy(info->heaps, profile->heaps, sizeof info->heaps);
     memcpy(info->kinds, profile->kinds, sizeof info->kinds);
     info->limits = profile->limits;
-    info->limits.growing_kinds =
+    info->limits.elastic_kinds =
         qi_host_can_grow(device) ? (UINT64_C(1) << profile->kind_count) - 1 : 0;
     info->exportable = device->backing == QUIRE_HOST_MEMFD;
     info->survives_fork = device->backing == QUIRE_HOST_ANONYMOUS; /* memfds are the parent's too */
@@ -134,10 +134,10 @@ static void host_fork_done(void *state)
     pthread_mutex_unlock(&device->streams.mutex);
 }
 
-static void host_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+static void host_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
 {
     qi_host_device *device = state;
-    for (int i = 0; i < QUIRE_MOST_HEAPS; i++)
+    for (int i = 0; i < QUIRE_MAX_HEAPS; i++)
         qi_atomic_store_release_u64(&device->heap_used[i], heap_bytes[i]);
     qi_host_streams_forked(&device->streams);
 }
@@ -151,7 +151,7 @@ static const quire_backend HOST_BACKEND = {
                 QUIRE_BACKEND_COPY_FROM_PAGE | QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_BUDGET |
                 QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
                 QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_FILL | QUIRE_BACKEND_COPY_PAGES |
-                QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS | QUIRE_BACKEND_GROWTH |
+                QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS | QUIRE_BACKEND_ELASTIC |
                 QUIRE_BACKEND_FORK,
     .describe = host_describe,
     .page_create = qi_host_page_create,
@@ -196,7 +196,7 @@ qi_host_device *qi_host_of(const quire_device *device)
 static quire_result check_budgets(const quire_host_options *options)
 {
     const quire_host_profile *profile = options->profile ? options->profile : &DEFAULT_PROFILE;
-    for (uint32_t i = profile->heap_count; i < QUIRE_MOST_HEAPS; i++)
+    for (uint32_t i = profile->heap_count; i < QUIRE_MAX_HEAPS; i++)
         if (options->budgets[i])
             return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                                 "a budget for heap %u of a device with %u heaps", i,
@@ -216,7 +216,7 @@ static quire_result check_options(const quire_host_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "row alignment %u is not a power of two",
                             options->row_alignment);
     quire_result result = check_budgets(options);
-    return result ? result : qi_check_reserved(options, "quire_host_options");
+    return result ? result : qi_check_unused(options, "quire_host_options");
 }
 
 static quire_result make_state(const quire_host_options *options, qi_host_device **out)
@@ -239,7 +239,7 @@ static quire_result make_state(const quire_host_options *options, qi_host_device
     device->row_alignment = options->row_alignment;
     device->system_page = (uint64_t)sysconf(_SC_PAGESIZE);
     resolve_profile(device, options->profile);
-    for (int i = 0; i < QUIRE_MOST_HEAPS; i++)
+    for (int i = 0; i < QUIRE_MAX_HEAPS; i++)
         qi_atomic_init_u64(&device->budgets[i], options->budgets[i]);
     const char *name = device->profile.name ? device->profile.name : "host";
     snprintf(device->name, sizeof device->name, "%s", name);

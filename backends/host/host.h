@@ -32,9 +32,9 @@ typedef struct qi_host_device {
     quire_host_backing backing;
     quire_host_huge_pages huge_pages;
     uint64_t row_alignment;
-    uint64_t system_page;                      /* bytes of a page of the operating system */
-    qi_atomic_u64 heap_used[QUIRE_MOST_HEAPS]; /* bytes; kept within the heaps' sizes */
-    qi_atomic_u64 budgets[QUIRE_MOST_HEAPS];   /* bytes, told to the core; 0: none */
+    uint64_t system_page;                     /* bytes of a page of the operating system */
+    qi_atomic_u64 heap_used[QUIRE_MAX_HEAPS]; /* bytes; kept within the heaps' sizes */
+    qi_atomic_u64 budgets[QUIRE_MAX_HEAPS];   /* bytes, told to the core; 0: none */
     qi_host_streams streams;
 } qi_host_device;
 

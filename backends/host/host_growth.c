@@ -29,10 +29,10 @@ quire_result qi_host_map_growing(const qi_host_device *device, const quire_page_
     if (!qi_host_can_grow(device))
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "pages of memfds and of reserved huge pages cannot grow");
-    if (qi_align_up_overflows(request->most, device->system_page, &page->reserved))
+    if (qi_align_up_overflows(request->max_size, device->system_page, &page->reserved))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
                                   "an address range of %llu bytes",
-                                  (unsigned long long)request->most);
+                                  (unsigned long long)request->max_size);
     page->bytes = qi_host_map_anonymous(page->reserved, alignment, PROT_NONE);
     if (page->bytes == MAP_FAILED)
         return qi_host_fail_errno("an address range", page->reserved);

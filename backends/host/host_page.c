@@ -25,7 +25,7 @@
 #define HUGE_FOLDER "/sys/kernel/mm/hugepages/hugepages-2048kB/"
 
 /* Addresses looked for at most; one is taken by another thread in between once in a while. */
-enum { MOST_TRIES = 100 };
+enum { MAX_TRIES = 100 };
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -109,7 +109,7 @@ static void step_aside(int tries)
 static char *map_where_free(uint64_t size, uint64_t alignment, int flags, int descriptor)
 {
     char *start = NULL;
-    for (int i = 0; i < MOST_TRIES; i++) {
+    for (int i = 0; i < MAX_TRIES; i++) {
         char *bytes = mmap(start, size, PROT_READ | PROT_WRITE, flags, descriptor, 0);
         if (bytes != MAP_FAILED && !qi_padding((uintptr_t)bytes, alignment))
             return bytes;
@@ -150,7 +150,7 @@ static quire_result map_page(const qi_host_device *device, const quire_page_requ
     uint64_t alignment = device->profile.limits.page_alignment; /* what the device promises */
     alignment = request->alignment > alignment ? request->alignment : alignment;
     alignment = QI_HOST_PAGE_ALIGNMENT > alignment ? QI_HOST_PAGE_ALIGNMENT : alignment;
-    if (request->most)
+    if (request->max_size)
         return qi_host_map_growing(device, request, alignment, page);
     bool reserved = device->huge_pages == QUIRE_HOST_HUGE_RESERVED;
     if (device->backing == QUIRE_HOST_MEMFD) {
@@ -277,7 +277,7 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
     *out = (quire_native_page){
         .handle = (uintptr_t)page,
         .address = visible ? (uintptr_t)page->bytes : 0,
-        .size = request->most ? request->most : request->size,
+        .size = request->max_size ? request->max_size : request->size,
     };
     return QUIRE_SUCCESS;
 }

@@ -13,7 +13,7 @@ quire_result quire_host_stream_create(quire_device *device,
     if (!stream)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_host_stream_create: stream is null");
     const quire_host_stream_options asked = options ? *options : (quire_host_stream_options){0};
-    quire_result result = qi_check_reserved(&asked, "quire_host_stream_options");
+    quire_result result = qi_check_unused(&asked, "quire_host_stream_options");
     if (!result && !qi_host_of(device))
         result = QUIRE_ERROR_INVALID_ARGUMENT;
     if (result)
@@ -32,7 +32,7 @@ static quire_result find(quire_stream *stream, qi_host_device **device, qi_host_
     *device = qi_host_of(info.device);
     if (!*device)
         return QUIRE_ERROR_INVALID_ARGUMENT;
-    if (info.held)
+    if (info.capture)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: nothing runs on it");
     *found = (qi_host_stream *)(uintptr_t)quire_stream_native(stream);
     return QUIRE_SUCCESS;

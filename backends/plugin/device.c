@@ -13,7 +13,7 @@ static const uint64_t UNKNOWN_HEAP = UINT64_C(1) << 40;
 
 /* Buffers begin at multiples of what divides min_chunk, within these; rows of images at those of
    the first. */
-enum { LEAST_ALIGNMENT = 64, MOST_ALIGNMENT = 4096 };
+enum { LEAST_ALIGNMENT = 64, MAX_ALIGNMENT = 4096 };
 
 /* ---- one call of the plugin ----------------------------------------------------------------- */
 
@@ -105,9 +105,9 @@ static const quire_memory_flags FLAGS[QI_PLUGIN_ROLES] = {
 static uint64_t buffer_alignment(const qi_plugin *plugin)
 {
     uint64_t power = plugin->multiple & (UINT64_C(0) - plugin->multiple);
-    return power < LEAST_ALIGNMENT  ? LEAST_ALIGNMENT
-           : power > MOST_ALIGNMENT ? MOST_ALIGNMENT
-                                    : power;
+    return power < LEAST_ALIGNMENT ? LEAST_ALIGNMENT
+           : power > MAX_ALIGNMENT ? MAX_ALIGNMENT
+                                   : power;
 }
 
 /* A heap a role: whether a plugin counts unified memory among the device's, nothing tells. */
@@ -211,7 +211,7 @@ void qi_plugin_fork_done(void *state)
 }
 
 /* Whatever a plugin has of threads and drivers is its parent's. */
-void qi_plugin_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+void qi_plugin_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
 {
     qi_plugin *plugin = state;
     (void)heap_bytes;

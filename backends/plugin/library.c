@@ -11,7 +11,7 @@
 #include "src/base/result.h"
 
 /* More devices than any machine has: what is above it was not written by the plugin. */
-enum { MOST_DEVICES = 4096, OLDEST_VERSION = 101 };
+enum { MAX_DEVICES = 4096, OLDEST_VERSION = 101 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static qi_plugin_library *libraries;
@@ -129,7 +129,7 @@ static quire_result list_devices(qi_plugin_library *library)
     qi_pd_status status = qi_plugin_functions(library)->get_device_count(&count);
     if (status)
         return qi_plugin_fail(library, status, "get_device_count");
-    if (!count || count > MOST_DEVICES)
+    if (!count || count > MAX_DEVICES)
         return qi_fail_text(count ? QUIRE_ERROR_BACKEND_FAILURE : QUIRE_ERROR_UNSUPPORTED,
                             "plugin '%s' of %s has %zu devices", library->device_type,
                             library->path, count);

@@ -17,7 +17,7 @@ static quire_result check_options(const quire_plugin_options *options)
     if (options->alignment && !qi_is_power_of_two(options->alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             options->alignment);
-    return qi_check_reserved(options, "quire_plugin_options");
+    return qi_check_unused(options, "quire_plugin_options");
 }
 
 static quire_result make_state(const quire_plugin_options *options, qi_plugin **out)
@@ -257,7 +257,7 @@ quire_result quire_plugin_get_stream(quire_stream *stream, void **plugin_stream)
     quire_result result = quire_stream_get_info(stream, &info);
     if (result)
         return result;
-    if (info.held || !qi_plugin_of(info.device))
+    if (info.capture || !qi_plugin_of(info.device))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "the stream is held, or not of the plugin backend");
     *plugin_stream = qi_plugin_stream_handle(info.native);

@@ -73,7 +73,7 @@ void qi_plugin_end(void *state);
 /* Entries of the table, as quire/backend.h says. */
 void qi_plugin_fork_prepare(void *state);
 void qi_plugin_fork_done(void *state);
-void qi_plugin_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
+void qi_plugin_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS]);
 
 /* ---- page.c --------------------------------------------------------------------------------- */
 

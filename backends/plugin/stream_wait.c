@@ -9,7 +9,7 @@
 #include "src/base/result.h"
 
 /* Between two questions of a thread that waits with a limit: first, and most, nanoseconds. */
-enum { FIRST_PAUSE = 50000, LONGEST_PAUSE = 1000000 };
+enum { FIRST_PAUSE = 50000, MAX_PAUSE = 1000000 };
 
 /* With the mutex, given up meanwhile: sleeps for the event of a point. */
 static qi_pd_status sleep_for_event(const qi_plugin *plugin, qi_plugin_stream *s,
@@ -60,7 +60,7 @@ static void poll(const qi_plugin *plugin, qi_plugin_stream *s, uint64_t value, u
         pause_for(pause < nanoseconds - spent ? pause : nanoseconds - spent);
         pthread_mutex_lock(&s->mutex);
         qi_plugin_stream_ask(plugin, s);
-        pause = pause < LONGEST_PAUSE / 2 ? 2 * pause : pause;
+        pause = pause < MAX_PAUSE / 2 ? 2 * pause : pause;
         spent = qi_clock() - start;
     }
 }

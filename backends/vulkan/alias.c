@@ -138,10 +138,10 @@ static quire_result check(const qi_vulkan_description *own,
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "a sparse object lies in allocations of its own: see "
                        "quire_vulkan_sparse_buffer_create and quire_vulkan_sparse_image_create");
-    if (options->name && strlen(options->name) > QUIRE_LONGEST_NAME)
+    if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of more than %u bytes",
-                            QUIRE_LONGEST_NAME);
-    return qi_check_reserved(options, "quire_vulkan_alias_options");
+                            QUIRE_MAX_NAME);
+    return qi_check_unused(options, "quire_vulkan_alias_options");
 }
 
 static quire_result create(quire_memory *memory, quire_allocation allocation,

@@ -103,7 +103,7 @@ static quire_result check_link(const VkBaseInStructure *link)
 
 static quire_result check(const quire_vulkan_memory_options *own)
 {
-    quire_result result = qi_check_reserved(own, "quire_vulkan_memory_options");
+    quire_result result = qi_check_unused(own, "quire_vulkan_memory_options");
     const VkBaseInStructure *link = own->next;
     for (; link && !result; link = link->pNext)
         result = check_link(link);

@@ -11,7 +11,7 @@
 enum { FILL_WORD = 4 };
 
 /* Regions of one submission at most; on the stack. */
-enum { MOST_REGIONS = 256 };
+enum { MAX_REGIONS = 256 };
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
@@ -25,8 +25,8 @@ typedef struct copy {
 /* What is submitted at once: rows, or parts of them. */
 typedef struct piece {
     uint32_t count;
-    VkBufferCopy regions[MOST_REGIONS];
-    char *hosts[MOST_REGIONS]; /* where the bytes come from or go to, of copies through the ring */
+    VkBufferCopy regions[MAX_REGIONS];
+    char *hosts[MAX_REGIONS]; /* where the bytes come from or go to, of copies through the ring */
 } piece;
 
 static bool is_done(const copy *c)
@@ -51,7 +51,7 @@ static void gather(copy *c, uint64_t begin, uint64_t room, piece *p)
 {
     const quire_copy_job *job = c->job;
     uint64_t used = 0;
-    for (p->count = 0; p->count < MOST_REGIONS && used < room && !is_done(c); p->count++) {
+    for (p->count = 0; p->count < MAX_REGIONS && used < room && !is_done(c); p->count++) {
         uint64_t left = job->size - c->byte, size = left < room - used ? left : room - used;
         uint64_t to = c->slice * job->to_slice + c->row * job->to_row + c->byte;
         uint64_t from = c->slice * job->from_slice + c->row * job->from_row + c->byte;

@@ -14,7 +14,7 @@
 static const uint64_t PAGE_GRANULARITY = 256;
 
 static const uint64_t DEFAULT_STAGING = UINT64_C(4) << 20;
-static const uint64_t LEAST_STAGING = UINT64_C(4) << 10, MOST_STAGING = UINT64_C(1) << 30;
+static const uint64_t LEAST_STAGING = UINT64_C(4) << 10, MAX_STAGING = UINT64_C(1) << 30;
 
 /* One VkDeviceMemory is the backend's own: that of the staging buffer. */
 enum { OWN_ALLOCATIONS = 1 };
@@ -46,13 +46,13 @@ static quire_result vulkan_describe(void *state, quire_device_info *info)
     const VkPhysicalDeviceMemoryProperties *memory = &vulkan->memory;
     info->heap_count = memory->memoryHeapCount;
     info->kind_count = memory->memoryTypeCount;
-    for (uint32_t i = 0; i < memory->memoryHeapCount && i < QUIRE_MOST_HEAPS; i++)
+    for (uint32_t i = 0; i < memory->memoryHeapCount && i < QUIRE_MAX_HEAPS; i++)
         info->heaps[i] = (quire_heap){
             .size = memory->memoryHeaps[i].size,
             .flags = memory->memoryHeaps[i].flags &
                      (QUIRE_HEAP_DEVICE_LOCAL | QUIRE_HEAP_MULTI_INSTANCE),
         };
-    for (uint32_t i = 0; i < memory->memoryTypeCount && i < QUIRE_MOST_KINDS; i++)
+    for (uint32_t i = 0; i < memory->memoryTypeCount && i < QUIRE_MAX_KINDS; i++)
         info->kinds[i] = (quire_kind){
             .flags =
                 memory->memoryTypes[i].propertyFlags & 0xff, /* RDMA's above is no kind's use */
@@ -61,10 +61,10 @@ static quire_result vulkan_describe(void *state, quire_device_info *info)
     const VkPhysicalDeviceLimits *limits = &vulkan->limits;
     info->limits = (quire_limits){
         .page_granularity = PAGE_GRANULARITY,
-        .largest_page = vulkan->largest_page,
-        .most_pages = limits->maxMemoryAllocationCount > OWN_ALLOCATIONS
-                          ? limits->maxMemoryAllocationCount - OWN_ALLOCATIONS
-                          : limits->maxMemoryAllocationCount,
+        .max_page = vulkan->max_page,
+        .max_pages = limits->maxMemoryAllocationCount > OWN_ALLOCATIONS
+                         ? limits->maxMemoryAllocationCount - OWN_ALLOCATIONS
+                         : limits->maxMemoryAllocationCount,
         .buffer_image_granularity = limits->bufferImageGranularity,
         .non_coherent_atom = limits->nonCoherentAtomSize,
     };
@@ -144,11 +144,11 @@ static const quire_backend VULKAN_BACKEND = {
 quire_result qi_vulkan_check_settings(const quire_vulkan_settings *settings)
 {
     if (settings->staging_size &&
-        (settings->staging_size < LEAST_STAGING || settings->staging_size > MOST_STAGING))
+        (settings->staging_size < LEAST_STAGING || settings->staging_size > MAX_STAGING))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "staging of %b: from %b to %b are allowed", settings->staging_size,
-                            LEAST_STAGING, MOST_STAGING);
-    return qi_check_reserved(settings, "quire_vulkan_settings");
+                            LEAST_STAGING, MAX_STAGING);
+    return qi_check_unused(settings, "quire_vulkan_settings");
 }
 
 static uint32_t version_of(const quire_vulkan_wrap_options *options)
@@ -177,8 +177,8 @@ static quire_result look(qi_vulkan *vulkan, const quire_vulkan_wrap_options *opt
     vulkan->f.GetPhysicalDeviceMemoryProperties2(vulkan->physical_device, &memory);
     vulkan->memory = memory.memoryProperties;
     vulkan->limits = properties.properties.limits;
-    vulkan->largest_page = maintenance.maxMemoryAllocationSize;
-    vulkan->most_host_alignment = host.minImportedHostPointerAlignment;
+    vulkan->max_page = maintenance.maxMemoryAllocationSize;
+    vulkan->max_host_alignment = host.minImportedHostPointerAlignment;
     vulkan->api_version =
         version < properties.properties.apiVersion ? version : properties.properties.apiVersion;
     if (vulkan->api_version < VK_API_VERSION_1_1)
@@ -270,7 +270,7 @@ static quire_result check_wrap(const quire_vulkan_wrap_options *options)
                        "a queue with one of lock and unlock: give both or none");
     if (!options->queue.queue && options->queue.lock)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a lock for no queue");
-    quire_result result = qi_check_reserved(options, "quire_vulkan_wrap_options");
+    quire_result result = qi_check_unused(options, "quire_vulkan_wrap_options");
     if (!result)
         result = qi_vulkan_check_settings(&options->settings);
     return result ? result : refuse_group(options->device_info);

@@ -87,13 +87,13 @@ static quire_result check_import(const qi_vulkan *vulkan, const quire_vulkan_imp
     } else if (!import->pointer) {
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of a null pointer or handle");
     }
-    uint64_t unit = vulkan->most_host_alignment;
+    uint64_t unit = vulkan->max_host_alignment;
     if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT && unit > 1 &&
         (import->size % unit || (uintptr_t)import->pointer % unit))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "host memory of %u bytes at %x: both must be multiples of %u",
                             import->size, (uintptr_t)import->pointer, unit);
-    return qi_check_reserved(import, "quire_vulkan_import");
+    return qi_check_unused(import, "quire_vulkan_import");
 }
 
 static quire_result ask_descriptor(const qi_vulkan *vulkan, const quire_vulkan_import *import,

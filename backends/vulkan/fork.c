@@ -89,7 +89,7 @@ void qi_vulkan_fork_done(void *state)
     pthread_mutex_unlock(&vulkan->late.mutex);
 }
 
-void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
 {
     qi_vulkan *vulkan = state;
     qi_vulkan_functions *f = &vulkan->f;

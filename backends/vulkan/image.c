@@ -12,9 +12,9 @@
             VK_FORMAT_R##bits##G##bits##B##bits##A##bits##suffix                                   \
     }
 
-enum { MOST_CHANNELS = 4 };
+enum { MAX_CHANNELS = 4 };
 
-static const VkFormat FORMAT_TABLE[][MOST_CHANNELS] = {
+static const VkFormat FORMAT_TABLE[][MAX_CHANNELS] = {
     FORMATS(8, _UINT),    FORMATS(8, _SINT),  FORMATS(16, _UINT),   FORMATS(16, _SINT),
     FORMATS(16, _SFLOAT), FORMATS(32, _UINT), FORMATS(32, _SINT),   FORMATS(32, _SFLOAT),
     FORMATS(64, _UINT),   FORMATS(64, _SINT), FORMATS(64, _SFLOAT),
@@ -23,7 +23,7 @@ static const VkFormat FORMAT_TABLE[][MOST_CHANNELS] = {
 VkFormat quire_vulkan_format(quire_channel_type type, uint32_t channel_count)
 {
     bool is_known = (size_t)type < sizeof FORMAT_TABLE / sizeof *FORMAT_TABLE && channel_count &&
-                    channel_count <= MOST_CHANNELS;
+                    channel_count <= MAX_CHANNELS;
     return is_known ? FORMAT_TABLE[type][channel_count - 1] : VK_FORMAT_UNDEFINED;
 }
 

@@ -340,7 +340,7 @@ static quire_result create(quire_memory *memory, const qi_vulkan_description *de
     qi_vulkan_description own = *description;
     quire_memory_info info;
     qi_vulkan *vulkan = NULL;
-    quire_result result = qi_check_reserved(&asked, "quire_vulkan_object_options");
+    quire_result result = qi_check_unused(&asked, "quire_vulkan_object_options");
     if (!result)
         result = qi_vulkan_of_memory(memory, &info, &vulkan);
     if (result)

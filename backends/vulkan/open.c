@@ -422,7 +422,7 @@ quire_result quire_vulkan_open(const quire_vulkan_options *options, quire_device
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_open: device is null");
     const quire_vulkan_options resolved =
         options ? *options : (quire_vulkan_options){.device = NULL};
-    quire_result result = qi_check_reserved(&resolved, "quire_vulkan_options");
+    quire_result result = qi_check_unused(&resolved, "quire_vulkan_options");
     if (!result)
         result = qi_vulkan_check_settings(&resolved.settings);
     if (result)

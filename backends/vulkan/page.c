@@ -70,7 +70,7 @@ static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_reques
     quire_result result = qi_vulkan_buffer_needs(vulkan, &c.info, &needs);
     qi_error_restore(&before);
     bool is_wanted = !result && needs.kind_mask >> request->kind & 1 && needs.size > request->size;
-    return is_wanted && needs.size <= vulkan->largest_page &&
+    return is_wanted && needs.size <= vulkan->max_page &&
                    !check_kind(vulkan, request->kind, needs.size)
                ? needs.size
                : request->size;
@@ -199,7 +199,7 @@ static void list_ranges(const quire_page_range *ranges, uint32_t count, VkMapped
 quire_result qi_vulkan_page_flush_many(void *state, const quire_page_range *ranges, uint32_t count)
 {
     const qi_vulkan *vulkan = state;
-    VkMappedMemoryRange list[QUIRE_MOST_RANGES];
+    VkMappedMemoryRange list[QUIRE_MAX_RANGES];
     list_ranges(ranges, count, list);
     VkResult code = vulkan->f.FlushMappedMemoryRanges(vulkan->device, count, list);
     return code ? qi_vulkan_fail(code, "vkFlushMappedMemoryRanges of %u ranges", count)
@@ -210,7 +210,7 @@ quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range 
                                             uint32_t count)
 {
     const qi_vulkan *vulkan = state;
-    VkMappedMemoryRange list[QUIRE_MOST_RANGES];
+    VkMappedMemoryRange list[QUIRE_MAX_RANGES];
     list_ranges(ranges, count, list);
     VkResult code = vulkan->f.InvalidateMappedMemoryRanges(vulkan->device, count, list);
     return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges of %u ranges", count)

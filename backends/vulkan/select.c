@@ -9,7 +9,7 @@
 #include "src/base/result.h"
 #include "src/base/wanted.h"
 
-enum { MOST_DEVICES = 64, NONE = -1 };
+enum { MAX_DEVICES = 64, NONE = -1 };
 
 /* The kinds of device, the best first; others come last. */
 static int rank_of(VkPhysicalDeviceType type)
@@ -57,8 +57,8 @@ static bool has_memory(const opening *o, VkPhysicalDevice device)
 
 quire_result qi_vulkan_select(opening *o)
 {
-    VkPhysicalDevice devices[MOST_DEVICES];
-    uint32_t count = MOST_DEVICES;
+    VkPhysicalDevice devices[MAX_DEVICES];
+    uint32_t count = MAX_DEVICES;
     VkResult code = o->list_devices(o->vulkan->own_instance, &count, devices);
     if (code && code != VK_INCOMPLETE)
         return qi_vulkan_fail(code, "vkEnumeratePhysicalDevices");

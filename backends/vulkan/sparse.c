@@ -18,7 +18,7 @@ _Static_assert(
         (int)VK_BUFFER_CREATE_SPARSE_ALIASED_BIT == (int)VK_IMAGE_CREATE_SPARSE_ALIASED_BIT,
     "one check for both");
 
-enum { MOST_FAMILIES = 32 };
+enum { MAX_FAMILIES = 32 };
 
 /* ---- what the device can ------------------------------------------------------------------ */
 
@@ -81,16 +81,16 @@ bool qi_vulkan_is_sparse(VkFlags flags)
 
 static quire_result check_queue(const qi_vulkan *vulkan)
 {
-    VkQueueFamilyProperties2 families[MOST_FAMILIES];
+    VkQueueFamilyProperties2 families[MAX_FAMILIES];
     uint32_t count = 0, family = vulkan->queue.family;
     if (!vulkan->queue.queue)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the device was wrapped without a queue, by which sparse objects are bound");
-    for (int i = 0; i < MOST_FAMILIES; i++)
+    for (int i = 0; i < MAX_FAMILIES; i++)
         families[i] =
             (VkQueueFamilyProperties2){.sType = VK_STRUCTURE_TYPE_QUEUE_FAMILY_PROPERTIES_2};
     vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, NULL);
-    count = count < MOST_FAMILIES ? count : MOST_FAMILIES;
+    count = count < MAX_FAMILIES ? count : MAX_FAMILIES;
     vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, families);
     if (family < count &&
         families[family].queueFamilyProperties.queueFlags & VK_QUEUE_SPARSE_BINDING_BIT)
@@ -145,13 +145,13 @@ static quire_result check_options(const quire_vulkan_object_options *options,
     if (options->alignment && !qi_is_power_of_two(options->alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is no power of two",
                             options->alignment);
-    if (options->name && strlen(options->name) > QUIRE_LONGEST_NAME)
+    if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of more than %u bytes",
-                            QUIRE_LONGEST_NAME);
+                            QUIRE_MAX_NAME);
     if ((options->host_read || options->host_write) && !info->mappable)
         return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE, "memory '%s' cannot be mapped",
                             info->name);
-    return qi_check_reserved(options, "quire_vulkan_object_options");
+    return qi_check_unused(options, "quire_vulkan_object_options");
 }
 
 /* What the object's parts are asked to be. */

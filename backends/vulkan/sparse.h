@@ -36,7 +36,7 @@ typedef struct qi_vulkan_tiles {
     uint32_t count; /* of aspects; 0: the object has no tiles */
     VkExtent3D extent;
     uint32_t layers, levels;
-    qi_vulkan_aspect aspects[QUIRE_VULKAN_MOST_ASPECTS];
+    qi_vulkan_aspect aspects[QUIRE_VULKAN_MAX_ASPECTS];
 } qi_vulkan_tiles;
 
 /* Parts to be bound to their allocations, or unbound where there are none. */
@@ -160,7 +160,7 @@ typedef struct qi_vulkan_box {
 /* The blocks of a region, a box for each of its aspects: INVALID_ARGUMENT, OUT_OF_RANGE. */
 typedef struct qi_vulkan_boxes {
     uint32_t count;
-    qi_vulkan_box all[QUIRE_VULKAN_MOST_ASPECTS];
+    qi_vulkan_box all[QUIRE_VULKAN_MAX_ASPECTS];
 } qi_vulkan_boxes;
 
 QUIRE_MUST_USE quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *tiles,

@@ -222,7 +222,7 @@ static quire_result find_region(const quire_vulkan_sparse *s, const quire_vulkan
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the region is null", call);
     if (!s->tiles.count)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the object is a buffer", call);
-    result = qi_check_reserved(region, "quire_vulkan_region");
+    result = qi_check_unused(region, "quire_vulkan_region");
     return result ? result : qi_vulkan_tiles_find(&s->tiles, region, boxes);
 }
 

@@ -61,7 +61,7 @@ uint64_t qi_vulkan_tiles_count(const qi_vulkan_tiles *t)
 /* ---- asking ------------------------------------------------------------------------------- */
 
 /* Two passes would tell how many there are; one more than can be is enough to know. */
-enum { ROOM = QUIRE_VULKAN_MOST_ASPECTS + 1 };
+enum { ROOM = QUIRE_VULKAN_MAX_ASPECTS + 1 };
 
 static uint32_t ask(const qi_vulkan *vulkan, VkImage image, VkSparseImageMemoryRequirements2 *told)
 {
@@ -119,7 +119,7 @@ quire_result qi_vulkan_tiles_read(const qi_vulkan *vulkan, VkImage image,
     if (!count || count >= ROOM)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "a sparse image with residency of %u aspects: 1 to %u are supported",
-                            count, QUIRE_VULKAN_MOST_ASPECTS);
+                            count, QUIRE_VULKAN_MAX_ASPECTS);
     *tiles = (qi_vulkan_tiles){
         .extent = info->extent,
         .layers = info->arrayLayers,

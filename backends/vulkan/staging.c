@@ -12,7 +12,7 @@
 static const uint64_t HALF_ALIGNMENT = 256;
 
 /* Times that a failed wait is tried. */
-enum { MOST_WAITS = 8 };
+enum { MAX_WAITS = 8 };
 
 /* ---- making ------------------------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ void qi_vulkan_queue_give(const qi_vulkan *vulkan)
 VkResult qi_vulkan_wait(const qi_vulkan *vulkan, VkFence fence)
 {
     VkResult code = VK_ERROR_UNKNOWN;
-    for (int i = 0; i < MOST_WAITS && code && code != VK_ERROR_DEVICE_LOST; i++)
+    for (int i = 0; i < MAX_WAITS && code && code != VK_ERROR_DEVICE_LOST; i++)
         code = vulkan->f.WaitForFences(vulkan->device, 1, &fence, VK_TRUE, UINT64_MAX);
     return code;
 }

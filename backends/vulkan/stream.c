@@ -7,16 +7,16 @@
 #include "src/base/result.h"
 
 /* Regions of one command, on the stack. */
-enum { MOST_REGIONS = 128 };
+enum { MAX_REGIONS = 128 };
 
 /* vkCmdFillBuffer works on whole words. */
 enum { FILL_WORD = 4 };
 
 /* Times that a failed wait is tried: see qi_vulkan_wait. */
-enum { MOST_WAITS = 8 };
+enum { MAX_WAITS = 8 };
 
 /* That the end of a stream waits for what runs on it, in nanoseconds. */
-static const uint64_t LONGEST_END = UINT64_C(1000000000);
+static const uint64_t MAX_END = UINT64_C(1000000000);
 
 /* ---- making ------------------------------------------------------------------------------- */
 
@@ -126,9 +126,9 @@ void qi_vulkan_stream_destroy(void *state, uint64_t number)
     qi_vulkan *vulkan = state;
     qi_vulkan_stream *stream = qi_vulkan_stream_of(number);
     VkResult code = stream->is_own && stream->marked ? VK_ERROR_UNKNOWN : VK_SUCCESS;
-    for (int i = 0; i < MOST_WAITS && code && code != VK_TIMEOUT && code != VK_ERROR_DEVICE_LOST;
+    for (int i = 0; i < MAX_WAITS && code && code != VK_TIMEOUT && code != VK_ERROR_DEVICE_LOST;
          i++)
-        code = wait_for(vulkan, stream, stream->marked, LONGEST_END);
+        code = wait_for(vulkan, stream, stream->marked, MAX_END);
     if (code == VK_TIMEOUT)
         qi_vulkan_late_end(vulkan, stream);
     else
@@ -220,7 +220,7 @@ typedef struct work {
 static void record_copies(const qi_vulkan *vulkan, VkCommandBuffer commands, const work *w)
 {
     const quire_copy_job *job = w->job;
-    VkBufferCopy regions[MOST_REGIONS];
+    VkBufferCopy regions[MAX_REGIONS];
     uint32_t count = 0;
     for (uint64_t slice = 0; slice < job->slices; slice++)
         for (uint64_t row = 0; row < job->rows; row++) {
@@ -230,7 +230,7 @@ static void record_copies(const qi_vulkan *vulkan, VkCommandBuffer commands, con
                 .size = job->size,
             };
             bool is_last = slice + 1 == job->slices && row + 1 == job->rows;
-            if (count < MOST_REGIONS && !is_last)
+            if (count < MAX_REGIONS && !is_last)
                 continue;
             vulkan->f.CmdCopyBuffer(commands, w->from, w->to, count, regions);
             count = 0;

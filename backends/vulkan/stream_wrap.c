@@ -16,7 +16,7 @@ static quire_result check(const quire_vulkan_stream_options *options)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "a semaphore and a queue: nothing is submitted to a stream whose semaphore "
                        "the caller signals");
-    return qi_check_reserved(options, "quire_vulkan_stream_options");
+    return qi_check_unused(options, "quire_vulkan_stream_options");
 }
 
 quire_result quire_vulkan_stream_wrap(quire_device *device,
@@ -53,7 +53,7 @@ quire_result quire_vulkan_stream_get(quire_stream *stream, VkSemaphore *semaphor
         return result;
     if (!qi_vulkan_of(info.device))
         return quire_last_result();
-    if (info.held)
+    if (info.capture)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: it has no semaphore");
     *semaphore = qi_vulkan_stream_of(quire_stream_native(stream))->semaphore;
     return QUIRE_SUCCESS;

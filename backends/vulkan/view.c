@@ -15,7 +15,7 @@ static quire_result check_options(const quire_vulkan_view_options *o, uint32_t d
             return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "address mode %u is not offered",
                                 (uint64_t)modes[i]);
     if (!o->sampled || o->normalized)
-        return qi_check_reserved(o, "quire_vulkan_view_options");
+        return qi_check_unused(o, "quire_vulkan_view_options");
     if (dimensions == 3)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "a 3D image is sampled by normalized coordinates only");
@@ -24,7 +24,7 @@ static quire_result check_options(const quire_vulkan_view_options *o, uint32_t d
             modes[i] != VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER)
             return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                            "coordinates in texels need addresses clamped to edge or border");
-    return qi_check_reserved(o, "quire_vulkan_view_options");
+    return qi_check_unused(o, "quire_vulkan_view_options");
 }
 
 static quire_result make_sampler(const qi_vulkan *vulkan, const quire_vulkan_view_options *o,

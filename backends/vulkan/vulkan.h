@@ -60,8 +60,8 @@ typedef struct qi_vulkan {
     qi_vulkan_enabled enabled;
     VkPhysicalDeviceMemoryProperties memory;
     VkPhysicalDeviceLimits limits;
-    uint64_t largest_page;          /* maxMemoryAllocationSize */
-    uint64_t most_host_alignment;   /* minImportedHostPointerAlignment */
+    uint64_t max_page;              /* maxMemoryAllocationSize */
+    uint64_t max_host_alignment;    /* minImportedHostPointerAlignment */
     quire_vulkan_settings settings; /* defaults resolved */
     quire_vulkan_queue queue;
     qi_vulkan_staging *staging;
@@ -145,7 +145,7 @@ qi_vulkan *qi_vulkan_of(quire_device *device);
 
 void qi_vulkan_fork_prepare(void *state);
 void qi_vulkan_fork_done(void *state);
-void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS]);
+void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS]);
 
 /* NOT_PERMITTED in the child of a fork. */
 QUIRE_MUST_USE quire_result qi_vulkan_check_process(const qi_vulkan *vulkan);

@@ -1,9 +1,9 @@
 /*
- * backend.c - a whole backend outside the library, on the installed headers alone.
+ * backend.c - a complete backend outside the library that uses only the installed headers.
  *
- * Its "device" is a pool of 16 MiB of this process, from which pages are cut with malloc. It offers
- * the required functions and mapping, nothing else: quire writes and reads through the mapping, and
- * answers UNSUPPORTED for images.
+ * Its "device" is a budget of 16 MiB of this process; aligned_alloc provides the pages. It
+ * implements the required functions and mapping. quire writes and reads through the mapping and
+ * returns UNSUPPORTED for images.
  *
  *     cc backend.c $(pkg-config --cflags --libs quire) && ./a.out
  */
@@ -17,9 +17,9 @@
 
 #define POOL_SIZE (UINT64_C(16) << 20)
 
-/* What the backend keeps: the core hands it to every function. */
+/* The state of the backend; the core passes it to every function. */
 typedef struct pool {
-    uint64_t used; /* bytes in pages; this example is used by one thread */
+    uint64_t used; /* bytes in pages; not atomic, because this example has one thread */
 } pool;
 
 static quire_result pool_describe(void *state, quire_device_info *info)
@@ -44,7 +44,8 @@ static quire_result pool_page_create(void *state, const quire_page_request *requ
                                   "the pool has %" PRIu64 " bytes left", POOL_SIZE - p->used);
     void *bytes = aligned_alloc(4096, request->size);
     if (!bytes)
-        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0, "malloc has none left");
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "aligned_alloc returned NULL");
     p->used += request->size;
     page->handle = (uintptr_t)bytes;
     page->address = (uintptr_t)bytes;
@@ -93,7 +94,7 @@ static int use_memory(quire_memory *memory)
 {
     quire_buffer buffer;
     quire_allocation_info info;
-    const char text[] = "written through a backend of our own";
+    const char text[] = "written through our own backend";
     char back[sizeof text];
     if (quire_buffer_create(memory, &(quire_buffer_options){.size = 4096}, &buffer) ||
         quire_write(memory, buffer.allocation, 0, text, sizeof text) ||
@@ -102,10 +103,10 @@ static int use_memory(quire_memory *memory)
         return fail("buffer");
     printf("page %" PRIu32 " offset %" PRIu64 ": %s\n", info.page, info.offset, back);
 
-    /* more than the device has: an error with its reason, nothing else */
+    /* A request above the size of the device fails and changes nothing. */
     quire_allocation large;
     if (!quire_allocate(memory, &(quire_allocation_options){.size = 2 * POOL_SIZE}, &large))
-        return fail("this should have been refused");
+        return fail("the allocation should have been refused");
     printf("refused: %s\n", quire_last_error());
     return quire_free(memory, buffer.allocation) ? fail("free") : 0;
 }
@@ -122,6 +123,6 @@ int main(void)
         return fail("memory");
     int status = use_memory(memory);
     if (quire_memory_destroy(&memory) || quire_device_destroy(&device))
-        return fail("end");
+        return fail("destroy");
     return status;
 }

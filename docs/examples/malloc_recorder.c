@@ -5,18 +5,19 @@
  *         malloc_recorder_log.c -ldl -lpthread
  *     QUIRE_RECORD=run-%p.csv LD_PRELOAD=$PWD/malloc_recorder.so PROGRAM ...
  *
- * QUIRE_RECORD      the file; %p in it becomes the process id. With %p each process of a tree has
- *                   a file of its own, without it only the first one records.
- * QUIRE_RECORD_MIN  the smallest size recorded, in bytes; 1 unless given.
+ * QUIRE_RECORD      path of the file; %p becomes the process id. With %p each process of a tree
+ *                   writes its own file; without it only the first process records.
+ * QUIRE_RECORD_MIN  smallest recorded size in bytes; the default is 1.
  *
- * This file owns the stand-ins for the allocation functions and the lock; malloc_recorder_log.c
- * owns the recording. A stand-in calls the C library and adds a line. Nothing below a stand-in
- * calls one again on record, so the recorder never shows in its recording. A program that ends by
- * exit, _exit or return leaves a whole file; one that is killed leaves whole lines up to the last
- * full buffer; one that execs is recorded from its last program on.
+ * This file owns the replacements of the allocation functions and the lock; malloc_recorder_log.c
+ * owns the recording. A replacement calls the C library and adds a line. Allocations made inside a
+ * replacement are not recorded, so that the recorder does not appear in its own recording. A
+ * program that ends with exit, _exit or return leaves a complete file. A killed program leaves
+ * complete lines up to the last full buffer. After an exec, the file holds the recording of the new
+ * program.
  *
- * Needs RTLD_NEXT, as glibc has it. valloc and pvalloc are left out: they are obsolete, and the
- * free of memory that is not on record is ignored.
+ * Requires RTLD_NEXT (glibc). valloc and pvalloc are not replaced because they are obsolete; frees
+ * of memory that was not recorded are ignored.
  */
 #define _GNU_SOURCE
 #include "malloc_recorder_log.h"
@@ -33,7 +34,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ALIGNMENT alignof(max_align_t) /* of malloc */
+#define ALIGNMENT alignof(max_align_t) /* the alignment that malloc guarantees */
 
 /* ---- The C library's functions ---- */
 
@@ -49,8 +50,8 @@ static struct {
 
 static bool resolving, resolved;
 
-/* dlsym may allocate before there is anything to pass that on to. This serves it and is handed
- * out once only, so it is still zero then, as calloc needs. */
+/* dlsym may allocate before the C library's functions are resolved. This buffer serves those
+ * allocations. Each byte is handed out at most once, so that it is still zero, as calloc needs. */
 static alignas(max_align_t) unsigned char first_memory[16384];
 static size_t first_used;
 
@@ -69,7 +70,7 @@ static bool is_first(const void *memory)
     return (uintptr_t)memory - (uintptr_t)first_memory < sizeof(first_memory);
 }
 
-/* The old size is not known: what follows up to the end is copied with it. */
+/* The old size is unknown: copies up to the end of the buffer if the new size allows. */
 static void *first_realloc(void *old, size_t size)
 {
     size_t left = sizeof(first_memory) - ((uintptr_t)old - (uintptr_t)first_memory);
@@ -86,11 +87,13 @@ static void resolve_one(const char *name, void *function)
 
     if (symbol == NULL)
         abort();
-    memcpy(function, &symbol, sizeof(symbol)); /* ISO C has no cast from object to function */
+    /* memcpy, because ISO C has no cast from an object pointer to a function pointer */
+    memcpy(function, &symbol, sizeof(symbol));
 }
 
-/* False while it is under way. The first call comes before there are threads: as a rule from the
- * dynamic linker, and at the latest from start_early. */
+/* Resolves the C library's functions. Returns false while the resolution runs. The first call comes
+ * before the program creates threads: usually from the dynamic linker, at the latest from
+ * start_early. */
 static bool resolve(void)
 {
     if (resolved || resolving)
@@ -112,11 +115,12 @@ static bool resolve(void)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool started;
 
-/* This thread holds the lock. What it allocates meanwhile, by the C library below the recorder
- * or in a signal handler, must neither wait for the lock nor be recorded. */
+/* Set while this thread holds the lock. Allocations that the thread makes in that time, in the C
+ * library below the recorder or in a signal handler, must neither wait for the lock nor be
+ * recorded. */
 THREAD_LOCAL bool inside;
 
-/* Fork handlers of the program that run between these two allocate unrecorded. */
+/* Allocations in fork handlers of the program that run between these two are not recorded. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
@@ -135,8 +139,8 @@ static void after_fork_in_child(void)
     after_fork();
 }
 
-/* Takes the lock if there is something to record. errno is kept for leave, as the caller of a
- * stand-in must see what the C library made of it. */
+/* Takes the lock and returns true if the recording is on. Saves errno for leave, because the caller
+ * of a replacement must see the value that the C library set. */
 static bool enter(int *error)
 {
     *error = errno;
@@ -144,11 +148,11 @@ static bool enter(int *error)
         return false;
     pthread_mutex_lock(&lock);
     inside = true;
-    /* The first allocations come before the C library has the environment. */
+    /* The first allocations precede the initialisation of the environment. */
     if (!started && environ != NULL) {
         if (pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0)
             log_start();
-        started = true; /* last: other threads look at it without the lock */
+        started = true; /* last, because other threads read it without the lock */
     }
     if (log_is_on())
         return true;
@@ -165,7 +169,8 @@ static void leave(int error)
     errno = error;
 }
 
-/* A program that allocates late must not find another folder, or threads, first. */
+/* Starts the recording before main, so that a program that allocates late has neither changed its
+ * directory nor created threads before. */
 __attribute__((constructor)) static void start_early(void)
 {
     int error;
@@ -175,7 +180,7 @@ __attribute__((constructor)) static void start_early(void)
         leave(error);
 }
 
-/* ---- The stand-ins ---- */
+/* ---- The replacements ---- */
 
 static void *record(void *memory, size_t size, size_t alignment, const char *label)
 {
@@ -188,7 +193,7 @@ static void *record(void *memory, size_t size, size_t alignment, const char *lab
     return memory;
 }
 
-/* glibc takes any alignment and rounds it up to a power of two. */
+/* glibc accepts any alignment and rounds it up to a power of two. */
 static void *record_aligned(void *memory, size_t size, size_t alignment)
 {
     size_t power = 1;
@@ -210,8 +215,8 @@ void *calloc(size_t count, size_t size)
     return record(real.calloc(count, size), count * size, ALIGNMENT, "calloc");
 }
 
-/* The free is on record before the C library has the memory back: after that another thread may
- * get it, and its line must come later. */
+/* Records the free before the C library gets the memory: afterwards another thread may allocate the
+ * same memory, and its line must follow this one. */
 void free(void *memory)
 {
     int error;
@@ -225,9 +230,10 @@ void free(void *memory)
     real.free(memory);
 }
 
-/* Under the lock throughout, as the old memory is given back inside the call: another thread may
- * get it at once, but not record that. A block that moved lived beside the old one while it was
- * copied, and its line comes first; one that stayed in place follows its own free. */
+/* Holds the lock during the whole call, because the C library frees the old memory inside it:
+ * another thread may get that memory at once, but cannot record it yet. If the block moved, old and
+ * new block were both live during the copy, so the allocation is recorded before the free. If it
+ * stayed in place, the free is recorded first. */
 void *realloc(void *old, size_t size)
 {
     void *memory;
@@ -286,13 +292,13 @@ static void finish(bool for_good)
     }
 }
 
-/* Libraries that end after this one may still free. */
+/* Libraries whose destructors run after this one may still free. */
 __attribute__((destructor)) static void finish_at_exit(void)
 {
     finish(true);
 }
 
-/* exit ends by the C library's own _exit; this is the one that programs call past destructors. */
+/* exit uses the C library's internal _exit. Programs call this one to skip destructors. */
 void _exit(int status)
 {
     finish(false);

@@ -1,7 +1,7 @@
 /*
- * The recording: a table from the address of each live block to its id, and the file with a line
- * an event. It owns both, and allocates nothing from the heap that it records: the table lies in
- * pages of its own, the lines in a fixed buffer.
+ * The recording: a table that maps the address of each live block to its id, and the file with one
+ * line per event. This file owns both. It allocates nothing from the heap that it records: the
+ * table lies in mapped pages, the lines in a fixed buffer. The caller holds the lock.
  */
 #define _GNU_SOURCE
 #include "malloc_recorder_log.h"
@@ -18,34 +18,34 @@
 #include <unistd.h>
 
 /* The longest line: op and label of 8 bytes, five numbers of 20 digits, and commas. */
-#define LINE_MOST 160
+#define MAX_LINE 160
 
 static atomic_bool on;
 
 static char pattern[PATH_MAX], path[PATH_MAX];
-static pid_t owner;   /* the process that writes path */
+static pid_t owner;   /* the process that writes the file */
 static bool one_file; /* the pattern has no %p */
-static bool created;  /* path, by this process */
+static bool created;  /* this process has created the file */
 static bool unbuffered;
 static char buffer[65536];
 static size_t buffered;
 
 static size_t smallest = 1;
 static uint64_t last_id;
-static uint64_t start_ns; /* of the first event; 0 before it */
+static uint64_t start_ns; /* time of the first event; 0 before it */
 static unsigned threads;
-THREAD_LOCAL unsigned thread_number; /* from 1 on; 0 is none yet */
+THREAD_LOCAL unsigned thread_number; /* from 1 on; 0 means not assigned yet */
 
 /* ---- The file ---- */
 
-static void give_up(const char *why)
+static void stop_recording(const char *why)
 {
     static const char who[] = "malloc_recorder: stopped: ";
 
     on = false;
     if (write(STDERR_FILENO, who, sizeof(who) - 1) < 0 ||
         write(STDERR_FILENO, why, strlen(why)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
-        return; /* there is nobody left to tell */
+        return; /* no way to report it */
 }
 
 static bool write_all(int file)
@@ -60,9 +60,9 @@ static bool write_all(int file)
     return true;
 }
 
-/* The file is opened anew each time, as programs close descriptors that they do not know and use
- * the numbers again. A child that has this memory without having passed the fork handlers, by
- * vfork or clone, must leave the lines to the process whose they are. */
+/* Opens the file for each write, because programs close descriptors that they do not know and reuse
+ * their numbers. A child of vfork or clone has this memory without having run the fork handlers; it
+ * must not write, because the lines belong to the parent. */
 void log_flush(bool for_good)
 {
     bool written = false;
@@ -81,7 +81,7 @@ void log_flush(bool for_good)
     created = true;
     buffered = 0;
     if (!written)
-        give_up("cannot write the file");
+        stop_recording("cannot write the file");
 }
 
 static size_t print_number(char *to, uint64_t number)
@@ -124,12 +124,12 @@ static uint64_t elapsed_ns(void)
     return ns - start_ns;
 }
 
-/* A free has size 0. */
+/* Adds a line; size 0 means a free. */
 static void put_line(uint64_t id, size_t size, size_t alignment, const char *label)
 {
-    if (buffered > sizeof(buffer) - LINE_MOST)
+    if (buffered > sizeof(buffer) - MAX_LINE)
         log_flush(false);
-    if (!on || buffered > sizeof(buffer) - LINE_MOST)
+    if (!on || buffered > sizeof(buffer) - MAX_LINE)
         return;
     if (thread_number == 0)
         thread_number = ++threads;
@@ -167,7 +167,7 @@ static size_t home(uintptr_t address)
     return (size_t)(mixed >> 32) & (table_size - 1);
 }
 
-/* The entry of an address, or the empty one in which it belongs. */
+/* Returns the entry of an address, or the empty entry where it belongs. */
 static struct entry *find_entry(uintptr_t address)
 {
     size_t at = home(address);
@@ -186,7 +186,7 @@ static bool grow_table(void)
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (memory == MAP_FAILED) {
-        give_up("no memory for the table");
+        stop_recording("no memory for the table");
         return false;
     }
     table = memory;
@@ -199,7 +199,7 @@ static bool grow_table(void)
     return true;
 }
 
-/* Moves later entries of the run into the gap, so that a search may stop at any gap. */
+/* Moves later entries of the run into the gap, so that a search can stop at any gap. */
 static void remove_entry(struct entry *entry)
 {
     size_t gap = (size_t)(entry - table);
@@ -234,8 +234,8 @@ void log_alloc(const void *memory, size_t size, size_t alignment, const char *la
 {
     struct entry *entry;
 
-    /* An address that comes again was freed where no stand-in saw it, as by a program's own fork
-     * handler while the lock was held. */
+    /* If the address is still in the table, no replacement saw its free, for example because a fork
+     * handler of the program freed it while the lock was held. */
     log_free(memory);
     if (size < smallest || (2 * table_used >= table_size && !grow_table()))
         return;
@@ -246,14 +246,14 @@ void log_alloc(const void *memory, size_t size, size_t alignment, const char *la
     put_line(entry->id, size, alignment, label);
 }
 
-/* ---- Begin and fork ---- */
+/* ---- Start and fork ---- */
 
 bool log_is_on(void)
 {
     return on;
 }
 
-/* The file itself is made with the first write: a child that execs at once leaves none. */
+/* The first write creates the file: a child that calls exec at once leaves none. */
 static void begin(void)
 {
     size_t length = 0;
@@ -274,8 +274,9 @@ static void begin(void)
     on = true;
 }
 
-/* Without %p the first process has the file. A program that it execs has the same process id and
- * takes the file over; its children have another. */
+/* Without %p only the first process writes the file. A program that it executes has the same
+ * process id and continues with the file; child processes have other ids. Returns whether this
+ * process is the writer. */
 static bool take_only_file(void)
 {
     static const char name[] = "QUIRE_RECORD_OWNER";
@@ -294,13 +295,13 @@ void log_start(void)
 
     if (name == NULL || name[0] == '\0')
         return;
-    /* The program may have changed its folder by the time the file is written. */
+    /* The program may change its directory before the file is written. */
     if (name[0] != '/' && getcwd(pattern, sizeof(pattern) - 1) != NULL) {
         length = strlen(pattern);
         pattern[length++] = '/';
     }
     if (strlen(name) >= sizeof(pattern) - length - 256) {
-        give_up("the path is too long"); /* room is left for process ids */
+        stop_recording("the path is too long"); /* 256 bytes stay free for process ids */
         return;
     }
     memcpy(pattern + length, name, strlen(name) + 1);
@@ -315,7 +316,7 @@ void log_forked(void)
 {
     if (!on)
         return;
-    /* The lines and the blocks so far are the parent's. */
+    /* The lines and blocks recorded so far belong to the parent. */
     if (table_size > 0)
         munmap(table, table_size * sizeof(*table));
     table = NULL;

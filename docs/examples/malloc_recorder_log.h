@@ -1,7 +1,7 @@
 /*
- * The recording that the stand-ins of malloc_recorder.c write: what is on record, and the file.
- * None of these is safe against another thread; the caller holds one lock over all of them, which
- * is also what keeps the times in the file from falling.
+ * The recording that the replacements of malloc_recorder.c write: the live blocks and the file.
+ * No function here is thread-safe. The caller holds one lock around all of them, which also keeps
+ * the times in the file in order.
  */
 #ifndef MALLOC_RECORDER_LOG_H
 #define MALLOC_RECORDER_LOG_H
@@ -9,28 +9,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The shared object lies in front of every library of a program: only the stand-ins may show. */
+/* The shared object precedes every library of a program: it may export only the replacements. */
 #pragma GCC visibility push(hidden)
 
-/* In the thread's static block, as the other models may call malloc at the first access. */
+/* Initial-exec, because the dynamic TLS models may call malloc at the first access. */
 #define THREAD_LOCAL static __attribute__((tls_model("initial-exec"))) _Thread_local
 
-/* Reads the environment and begins to record, or not. */
+/* Reads the environment and starts the recording if QUIRE_RECORD is set. */
 void log_start(void);
 
-/* False before log_start too; may be called without the lock. */
+/* Whether the recording is on; false before log_start. May be called without the lock. */
 bool log_is_on(void);
 
 void log_alloc(const void *memory, size_t size, size_t alignment, const char *label);
 
-/* Memory that is not on record is ignored. */
+/* Ignores memory that was not recorded. */
 void log_free(const void *memory);
 
-/* Writes the lines that wait. With `for_good` every later line is written at once, as no later
- * moment to write is sure to come. */
+/* Writes the buffered lines. With `for_good` every later line is written at once, because no later
+ * flush is guaranteed. */
 void log_flush(bool for_good);
 
-/* In the child of a fork: begins a recording of its own, or stops. */
+/* In the child of a fork: starts a separate recording, or stops. */
 void log_forked(void);
 
 #pragma GCC visibility pop

@@ -4,12 +4,13 @@
  *     cc -std=c11 -O2 -o trace_generator trace_generator.c trace_training.c trace_serving.c
  *     trace_generator transformer-training|llm-serving > FILE
  *
- * It owns the models: every size follows from a published shape by a formula that stands beside
- * it with its source, so that a trace can be checked on paper and made again to the byte. Only
- * integers and a PRNG of its own are used, as libm and rand() differ between systems. This file
- * owns the command line and the events; trace_training.c and trace_serving.c own one model each.
+ * Every size follows from a published shape by a formula that stands next to it with its source. A
+ * trace can therefore be checked on paper and reproduced to the byte. The program uses only
+ * integers and its own random number generator, because libm and rand() differ between systems.
+ * This file owns the command line and the events; trace_training.c and trace_serving.c own one
+ * model each.
  *
- * Exit status: 0, 1 when the trace could not be written, 2 on bad usage.
+ * Exit status: 0 success, 1 the trace could not be written, 2 bad usage.
  */
 #include "trace_generator.h"
 
@@ -19,12 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frameworks on CUDA round a tensor to 512 bytes and align it so. */
+/* Frameworks on CUDA round the size and the alignment of a tensor to 512 bytes. */
 #define GRANULE UINT64_C(512)
 
 struct event {
     uint64_t time;
-    uint64_t order; /* of making, as qsort is not stable */
+    uint64_t order; /* of creation, because qsort is not stable */
     uint64_t id;    /* 0 for a frame */
     uint64_t size;
     unsigned stream;
@@ -32,7 +33,7 @@ struct event {
     char label[40];
 };
 
-/* All are kept until the end, as the serving model makes one conversation after the other. */
+/* All events, unsorted: the serving model adds one conversation after the other. */
 static struct event *events;
 static size_t event_count, event_room;
 static uint64_t blocks_made;
@@ -109,7 +110,7 @@ static void write_event(const struct event *event)
                event->stream);
 }
 
-/* Events after the end are left out: what lives there stays live. */
+/* Leaves out events after the end: allocations that are live then stay live. */
 static void write_trace(uint64_t end)
 {
     qsort(events, event_count, sizeof(*events), compare_events);

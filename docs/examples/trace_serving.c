@@ -1,17 +1,17 @@
 /*
- * The model llm-serving: a day of one GPU that serves Llama 2 7B in half precision to people who
- * hold conversations with it. It owns who comes when and what memory each turn takes: activations
- * for the prefill of a prompt, key/value memory (KV) for the prompt at once and for the answer in
- * chunks, all KV of a conversation kept between its turns and freed together, long after.
+ * The model llm-serving: a day of one GPU that serves conversations with Llama 2 7B in half
+ * precision. It models the arrivals and the memory of each turn: activations for the prefill of a
+ * prompt, key/value memory (KV) for the whole prompt at once and for the answer in chunks. The KV
+ * of a conversation is kept between its turns and freed together, long after the last one.
  *
- * Arrivals are a Bernoulli trial a second under a curve of the hour; lengths are log-normal; both
- * draw from SplitMix64 with a fixed seed, in integers, so that a day is the same everywhere.
+ * Arrivals are one Bernoulli trial per second with a probability by hour; lengths are log-normal.
+ * Both use SplitMix64 with a fixed seed and integers only, so that the day is identical everywhere.
  *
- * Sources, cited by their tags; what has no tag is a choice of this model:
+ * Sources, cited by tag. Values without a tag are choices of this model:
  *   [LLAMA2] Touvron et al. 2023, Llama 2: Open Foundation and Fine-Tuned Chat Models, and
  *            config.json of the 7B model; its 291 tensors: 6,738,415,616 numbers
  *   [PAGED]  Kwon et al., SOSP 2023, PagedAttention: key/value memory in blocks of 16 tokens
- *   [CHUNK]  Agrawal et al., OSDI 2024, Sarathi-Serve: a long prompt is run in pieces
+ *   [CHUNK]  Agrawal et al., OSDI 2024, Sarathi-Serve: a long prompt is processed in pieces
  *   [TURNS]  Gao et al., USENIX ATC 2024, CachedAttention: KV is kept from turn to turn
  *   [SPLIT]  Patel et al., ISCA 2024, Splitwise; the conversation trace published with it has
  *            medians near 1,020 prompt and 129 answer tokens
@@ -29,7 +29,7 @@ enum { LAYERS = 32, W = 4096, FF = 11008, KV_HEADS = 32, HEAD = 128, VOCAB = 320
 /* clang-format on */
 #define PARAMETERS UINT64_C(6738415616)
 
-/* A key and a value a layer and head: 512 KiB a token. */
+/* One key and one value per layer and head: 512 KiB per token. */
 #define KV_BYTES (HALF * 2 * LAYERS * KV_HEADS * HEAD)
 
 enum { PAGE = 16, PIECE = 2048 }; /* tokens: [PAGED], [CHUNK] */
@@ -40,19 +40,19 @@ enum { DECODE, PREFILL }; /* streams */
 
 #define SECOND UINT64_C(1000000000)
 #define DAY (24 * 3600 * SECOND)
-#define KEEP (30 * 60 * SECOND) /* KV is kept so long for a next turn */
+#define KEEP (30 * 60 * SECOND) /* how long KV is kept for the next turn */
 
-/* A forward pass takes two flops a weight and token; decoding reads every weight for each token
+/* A forward pass takes two flops per weight and token. Decoding reads every weight for each token
  * and reaches half of the bandwidth. */
 #define PREFILL_NS(tokens) (2 * PARAMETERS * (tokens) / FLOPS_A_NS)
 #define DECODE_NS (2 * HALF * PARAMETERS / BYTES_A_NS)
 
-/* New conversations an hour, for each hour of the day: few at night, a dip at noon. */
+/* New conversations per hour, for each hour of the day: few at night, a dip at noon. */
 static const uint64_t arrivals[24] = {
     6, 4, 3, 2, 2, 3, 6, 10, 16, 22, 25, 24, 21, 22, 25, 26, 24, 21, 19, 18, 17, 15, 12, 9,
 };
 
-/* ---- Chance ---- */
+/* ---- Random numbers ---- */
 
 static uint64_t random_state = 20240229;
 
@@ -72,7 +72,8 @@ static uint64_t random_below(uint64_t bound)
     return random_bits() % bound;
 }
 
-/* A normal variate in units of 2^-16: twelve uniform ones less their mean have variance 1. */
+/* A normal variate in units of 2^-16: the sum of twelve uniform variates minus its
+ * mean has variance 1. */
 static int64_t random_normal(void)
 {
     int64_t sum = -6 * 65536;
@@ -83,19 +84,19 @@ static int64_t random_normal(void)
     return sum;
 }
 
-/* median times 2^(spread z) for a normal z, so spread is in octaves, here tenths of one. The
- * fraction of the exponent goes through a cubic for 2^f that is exact at 0 and 1. */
-static uint64_t random_length(uint64_t median, int64_t spread, uint64_t most)
+/* Returns median times 2^(spread z) for a normal z, at most `max`. The spread is in tenths of an
+ * octave. A cubic that is exact at 0 and 1 computes 2^f for the fraction f of the exponent. */
+static uint64_t random_length(uint64_t median, int64_t spread, uint64_t max)
 {
     int64_t exponent = random_normal() * spread / 10 + 32 * 65536;
     uint64_t whole = (uint64_t)exponent >> 16;
     uint64_t f = (uint64_t)exponent & 65535;
     uint64_t cubic = 45554 + (f * (14916 + (f * 5066 >> 16)) >> 16);
     uint64_t mantissa = 65536 + (f * cubic >> 16);
-    uint64_t scaled = median * mantissa; /* of a number below 2^30, with 16 bits of fraction */
-    uint64_t length = whole < 48 ? scaled >> (48 - whole) : most;
+    uint64_t scaled = median * mantissa; /* below 2^30, with 16 bits of fraction */
+    uint64_t length = whole < 48 ? scaled >> (48 - whole) : max;
 
-    return length < 1 ? 1 : length > most ? most : length;
+    return length < 1 ? 1 : length > max ? max : length;
 }
 
 /* ---- One conversation ---- */
@@ -105,8 +106,8 @@ struct conversation {
     unsigned turn;
     unsigned blocks;
     uint64_t now;
-    uint64_t tokens;   /* in the KV */
-    uint64_t reserved; /* tokens that the blocks have room for */
+    uint64_t tokens;   /* stored in the KV */
+    uint64_t reserved; /* capacity of the blocks in tokens */
     uint64_t kv[MAX_BLOCKS];
 };
 
@@ -119,8 +120,9 @@ static void grow_kv(struct conversation *c, unsigned stream, uint64_t tokens, co
     c->reserved += tokens;
 }
 
-/* Activations of one layer, which all layers use in turn [LLAMA2]: the residual and its norm;
- * query, key and value; gate, up and their product. Logits are of the last token, in fp32. */
+/* The activations of one layer, which all layers reuse in turn [LLAMA2]: the residual and its norm;
+ * query, key and value; gate, up and their product. The logits are those of the last token, in
+ * fp32. */
 static void prefill(struct conversation *c, uint64_t tokens)
 {
     const uint64_t piece = tokens < PIECE ? tokens : PIECE;
@@ -128,7 +130,7 @@ static void prefill(struct conversation *c, uint64_t tokens)
     uint64_t room = c->reserved - c->tokens;
     uint64_t work[3], logits;
 
-    for (unsigned i = 0; i < c->blocks; i++) /* attention reads the turns before */
+    for (unsigned i = 0; i < c->blocks; i++) /* attention reads the previous turns */
         add_use(c->now, PREFILL, c->kv[i]);
     if (tokens > room)
         grow_kv(c, PREFILL, (tokens - room + PAGE - 1) / PAGE * PAGE, "prompt");
@@ -140,7 +142,7 @@ static void prefill(struct conversation *c, uint64_t tokens)
     logits = add_alloc(c->now, PREFILL, SINGLE * VOCAB, "c%u.t%u.logits", c->number, c->turn);
     for (unsigned i = 3; i-- > 0;)
         add_free(c->now, PREFILL, work[i]);
-    for (unsigned i = first_new; i < c->blocks; i++) /* from here on decoding reads it */
+    for (unsigned i = first_new; i < c->blocks; i++) /* decoding reads it from here on */
         add_use(c->now, DECODE, c->kv[i]);
     c->now += DECODE_NS;
     add_free(c->now, PREFILL, logits);
@@ -157,9 +159,9 @@ static void decode(struct conversation *c, uint64_t tokens)
     }
 }
 
-/* A first prompt brings context along [SPLIT]; later ones are short. A conversation ends when its
- * context is full or when the person stays away longer than KV is kept; one in eight is closed
- * at once. */
+/* The first prompt contains context [SPLIT]; later prompts are short. A conversation ends when its
+ * context is full, after its last turn, or with a probability of one half after each turn, when the
+ * person stays away longer than KV is kept. One conversation in eight is closed at once. */
 static void hold_conversation(unsigned number, uint64_t start)
 {
     struct conversation c = {.number = number, .now = start};
@@ -218,7 +220,7 @@ uint64_t model_serving(void)
     load_weights();
     for (uint64_t second = 0; second < DAY / SECOND; second++) {
         uint64_t hour = second / 3600, within = second % 3600;
-        /* Between two hours the curve is a straight line; the rate is in 1/3600 an hour. */
+        /* The rate is interpolated between two hours, in units of 1/3600 per hour. */
         uint64_t rate = arrivals[hour] * (3600 - within) + arrivals[(hour + 1) % 24] * within;
 
         if (second > 0 && within == 0)

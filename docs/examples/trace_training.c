@@ -1,21 +1,21 @@
 /*
- * The model transformer-training: three steps of training GPT-2 (124M parameters) on four
- * sequences of 1,024 tokens, mixed precision, dropout and fused attention. It owns the order in
- * which tensors come and go; the tables below are that order, one row a tensor, so that each size
- * can be read beside its formula. The clock goes on by the work done: a launch and the bytes
- * written for a tensor, the flops of a matrix product.
+ * The model transformer-training: three steps of training GPT-2 (124M parameters) on four sequences
+ * of 1,024 tokens, mixed precision, dropout and fused attention. The tables below give the order in
+ * which tensors are allocated and freed, one row per tensor, each size with its formula. The clock
+ * advances by the work done: a launch and the written bytes for a tensor, the flops of a matrix
+ * product.
  *
- * Sources, cited by their tags:
+ * Sources, cited by tag:
  *   [GPT2]  Radford et al. 2019, Language Models are Unsupervised Multitask Learners, table 2,
  *           and hparams.json of the released 124M model; its 148 tensors: 124,439,808 numbers
  *   [MIXED] Micikevicius et al., ICLR 2018, Mixed Precision Training; Rajbhandari et al.,
- *           SC 2020, ZeRO: 16 bytes a parameter, 2 weight, 2 gradient, 4 each of master, m, v
+ *           SC 2020, ZeRO: 16 bytes per parameter, 2 weight, 2 gradient, 4 each of master, m, v
  *   [ACT]   Korthikanti et al., MLSys 2023, Reducing Activation Recomputation in Large
- *           Transformer Models: 34 s b h bytes saved a layer beside what attention itself keeps
+ *           Transformer Models: 34 s b h bytes saved per layer besides what attention keeps
  *   [FLASH] Dao et al., NeurIPS 2022, FlashAttention; Dao 2023, FlashAttention-2: one fp32
- *           log-sum-exp a token and head is kept, backward sums dQ in fp32
- *   [DDP]   Li et al., VLDB 2020, PyTorch Distributed: gradients are reduced, on a stream of
- *           their own, while backward goes on
+ *           log-sum-exp per token and head is kept, backward sums dQ in fp32
+ *   [DDP]   Li et al., VLDB 2020, PyTorch Distributed: gradients are reduced on a separate
+ *           stream while backward continues
  *   [CLIP]  Pascanu et al., ICML 2013, On the Difficulty of Training Recurrent Neural Networks
  *   [ADAMW] Loshchilov and Hutter, ICLR 2019, Decoupled Weight Decay Regularization
  */
@@ -23,7 +23,7 @@
 
 #include <stdio.h>
 
-/* [GPT2]; W is the width, FF that inside the MLP. Batch and steps are this model's choice. */
+/* [GPT2]; W is the width, FF the width inside the MLP. This model chooses batch and steps. */
 enum { VOCAB = 50257, CONTEXT = 1024, W = 768, FF = 4 * W, HEADS = 12, LAYERS = 12 };
 enum { BATCH = 4, TOKENS = BATCH * CONTEXT, STEPS = 3 };
 
@@ -36,7 +36,7 @@ static uint64_t clock_ns;
 
 /* ---- Parameters ---- */
 
-/* clang-format off: tables, one row as long as one thought */
+/* clang-format off: tables with one entry per row */
 enum {
     LN1_W,
     LN1_B,
@@ -92,7 +92,7 @@ static struct param {
 
 enum { EMBED, FIRST_LAYER, HEAD = FIRST_LAYER + LAYERS, STAGES };
 
-/* IN and OUT are a stage's input and output, D_OUT and D_IN the gradients of these. */
+/* IN and OUT are the input and output of a stage, D_OUT and D_IN their gradients. */
 enum {
     IN,
     OUT,
@@ -134,36 +134,36 @@ struct step {
 #define MAKE(slot, bytes, name)                                                                    \
     {                                                                                              \
         DO_MAKE, slot, bytes, name                                                                 \
-    } /* a tensor, bytes a token */
+    } /* allocate a tensor, bytes per token */
 #define DROP(slot)                                                                                 \
     {                                                                                              \
         DO_DROP, slot, 0, ""                                                                       \
-    } /* its last reference goes */
+    } /* free it: its last reference is dropped */
 #define WORK(flops)                                                                                \
     {                                                                                              \
         DO_WORK, 0, flops, ""                                                                      \
-    } /* matrix products, flops a token */
+    } /* matrix products, flops per token */
 #define READ(param)                                                                                \
     {                                                                                              \
         DO_READ, param, 0, ""                                                                      \
-    } /* the weight is read */
+    } /* read the weight */
 #define GRAD(param)                                                                                \
     {                                                                                              \
         DO_GRAD, param, 0, ""                                                                      \
-    } /* its gradient comes to be */
+    } /* allocate its gradient */
 #define LIKE(slot, param, name)                                                                    \
     {                                                                                              \
         DO_LIKE, slot, param, name                                                                 \
-    } /* a temporary of that shape */
+    } /* allocate a temporary of that shape */
 #define SEND(param)                                                                                \
     {                                                                                              \
         DO_SEND, param, 0, ""                                                                      \
-    } /* the gradient is reduced [DDP] */
+    } /* reduce the gradient [DDP] */
 
-/* Kept for backward, in bytes a token: IN 2W, LN1 2W, QKV 6W, ATTN 2W, MASK1 W, MID 2W, LN2 2W,
- * UP 8W, ACT 8W, MASK2 W: in all 34W, which is [ACT]. Beside that LSE [FLASH], the seed of the
- * dropout inside attention and the fp32 mean and deviation of the norms. A row of m numbers
- * times an m by n matrix takes 2mn flops; causal attention half of 4 CONTEXT W. */
+/* Kept for backward, in bytes per token: IN 2W, LN1 2W, QKV 6W, ATTN 2W, MASK1 W, MID 2W, LN2 2W,
+ * UP 8W, ACT 8W, MASK2 W: 34W in total, which is [ACT]. In addition LSE [FLASH], the seed of the
+ * dropout inside attention, and the fp32 mean and deviation of the norms. A row of m numbers times
+ * an m by n matrix takes 2mn flops; causal attention takes half of 4 CONTEXT W. */
 static const struct step layer_forward[] = {
     MAKE(LN1, HALF *W, "ln1"),
     MAKE(MEAN1, SINGLE, "ln1.mean"),
@@ -200,9 +200,9 @@ static const struct step layer_forward[] = {
     DROP(T1),
 };
 
-/* The chain rule back through the table above. A product takes twice its forward flops, once for
- * its input and once for its weight; attention 2.5 times [FLASH], with the row sums of dO times
- * O (T3) and the fp32 sum of dQ (T4) beside it. */
+/* The chain rule backward through the table above. A product takes twice its forward flops, once
+ * for its input and once for its weight. Attention takes 2.5 times its forward flops [FLASH], plus
+ * the row sums of dO times O (T3) and the fp32 sum of dQ (T4). */
 static const struct step layer_backward[] = {
     MAKE(T0, HALF *W, "mlp.down.d"),
     DROP(MASK2),
@@ -271,7 +271,7 @@ static const struct step layer_backward[] = {
     SEND(QKV_W),
 };
 
-/* All sequences share one tensor of positions, so a token's part of it is a BATCH-th. */
+/* All sequences share one tensor of positions, so the share of a token is 1/BATCH. */
 static const struct step embed_forward[] = {
     READ(WTE),
     MAKE(T0, HALF *W, "embed.tokens"),
@@ -285,8 +285,8 @@ static const struct step embed_forward[] = {
     DROP(T2),
 };
 
-/* The embedding of tokens is also the matrix of the head [GPT2]: its gradient is there already,
- * and this part of it is a dense temporary that is added to it. */
+/* The token embedding is also the matrix of the head [GPT2]: its gradient exists already, and this
+ * part is a dense temporary that is added to it. */
 static const struct step embed_backward[] = {
     MAKE(T0, HALF *W, "embed.sum.d"),
     DROP(D_OUT),
@@ -302,7 +302,7 @@ static const struct step embed_backward[] = {
     SEND(WTE),
 };
 
-/* The loss is computed in fp32 from a copy of the half-precision logits [MIXED]. */
+/* Computes the loss in fp32 from a copy of the half-precision logits [MIXED]. */
 static const struct step head_forward[] = {
     MAKE(LN1, HALF *W, "lnf"),
     MAKE(MEAN1, SINGLE, "lnf.mean"),
@@ -351,7 +351,7 @@ static const struct step head_backward[] = {
 
 static uint64_t kept[STAGES][SLOTS]; /* ids */
 
-/* A tensor written by one kernel; a scalar has 0 bytes here and is one number. */
+/* Allocates a tensor that one kernel writes. `bytes` 0 stands for a scalar, which is one number. */
 static uint64_t make_tensor(uint64_t bytes, const char *scope, const char *name)
 {
     uint64_t id = add_alloc(clock_ns, COMPUTE, bytes > 0 ? bytes : SINGLE, "%s%s", scope, name);
@@ -434,8 +434,9 @@ static void name_params(void)
     }
 }
 
-/* The trace begins amid training: all 16 bytes a parameter [MIXED] are there, with gradients of
- * the step before. Master weights are made with the optimizer, m and v at its first step. */
+/* The trace starts in the middle of a training: all 16 bytes per parameter [MIXED] are live, with
+ * the gradients of the previous step. Master weights were allocated with the optimizer, m and v at
+ * its first step. */
 static void make_state(void)
 {
     add_alloc(0, COMPUTE, CUBLAS_WORKSPACE, "cublas.workspace");
@@ -452,7 +453,7 @@ static void make_state(void)
     }
 }
 
-/* Tokens and targets, 64-bit each, come by the copy stream; then the gradients are dropped. */
+/* The copy stream brings tokens and targets, 64 bits each. Then the gradients are freed. */
 static void begin_step(void)
 {
     const uint64_t bytes = UINT64_C(8) * TOKENS;
@@ -484,7 +485,7 @@ static void forward_and_backward(void)
     RUN(EMBED, embed_backward);
 }
 
-/* A norm for each gradient, and one of all of these [CLIP]. */
+/* One norm per gradient, and the norm of these norms [CLIP]. */
 static void clip_gradients(void)
 {
     uint64_t norms[PARAMS];
@@ -498,8 +499,8 @@ static void clip_gradients(void)
     drop_tensor(all);
 }
 
-/* For each parameter an fp32 copy of its gradient and the root of v [ADAMW]; the master weight,
- * m, v and the half weight change in place: 4 + 4 + 4 read and written, 2 written. */
+/* Allocates an fp32 copy of each gradient and the root of v [ADAMW]. The master weight, m, v and
+ * the half-precision weight change in place: 4 + 4 + 4 bytes read and written, 2 written. */
 static void update_weights(void)
 {
     for (int i = 0; i < PARAMS; i++) {

@@ -1,10 +1,10 @@
 /*
- * upload_ring.c - per-frame data in two linear spaces: the ring that a staging buffer needs, and
- * scratch memory that is forgotten at the end of each frame.
+ * upload_ring.c - per-frame data in two linear spaces: a ring for a staging buffer, and scratch
+ * memory that is cleared at the end of each frame.
  *
- * The spaces hand out offsets; the buffers behind them are the program's own, on any API. Uploads
- * are freed once the GPU has passed the frame that used them, here two frames later. Scratch needs
- * no frees at all: one clear ends a frame, whatever was allocated in it.
+ * The spaces return offsets. The program owns the buffers that the offsets refer to and may use any
+ * API. It frees uploads after the GPU has finished the frame that used them, here two frames later.
+ * Scratch memory needs no frees: one clear releases all allocations of a frame.
  *
  *     cc upload_ring.c $(pkg-config --cflags --libs quire) && ./a.out
  */
@@ -13,11 +13,11 @@
 
 #include <quire/space.h>
 
-enum { FRAMES = 1000, IN_FLIGHT = 2, MOST_UPLOADS = 16 };
+enum { FRAMES = 1000, IN_FLIGHT = 2, MAX_UPLOADS = 16 };
 
-/* The uploads of one frame, kept until the GPU has passed it. */
+/* The uploads of one frame, freed after the GPU has finished the frame. */
 typedef struct frame {
-    quire_range uploads[MOST_UPLOADS];
+    quire_range uploads[MAX_UPLOADS];
     uint64_t count;
 } frame;
 
@@ -30,21 +30,21 @@ static quire_space *make(uint64_t size)
     return space;
 }
 
-/* Places what a frame uploads; false when the ring is full. */
+/* Allocates the uploads of a frame. Returns false if the ring is full. */
 static bool upload(quire_space *ring, frame *f, uint64_t number)
 {
     f->count = 0;
-    for (uint64_t i = 0; i <= number % MOST_UPLOADS; i++) {
+    for (uint64_t i = 0; i <= number % MAX_UPLOADS; i++) {
         quire_placement at;
         uint64_t size = 256 + number * 7919 % 4096;
         if (quire_space_allocate(ring, size, 256, number, &at))
-            return false; /* a renderer waits for the oldest frame here, and tries again */
-        f->uploads[f->count++] = at.range; /* copy the data to buffer + at.offset */
+            return false; /* a renderer would wait for the oldest frame here and retry */
+        f->uploads[f->count++] = at.range; /* a renderer copies the data to buffer + at.offset */
     }
     return true;
 }
 
-/* Data of this frame only; what is to outlive it comes from the upper end of another space. */
+/* Data of this frame. Data that outlives the frame belongs at the upper end of another space. */
 static bool draw(quire_space *scratch, uint64_t number)
 {
     quire_placement at;
@@ -61,7 +61,7 @@ int main(void)
     bool good = ring && scratch;
     uint64_t uploads = 0;
     for (uint64_t i = 0; i < FRAMES && good; i++) {
-        frame *f = &frames[i % IN_FLIGHT]; /* wait for its fence first */
+        frame *f = &frames[i % IN_FLIGHT]; /* a renderer waits for its fence first */
         good = !quire_space_free_batch(ring, f->uploads, f->count) && upload(ring, f, i) &&
                draw(scratch, i) && !quire_space_clear(scratch);
         uploads += f->count;

@@ -1,5 +1,12 @@
 /*
- * quire/allocation.h - allocations: ranges of a memory's pages; host access and views of them.
+ * quire/allocation.h - allocations: ranges of a memory's pages, access by the host, and views.
+ *
+ * Thread-safety: any thread may call any function on a live memory. A call that works on an
+ * allocation counts as a use of it while it runs: freeing the allocation at that time returns BUSY.
+ *
+ * Errors of handles, which every function with an allocation can return: INVALID_ARGUMENT (the
+ * handle is {0}), STALE_HANDLE (it was freed), FOREIGN_HANDLE (it belongs to another memory),
+ * WRONG_STATE (it is reserved and not committed), BUSY (262,143 other calls or objects use it).
  */
 #ifndef QUIRE_ALLOCATION_H
 #define QUIRE_ALLOCATION_H
@@ -11,26 +18,26 @@ extern "C" {
 #endif
 
 /*
- * Handles: plain values, copied freely, {0} is none. Using one after its free is STALE_HANDLE, with
- * another memory FOREIGN_HANDLE, in release builds too.
+ * A handle of an allocation: a plain value that may be copied freely. {0} is no allocation. Using a
+ * handle after its free is STALE_HANDLE, in another memory FOREIGN_HANDLE, in release builds too.
  */
 typedef struct quire_allocation {
     uint64_t id;
 } quire_allocation;
 
-/* Longest name of an allocation or memory, without its end. */
-#define QUIRE_LONGEST_NAME 255
+/* Maximum length of the name of an allocation or memory, in bytes without the terminating 0. */
+#define QUIRE_MAX_NAME 255
 
 typedef struct quire_allocation_options {
     uint64_t size;      /* bytes, above 0 */
     uint64_t alignment; /* of the native address, a power of two; 0: 1 */
     const char *name;   /* copied; NULL: none */
-    uint64_t user_data;
-    bool zero;       /* fill the range with zeros */
-    bool dedicated;  /* a page of its own */
-    bool host_read;  /* the host will read: NOT_HOST_VISIBLE where the memory cannot be mapped */
-    bool host_write; /* the host will write: likewise */
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t user_data; /* any number of the caller; see quire_allocation_info.user_data */
+    bool zero;          /* fill the range with zeros */
+    bool dedicated;     /* give it a dedicated page */
+    bool host_read;     /* The host will read: NOT_HOST_VISIBLE if the memory cannot be mapped. */
+    bool host_write;    /* The host will write: likewise. */
+    uint64_t unused[4]; /* must be zero */
 } quire_allocation_options;
 
 typedef enum quire_object {
@@ -40,59 +47,63 @@ typedef enum quire_object {
 } quire_object;
 
 typedef struct quire_allocation_info {
-    uint32_t page;
-    bool dedicated;
-    bool committed;        /* false between reserve and commit */
+    uint32_t page;         /* number of the page */
+    bool dedicated;        /* the page is dedicated */
+    bool committed;        /* false between quire_reserve and quire_commit */
     uint64_t offset;       /* bytes from the start of the page to the first usable byte */
-    uint64_t left_padding; /* bytes in front of offset that belong to the allocation */
-    uint64_t size;         /* bytes held from offset on */
-    uint64_t requested;    /* bytes asked for */
+    uint64_t left_padding; /* bytes before `offset` that belong to the allocation */
+    uint64_t size;         /* bytes held from `offset` on */
+    uint64_t requested;    /* bytes that the request asked for */
     /*
-     * Native address of the byte at offset; 0: it has none, or the driver had no memory to find it
-     * out. Vulkan's is the device address: of a buffer that quire_buffer_create made, that of its
-     * VkBuffer; of all else, that of the place in the page's buffer, which is made for it when the
-     * first allocation of the page is asked about (quire_vulkan_page_buffer). 0 there without
-     * bufferDeviceAddress, where quire_vulkan_settings.page_usage leaves device addresses out, and
-     * in a page that holds no such buffer or is tied to an image or to a buffer of the caller's.
+     * Native address of the byte at `offset`; 0 if it has none, or if the driver had no memory to
+     * determine it. With the Vulkan backend it is the device address. For a buffer that
+     * quire_buffer_create made, that is the address of its VkBuffer. For everything else it is the
+     * address in the page's own buffer, which quire creates when the first allocation of the page
+     * is queried (see quire_vulkan_page_buffer). It is 0 without the feature bufferDeviceAddress,
+     * if quire_vulkan_settings.page_usage leaves device addresses out, and in a page that cannot
+     * hold such a buffer or is dedicated to an image or to a buffer of the caller.
      */
     uint64_t address;
     uint64_t user_data;
-    uint32_t map_count;
+    uint32_t map_count; /* number of maps not yet unmapped */
     quire_object object;
-    uint64_t native; /* the bound native object (VkBuffer, ...); 0 where there is none */
-    uint64_t reserved[4];
+    uint64_t native; /* the bound native object (VkBuffer, ...); 0: none */
+    uint64_t unused[4];
 } quire_allocation_info;
 
+/* ---- allocating and freeing ----------------------------------------------------------------- */
+
 /*
- * Allocates a raw range, ready for use. A page is made when no range fits.
+ * Allocates a raw range that is ready for use. Creates a page if no range fits. The caller frees
+ * the allocation with quire_free.
  * Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
- * OVER_BUDGET, TOO_MANY_PAGES, TOO_MANY_ALLOCATIONS, OUT_OF_RANGE (the pages of a memory reach no
- * further: see quire_space_options.granule), and what the backend answers.
+ * OVER_BUDGET, TOO_MANY_PAGES, TOO_MANY_ALLOCATIONS, OUT_OF_RANGE (the pages of the memory exceed
+ * what quire_space_options.granule can address), WRONG_STATE (the memory is being destroyed), and
+ * errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
                                                      const quire_allocation_options *options,
                                                      quire_allocation *allocation);
 
 /*
- * Allocates from the first of `count` memories, above 0, that can: for whoever prefers one kind of
- * memory and can do with others (quire_device_choose_kind tells the next best when the kinds taken
- * are left out of its mask). The order is that of one memory: what each can do by itself comes
- * first, from the first memory to the last; then those with an on_shortage callback are asked once
- * more, in the same order, with it. *chosen gets the index; the allocation is that memory's. A
- * memory that is asked and refuses counts it among its failures, each time. The memories may be of
- * different devices. Errors as quire_allocate: INVALID_ARGUMENT of any memory ends the search; else
- * it is the first memory's. With an error *chosen is 0.
+ * Allocates from the first of `count` memories, at least one, that can serve the request. Use it to
+ * prefer one memory kind and accept others; quire_device_choose_kind finds the next best kind if
+ * its mask leaves out the kinds already used. The memories may be of different devices.
+ *
+ * quire first tries each memory in order without its on_out_of_memory callback, then each memory that
+ * has one in the same order with it. A memory that refuses counts a failure each time. *chosen gets
+ * the index of the memory that the allocation belongs to, and 0 on failure.
+ * Errors as quire_allocate. INVALID_ARGUMENT from any memory ends the search; otherwise the error
+ * is that of the first memory.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_any(quire_memory *const *memories,
-                                                         uint32_t count,
-                                                         const quire_allocation_options *options,
-                                                         uint32_t *chosen,
-                                                         quire_allocation *allocation);
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_fallback(
+    quire_memory *const *memories, uint32_t count, const quire_allocation_options *options,
+    uint32_t *chosen, quire_allocation *allocation);
 
 /*
- * Makes `count` equal allocations, all or none: what one of them would be refused for refuses all,
- * and *allocations is zeroed. They are looked for 64 at a time and lie side by side where they can.
- * A count of 0 is a success. Errors as quire_allocate.
+ * Makes `count` equal allocations, all or none. If one of them is refused, all are refused, and the
+ * array is zeroed. quire searches for 64 at a time and places them side by side where it can. A
+ * count of 0 succeeds. Errors as quire_allocate.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_batch(quire_memory *memory,
                                                            const quire_allocation_options *options,
@@ -100,19 +111,21 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_batch(quire_memory *memory,
                                                            uint64_t count);
 
 /*
- * Frees `count` allocations, all or none: when one of them cannot be freed, or is named twice, the
- * error is that of quire_free and all are as before; other threads that use one of them meanwhile
- * may see STALE_HANDLE. Faster than one by one. A count of 0 is a success. CORRUPTED, in checked
- * builds, is as there: all are freed.
+ * Frees `count` allocations, all or none. Faster than one by one. If one of them cannot be freed,
+ * or occurs twice, the error is that of quire_free and all stay live; other threads that use one of
+ * them during the call may get STALE_HANDLE. CORRUPTED, in checked builds, means that all are freed
+ * (see quire_free). A count of 0 succeeds.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_free_batch(quire_memory *memory,
                                                        const quire_allocation *allocations,
                                                        uint64_t count);
 
 /*
- * The two-step form for a caller who binds an object of his own: reserve, ask where it lies, bind,
- * then commit; abort gives the range back. A reserved range can only be asked about, committed or
- * aborted; anything else is WRONG_STATE. Errors of reserve as quire_allocate.
+ * The two-step form, for callers that bind objects of their own: reserve, query the placement, bind
+ * the object, then commit. Abort frees a reserved range. Until the commit every call but
+ * quire_allocation_get_info, quire_commit and quire_abort returns WRONG_STATE.
+ * Errors of quire_reserve as quire_allocate; of the others those of handles, WRONG_STATE (it is
+ * committed already); of quire_abort also those of quire_free.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_reserve(quire_memory *memory,
                                                     const quire_allocation_options *options,
@@ -123,25 +136,30 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_abort(quire_memory *memory,
                                                   quire_allocation allocation);
 
 /*
- * Frees an allocation with its object. Of several threads that free the same one exactly one
- * succeeds. Never calls the host memory callbacks' allocate, never waits for a page being made.
- * Errors: INVALID_ARGUMENT ({0}), STALE_HANDLE, FOREIGN_HANDLE, WRONG_STATE (reserved), BUSY
- * (mapped, in use by another call right now, or by an object of the backend that lies in it). In
- * checked builds also CORRUPTED, from quire_abort too: somebody wrote beside the allocation, and it
- * is freed all the same (docs/checked.md).
+ * Frees an allocation and destroys its native object. If several threads free the same allocation,
+ * exactly one succeeds. Never calls the `allocate` callback of quire_host_memory, never waits while
+ * a page is created.
+ * Errors: those of handles, BUSY (it is mapped, another call uses it now, or an object of the
+ * backend lies in it). Checked builds can also return CORRUPTED, as quire_abort can: something
+ * wrote beside the allocation, which is freed anyway (docs/checked.md).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_free(quire_memory *memory, quire_allocation allocation);
 
-/* Where an allocation lies. Errors: INVALID_ARGUMENT, STALE_HANDLE, FOREIGN_HANDLE. */
+/* ---- information ---------------------------------------------------------------------------- */
+
+/* Writes where an allocation, live or reserved, lies. Errors: those of handles but WRONG_STATE. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *memory,
                                                                 quire_allocation allocation,
                                                                 quire_allocation_info *info);
 
 /*
- * Copies the name into `name`, a buffer of `size` bytes, cut and ended with 0; "" without one.
- * set_name replaces it (NULL: none); INVALID_ARGUMENT above QUIRE_LONGEST_NAME bytes, OVER_BUDGET
- * where a limit of the new name would be exceeded (quire_memory_set_name_limit). Both may fail with
- * OUT_OF_HOST_MEMORY, set_user_data only on a buffer or image whose user data was 0: it stays 0.
+ * get_name copies the name into a buffer of `size` bytes, shortened to fit and terminated with 0;
+ * "" if there is no name. set_name copies a new name; NULL removes it. set_user_data replaces
+ * quire_allocation_info.user_data.
+ * Errors: those of handles. set_name also INVALID_ARGUMENT (longer than QUIRE_MAX_NAME),
+ * OVER_BUDGET (a limit of the new name would be exceeded: quire_memory_set_name_limit) and
+ * OUT_OF_HOST_MEMORY. set_user_data also OUT_OF_HOST_MEMORY, only for a buffer or image whose user
+ * data is 0: it stays 0.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_name(quire_memory *memory,
                                                                 quire_allocation allocation,
@@ -156,11 +174,12 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_set_user_data(quire_memor
 /* ---- host access ---------------------------------------------------------------------------- */
 
 /*
- * A pointer to the allocation's bytes (or to those from `offset` on; size 0: to the end).
- * Host-visible pages are mapped when they are made, so that this is arithmetic and any number of
- * allocations of a page can be mapped at once. Each map wants one unmap; a mapped allocation cannot
- * be freed. The caller sees to it that the device does not use the range meanwhile. Errors:
- * NOT_HOST_VISIBLE, OUT_OF_RANGE, WRONG_STATE, and those of handles; *pointer is NULL then.
+ * Maps an allocation, or `size` bytes of it from `offset` on (size 0: to the end), and writes a
+ * host pointer to its first byte. The pointer is valid until the matching quire_unmap. A mapped
+ * allocation cannot be freed. An allocation can be mapped 262,143 times at once, and any number of
+ * allocations of a page. quire maps host-visible pages when it creates them, so that this call only
+ * computes the pointer. The caller ensures that the device does not use the range at the same time.
+ * Errors: those of handles, NOT_HOST_VISIBLE, OUT_OF_RANGE (also for too many maps).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_map(quire_memory *memory, quire_allocation allocation,
                                                 void **pointer);
@@ -168,15 +187,15 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_map_range(quire_memory *memory,
                                                       quire_allocation allocation, uint64_t offset,
                                                       uint64_t size, void **pointer);
 
-/* Takes one map back. Errors: NOT_MAPPED and those of handles. */
+/* Ends one map. Each map needs one unmap. Errors: those of handles, NOT_MAPPED. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_unmap(quire_memory *memory,
                                                   quire_allocation allocation);
 
 /*
- * Makes host writes visible to the device (flush) or device writes to the host (invalidate), for
- * kinds that are not coherent; else nothing is to be done. The range (size 0: to the end) is
- * rounded outwards to the device's atom, within the allocation. Errors: NOT_HOST_VISIBLE,
- * OUT_OF_RANGE, and those of handles and backend.
+ * Flush makes writes of the host visible to the device. Invalidate makes writes of the device
+ * visible to the host. Both do nothing for kinds that are host-coherent. A size of 0 means to the
+ * end. quire rounds the range outwards to the device's atom, which never leaves the allocation.
+ * Errors: those of handles, NOT_HOST_VISIBLE, OUT_OF_RANGE, and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_flush(quire_memory *memory, quire_allocation allocation,
                                                   uint64_t offset, uint64_t size);
@@ -185,10 +204,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate(quire_memory *memory,
                                                        uint64_t size);
 
 /*
- * Copies between host memory and an allocation of any kind: through the mapping, with flush or
- * invalidate where needed, or by the backend where the kind is not host-visible. Complete on
- * return. A size of 0 copies nothing. Errors: INVALID_ARGUMENT (data NULL), OUT_OF_RANGE,
- * UNSUPPORTED (the backend has no copy), and those of handles and backend.
+ * Copies bytes from host memory to an allocation (write) or back (read), of any memory kind. The
+ * copy is complete on return. It goes through the mapping, with flush or invalidate where needed;
+ * if the kind is not host-visible, the backend copies. A size of 0 copies nothing.
+ * Errors: those of handles, INVALID_ARGUMENT (data is NULL), OUT_OF_RANGE, UNSUPPORTED (the backend
+ * has no copy), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_write(quire_memory *memory, quire_allocation allocation,
                                                   uint64_t offset, const void *data, uint64_t size);
@@ -197,16 +217,20 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_read(quire_memory *memory, quire_all
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
-/* A part of an allocation, checked when made against its parent. A plain value; owns nothing. */
+/*
+ * A part of an allocation, checked against it at creation. A plain value that owns nothing: it
+ * needs no destroy call.
+ */
 typedef struct quire_view {
     quire_allocation allocation;
-    uint64_t offset;
-    uint64_t size;
+    uint64_t offset; /* bytes from the start of the allocation */
+    uint64_t size;   /* bytes, above 0 */
 } quire_view;
 
 /*
- * The part of an allocation from `offset` on (size 0: to the end), and a part of a view. Errors:
- * OUT_OF_RANGE (also when the rest is empty) and those of handles.
+ * Create makes a view of an allocation, narrow a view of a part of another view. `offset` counts
+ * from the start of the parent. A size of 0 means to the end of the parent. Errors: OUT_OF_RANGE
+ * (also if the part would be empty); of quire_view_create also those of handles.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_view_create(quire_memory *memory,
                                                         quire_allocation allocation,
@@ -216,11 +240,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_view_narrow(quire_view parent, uint6
                                                         uint64_t size, quire_view *view);
 
 /*
- * quire_flush and quire_invalidate for `count` parts of allocations of one memory, whose size may
- * be 0 (to the end). All are checked before the first is done; they go to the backend in lists of
- * up to 64, those that touch in the order given as one. Where the backend fails some may be done. A
- * count of 0 is a success. Errors: INVALID_ARGUMENT, those of quire_flush, and BUSY (an allocation
- * is named, or used by other calls, 262,143 times).
+ * Flushes or invalidates `count` parts of allocations of one memory. A view of size 0 means to the
+ * end of its allocation. All views are checked before the first is flushed. The backend gets them
+ * in lists of up to 64; consecutive views that touch are merged. If the backend fails, some may be
+ * done. A count of 0 succeeds. Errors as quire_flush; BUSY also counts the views of the list that
+ * name the same allocation.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_flush_batch(quire_memory *memory,
                                                         const quire_view *views, uint64_t count);
@@ -228,7 +252,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate_batch(quire_memory *memor
                                                              const quire_view *views,
                                                              uint64_t count);
 
-/* As quire_map_range, quire_write and quire_read, with offsets in the view and held to it. */
+/*
+ * As quire_map_range, quire_write and quire_read, limited to a view. `offset` counts from the start
+ * of the view. Errors as theirs; OUT_OF_RANGE also for a view of size 0.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_view_map(quire_memory *memory, quire_view view,
                                                      void **pointer);
 QUIRE_API QUIRE_MUST_USE quire_result quire_view_write(quire_memory *memory, quire_view view,

@@ -1,15 +1,26 @@
 /*
- * quire/base.h - what every other header of quire shares: results, the thread's last error, the log
+ * quire/base.h - what every other header shares: results, the last error of a thread, the log
  * callback, host memory callbacks and the version.
  *
- * Conventions that hold everywhere and are not repeated at each function:
- *  - Sizes, offsets and alignments are bytes in uint64_t; counts are uint32_t or uint64_t.
- *  - Option structs are read only during the call; {0} is a good default; `reserved` must be zero.
- *  - Outputs are written fully on success and zeroed on failure, and on failure nothing changed
- *    (the bytes of a copy that failed half way excepted, and CORRUPTED from a free: see there).
- *  - `_destroy` takes a pointer to the handle and accepts a pointer to NULL. It sets the handle to
- *    NULL where it succeeds; where it fails, as with BUSY, the handle stays valid and unchanged.
- *  - Functions are not async-signal-safe.
+ * Conventions of every function. The other headers do not repeat them:
+ *  - Sizes, offsets and alignments are uint64_t numbers of bytes. Counts are uint32_t or uint64_t.
+ *  - A function returns QUIRE_SUCCESS or an error. quire_last_error has the sentence of the error.
+ *    Headers list errors without their prefix: BUSY is QUIRE_ERROR_BUSY. Unless
+ *    the function says otherwise, a null pointer, an unknown value and contradictory arguments are
+ *    INVALID_ARGUMENT.
+ *  - quire reads an option struct only during the call. {0} is a good default. Fields that are
+ *    named `reserved` must be zero in structs that the caller fills in.
+ *  - On success a function writes all its outputs. On failure it zeroes them and changes nothing
+ *    else. Two exceptions: a copy that fails half way may have written bytes, and a free that
+ *    returns CORRUPTED has freed (see quire_free).
+ *  - A `_destroy` function takes a pointer to the handle and accepts a pointer to NULL. On success
+ *    it sets the handle to NULL. On failure, such as BUSY, the handle stays valid and unchanged.
+ *  - Objects that a `_create`, `_open` or `_wrap` function returns belong to the caller, who
+ *    destroys them. Strings that a function returns belong to quire.
+ *  - In the child of a fork every call on a device that does not survive the fork, and on its
+ *    memories and streams, is NOT_PERMITTED, except those that destroy (docs/threading.md, "Fork").
+ *  - Thread-safety is stated at the top of each header and at each exception. Functions are not
+ *    async-signal-safe.
  */
 #ifndef QUIRE_BASE_H
 #define QUIRE_BASE_H
@@ -39,8 +50,8 @@ extern "C" {
 /* ---- results -------------------------------------------------------------------------------- */
 
 /*
- * X(name, value, sentence): the one list from which the enum, the names, the general sentences and
- * the table in docs/results.md are made. 0 is success, errors are negative, values never change.
+ * X(name, value, sentence): the one list behind the enum, the names, the general sentences and the
+ * table in docs/results.md. 0 is success. Errors are negative. Values never change.
  */
 #define QUIRE_RESULTS(X)                                                                           \
     X(QUIRE_SUCCESS, 0, "success")                                                                 \
@@ -73,71 +84,71 @@ typedef enum quire_result {
 } quire_result;
 
 /*
- * The name ("QUIRE_ERROR_BUSY") and the general sentence of a result. For a value that is no result
- * both answer "unknown result". Never NULL; the text lives as long as the program.
- * Thread-safety: safe.
+ * Returns the name ("QUIRE_ERROR_BUSY") or the general sentence of a result. Both return "unknown
+ * result" for a value that is no result, and never NULL. The text is static. Thread-safe.
  */
 QUIRE_API const char *quire_result_name(quire_result result);
 QUIRE_API const char *quire_result_sentence(quire_result result);
 
 /*
- * The sentence of the last call that failed on this thread, with the numbers of the case in it, or
- * "" if none failed yet. A later success does not clear it. The text is valid until the next
- * failing call of this thread; copy it to keep it. Thread-safety: safe, each thread has its own.
+ * Returns the sentence of the last failed call of this thread, with the numbers of the case, or ""
+ * if no call has failed yet. A later success does not clear it. The text is valid until the next
+ * failed call of this thread; copy it to keep it. Thread-safe: each thread has its own.
  */
 QUIRE_API const char *quire_last_error(void);
 
-/* The result of the last call that failed on this thread; QUIRE_SUCCESS if none failed yet. */
+/* Returns the result of the last failed call of this thread; QUIRE_SUCCESS if none has failed. */
 QUIRE_API quire_result quire_last_result(void);
 
 /*
- * The backend's own code (errno, VkResult, CUresult) of the last failing call of this thread, or 0
- * where the failure did not come from a backend.
+ * Returns the backend's own code (errno, VkResult, CUresult, ...) of the last failed call of this
+ * thread, or 0 if the failure did not come from a backend.
  */
 QUIRE_API int64_t quire_last_native_code(void);
 
 /* ---- log ------------------------------------------------------------------------------------ */
 
 typedef enum quire_log_level {
-    QUIRE_LOG_NONE = 0, /* as the level of a quire_log: QUIRE_LOG_WARNING */
-    QUIRE_LOG_ERROR,    /* something was lost or damaged */
-    QUIRE_LOG_WARNING, /* a refusal that changes nothing but that a developer wants to see: leaks */
-    QUIRE_LOG_INFO,    /* rare events: devices and memories made and destroyed */
-    QUIRE_LOG_DEBUG    /* each page made and given back, memory kinds chosen */
+    QUIRE_LOG_NONE = 0, /* as the level of a quire_log: the same as QUIRE_LOG_WARNING */
+    QUIRE_LOG_ERROR,    /* something is lost or damaged */
+    QUIRE_LOG_WARNING, /* a refusal that changes nothing but matters to a developer, as of a leak */
+    QUIRE_LOG_INFO,    /* rare events: devices and memories are created and destroyed */
+    QUIRE_LOG_DEBUG    /* every page that is created or destroyed, memory kinds that are chosen */
 } quire_log_level;
 
 /*
- * A log sink. `write` gets one line without line end, valid during the call. The thread that caused
- * the line calls it, never under a lock of quire, possibly several threads at once. NULL: nothing
- * is logged.
+ * A log sink. quire calls `write` with one line, without a line end, that is valid during the call.
+ * The thread that caused the line makes the call. Several threads may call at the same time. quire
+ * holds no lock during the call. NULL: nothing is logged.
  *
- * The sink may call quire, on the memory that the line is about, too. When it is called, that
- * thread is not making, growing or giving back any page, so that the sink's calls wait for nothing
- * of the call that they are made from, and nothing they change makes that call begin again. But:
- *  - what the sink does writes lines of its own and so calls the sink again. A sink that allocates
- *    at a line must not do so at the lines of that allocation, or it never ends;
- *  - a memory that is being destroyed answers WRONG_STATE to requests that need a page, and to all
- *    once its pages are gone; a device that is being destroyed must not be used. Neither must be
- *    used after the last line about it;
- *  - for a line that begins with "vulkan: " the sink must not call quire (quire/vulkan.h).
+ * The sink may call quire, including on the memory that the line is about. At that time its thread
+ * does not create, grow or release a page. Calls of the sink therefore never wait for the call that
+ * caused the line, and nothing they change makes that call start again. Limits:
+ *  - What the sink does can cause further lines and so call the sink again. A sink that allocates
+ *    on a line must not allocate on the lines of that allocation, or the recursion never ends.
+ *  - A memory that is being destroyed refuses requests that need a page with WRONG_STATE, and every
+ *    request once its pages are destroyed. The sink must not use a device that is being destroyed.
+ *    It must use neither of them after the last line about it.
+ *  - For a line that begins with "vulkan: " the sink must not call quire (see quire/vulkan.h).
  */
 typedef struct quire_log {
     void (*write)(void *user, quire_log_level level, const char *line);
     void *user;
-    quire_log_level level; /* lines above this level are not written */
+    quire_log_level level; /* lines above this level are dropped */
 } quire_log;
 
 /* ---- host memory ---------------------------------------------------------------------------- */
 
 /*
- * Where the library takes the host memory of its own records from; it never touches malloc
- * elsewhere. {0} means malloc and free. Either both functions are given or none.
- *  - allocate: `size` > 0 bytes aligned to `alignment` (a power of two up to 64), or NULL, which
- *    becomes QUIRE_ERROR_OUT_OF_HOST_MEMORY.
- *  - release: gives back what allocate returned, with the same size and alignment; never NULL.
- * Both must be thread-safe and must not call quire; both may be called under a lock of quire, so
- * that they must not fork either: the fork would wait for that lock for ever.
- * Freeing, unmapping and destroying never call allocate.
+ * Callbacks that provide the host memory of quire's own records. quire calls malloc nowhere else.
+ * {0} means malloc and free. Set both functions or neither.
+ *  - allocate: returns `size` bytes, above 0, aligned to `alignment`, a power of two up to 64. NULL
+ *    makes the call fail with OUT_OF_HOST_MEMORY.
+ *  - release: takes back a pointer that allocate returned, never NULL, with the same size and
+ *    alignment.
+ * Both must be thread-safe and must not call quire. quire may call both under one of its locks, so
+ * they must not fork: the fork would wait forever for that lock.
+ * Functions that free, unmap or destroy never call allocate.
  */
 typedef struct quire_host_memory {
     void *(*allocate)(void *user, size_t size, size_t alignment);
@@ -145,17 +156,20 @@ typedef struct quire_host_memory {
     void *user;
 } quire_host_memory;
 
-/* ---- text out ------------------------------------------------------------------------------- */
+/* ---- text output ---------------------------------------------------------------------------- */
 
 /*
- * Takes text piece by piece, `size` bytes without an end mark. False stops the writing, which then
- * answers BAD_FILE.
+ * Receives text in pieces of `size` bytes, without a terminating 0. Returning false stops the
+ * writer, which then fails with BAD_FILE.
  */
 typedef bool (*quire_sink)(void *user, const char *text, size_t size);
 
 /* ---- version -------------------------------------------------------------------------------- */
 
-/* The version of the library that runs, "0.1.0"; compare with the QUIRE_VERSION_ macros. */
+/*
+ * Returns the version of the library that is loaded, as "0.1.0". The QUIRE_VERSION_ macros have the
+ * version of the header.
+ */
 QUIRE_API const char *quire_version(void);
 
 #ifdef __cplusplus

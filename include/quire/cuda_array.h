@@ -1,15 +1,17 @@
 /*
- * quire/cuda_array.h - CUDA arrays as images: they lie in tile pool pages (QUIRE_CUDA_TILES) at an
- * offset that quire chooses and tells, many in one page.
+ * quire/cuda_array.h - CUDA arrays as images. Many arrays lie in one tile pool page
+ * (QUIRE_CUDA_TILES), at offsets that quire chooses and reports.
  *
- * On a device with such pages quire_image_create makes arrays of images of optimal tiling, where
- * CUDA has arrays of the form: 1, 2 or 4 channels of up to 32 bits; quire_image_get_requirements
- * names the memory kind. What arrays have beyond that, layers and mipmap levels, is asked for here.
- * Either is a quire_image, freed by quire_free, which waits for the work of the context first (see
+ * On a device with such pages quire_image_create makes arrays of images of optimal tiling, if CUDA
+ * has arrays of that form: 1, 2 or 4 channels of up to 32 bits. quire_image_get_requirements has
+ * the memory kind. This header adds layers and mipmap levels. Both functions make a quire_image;
+ * quire_free frees it and first waits for the work of the context (see
  * quire_cuda_settings.unsynchronized).
  *
- * A tile pool has no addresses and no bytes that quire_write or quire_read reach: texels are
- * copied by the driver's cuMemcpy2D and cuMemcpy3D, textures and surfaces are made of the array.
+ * A tile pool has no addresses and no bytes that quire_write or quire_read can reach. Copy texels
+ * with the driver's cuMemcpy2D and cuMemcpy3D. Make textures and surfaces of the array.
+ *
+ * The rules of quire/cuda.h on threads and errors hold here.
  */
 #ifndef QUIRE_CUDA_ARRAY_H
 #define QUIRE_CUDA_ARRAY_H
@@ -22,47 +24,47 @@ extern "C" {
 
 typedef struct quire_cuda_array_options {
     uint32_t width;                  /* texels, above 0 */
-    uint32_t height;                 /* 0: 1 */
+    uint32_t height;                 /* texels; 0: 1 */
     uint32_t depth;                  /* of a 3D array; 0: it is 2D */
     uint32_t layers;                 /* of a layered 2D array; 0: it is not layered */
     uint32_t levels;                 /* of a mipmapped array; 0: it is not mipmapped */
     uint32_t channel_count;          /* 1, 2 or 4; 0: 1 */
     quire_channel_type channel_type; /* of 8, 16 or 32 bits */
-    quire_usage usage; /* of images; QUIRE_USAGE_STORAGE: surfaces can be made of it. 0: all */
-    /* mapped tile by tile, as it has to be on drivers before CUDA 11.6; unbound tiles of it are the
-       caller's business. Else in one piece where the device can */
+    quire_usage usage;               /* of images; QUIRE_USAGE_STORAGE permits surfaces. 0: all */
+    /* Mapped tile by tile, as drivers before CUDA 11.6 require; the caller may unbind tiles.
+       Otherwise mapped in one piece if the device supports that. */
     bool sparse;
-    bool dedicated;
-    const char *name;
+    bool dedicated;   /* give it a dedicated page */
+    const char *name; /* copied; NULL: none */
     uint64_t user_data;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_cuda_array_options;
 
 /*
- * Makes an array and maps all of it to a place in a page of `memory`, which must be of kind
- * QUIRE_CUDA_TILES. Errors: those of quire_image_create; INVALID_ARGUMENT also for channels or
- * forms that no array has, UNSUPPORTED for what the device refuses.
+ * Creates an array and maps all of it to a range of a page of `memory`, which must be of kind
+ * QUIRE_CUDA_TILES. Errors as quire_image_create; INVALID_ARGUMENT also for channels or forms that
+ * no array has, UNSUPPORTED also if the device refuses.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_array_create(
     quire_memory *memory, const quire_cuda_array_options *options, quire_image *image);
 
 typedef struct quire_cuda_array_info {
-    void *array;  /* CUarray; NULL: it is mipmapped */
-    void *mipmap; /* CUmipmappedArray; NULL: it is not */
+    void *array;  /* CUarray; NULL if it is mipmapped */
+    void *mipmap; /* CUmipmappedArray; NULL if it is not */
     uint32_t levels, layers;
-    uint64_t handle; /* CUmemGenericAllocationHandle of the page, which stays quire's */
-    uint64_t offset; /* in the page, bytes */
-    uint64_t size;   /* bytes of the page that it is mapped to */
+    uint64_t handle; /* CUmemGenericAllocationHandle of the page */
+    uint64_t offset; /* bytes from the start of the page */
+    uint64_t size;   /* bytes of the page that the array is mapped to */
     bool is_sparse;
-    uint32_t tile_width, tile_height, tile_depth; /* texels; of sparse ones, like the following */
-    uint32_t tail_level;                          /* the first level in the mip tail */
-    uint64_t tail_size;                           /* bytes; 0: there is no tail */
-    uint64_t reserved[4];
+    uint32_t tile_width, tile_height, tile_depth; /* texels; these and the next two: if sparse */
+    uint32_t tail_level;                          /* first level in the mip tail */
+    uint64_t tail_size;                           /* bytes; 0: no mip tail */
+    uint64_t unused[4];
 } quire_cuda_array_info;
 
 /*
- * The handles stay quire's. Errors as quire_image_get_info and quire_allocation_hold; UNSUPPORTED:
- * the image is linear.
+ * Writes the native side of an array. The handles belong to quire. Errors as quire_image_get_info
+ * and quire_allocation_hold; UNSUPPORTED (the image is linear).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_array_get_info(quire_memory *memory,
                                                                 quire_image image,

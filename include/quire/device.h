@@ -1,7 +1,10 @@
 /*
- * quire/device.h - devices: one backend opened on one physical device, and the memory kinds it has.
+ * quire/device.h - devices: one backend opened on one physical device, with its memory kinds.
  *
- * A device is opened by its backend's header (quire_host_open in quire/host.h).
+ * The header of a backend has the function that opens a device (quire_host_open in quire/host.h).
+ *
+ * Thread-safety: any thread may call any function on a live device, except quire_device_destroy,
+ * which requires that no other call on the device runs or follows.
  */
 #ifndef QUIRE_DEVICE_H
 #define QUIRE_DEVICE_H
@@ -14,7 +17,7 @@ extern "C" {
 
 typedef struct quire_device quire_device;
 
-/* Properties of a memory kind; the values are Vulkan's VkMemoryPropertyFlagBits. */
+/* Properties of a memory kind. The values are Vulkan's VkMemoryPropertyFlagBits. */
 typedef uint32_t quire_memory_flags;
 #define QUIRE_DEVICE_LOCAL UINT32_C(0x01)
 #define QUIRE_HOST_VISIBLE UINT32_C(0x02)
@@ -24,139 +27,155 @@ typedef uint32_t quire_memory_flags;
 #define QUIRE_PROTECTED UINT32_C(0x20)
 #define QUIRE_DEVICE_COHERENT UINT32_C(0x40)
 #define QUIRE_DEVICE_UNCACHED UINT32_C(0x80)
-/* quire's own (Vulkan's bit of this value is masked): native objects use the memory and nobody
-   else. It has no bytes that could be mapped, written or read. */
+/*
+ * quire's own flag; the Vulkan backend masks Vulkan's bit of this value. Only native objects use
+ * the memory. It has no bytes that can be mapped, written or read.
+ */
 #define QUIRE_OBJECTS_ONLY UINT32_C(0x100)
 
 /*
- * The word for one flag ("DEVICE_LOCAL"), as Vulkan spells it without prefix; NULL for a value that
- * is not exactly one known flag. Thread-safety: safe.
+ * Returns the name of one flag as Vulkan spells it, without prefix: "DEVICE_LOCAL". Returns NULL
+ * for a value that is not exactly one known flag. The text is static. Thread-safe.
  */
 QUIRE_API const char *quire_memory_flag_name(quire_memory_flags flag);
 
-/* Properties of a heap; the values are Vulkan's VkMemoryHeapFlagBits. */
+/* Properties of a heap. The values are Vulkan's VkMemoryHeapFlagBits. */
 #define QUIRE_HEAP_DEVICE_LOCAL UINT32_C(0x01)
 #define QUIRE_HEAP_MULTI_INSTANCE UINT32_C(0x02)
 
-#define QUIRE_MOST_HEAPS 16
-#define QUIRE_MOST_KINDS 32
+#define QUIRE_MAX_HEAPS 16
+#define QUIRE_MAX_KINDS 32
 
 typedef struct quire_heap {
     uint64_t size;  /* bytes */
-    uint32_t flags; /* QUIRE_HEAP_ */
+    uint32_t flags; /* QUIRE_HEAP_ bits */
     uint32_t reserved;
 } quire_heap;
 
-/* A memory kind: Vulkan's memory type, elsewhere a location and handle type. */
+/* A memory kind: a memory type of Vulkan; in other backends a location and a handle type. */
 typedef struct quire_kind {
     quire_memory_flags flags;
-    uint32_t heap; /* index into the heaps */
+    uint32_t heap; /* index into quire_device_info.heaps */
 } quire_kind;
 
-/* What the backend asks of placements; 0 where it asks nothing. */
+/* Constraints of the backend on pages and placements, in bytes. 0 means no constraint. */
 typedef struct quire_limits {
-    uint64_t page_granularity;         /* page sizes are multiples of it, bytes, a power of two */
-    uint64_t page_alignment;           /* of every page's native address; 0: as the core asks */
-    uint64_t largest_page;             /* bytes of one page; 0: no limit */
-    uint64_t most_pages;               /* pages of the device at one time; 0: no limit */
-    uint64_t buffer_image_granularity; /* linear and optimal resources keep this apart */
+    uint64_t page_granularity;         /* page sizes are multiples of it; a power of two */
+    uint64_t page_alignment;           /* alignment of the native address of every page; 0: each
+                                          page is aligned as quire_page_request asks */
+    uint64_t max_page;                 /* maximum size of one page; 0: no limit */
+    uint64_t max_pages;                /* maximum number of live pages of the device; 0: no limit */
+    uint64_t buffer_image_granularity; /* minimum distance of linear and optimal resources: see
+                                          quire_space_options.buffer_image_granularity */
     uint64_t non_coherent_atom;        /* flush and invalidate work on multiples of it */
-    uint64_t buffer_alignment;         /* least alignment of a buffer, a power of two */
+    uint64_t buffer_alignment;         /* minimum alignment of a buffer, a power of two */
     uint64_t image_row_alignment;      /* rows of linear images are multiples of it */
-    uint64_t growing_kinds;            /* bit per kind whose pages can grow in place: see
-                                          quire_memory_options.contiguous */
-    uint64_t reserved[3];
+    uint64_t elastic_kinds;            /* bit i: pages of kind i can grow in place, as
+                                          quire_memory_options.contiguous needs */
+    uint64_t unused[3];
 } quire_limits;
 
 typedef struct quire_device_info {
     char name[256];
-    const char *backend; /* "host", "vulkan", "cuda", ...; lives as long as the device */
+    const char *backend; /* "host", "vulkan", "cuda", ...; valid as long as the device */
     uint32_t heap_count;
     uint32_t kind_count;
-    quire_heap heaps[QUIRE_MOST_HEAPS];
-    quire_kind kinds[QUIRE_MOST_KINDS];
+    quire_heap heaps[QUIRE_MAX_HEAPS];
+    quire_kind kinds[QUIRE_MAX_KINDS];
     quire_limits limits;
-    bool exportable; /* pages can be handed to another API or process */
-    /* the child of a fork can go on with the device: docs/threading.md, "Fork". Else every call on
-       it is NOT_PERMITTED there, but those that destroy */
+    bool exportable; /* pages can be exported to another API or process */
+    /* The child of a fork can keep using the device (docs/threading.md, "Fork"). If false, every
+       call on it returns NOT_PERMITTED in the child, except calls that destroy. */
     bool survives_fork;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_device_info;
 
 /*
- * What the host and the device will do with memory; {0} is work of the device alone.
- *   host_write and host_read: host-visible, cached preferred, then device-local
- *   host_read:                host-visible, cached and coherent preferred, not device-local
- *   host_write:               device-local and host-visible preferred, coherent
- *   host_write with upload:   host-visible, coherent preferred, neither device-local nor cached
- *   none:                     device-local
- * (after Taichi's AllocParams; each backend's outcome is told by quire_memory_get_info)
+ * How the host and the device will use memory. {0}: only the device uses it. quire derives the kind
+ * from the first row that applies:
+ *   fields set                requires       prefers                             avoids
+ *   host_write and host_read  host-visible   cached, device-local and coherent   -
+ *   host_read                 host-visible   cached and coherent                 device-local
+ *   host_write and upload     host-visible   coherent                            device-local
+ *   host_write                host-visible   device-local and coherent           -
+ *   none                      device-local   -                                   -
+ * quire_device_choose_kind weighs the flags; a flag that a row does not name, such as cached for an
+ * upload, counts slightly against a kind. The rows follow Taichi's AllocParams. The flags of the
+ * kind that a memory got are in quire_memory_info.
  */
 typedef struct quire_intent {
     bool host_read;
     bool host_write;
-    bool upload;     /* written once, in order, to be copied from; needs host_write, excludes
-                        host_read */
-    bool exportable; /* the pages shall be handed to another API or process; UNSUPPORTED where the
-                        backend cannot */
+    bool upload;     /* The host writes once, in order, and the device copies from it. Requires
+                        host_write, excludes host_read. */
+    bool exportable; /* pages will be exported to another API or process; UNSUPPORTED if the backend
+                        cannot export */
 } quire_intent;
 
-/* What a kind must, should and should not have. */
+/* Flags that a kind must have, should have and should not have. */
 typedef struct quire_kind_request {
     quire_memory_flags required;
     quire_memory_flags preferred;
-    quire_memory_flags avoided;
-    bool exact;         /* the flags must equal `required`; preferred and avoided must be 0 */
-    uint32_t kind_mask; /* bit i allows kind i; 0: all */
+    quire_memory_flags avoided; /* none that is required or preferred */
+    bool exact; /* the kind's flags must equal `required`; preferred and avoided must be 0 */
+    uint32_t kind_mask; /* bit i allows kind i; 0: all kinds */
 } quire_kind_request;
 
-/* Describes a device. Errors: INVALID_ARGUMENT. */
+/* Writes the description of a device. Errors: INVALID_ARGUMENT. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_info(const quire_device *device,
                                                             quire_device_info *info);
 
 /*
- * The kind that fits best: all required flags, then the most preferred and the fewest avoided
- * flags, then the fewest flags nobody asked for, then the lowest index. Lazily allocated, protected
- * and AMD's device-coherent kinds are taken only when a request names their flag (or with exact).
+ * Finds the kind that fits best. The kind has all required flags. Among those the rules decide in
+ * this order: the fewest missing preferred and present avoided flags, the fewest flags that the
+ * request does not name, the lowest index. Kinds that are lazily allocated, protected, objects
+ * only, or AMD's device-coherent or device-uncached are chosen only if the request names that flag
+ * as required or preferred, or is exact.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (no kind fits; *kind is 0).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_choose_kind(const quire_device *device,
                                                                const quire_kind_request *request,
                                                                uint32_t *kind);
 
-/* The kind for an intent. Errors as above; INVALID_ARGUMENT for contradictions. */
+/*
+ * Finds the kind for an intent. Errors as quire_device_choose_kind; INVALID_ARGUMENT also for an
+ * upload without host_write or with host_read, UNSUPPORTED also for an intent to export where the
+ * backend cannot.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_choose_kind_for(const quire_device *device,
                                                                    const quire_intent *intent,
                                                                    uint32_t *kind);
 
 /* ---- budgets -------------------------------------------------------------------------------- */
 
-/* A heap's budget as it is now. All are bytes. */
+/* The current budget of a heap, in bytes. */
 typedef struct quire_budget_info {
-    uint64_t size;   /* of the heap */
-    uint64_t limit;  /* set by quire_device_set_heap_limit; 0: none */
-    uint64_t budget; /* what the backend lets the heap hold, of quire's pages and of whatever else
-                           it counts; the heap's size where it says nothing */
-    uint64_t used;   /* by pages of this device, those being made or given back among them */
-    uint64_t usage;  /* in use as the backend sees it; `used` where it says nothing */
-    uint64_t available; /* for further pages: what limit and budget leave, whichever is less */
-    uint64_t reserved[4];
+    uint64_t size;      /* of the heap */
+    uint64_t limit;     /* set by quire_device_set_heap_limit; 0: none */
+    uint64_t budget;    /* what the backend allows in the heap, for quire's pages and for everything
+                           else it counts in `usage`; the heap's size if the backend reports none */
+    uint64_t used;      /* by pages of this device, including pages being created or destroyed */
+    uint64_t usage;     /* in use as the backend reports it; `used` if it reports nothing */
+    uint64_t available; /* for further pages: the smaller remainder of `limit` and `budget` */
+    uint64_t unused[4];
 } quire_budget_info;
 
 /*
- * Asks the backend, and tells what is left of a heap. Others may take it before the caller does.
- * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such heap), and what the backend answers.
+ * Queries the backend and writes what is left of a heap. Others may take it before the caller does.
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such heap), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_budget(quire_device *device, uint32_t heap,
                                                               quire_budget_info *info);
 
 /*
- * Limits the bytes of the pages of one heap (0: no limit), or the pages of the device at one time
- * (0: the backend's own limit alone). May be called at any time. Pages that would exceed a limit,
- * or the backend's budget, are OVER_BUDGET, or TOO_MANY_PAGES, before the backend is asked for
- * them, whichever memory and thread wants them; smaller pages are tried first. A limit below what
- * is in use takes nothing away: no page is made until enough is given back, and a memory that needs
- * one gives its empty pages back first. Calls that are running may still use the limit there was.
+ * The first limits the bytes of the pages of one heap (0: no limit). The second limits the number
+ * of live pages of the device (0: only the backend's own limit). Both may be called at any time.
+ *
+ * A page that would exceed a byte limit or the backend's budget fails with OVER_BUDGET; one that
+ * would exceed a page count fails with TOO_MANY_PAGES. The backend is not called for it. This holds
+ * for every memory and thread. quire tries smaller pages first. A limit below the current use
+ * releases nothing: quire creates no page until enough pages are released, and a memory that needs
+ * a page first releases its empty ones. Running calls may still use the previous limit.
  * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such heap).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_heap_limit(quire_device *device,
@@ -165,8 +184,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_page_limit(quire_device *
                                                                   uint64_t pages);
 
 /*
- * Ends a device. BUSY while memories live on it: they are named in the error and in the log,
- * nothing changes, and *device stays valid.
+ * Destroys a device. Errors: INVALID_ARGUMENT, BUSY. BUSY means that memories or streams live on
+ * it, or that live allocations of another device were used on a capture stream of it that is already
+ * destroyed. The sentence names what is in the way, and the log names live memories. Nothing
+ * changes, and *device stays valid.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_destroy(quire_device **device);
 

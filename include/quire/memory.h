@@ -1,5 +1,10 @@
 /*
- * quire/memory.h - memories: pages of one memory kind, one page policy and one fit.
+ * quire/memory.h - memories: pages of one memory kind with one page policy and one fit.
+ *
+ * Most programs set `flags` or `intent` in quire_memory_options and leave the rest 0.
+ *
+ * Thread-safety: any thread may call any function on a live memory, except quire_memory_destroy and
+ * quire_memory_destroy_all, which require that no other call on the memory runs or follows.
  */
 #ifndef QUIRE_MEMORY_H
 #define QUIRE_MEMORY_H
@@ -13,301 +18,325 @@ extern "C" {
 
 typedef struct quire_memory quire_memory;
 
-/*
- * When an allocation gets a page of its own. NEVER: only where the backend cannot do without; what
- * it would rather have counts for nothing, and options that ask for one are INVALID_ARGUMENT.
- */
+/* ---- page policy ---------------------------------------------------------------------------- */
+
+/* Which allocations get a dedicated page, that is, a page of their own. */
 typedef enum quire_dedicated {
-    QUIRE_DEDICATED_BY_SIZE = 0, /* from the policy's threshold on */
-    QUIRE_DEDICATED_ALWAYS,      /* one page per object */
+    QUIRE_DEDICATED_BY_SIZE = 0, /* those of dedicated_threshold bytes or more */
+    QUIRE_DEDICATED_ALWAYS,      /* all */
+    /* Only those for which the backend requires one. Its preference is ignored, and options that
+       ask for a dedicated page are INVALID_ARGUMENT. */
     QUIRE_DEDICATED_NEVER
 } quire_dedicated;
 
-/* What growth_percent refers to. */
+/* What growth_percent refers to. Only shared pages count, not dedicated ones. */
 typedef enum quire_growth {
-    QUIRE_GROWTH_LAST = 0, /* the shared page made last: each is this much larger */
+    QUIRE_GROWTH_LAST = 0, /* the shared page created last: each page is this much larger */
     /*
-     * The steps first_page_size, this much more, and so on: a page is the lowest step above the
-     * largest shared page there is. A memory whose shared pages are gone begins anew, also without
-     * growth_percent, where the steps are first_page_size for the only page and page_size beside
-     * others.
+     * Page sizes are steps: first_page_size, then growth_percent more, and so on. A new page has
+     * the smallest step above the largest live shared page. A memory without live shared pages
+     * starts again at first_page_size. Without growth_percent there are two sizes: first_page_size
+     * for a page that is alone, page_size for a page beside others.
      */
     QUIRE_GROWTH_LARGEST,
     /*
-     * All bytes in shared pages: a page is this share of them, so that 100 doubles what there is;
-     * first_page_size where there is none. Needs growth_percent.
+     * All bytes of live shared pages: a new page is this share of them, so that 100 doubles the
+     * memory. The first page has first_page_size. Requires growth_percent.
      */
     QUIRE_GROWTH_RESERVED
 } quire_growth;
 
-/* Requests of some sizes, and the pages made for them in the place of the one that is due. */
+/* A range of request sizes and the size of the pages created for them, instead of the next page
+   size of the policy. */
 typedef struct quire_page_class {
-    /* bytes placed, padding and rounding included, above those of the class before; 0: no class,
-       and none behind it */
-    uint64_t largest_request;
-    uint64_t page_size; /* at least largest_request */
+    /* The largest request of the class, in bytes with padding and rounding. Must be above that of
+       the previous class. 0: this class and all after it are unused. */
+    uint64_t max_request;
+    uint64_t page_size; /* bytes, at least max_request */
 } quire_page_class;
 
-#define QUIRE_MOST_PAGE_CLASSES 4
+#define QUIRE_MAX_PAGE_CLASSES 4
 
 /*
- * How a memory takes pages from the backend. All sizes are bytes, rounded up to the backend's page
- * granularity. A page is never smaller than what it is made for; where the backend has too little
- * memory for more than that, less is asked for. quire/preset.h has the policies of other systems.
+ * How a memory creates and keeps pages. All sizes are in bytes and are rounded up to the page
+ * granularity. A page always holds the request it is created for. Where the backend is out of
+ * memory, quire halves the page size, down to what the request needs. quire/preset.h has the
+ * policies of other allocators.
  */
 typedef struct quire_page_policy {
-    uint64_t page_size;       /* 0: 32 MiB, or an eighth of the heap where that is less */
-    uint64_t first_page_size; /* of the first page; 0: page_size */
-    /* 0: pages after the first have page_size; else each is this much larger than what `growth`
-       says, up to largest_page, which must be above the first; most 1000 */
+    uint64_t page_size;       /* 0: 32 MiB or an eighth of the heap, whichever is less */
+    uint64_t first_page_size; /* size of the first page; 0: page_size */
+    /* 0: pages after the first have page_size. Otherwise each page is this much larger than what
+       `growth` names, up to max_page, which must be above first_page_size. At most 1000. */
     uint32_t growth_percent;
-    uint32_t most_pages;   /* pages at one time; 0: no limit but the device's */
-    uint64_t largest_page; /* growth stops here; 0: page_size or first_page_size */
+    uint32_t max_pages; /* maximum number of live pages; 0: only the limit of the device */
+    uint64_t max_page;  /* growth stops here; 0: the larger of page_size and first_page_size */
     quire_growth growth;
-    /* steps of growth are skipped until a page has this many times the bytes it is made for, or is
-       the largest; 0 or 1: none. Needs growth_percent, and not QUIRE_GROWTH_RESERVED */
+    /* Growth skips steps until the page is this many times as large as its request, or is the
+       largest page. 0 or 1: no step is skipped. Requires growth_percent, excludes
+       QUIRE_GROWTH_RESERVED. */
     uint32_t request_factor;
-    /* page sizes are multiples of it, also where a request makes the page larger, unless the
-       backend has too little memory; a power of two; 0 or less than the backend's: the backend's */
+    /* Page sizes are multiples of it, including those that a large request determines. Only where
+       the backend is out of memory may a page be smaller. A power of two; 0 or a value below the
+       granularity of the backend means that granularity. */
     uint64_t page_granularity;
-    quire_page_class classes[QUIRE_MOST_PAGE_CLASSES]; /* {0}: none; not with ALWAYS */
+    quire_page_class classes[QUIRE_MAX_PAGE_CLASSES]; /* {0}: none; excludes ALWAYS */
     quire_dedicated dedicated;
-    uint64_t dedicated_threshold; /* sizes from here on are dedicated; 0: none */
-    uint64_t size_granularity;    /* sizes are rounded up to a multiple, any number; 0: none */
-    uint64_t extra_padding;       /* bytes added behind each allocation, before rounding; 0: none */
+    uint64_t dedicated_threshold; /* bytes; requests of this size or more get a dedicated page; 0:
+                                     no threshold; only with BY_SIZE */
+    uint64_t size_granularity;    /* request sizes are rounded up to a multiple of it; any number;
+                                     0: no rounding */
+    uint64_t extra_padding;       /* bytes added at the end of each request, before rounding */
     /*
-     * Empty pages, those of dedicated allocations too, are kept for what comes next, and given back
-     * before a new page is made (with shards: those of its shard, and all where no page can be had
-     * otherwise). These bound what is kept meanwhile: the bytes of empty pages (1: none), and how
-     * long a page may have been empty. 0: no bound. They are held after each free that empties a
-     * page, when a page is made and by a trim: a memory that does none of it keeps what it has.
-     * With shards each has its share of the bytes.
+     * Retention. The memory keeps empty pages, dedicated ones too, for later requests. It releases
+     * empty pages before it creates a page: those of the shard, or those of all shards if the
+     * backend refuses the page. These two fields bound what is kept until then: the total bytes of
+     * empty pages (1: keep none), and the time that a page stays empty. 0 means no bound. Each
+     * shard has an equal share of the bytes.
      *
-     * No call gives back all that has become empty: one that makes a page gives back as many bytes
-     * as its request needs and up to 32 pages more, one that frees up to 32 pages beyond a bound,
-     * and the next calls go on. All go before a request is refused, by quire_memory_trim, and at
-     * the memory's end.
+     * The bounds are applied by a free that empties a page, by the creation of a page and by
+     * quire_memory_trim. A memory that does none of these keeps its pages.
+     *
+     * The work of a single call is limited. A call that creates a page releases as many bytes as
+     * its request needs and at most 32 further pages. A call that frees releases at most 32 pages
+     * beyond a bound. Later calls release the rest. All empty pages are released before a request
+     * is refused, by quire_memory_trim, and when the memory is destroyed.
      */
     uint64_t retained_empty_bytes;
     uint64_t retention_nanoseconds;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_page_policy;
 
+/* ---- options and information ---------------------------------------------------------------- */
+
 /*
- * What time it is, for retention: nanoseconds from any start. Where it falls, pages that became
- * empty at a later time stay until it is reached again.
+ * The clock for retention_nanoseconds. `now` returns nanoseconds since any start. If the time
+ * falls, pages that became empty at a later time stay until the clock reaches that time again.
  */
 typedef struct quire_clock {
-    uint64_t (*now)(void *user); /* any thread, under a lock: must not call quire and must not fork.
-                                    NULL: the system's monotonic clock */
+    uint64_t (*now)(void *user); /* Any thread calls it, under a lock. It must not call quire and
+                                    must not fork. NULL: the system's monotonic clock. */
     void *user;
 } quire_clock;
 
-/* A request that finds no room and can have no page. */
-typedef struct quire_shortage {
-    uint64_t size; /* bytes to be placed */
-    uint64_t alignment;
-    quire_result reason; /* OUT_OF_DEVICE_MEMORY, OVER_BUDGET, TOO_MANY_PAGES, OUT_OF_RANGE */
-    uint32_t times;      /* how often this request has asked, this time included */
-} quire_shortage;
+/* A request that fits into no page and for which no page can be created. */
+typedef struct quire_out_of_memory {
+    uint64_t size;       /* bytes to place */
+    uint64_t alignment;  /* bytes */
+    quire_result reason; /* OUT_OF_DEVICE_MEMORY, OVER_BUDGET, TOO_MANY_PAGES or OUT_OF_RANGE */
+    uint32_t times;      /* number of this call for the same request, from 1 */
+} quire_out_of_memory;
 
-/* Most times one request asks. */
-#define QUIRE_MOST_SHORTAGES 16
+/* Maximum number of calls of quire_on_out_of_memory for one request. */
+#define QUIRE_MAX_OUT_OF_MEMORY_CALLS 16
 
 /*
- * Asked before a request is refused for want of memory, by the thread that makes it and without a
- * lock: it may free, trim and allocate (what it allocates may ask in turn). Empty pages of other
- * memories are theirs: trim them. True: something was freed, try again; false: refuse. NULL: nobody
- * is asked.
+ * A callback that frees memory before a request is refused for lack of it. The thread of the
+ * request calls it without holding a lock. It may free, trim and allocate; its own allocations can
+ * call it again. Empty pages of other memories belong to those memories: trim them. Return true if
+ * something was freed: quire tries the request again. Return false to refuse the request. NULL: no
+ * callback.
  */
-typedef struct quire_on_shortage {
-    bool (*freed)(void *user, quire_memory *memory, const quire_shortage *shortage);
+typedef struct quire_on_out_of_memory {
+    bool (*callback)(void *user, quire_memory *memory, const quire_out_of_memory *shortage);
     void *user;
-} quire_on_shortage;
+} quire_on_out_of_memory;
 
 typedef struct quire_memory_options {
-    const char *name; /* copied; NULL: "memory" */
+    const char *name; /* copied, at most QUIRE_MAX_NAME bytes; NULL: "memory" */
 
     /*
-     * The kind: either flags (0: QUIRE_DEVICE_LOCAL), subset or exact, or an intent with flags 0.
-     * kind_mask restricts both; with one bit in it and no flags that kind is taken as it is.
+     * Selects the memory kind. Set either `flags` (0: QUIRE_DEVICE_LOCAL), which the kind must have
+     * (with `exact`: must have and no other), or `intent` with flags 0. kind_mask restricts both:
+     * bit i allows kind i, 0 allows all. A kind_mask of one bit without flags or intent selects
+     * that kind.
      */
     quire_memory_flags flags;
     bool exact;
     /*
-     * One shared page that grows in place, instead of several: at its end, where what lies there
-     * free is used first, so that no request needs a page to itself. What is free at its end is
-     * given back where empty pages would be. Each growth adds what the policy makes the next page
-     * (page_size), or as little as the request needs; dedicated pages are as ever. UNSUPPORTED for
-     * memory kinds without virtual memory (quire_limits.growing_kinds), with several shards, and
-     * with the fits buddy and linear.
+     * The memory has one shared page that grows in place, instead of several pages. Free bytes at
+     * its end are used first, so that no request needs a page of its own. Free bytes at its end are
+     * released where other memories release empty pages. It grows by the size that the policy gives
+     * the next page (page_size), or by as little as the request needs. Dedicated pages are created
+     * as in other memories. UNSUPPORTED for kinds whose pages cannot grow
+     * (quire_limits.elastic_kinds), with several shards, and with the fits buddy and linear.
      */
     bool contiguous;
     uint32_t kind_mask;
     const quire_intent *intent;
 
     /*
-     * The linear fit works in one shared page; what is larger than page_size gets a dedicated page,
-     * and what finds no room in it is refused with TOO_MANY_PAGES.
+     * The fit places allocations in the pages: see quire_fit. The linear fit uses one shared page.
+     * Larger requests than page_size then get a dedicated page, and smaller ones that do not fit
+     * fail with TOO_MANY_PAGES.
      */
     quire_fit fit;
-    bool least_fragmentation; /* of the segregated fit: see quire_space_options */
+    bool least_fragmentation; /* these three are of the segregated fit: see quire_space_options */
     bool deferred_coalescing;
     bool slabs;
 
     /*
-     * Parts with a lock and pages of their own, most 64: threads that allocate at the same time go
-     * to different ones. About as many as such threads; 0 or 1: one, with which identical requests
-     * give identical placements. The linear fit has one only (UNSUPPORTED). Each shard in which
-     * something is allocated has a page at least: with pages of 32 MiB, 16 of them reserve 512 MiB,
-     * however little is in them. Where that is too much, pages.page_size should be smaller.
+     * Number of shards, at most 64; 0: 1. A shard has a lock and pages of its own, so that threads
+     * that allocate at the same time do not wait for each other. Use about as many shards as such
+     * threads. With one shard, identical requests give identical placements. The linear fit
+     * supports one shard (otherwise UNSUPPORTED). Every shard in use has at least one page: 16
+     * shards with pages of 32 MiB reserve 512 MiB even if they are almost empty. Reduce
+     * pages.page_size where that is too much.
      */
     uint32_t shards;
-    uint64_t granule;           /* see quire_space_options; 0: the fit's default */
-    uint64_t largest_alignment; /* that can be asked for, up to 1 GiB; 0: 2 MiB */
+    uint64_t granule;       /* bytes; see quire_space_options; 0: the default of the fit */
+    uint64_t max_alignment; /* of a request, a power of two up to 1 GiB; 0: 2 MiB */
     quire_page_policy pages;
     quire_clock clock;
-    quire_on_shortage on_shortage;
-    uint64_t limit; /* bytes of its pages; 0: none; see quire_memory_set_limit */
-    /* the same in hundredths of its heap's whole size, up to 100, rounded down to bytes; 0: none.
-       The lower of the two holds, and quire_memory_set_limit replaces both. */
+    quire_on_out_of_memory on_out_of_memory;
+    uint64_t limit; /* maximum bytes of pages; 0: none; see quire_memory_set_limit */
+    /* The same as a percentage of the size of the heap, at most 100; the product is rounded down to
+       bytes; 0: none. The lower of the two limits holds. quire_memory_set_limit replaces both. */
     uint32_t limit_percent;
-    /* how dear its pages are when device memory runs short, up to 1; 0: 0.5. A hint, which backends
-       without priorities have no use for */
+    /* Eviction priority of the pages, from 0 to 1; 0 means 0.5. A hint: a driver that runs out of
+       device memory evicts pages of lower priority first. Backends without priorities ignore it. */
     float priority;
-    /* bytes of addresses that the page of a contiguous memory may grow over; 0: as much as the
-       memory kind's heap has. Where the system has not got so many together (a limit of addresses,
-       a sanitizer), the first allocation is OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT in other
-       memories */
-    uint64_t reservation;
-    uint64_t reserved[3]; /* must be zero */
+    /* Bytes of addresses reserved for the growing page of a contiguous memory; 0: the size of the
+       heap. If the system cannot reserve them (an address space limit, a sanitizer), the first
+       allocation fails with OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT for other memories. */
+    uint64_t address_space;
+    uint64_t unused[3]; /* must be zero */
 } quire_memory_options;
 
 typedef struct quire_memory_info {
-    const char *name; /* lives as long as the memory */
+    const char *name; /* valid as long as the memory */
     quire_device *device;
-    uint32_t kind;
-    quire_memory_flags flags; /* of the kind, a superset of those asked for */
-    bool mappable;            /* host-visible */
+    uint32_t kind;            /* index into quire_device_info.kinds */
+    quire_memory_flags flags; /* of the kind; includes all requested flags */
+    bool mappable;            /* the kind is host-visible */
     bool checked;             /* has red zones and a quarantine: see docs/checked.md */
     quire_fit fit;
-    uint64_t page_size; /* of the next page, unless the size of a request calls for another */
-    uint64_t granule;
-    uint32_t page_count; /* now; 0 when new */
+    uint64_t page_size;  /* bytes of the next page, unless its request needs another size */
+    uint64_t granule;    /* bytes */
+    uint32_t page_count; /* live pages; 0 in a new memory */
     uint32_t shards;
-    uint64_t limit;       /* bytes of its pages; 0: none */
-    uint64_t reservation; /* bytes that its shared page may grow to; 0: it is not contiguous */
-    uint64_t reserved[3];
+    uint64_t limit;         /* maximum bytes of pages; 0: none */
+    uint64_t address_space; /* bytes that the page of a contiguous memory can grow to; 0: the memory
+                             is not contiguous */
+    uint64_t unused[3];
 } quire_memory_info;
 
 typedef struct quire_page_info {
-    uint32_t page;
+    uint32_t page; /* its number */
     bool dedicated;
     bool mappable;
-    uint64_t size;
-    /* native address of the page's first byte; 0 where the backend tells none with its pages, as
-       Vulkan's does: see quire_allocation_info.address */
+    uint64_t size; /* bytes, like the byte counts below */
+    /* Native address of the first byte; 0 if the backend reports none when it creates a page, as
+       the Vulkan backend: see quire_allocation_info.address. */
     uint64_t address;
     uint64_t live_bytes;
     uint64_t free_bytes;
-    uint64_t largest_free; /* looks at every range of the page */
+    uint64_t largest_free; /* computed by a look at every range of the page */
     uint64_t allocation_count;
     uint64_t peak_live_bytes;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_page_info;
 
 /*
- * Makes a memory without pages; the first comes with the first allocation. NULL options mean {0}.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (no such kind, or an option of a later version),
- * OUT_OF_HOST_MEMORY.
+ * Creates a memory without pages. The first allocation creates the first page. NULL options mean
+ * {0}. Errors: INVALID_ARGUMENT, UNSUPPORTED (no kind fits, the backend cannot export, or an option
+ * is not available with the fit, the kind or the shards), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
                                                           const quire_memory_options *options,
                                                           quire_memory **memory);
 
 /*
- * Gives all pages back and ends the memory. BUSY while allocations live, or objects of the backend
- * that belong to it: the first ones are named in the error, all of them in the log at warning
- * level, nothing changes, and *memory stays valid.
+ * Destroys a memory and its pages. Returns BUSY while allocations live, while freed allocations
+ * wait for a point of a stream, or while objects of the backend belong to the memory. The error
+ * names the first live allocations or objects, the log lists all of them at warning level. Nothing
+ * changes then, and *memory stays valid.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
 
 /*
- * The same, freeing whatever still lives first, mapped or reserved ones too, and what hooks and log
- * sinks allocate meanwhile. Never fails; *memory becomes NULL. Sleeps until the points of streams
- * that freed allocations wait for have passed. Where no point passes for a minute, it frees the
- * rest all the same and logs a warning that names the stream. The caller awaits work that takes
- * longer than that between two points beforehand.
+ * Destroys a memory with everything in it: live, mapped and reserved allocations, objects of the
+ * backend, and what hooks and log sinks allocate during the call. Never fails; *memory becomes
+ * NULL. Sleeps until the points that freed allocations wait for have passed. If no point of a
+ * stream passes for one minute, the call frees the rest anyway and logs a warning that names the
+ * stream. Where work takes longer than that between two points, wait for it before the call.
  */
 QUIRE_API void quire_memory_destroy_all(quire_memory **memory);
 
-/* Describes a memory. Errors: INVALID_ARGUMENT. */
+/* Writes the description of a memory. Errors: INVALID_ARGUMENT. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_info(quire_memory *memory,
                                                             quire_memory_info *info);
 
 /*
- * Describes one page. Page numbers are stable while a page lives; the lowest free number is used
- * for a new one. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no live page has this number).
+ * Writes the description of one page. The number of a page does not change while it lives. A new
+ * page gets the lowest free number. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no live page has this
+ * number).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, uint32_t page,
                                                           quire_page_info *info);
 
+/* ---- keeping and releasing pages ------------------------------------------------------------ */
+
 /*
- * Gives empty pages back until no more than `target` bytes of them are kept, the highest numbers
- * first, and host memory that is not needed; *released, which may be NULL, gets the bytes of the
- * pages. Whatever the target, pages that the policy keeps no longer go too. What
- * quire_memory_reserve asked for is given up. Errors: INVALID_ARGUMENT.
+ * Releases empty pages, highest page numbers first, until at most `target` bytes of empty pages are
+ * left. Also releases, whatever the target, pages that the policy's retention no longer keeps, and
+ * host memory that is not needed. Cancels quire_memory_preallocate. Writes the released bytes of pages
+ * to *released, which may be NULL. Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
                                                         uint64_t *released);
 
 /*
- * Makes pages until the memory has at least `bytes` of them, used or empty, and keeps that many
- * from then on, beyond what retention says; 0 keeps none. They are not given back for a request
- * that finds no room either: trim where that is wanted. A trim or another reserve, by any thread,
- * takes its place, also while it makes pages. Errors: INVALID_ARGUMENT, UNSUPPORTED
- * (QUIRE_DEDICATED_ALWAYS: no page is made before its allocation), and those of making a page (see
- * quire_allocate): then what was kept before is kept, and the memory's empty pages beyond it are
- * given back.
+ * Creates pages until the memory has at least `bytes` of them, in use or empty. From then on the
+ * memory keeps that many bytes, beyond what retention says; 0 keeps none. It does not release them
+ * for a request that does not fit either: trim to allow that. A trim or another reserve by any
+ * thread replaces this one, even while it creates pages.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (QUIRE_DEDICATED_ALWAYS: no page exists before its
+ * allocation), OUT_OF_DEVICE_MEMORY (also if `bytes` exceeds the heap), and the errors of creating
+ * a page (see quire_allocate). On failure to create a page the previous amount is kept, and empty
+ * pages beyond it are released.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_reserve(quire_memory *memory, uint64_t bytes);
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_preallocate(quire_memory *memory,
+                                                               uint64_t bytes);
+
 /* ---- budgets -------------------------------------------------------------------------------- */
 
 /*
- * Limits the bytes of the memory's pages (0: no limit), at any time. A page that would exceed it is
- * OVER_BUDGET before the backend is asked; smaller pages are tried first, and the pages that exist
- * serve what fits in them. A limit below what there is takes nothing away but empty pages, as
- * quire_memory_trim does, until enough is given back. Calls that are running may still use the
- * limit there was. The limits of heaps and of the device are in quire/device.h; a page needs room
- * in all.
+ * Limits the bytes of the memory's pages; 0: no limit. May be called at any time. A page that would
+ * exceed the limit fails with OVER_BUDGET, and the backend is not called for it. quire tries
+ * smaller pages first, and existing pages serve what fits in them. A limit below the current use
+ * releases empty pages as quire_memory_trim does, until the rest is within the limit; it frees
+ * nothing else. Running calls may still use the previous limit. A page must also respect the limits
+ * of its heap and device (quire/device.h).
  * Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes);
 
-/* What the allocations hold whose names begin alike. */
+/* The sum over all allocations whose names start with one prefix. */
 typedef struct quire_name_usage {
-    uint64_t limit;           /* bytes, of exactly this prefix; 0: none */
-    uint64_t held_bytes;      /* left padding included */
-    uint64_t requested_bytes; /* asked for by these allocations */
+    uint64_t limit;           /* bytes, set for exactly this prefix; 0: none */
+    uint64_t held_bytes;      /* includes left padding */
+    uint64_t requested_bytes; /* as the requests said */
     uint64_t allocation_count;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_name_usage;
 
 /*
- * Limits the bytes held by allocations whose names begin with `prefix` (0: no longer), at any time.
- * "" is the beginning of every name; an allocation without a name has none. Where several prefixes
- * fit a name each holds. An allocation that would exceed one, or a new name for one, is OVER_BUDGET
- * and changes nothing. A limit below what is held takes nothing away. Setting one looks at every
- * allocation; from then on each allocation and free with a name looks at each limit.
- * Errors: INVALID_ARGUMENT (a null prefix, or one longer than a name), OUT_OF_HOST_MEMORY.
+ * Limits the bytes held by all allocations whose names start with `prefix`; 0 removes the limit.
+ * May be called at any time. "" matches every name; an allocation without a name matches no prefix.
+ * If several prefixes match a name, all their limits hold. An allocation, or a change of a name,
+ * that would exceed a limit fails with OVER_BUDGET. A limit below the current use frees nothing.
+ * Setting a limit takes time proportional to the number of allocations. Every later allocation,
+ * free and change of a named allocation takes time proportional to the number of limits.
+ * Errors: INVALID_ARGUMENT (also if the prefix is longer than a name can be), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_name_limit(quire_memory *memory,
                                                                   const char *prefix,
                                                                   uint64_t bytes);
 
 /*
- * What such allocations hold now, whether there is a limit or not: with one it is known, else every
- * allocation is looked at. Errors: INVALID_ARGUMENT.
+ * Writes what the allocations with this prefix hold now. Without a limit on the prefix this takes
+ * time proportional to the number of allocations. Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_name_usage(quire_memory *memory,
                                                                   const char *prefix,

@@ -1,18 +1,21 @@
 /*
  * quire/plugin.h - the plugin backend: memory of a device that a compiled PaddlePaddle CustomDevice
- * runtime drives. Such a plugin is a shared object with the entry point InitPlugin, which fills in
- * a C_DeviceInterface; quire reads the part of it that has not changed since the interface was
- * published.
+ * runtime drives. A plugin is a shared object with the entry point InitPlugin, which fills in a
+ * C_DeviceInterface. quire reads only the part of that struct that has not changed since the
+ * interface was published.
  *
- * Functions that a plugin may leave out are done without, or what needs them is UNSUPPORTED, never
- * a silent no-op: docs/plugin.md has the list. In a build without the backend every function here
- * answers UNSUPPORTED, so that programs link either way.
+ * If a plugin leaves out an optional function, quire works without it or returns UNSUPPORTED, and
+ * never silently does nothing: docs/plugin.md has the list. In a build without this backend every
+ * function here returns UNSUPPORTED, so that programs link either way.
  *
- * Any thread may call: the device is made current (set_device) on the calling thread before each
- * call of the plugin that names a device, and stays so, unless the options say otherwise. A plugin
- * must be able to serve several threads, as Paddle's own use of it requires. The answers of the
- * plugin (C_Status) are kept: see quire_last_native_code. A plugin that ends the process where it
- * fails, as some do, ends this one, too.
+ * Thread-safety: any thread may call any function on live objects. quire makes the device current
+ * (set_device) on the calling thread before each call of the plugin that names a device. It stays
+ * current unless the options say otherwise. A plugin must be able to serve several threads, as
+ * Paddle requires too.
+ *
+ * Errors: quire_last_native_code has the plugin's own code (C_Status). INVALID_ARGUMENT is also the
+ * error for a device or stream of another backend. A plugin that ends the process when it fails, as
+ * some do, ends this one too.
  */
 #ifndef QUIRE_PLUGIN_H
 #define QUIRE_PLUGIN_H
@@ -25,84 +28,91 @@ extern "C" {
 #endif
 
 typedef struct quire_plugin_options {
-    const char *path; /* of the shared object, as dlopen takes it: with a slash, or searched for */
-    uint32_t device;  /* which of the plugin's devices: its place in the plugin's list, from 0 */
+    const char *path; /* of the shared object, as for dlopen: with a slash, or searched for */
+    uint32_t device;  /* position of the device in the plugin's list, from 0 */
     /*
-     * Sets the device that was current on the thread (get_device) again after each call: for
-     * programs that use the plugin themselves. Some plugins end the process when they are asked on
-     * a thread that has none. UNSUPPORTED where the plugin has no get_device.
+     * After each call, make the device current again that was current on the thread before it
+     * (get_device). For programs that use the plugin themselves. Some plugins end the process if
+     * get_device is called on a thread without a device. UNSUPPORTED if the plugin has no
+     * get_device.
      */
     bool restores_device;
     /*
-     * What the addresses of the plugin's memory are known to be multiples of, a power of two; a
-     * page at another one is refused. 0: 1, nothing is counted on: allocations are aligned within
-     * their pages, and a page for one allocation is larger by what that may take.
+     * Known alignment of the addresses of the plugin's memory, a power of two. A page at another
+     * address is refused. 0: 1, nothing is assumed. quire then aligns allocations within their
+     * pages, and enlarges a page for one allocation by the bytes that may take.
      */
     uint64_t alignment;
     quire_device_options device_options;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_plugin_options;
 
 /*
- * Opens a device of a plugin, which is loaded and initialised with the first and finalised and
- * unloaded with the last. Several devices of a plugin, and one device several times, may be open.
- * Memory kinds, in this order: device-local; pinned host memory (host-visible, coherent, cached)
- * and unified memory (device-local, host-visible, coherent), each where the plugin can allocate and
- * free it.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (no such file, no InitPlugin, a plugin that refuses or that
- * lacks something required: the sentence has its name), OUT_OF_RANGE (no such device),
- * OUT_OF_HOST_MEMORY, and what the plugin answers.
+ * Opens a device of a plugin. The first device loads and initialises the plugin, the last one
+ * finalises and unloads it. Several devices of a plugin may be open, and one device several times.
+ *
+ * Memory kinds, in this order: device-local; pinned host memory (host-visible, coherent, cached);
+ * unified memory (device-local, host-visible, coherent). The last two exist if the plugin can
+ * allocate and free such memory.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (no such file, no InitPlugin, or the plugin refuses or
+ * lacks a required function, which the sentence names), OUT_OF_RANGE (no such device),
+ * OUT_OF_HOST_MEMORY, and errors of the plugin.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_open(const quire_plugin_options *options,
                                                         quire_device **device);
 
-/* No memory kind of that sort. */
+/* The value of quire_plugin_info.host_kind and unified_kind if there is no such kind. */
 #define QUIRE_PLUGIN_NO_KIND UINT32_MAX
 
 typedef struct quire_plugin_info {
-    const char *device_type;     /* "custom_cpu"; the texts live as long as the device */
-    const char *sub_device_type; /* "" where there is none */
+    const char *device_type;     /* "custom_cpu"; the texts are valid as long as the device */
+    const char *sub_device_type; /* "" if there is none */
     uint32_t version_major, version_minor, version_patch; /* of the interface it was built with */
-    uint32_t device;                                      /* place in the plugin's list */
-    uint32_t device_count;                                /* devices in it */
-    int32_t id;         /* as the plugin numbers the device since init_device */
-    uint32_t host_kind; /* memory kinds, or QUIRE_PLUGIN_NO_KIND */
+    uint32_t device;                                      /* position in the plugin's list */
+    uint32_t device_count;                                /* devices in the list */
+    int32_t id;         /* the plugin's number of the device since init_device */
+    uint32_t host_kind; /* index of the kind of pinned memory, or QUIRE_PLUGIN_NO_KIND */
     uint32_t unified_kind;
-    /* the functions that are there: bit (offset - 8) / 8 for the one at that offset of a
-       C_DeviceInterface; quire_plugin_function_name has the names */
+    /* The functions that the plugin has: bit (offset - 8) / 8 for the function at that offset of
+       C_DeviceInterface. quire_plugin_function_name returns the names. */
     uint64_t functions;
-    /* the size callbacks' answers now; `chunk` is 0. What a missing callback stands for is said
-       with quire_plugin_get_policy; max_chunk is 0 where nothing tells it. */
+    /* Current results of the size callbacks; `chunk` is 0. quire_plugin_get_policy says what
+       replaces a missing callback. max_chunk is 0 if nothing reports it. */
     quire_paddle_sizes sizes;
-    uint64_t least_alignment; /* that the address of every page so far had; 0: there was none */
-    uint64_t reserved[4];
+    uint64_t least_alignment; /* bytes; common alignment of all page addresses so far; 0: none */
+    uint64_t unused[4];
 } quire_plugin_info;
 
-/* Errors: INVALID_ARGUMENT (also for a device of another backend), and what the plugin answers. */
+/* Writes what the plugin reports. Errors: INVALID_ARGUMENT, and errors of the plugin. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_info(quire_device *device,
                                                             quire_plugin_info *info);
 
-/* The name of the function of a bit in quire_plugin_info.functions; NULL: there is none.
-   Thread-safety: safe. */
+/*
+ * Returns the name of the function of a bit in quire_plugin_info.functions; NULL if there is none.
+ * Thread-safe.
+ */
 QUIRE_API const char *quire_plugin_function_name(uint32_t bit);
 
 /*
- * The page policy that Paddle's strategy makes of the size callbacks' answers, asked now: see
- * quire_page_policy_paddle. A callback that is missing, or fails, stands for: min_chunk 1;
- * max_chunk max_alloc, and that the bytes of the device that are free now; init_alloc and re_alloc
- * max_chunk; extra_padding 0 (there, a failure is an error).
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (naive_best_fit of a plugin that tells none of max_chunk,
- * max_alloc and the device's free bytes), and what the plugin answers.
+ * Writes the page policy that a strategy of Paddle derives from the size callbacks, which the call
+ * queries: see quire_page_policy_paddle. Substitutes:
+ *  - min_chunk is 1 if its callback is missing, fails, or returns as much as the device has;
+ *  - max_chunk is max_alloc if its callback is missing, and the free bytes of the device if
+ *    max_alloc is not known either; it is 0 if its callback fails;
+ *  - init_alloc and re_alloc are max_chunk if their callbacks are missing or fail;
+ *  - extra_padding is 0 if its callback is missing; its failure is an error.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (naive_best_fit, and the plugin reports none of max_chunk,
+ * max_alloc and the free bytes), and errors of the plugin.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_policy(quire_device *device,
                                                               quire_paddle_strategy strategy,
                                                               quire_page_policy *policy);
 
 /*
- * Takes a stream of the plugin's that exists (C_Stream) and outlives the quire stream; `name` is
- * copied, NULL: "stream". The points of a plugin's streams are events; where the plugin has none a
- * point has passed when the whole stream was found idle, or was waited for, after it.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (the plugin's streams cannot be waited for),
+ * Wraps a stream of the plugin (C_Stream). The native stream stays the caller's and must outlive
+ * the quire stream. `name` is copied; NULL: "stream". Points are events of the plugin. If the
+ * plugin has no events, a point has passed once the whole stream was found idle after it, or was
+ * waited for. Errors: INVALID_ARGUMENT, UNSUPPORTED (the plugin cannot wait for streams),
  * OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_stream_wrap(quire_device *device,
@@ -111,9 +121,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_stream_wrap(quire_device *dev
                                                                quire_stream **stream);
 
 /*
- * The plugin's stream (C_Stream) behind one of quire's, to submit work to; NULL where the plugin
- * hands out none. Errors: INVALID_ARGUMENT (also for a held stream, and for one of another
- * backend).
+ * Writes the plugin's stream (C_Stream) of a quire stream, to submit work to; NULL if the plugin
+ * hands out none. Errors: INVALID_ARGUMENT (also for a capture stream).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_stream(quire_stream *stream,
                                                               void **plugin_stream);

@@ -1,9 +1,10 @@
 /*
- * quire/quire.h - devices, memories, allocations, buffers, images, mapping and transfers.
+ * quire/quire.h - includes everything that most programs need.
  *
- * A *device* is one backend opened on one physical device. A *memory* is a list of *pages*, blocks
- * of one memory kind taken from the backend. *Allocations* are placed in pages; *buffers* and
- * *images* are allocations with a native object bound to them. Each can be asked where it lies.
+ * A *device* is one backend opened on one physical device. A *memory* manages *pages*: blocks of
+ * one memory kind that it gets from the backend. An *allocation* is a range of a page. A *buffer*
+ * or an *image* is an allocation with a native object (VkBuffer, VkImage, ...) bound to it. The
+ * page, offset and size of each can be queried.
  *
  *     quire_device *device = NULL;
  *     quire_host_open(&(quire_host_options){0}, &device);                   // quire/host.h
@@ -17,22 +18,26 @@
  *     quire_memory_destroy(&memory);
  *     quire_device_destroy(&device);
  *
- * Thread-safety: any thread may call anything on a live device or memory at any time; destroying
- * needs that no other call on the object is running or still to come. No lock is held while a
- * backend, log or walk callback runs. See quire/base.h for the conventions of all functions.
+ * Read in this order: base.h (conventions), device.h, memory.h, allocation.h, resource.h. The rest
+ * can wait until you need it. Each backend has a header of its own with the function that opens its
+ * devices: host.h, vulkan.h, cuda.h, plugin.h. To write a backend, read backend.h.
+ *
+ * Thread-safety: any thread may call any function on a live device or memory at any time. A destroy
+ * call requires that no other call on the object runs or follows. Exceptions are stated at the
+ * function. quire holds no lock while it calls a backend, a log sink or a walk callback.
  */
 #ifndef QUIRE_QUIRE_H
 #define QUIRE_QUIRE_H
 
-#include "quire/allocation.h" /* allocate, reserve and commit, map, write and read, views */
+#include "quire/allocation.h" /* allocate, free, map, read, write, views */
 #include "quire/base.h"       /* results, last error, log, host memory callbacks */
-#include "quire/device.h"     /* devices, heaps, memory kinds, intents */
+#include "quire/device.h"     /* devices, heaps, memory kinds, budgets */
 #include "quire/insight.h"    /* statistics, walk, owner of an address, JSON, picture */
-#include "quire/memory.h"     /* memories, page policy, trim */
+#include "quire/memory.h"     /* memories, page policy, trim, limits */
 #include "quire/preset.h"     /* page policies of other allocators */
 #include "quire/resource.h"   /* buffers and images */
 #include "quire/space.h"      /* the range allocator alone */
-#include "quire/stream.h"     /* streams, points, memory in their order */
+#include "quire/stream.h"     /* streams, points, stream-ordered allocation and free */
 #include "quire/transfer.h"   /* copies and fills */
 
 #endif

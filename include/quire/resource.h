@@ -1,7 +1,10 @@
 /*
  * quire/resource.h - buffers and images: allocations with a native object bound to them.
  *
- * They are freed by quire_free, and asked, mapped, written and read as the allocation in them.
+ * quire_free frees a buffer or image and destroys its object. Use the field `allocation` to query,
+ * map, write and read it.
+ *
+ * Thread-safety: any thread may call any function on a live memory or device.
  */
 #ifndef QUIRE_RESOURCE_H
 #define QUIRE_RESOURCE_H
@@ -20,7 +23,7 @@ typedef struct quire_image {
     quire_allocation allocation;
 } quire_image;
 
-/* What a buffer or image is used for; bits may be combined. */
+/* Uses of a buffer or image; bits may be combined. */
 typedef uint32_t quire_usage;
 #define QUIRE_USAGE_TRANSFER_SOURCE UINT32_C(0x01)
 #define QUIRE_USAGE_TRANSFER_TARGET UINT32_C(0x02)
@@ -33,24 +36,24 @@ typedef uint32_t quire_usage;
 typedef struct quire_buffer_options {
     uint64_t size;      /* bytes, above 0 */
     quire_usage usage;  /* 0: storage and both transfers */
-    uint64_t alignment; /* at least; 0: what the backend asks */
-    const char *name;
+    uint64_t alignment; /* minimum, a power of two; 0: only what the backend requires */
+    const char *name;   /* these six as in quire_allocation_options */
     uint64_t user_data;
     bool zero;
     bool dedicated;
     bool host_read;
     bool host_write;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_buffer_options;
 
 typedef struct quire_buffer_info {
-    uint64_t size; /* bytes asked for; where nobody said so, what the object needs */
+    uint64_t size; /* bytes requested; if none were, the bytes that the object needs */
     quire_usage usage;
     quire_allocation_info place;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_buffer_info;
 
-/* One channel's type; the values are Lluvia's order. */
+/* The type of one channel. The values have Lluvia's order. */
 typedef enum quire_channel_type {
     QUIRE_UINT8 = 0,
     QUIRE_INT8,
@@ -66,25 +69,25 @@ typedef enum quire_channel_type {
 } quire_channel_type;
 
 typedef enum quire_tiling {
-    QUIRE_TILING_OPTIMAL = 0, /* the backend's own order */
-    QUIRE_TILING_LINEAR       /* rows in memory, one after the other */
+    QUIRE_TILING_OPTIMAL = 0, /* texels in the backend's own order */
+    QUIRE_TILING_LINEAR       /* texels in rows, one row after the other */
 } quire_tiling;
 
 typedef struct quire_image_options {
     uint32_t width;         /* texels, above 0 */
-    uint32_t height;        /* 0: 1; above 1: a 2D image */
-    uint32_t depth;         /* 0: 1; above 1: a 3D image */
-    uint32_t channel_count; /* 0: 1; most 4 */
+    uint32_t height;        /* texels; 0: 1; above 1: a 2D image */
+    uint32_t depth;         /* texels; 0: 1; above 1: a 3D image */
+    uint32_t channel_count; /* 1 to 4; 0: 1 */
     quire_channel_type channel_type;
     quire_tiling tiling;
     quire_usage usage; /* 0: storage, sampled and both transfers */
-    const char *name;
+    const char *name;  /* these six as in quire_allocation_options */
     uint64_t user_data;
     bool zero;
     bool dedicated;
     bool host_read;
     bool host_write;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_image_options;
 
 typedef struct quire_image_info {
@@ -94,70 +97,78 @@ typedef struct quire_image_info {
     quire_tiling tiling;
     quire_usage usage;
     uint32_t dimensions;         /* 1, 2 or 3 */
-    uint64_t minimum_size;       /* bytes of the texels alone */
-    uint64_t row_pitch;          /* bytes from row to row; 0 where the order is the backend's own */
-    uint64_t slice_pitch;        /* bytes from slice to slice of a 3D image; likewise */
-    uint32_t native_format;      /* of the backend (VkFormat), where the image was made from its own
-                                    description: then channels and usage are 0 */
-    quire_allocation_info place; /* place.size is the actual size */
-    uint64_t reserved[4];
+    uint64_t minimum_size;       /* bytes of the texels without padding */
+    uint64_t row_pitch;          /* bytes from row to row; 0: the order is the backend's own */
+    uint64_t slice_pitch;        /* bytes from slice to slice of a 3D image; 0: likewise */
+    uint32_t native_format;      /* VkFormat, if the image was created from a native description;
+                                    channels and usage are 0 then */
+    quire_allocation_info place; /* place.size has the bytes that the image holds */
+    uint64_t unused[4];
 } quire_image_info;
 
-/* What a backend asks for an object. */
+/* Requirements of a native object on its memory. */
 typedef struct quire_requirements {
-    uint64_t size;
-    uint64_t alignment;
+    uint64_t size;      /* bytes */
+    uint64_t alignment; /* bytes */
     uint32_t kind_mask; /* bit i: kind i can hold it */
-    bool dedicated; /* the driver wants a page of its own for it: see quire_page_request.object */
-    bool prefers_dedicated; /* it would rather have one, and does without where none can be had */
-    uint64_t row_pitch;
-    uint64_t slice_pitch;
-    uint64_t reserved[4];
+    bool dedicated;     /* the driver requires a dedicated page: see quire_page_request.object */
+    bool prefers_dedicated; /* the driver prefers a dedicated page and accepts a shared one */
+    uint64_t row_pitch;     /* bytes, of a linear image */
+    uint64_t slice_pitch;   /* bytes, of a linear image */
+    uint64_t unused[4];
 } quire_requirements;
 
+/* ---- buffers -------------------------------------------------------------------------------- */
+
 /*
- * Makes a buffer: object, place, bind. Errors as quire_allocate; UNSUPPORTED when the memory's kind
- * cannot hold it.
+ * Creates a buffer: creates the native object, allocates its range and binds them. Errors as
+ * quire_allocate; UNSUPPORTED (the memory's kind cannot hold the buffer).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create(quire_memory *memory,
                                                           const quire_buffer_options *options,
                                                           quire_buffer *buffer);
 
 /*
- * Makes a buffer in the first of `count` memories, above 0, that can hold it and has room: where
- * the first choice is full, the next memory kind serves. Order, *chosen and errors as
- * quire_allocate_any; a memory of a kind that cannot hold the buffer is passed over.
+ * Creates a buffer in the first of `count` memories, at least one, that can hold it and has room.
+ * Order, *chosen and errors as quire_allocate_fallback. A memory whose kind cannot hold the buffer is
+ * skipped.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create_any(quire_memory *const *memories,
-                                                              uint32_t count,
-                                                              const quire_buffer_options *options,
-                                                              uint32_t *chosen,
-                                                              quire_buffer *buffer);
+QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create_fallback(
+    quire_memory *const *memories, uint32_t count, const quire_buffer_options *options,
+    uint32_t *chosen, quire_buffer *buffer);
+
+/* Writes the description of a buffer. Errors: those of handles. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_get_info(quire_memory *memory,
                                                             quire_buffer buffer,
                                                             quire_buffer_info *info);
 
-/* Makes an image. Errors as quire_buffer_create; UNSUPPORTED also where there are no images. */
+/* ---- images --------------------------------------------------------------------------------- */
+
+/*
+ * Creates an image, as quire_buffer_create does a buffer. Errors as there; UNSUPPORTED also if the
+ * backend has no such images.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_image_create(quire_memory *memory,
                                                          const quire_image_options *options,
                                                          quire_image *image);
 
-/* The same for an image. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_image_create_any(quire_memory *const *memories,
-                                                             uint32_t count,
-                                                             const quire_image_options *options,
-                                                             uint32_t *chosen, quire_image *image);
+/* Like quire_buffer_create_fallback, for an image. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_image_create_fallback(
+    quire_memory *const *memories, uint32_t count, const quire_image_options *options,
+    uint32_t *chosen, quire_image *image);
+
+/* Writes the description of an image. Errors: those of handles. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_info(quire_memory *memory, quire_image image,
                                                            quire_image_info *info);
 
 /*
- * Whether an image can be made, and what it would take, before any memory is made.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED.
+ * Writes what an image would need, without creating memory. Errors: INVALID_ARGUMENT, UNSUPPORTED
+ * (such an image cannot be created), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_requirements(
     quire_device *device, const quire_image_options *options, quire_requirements *requirements);
 
-/* Bytes of one channel of a type, or 0 for a value that is none. */
+/* Returns the bytes of one channel of a type; 0 for an unknown type. Thread-safe. */
 QUIRE_API uint32_t quire_channel_size(quire_channel_type type);
 
 #ifdef __cplusplus

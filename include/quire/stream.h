@@ -1,16 +1,18 @@
 /*
- * quire/stream.h - streams of device work, points in them, and memory that is used in their order.
+ * quire/stream.h - streams of device work, points in them, and allocation in the order of streams.
  *
  * A *stream* is a sequence of work on a device: a CUstream, a Vulkan timeline semaphore, a stream
- * of a plugin, a worker of the host backend. A *point* is a place in that sequence; it has passed
- * once all work before it is done. What is freed after a point is handed out again when the point
- * has passed, and earlier to whoever allocates on the same stream, for whose work comes later
- * anyway. Nothing runs in the background and nothing spins: points are looked at by quire_collect,
- * and before a page is made.
+ * of a plugin, a worker thread of the host backend. A *point* is a position in that sequence. It
+ * has passed once all work before it is done. A range that is freed after a point can be allocated
+ * again once the point has passed. A request on the same stream can have it earlier, because its
+ * work follows the point anyway. quire runs no thread for this and does not poll: it checks points
+ * in quire_collect and before it creates a page.
  *
- * A *held* stream has no device behind it, and none of its points passes before it is destroyed:
- * what a captured graph uses is allocated and freed on one, so that it is used again within the
- * graph, and by nobody else while the graph lives.
+ * A *capture* stream exists for graph capture. No device runs it, and none of its points passes before
+ * it is destroyed. Allocate and free on it what a captured graph uses: the ranges are then reused
+ * within the graph, and by nothing else while the graph lives.
+ *
+ * Thread-safety: any thread may call any function on a live stream, except quire_stream_destroy.
  */
 #ifndef QUIRE_STREAM_H
 #define QUIRE_STREAM_H
@@ -24,96 +26,108 @@ extern "C" {
 typedef struct quire_stream quire_stream;
 
 /*
- * A place in a stream. {0} has passed. On a stream that quire or its backend marks, a value is one
- * up to the last mark: every call that takes a point refuses a later value with INVALID_ARGUMENT.
- * On a stream whose owner signals its values, a point may name any value, also one that was not
- * announced yet; whether it ever passes is up to the owner.
+ * A point of a stream. {0} has passed. There are two sorts of streams:
+ *  - quire or its backend marks the points. A value is valid up to the last mark. Every function
+ *    that takes a point rejects a later value with INVALID_ARGUMENT.
+ *  - The owner of the stream signals the values. Any value is valid, also one that is not announced
+ *    yet. Whether the point ever passes is up to the owner.
  */
 typedef struct quire_point {
     quire_stream *stream;
-    uint64_t value; /* higher is later; of a stream on a timeline semaphore its values */
+    uint64_t value; /* higher is later; on a timeline semaphore the value of the semaphore */
 } quire_point;
 
-/* As long as it takes. */
+/* A timeout: wait without a limit. */
 #define QUIRE_FOREVER UINT64_MAX
 
 typedef struct quire_stream_options {
-    const char *name;     /* copied; NULL: "stream" */
-    bool held;            /* see above */
-    uint64_t reserved[4]; /* must be zero */
+    const char *name;   /* copied, at most QUIRE_MAX_NAME bytes; NULL: "stream" */
+    bool capture;       /* create a capture stream */
+    uint64_t unused[4]; /* must be zero */
 } quire_stream_options;
 
 typedef struct quire_stream_info {
-    const char *name; /* lives as long as the stream */
+    const char *name; /* valid as long as the stream */
     quire_device *device;
-    bool held;
-    uint64_t native;  /* the backend's own number of it (quire_cuda_stream_get and
-                         quire_vulkan_stream_get tell its handles); 0 of a held one */
-    uint64_t marked;  /* the last point known */
-    uint64_t passed;  /* the last point known to have passed; nobody is asked */
-    uint64_t waiting; /* allocations of all memories that wait for its points, or will once they
-                         are freed (quire_record_use) */
-    uint64_t reserved[4];
+    bool capture;
+    uint64_t native; /* The backend's own number; 0 for a capture stream. quire_cuda_stream_get and
+                         quire_vulkan_stream_get return native handles. */
+    uint64_t marked; /* value of the last known point */
+    uint64_t passed; /* value of the last point known to have passed; the backend is not queried */
+    uint64_t deferred; /* allocations of all memories that wait for its points, or that will wait
+                         once they are freed (quire_record_use) */
+    uint64_t unused[4];
 } quire_stream_info;
 
+/* ---- streams and points --------------------------------------------------------------------- */
+
 /*
- * Makes a stream of the device's backend, or a held one. Streams that exist are taken by the
- * backends' own calls: quire_cuda_stream_wrap, quire_vulkan_stream_wrap, quire_plugin_stream_wrap.
- * NULL options mean {0}. Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend has no streams),
- * OUT_OF_HOST_MEMORY, and what the backend answers.
+ * Creates a stream of the device's backend, or a capture stream. NULL options mean {0}. To use a
+ * stream that exists, call the function of the backend: quire_cuda_stream_wrap,
+ * quire_vulkan_stream_wrap, quire_plugin_stream_wrap.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend has no streams), OUT_OF_HOST_MEMORY, and
+ * errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_create(quire_device *device,
                                                           const quire_stream_options *options,
                                                           quire_stream **stream);
 
 /*
- * Ends a stream; one that was wrapped stays its owner's. What waits for its points is freed; those
- * that have not passed are waited for, a second at most, and then it is BUSY, as while live
- * allocations were used on it (quire_record_use): the error has their number, and *stream stays
- * valid. On a held stream
- * everything passes at once, and live allocations that were used on it are live without it; its
- * device stays until they are freed. It is a call on every memory something of which ever waited
- * for the stream, and the stream's points must not be used any more.
+ * Destroys a stream. A wrapped native stream stays with its owner. Frees everything that waits for
+ * points of the stream, and waits at most one second for points that have not passed. Returns BUSY
+ * if one has not passed then, or if live allocations have a recorded use of the stream
+ * (quire_record_use). The error has their number, and *stream stays valid.
+ *
+ * Destroying a capture stream makes all its points pass. Live allocations with a recorded use of it
+ * stay live, and its device cannot be destroyed before they are freed.
+ *
+ * The call counts as a call on every memory of which an allocation ever waited for the stream. No
+ * function may use points of the stream afterwards.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_destroy(quire_stream **stream);
 
+/* Writes the description of a stream. Errors: INVALID_ARGUMENT. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_get_info(quire_stream *stream,
                                                             quire_stream_info *info);
 
 /*
- * A point behind all that was submitted to the stream so far. Errors: INVALID_ARGUMENT,
- * UNSUPPORTED (the stream's owner signals its values: quire_stream_announce), and what the backend
- * answers. A point of a held stream can be had and never passes.
+ * Creates a point after all work submitted to the stream so far. On a capture stream the point never
+ * passes.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the owner of the stream signals its values and has
+ * announced none: quire_stream_announce), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_mark(quire_stream *stream, quire_point *point);
 
 /*
- * Tells that submitted work will signal this value, for a stream on a timeline semaphore that its
- * owner signals: quire_stream_mark, and what is freed on the stream, take the highest value
- * announced. A lower one changes nothing. Errors: INVALID_ARGUMENT, UNSUPPORTED (the stream marks
- * its points itself).
+ * Announces that submitted work will signal `value`, above 0, on a timeline semaphore whose owner
+ * signals it. quire_stream_mark and frees on the stream use the highest announced value; a lower
+ * one changes nothing.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (quire or its backend marks this stream).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_announce(quire_stream *stream, uint64_t value);
 
 /*
- * Later work of the stream comes after the point, which is of the same device; the host does not
- * wait. {0} and what has passed cost nothing. Errors: INVALID_ARGUMENT (also a point that was never
- * marked), UNSUPPORTED (the backend cannot order), FOREIGN_HANDLE (another device's point) and what
- * the backend answers.
+ * Makes later work of the stream wait on the device for a point of another stream of the same
+ * device. The host does not wait. A point that has passed, such as {0}, costs nothing.
+ * Errors: INVALID_ARGUMENT (also for a point that was never marked, or a capture stream), UNSUPPORTED
+ * (the backend cannot order streams), FOREIGN_HANDLE (the point is of another device), and errors
+ * of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_wait(quire_stream *stream,
                                                         const quire_point *point);
 
-/* Whether a point has passed. Asks the backend. Errors: INVALID_ARGUMENT (also a point that was
-   never marked), DEVICE_LOST, ... */
+/*
+ * Queries the backend whether a point has passed. Errors: INVALID_ARGUMENT (also for a point that
+ * was never marked), and errors of the backend, such as DEVICE_LOST.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_point_has_passed(const quire_point *point,
                                                              bool *has_passed);
 
 /*
- * Sleeps until a point has passed, `nanoseconds` at most (0: does not sleep, QUIRE_FOREVER: as long
- * as it takes, which is for ever where a stream's owner never signals the value).
- * Errors: INVALID_ARGUMENT (also a point that was never marked), BUSY (it has not passed in that
- * time; on a held stream at once), and what the backend answers.
+ * Sleeps until a point has passed, for at most `nanoseconds`. 0 does not sleep. QUIRE_FOREVER
+ * sleeps without a limit, and never returns if the owner of a stream never signals the value.
+ * Errors: INVALID_ARGUMENT (also for a point that was never marked), BUSY (the time is over and the
+ * point has not passed; for a capture stream at once), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point,
                                                         uint64_t nanoseconds);
@@ -121,31 +135,38 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point
 /* ---- memory in the order of streams --------------------------------------------------------- */
 
 /*
- * Frees an allocation with its object once the point has passed. Its handle is stale at once. Until
- * then the range counts as live, and in quire_memory_stats.waiting_bytes; it can be allocated on
- * the point's stream meanwhile, when it is a raw range. The point may be of another device. Errors
- * as quire_free (those of quire_record_use are waited for too); INVALID_ARGUMENT (point NULL, or
- * never marked), OUT_OF_HOST_MEMORY, and what the backend answers to the stream's first mark.
+ * Frees an allocation and destroys its object once the point has passed, and once the uses recorded
+ * by quire_record_use have. The handle is stale at once. Until then the range counts as live and in
+ * quire_memory_stats.deferred_bytes. If it is a raw range, requests on the point's stream can reuse
+ * it at once. The point may be of another device.
+ * Errors as quire_free; INVALID_ARGUMENT (also for a point that was never marked),
+ * OUT_OF_HOST_MEMORY (the allocation stays live), and errors of the backend at the stream's first
+ * mark.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_free_after(quire_memory *memory,
                                                        quire_allocation allocation,
                                                        const quire_point *point);
 
 /*
- * Frees an allocation in the order of a stream: after all work that was submitted to it so far, as
- * quire_free_after with a mark, which is set once for many of them, later. Errors as there,
- * UNSUPPORTED where the stream can neither be marked nor was announced to, and what the backend
- * answers to the stream's first mark.
+ * Frees an allocation after all work submitted to the stream so far, like quire_free_after with a
+ * mark. quire sets one mark for many such frees, later.
+ * Errors as quire_free_after; UNSUPPORTED (the owner of the stream signals its values and has
+ * announced none).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_free_on(quire_memory *memory,
                                                     quire_allocation allocation,
                                                     quire_stream *stream);
 
 /*
- * Allocates a raw range for work on a stream: what was freed on it and fits closely is handed out
- * again at once, without asking the backend; then what is free; then what was freed on other
- * streams of the device, behind whose points the stream is ordered; then a new page. On a held
- * stream a free of any kind gives it back to the stream alone. Errors as quire_allocate.
+ * Allocates a raw range for work on a stream. quire uses the first of these that fits:
+ *  1. a range that was freed on this stream and is at most an eighth larger than the request,
+ *     without a call of the backend;
+ *  2. a free range;
+ *  3. a range that was freed on another stream of the device; quire then orders this stream after
+ *     the other's point;
+ *  4. a new page.
+ * A range allocated on a capture stream returns to that stream only, whichever function frees it.
+ * Errors as quire_allocate.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_on(quire_memory *memory,
                                                         const quire_allocation_options *options,
@@ -153,19 +174,21 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_on(quire_memory *memory,
                                                         quire_allocation *allocation);
 
 /*
- * Notes that work on a stream uses an allocation: when it is freed, by whichever call, what was
- * submitted to the stream until then is waited for as by quire_free_on. Noting it again changes
- * nothing. Errors as quire_allocation_get_info, WRONG_STATE (reserved), UNSUPPORTED as
- * quire_free_on, OUT_OF_HOST_MEMORY.
+ * Records that work on a stream uses an allocation. Whichever function frees the allocation, the
+ * free then also waits for the work that was submitted to the stream until the free, as
+ * quire_free_on does. Recording the same use again changes nothing.
+ * Errors: those of handles, UNSUPPORTED (as quire_free_on), OUT_OF_HOST_MEMORY, and errors of the
+ * backend at the stream's first mark.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_record_use(quire_memory *memory,
                                                        quire_allocation allocation,
                                                        quire_stream *stream);
 
 /*
- * Frees what waits for points that have passed; *released, which may be NULL, gets the bytes. A
- * stream whose device is lost holds nothing back any more. Errors: INVALID_ARGUMENT, and the first
- * that a backend answers to a question; what it did not concern is freed.
+ * Frees everything that waits for points that have passed, and writes the bytes to *released, which
+ * may be NULL. Waits for nothing. The points of a stream whose device is lost count as passed.
+ * Errors: INVALID_ARGUMENT, and the first error of a backend; everything that it does not concern
+ * is freed.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_collect(quire_memory *memory, uint64_t *released);
 

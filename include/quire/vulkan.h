@@ -60,7 +60,7 @@ typedef struct quire_vulkan_settings {
      * descriptors (opaque win32 handles on Windows).
      */
     VkExternalMemoryHandleTypeFlags export_types;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_settings;
 
 typedef struct quire_vulkan_options {
@@ -72,7 +72,7 @@ typedef struct quire_vulkan_options {
     const char *device;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr; /* NULL: the loader that the system has */
     quire_vulkan_settings settings;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_options;
 
 /*
@@ -105,7 +105,7 @@ typedef struct quire_vulkan_wrap_options {
     const VkDeviceCreateInfo *device_info;
     quire_vulkan_queue queue;
     quire_vulkan_settings settings;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_wrap_options;
 
 /*
@@ -126,7 +126,7 @@ typedef struct quire_vulkan_handles {
     uint32_t queue_family;
     uint32_t api_version; /* used: the least of instance and device */
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_vulkan_handles;
 
 /* Errors: INVALID_ARGUMENT (also for a device of another backend). */
@@ -142,7 +142,7 @@ typedef struct quire_vulkan_memory_options {
      * there. It is not copied: it must stay as it is while the memory lives. NULL: nothing.
      */
     const void *next;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_memory_options;
 
 /*
@@ -191,7 +191,7 @@ typedef struct quire_vulkan_object_options {
     bool dedicated;
     bool host_read;
     bool host_write;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_object_options;
 
 /*
@@ -238,7 +238,7 @@ typedef struct quire_vulkan_range {
     VkDeviceAddress address; /* of the range in `buffer`; 0 where device addresses are not enabled,
                                 page_usage leaves them out, or the page is tied to a buffer of the
                                 caller's, whose usage quire does not know */
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_vulkan_range;
 
 /* Memory, offset and size, for a caller who binds. Calls nothing of Vulkan. */
@@ -269,8 +269,8 @@ typedef struct quire_vulkan_view_options {
     quire_vulkan_filter filter;
     VkSamplerAddressMode address_u, address_v, address_w; /* 0: VK_SAMPLER_ADDRESS_MODE_REPEAT;
         without normalized coordinates only the two CLAMP_TO modes (edge, border) for u and v */
-    bool normalized; /* coordinates from 0 to 1, else in texels, which needs a 1D or 2D image */
-    uint64_t reserved[4]; /* must be zero */
+    bool normalized;    /* coordinates from 0 to 1, else in texels, which needs a 1D or 2D image */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_view_options;
 
 typedef struct quire_vulkan_view {
@@ -334,7 +334,7 @@ typedef struct quire_vulkan_import {
     uint64_t size; /* bytes, all of it */
     const char *name;
     uint64_t user_data;
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_import;
 
 /*
@@ -372,8 +372,8 @@ typedef struct quire_vulkan_stream_options {
        uses the memory; NULL: the device's queue, whose lock holds here too. Queues without a lock
        are used by quire only */
     quire_vulkan_queue queue;
-    const char *name;     /* copied; NULL: "stream" */
-    uint64_t reserved[4]; /* must be zero */
+    const char *name;   /* copied; NULL: "stream" */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_stream_options;
 
 /*

@@ -20,7 +20,7 @@ extern "C" {
  * page, and its parts lie in pages wherever there is room, in blocks of the size that the device
  * says. The flags in its description tell how.
  *  - SPARSE_BINDING alone: it is bound whole when it is made, to as few parts as can be had: as
- *    large as pages, or smaller where no page can be had, and they stay as they are. on_shortage
+ *    large as pages, or smaller where no page can be had, and they stay as they are. on_out_of_memory
  *    may be asked for each size that is tried.
  *  - SPARSE_RESIDENCY as well: nothing is bound at first, and blocks are bound and unbound in any
  *    order. Each block is a part.
@@ -33,7 +33,7 @@ extern "C" {
  * The object belongs to its memory, which is BUSY with it; quire_memory_destroy_all ends it, too.
  *
  * Thread-safety: any thread may call anything, but destroy; changes of one object take turns, and
- * the memory's on_shortage must not use the object.
+ * the memory's on_out_of_memory must not use the object.
  *
  * Where a change was submitted and the driver fails to wait for it (and is not lost), that is the
  * error, and nothing changes for now: the next call that changes the object waits for it first, and
@@ -73,7 +73,7 @@ typedef struct quire_vulkan_aspect {
     uint32_t tiled_levels; /* levels from here on are its mip tail; METADATA: 0 */
 } quire_vulkan_aspect;
 
-#define QUIRE_VULKAN_MOST_ASPECTS 4
+#define QUIRE_VULKAN_MAX_ASPECTS 4
 
 typedef struct quire_vulkan_sparse_info {
     quire_memory *memory;
@@ -85,8 +85,8 @@ typedef struct quire_vulkan_sparse_info {
     uint64_t bound; /* bytes of the parts that have an allocation */
     uint32_t part_count;
     uint32_t aspect_count; /* of an image with residency; else 0 */
-    quire_vulkan_aspect aspects[QUIRE_VULKAN_MOST_ASPECTS];
-    uint64_t reserved[4];
+    quire_vulkan_aspect aspects[QUIRE_VULKAN_MAX_ASPECTS];
+    uint64_t unused[4];
 } quire_vulkan_sparse_info;
 
 /* Errors: INVALID_ARGUMENT. */
@@ -98,9 +98,9 @@ typedef struct quire_vulkan_region {
     uint32_t level, layer;
     /* one or more of the image's; 0: all, METADATA, which has no texels, included */
     VkImageAspectFlags aspect;
-    VkOffset3D offset;    /* multiples of the tile, of each aspect */
-    VkExtent3D extent;    /* likewise, or to the level's end; 0: to the level's end */
-    uint64_t reserved[4]; /* must be zero */
+    VkOffset3D offset;  /* multiples of the tile, of each aspect */
+    VkExtent3D extent;  /* likewise, or to the level's end; 0: to the level's end */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_region;
 
 typedef struct quire_vulkan_part {
@@ -115,7 +115,7 @@ typedef struct quire_vulkan_part {
     quire_vulkan_region region;  /* of an image with residency: which texels; of a tail the first
                                     level in it */
     bool is_tail;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_vulkan_part;
 
 /*
@@ -166,9 +166,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_find(quire_vulkan_spar
 typedef struct quire_vulkan_alias quire_vulkan_alias;
 
 typedef struct quire_vulkan_alias_options {
-    uint64_t offset;      /* bytes, in the allocation */
-    const char *name;     /* copied; also its debug name where VK_EXT_debug_utils is enabled */
-    uint64_t reserved[4]; /* must be zero */
+    uint64_t offset;    /* bytes, in the allocation */
+    const char *name;   /* copied; also its debug name where VK_EXT_debug_utils is enabled */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_alias_options;
 
 /*
@@ -195,7 +195,7 @@ typedef struct quire_vulkan_alias_info {
     uint64_t size;   /* bytes that it takes there */
     VkBuffer buffer; /* one of the two, the other is VK_NULL_HANDLE */
     VkImage image;
-    uint64_t reserved[4];
+    uint64_t unused[4];
 } quire_vulkan_alias_info;
 
 /* Errors: INVALID_ARGUMENT. */

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_HELD = QI_MOST_SHARDS + 4 }; /* one per rank */
+enum { MAX_HELD = QI_MAX_SHARDS + 4 }; /* one per rank */
 
 static _Thread_local struct {
-    const qi_lock *locks[MOST_HELD];
+    const qi_lock *locks[MAX_HELD];
     int count;
 } held;
 
@@ -29,7 +29,7 @@ void qi_lock_note_acquired(const qi_lock *lock)
 {
     if (held.count && held.locks[held.count - 1]->rank >= lock->rank)
         stop("taken out of order", lock);
-    if (held.count == MOST_HELD)
+    if (held.count == MAX_HELD)
         stop("too many locks held", lock);
     held.locks[held.count++] = lock;
 }

@@ -29,7 +29,7 @@ typedef enum qi_lock_rank {
     QI_RANK_BACKEND = 110    /* a backend's own state */
 } qi_lock_rank;
 
-enum { QI_MOST_SHARDS = 64 };
+enum { QI_MAX_SHARDS = 64 };
 
 enum { QI_LOCK_FREE = 0, QI_LOCK_HELD };
 

@@ -186,7 +186,7 @@ quire_result qi_refuse_not_zero(const uint64_t *words, size_t count, const char 
 {
     for (size_t i = 0; i < count; i++)
         if (words[i])
-            return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s.reserved[%zu] is not zero", name,
+            return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s.unused[%zu] is not zero", name,
                                 i);
     return QUIRE_SUCCESS;
 }

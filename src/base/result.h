@@ -52,9 +52,8 @@ quire_result qi_fail_native(quire_result code, int64_t native, const char *forma
     QUIRE_PRINTF(3, 0);
 
 /* Refuses an option struct, named in the sentence, whose reserved room is not zero. */
-#define qi_check_reserved(options, name)                                                           \
-    qi_check_zero((options)->reserved, sizeof(options)->reserved / sizeof(options)->reserved[0],   \
-                  (name))
+#define qi_check_unused(options, name)                                                             \
+    qi_check_zero((options)->unused, sizeof(options)->unused / sizeof(options)->unused[0], (name))
 quire_result qi_refuse_not_zero(const uint64_t *words, size_t count, const char *name);
 
 static inline quire_result qi_check_zero(const uint64_t *words, size_t count, const char *name)

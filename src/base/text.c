@@ -87,14 +87,14 @@ uint32_t qi_put_code_point(uint32_t c, char out[4])
  * it is written out exactly, in limbs of nine digits, and then rounded once. The longest has 767
  * digits, and a power of ten.
  */
-enum { LIMB = 1000000000, LIMB_DIGITS = 9, MOST_LIMBS = 86, MOST_DIGITS = 774, SIGNIFICANT = 6 };
+enum { LIMB = 1000000000, LIMB_DIGITS = 9, MAX_LIMBS = 86, MAX_DIGITS = 774, SIGNIFICANT = 6 };
 
 /* Digits, of which the first is not 0, and how many of them stand before the point. */
 typedef struct decimal {
     bool negative;
     int count; /* 0: the number is 0 */
     int point; /* may be negative, or above `count` */
-    char digits[MOST_DIGITS];
+    char digits[MAX_DIGITS];
 } decimal;
 
 static int multiply(uint32_t *limbs, int count, uint32_t factor)
@@ -136,7 +136,7 @@ static void put_digits(decimal *d, const uint32_t *limbs, int count)
 /* The number to its last digit; m * 2^-e is m * 5^e / 10^e. */
 static void write_out(decimal *d, double value)
 {
-    uint32_t limbs[MOST_LIMBS];
+    uint32_t limbs[MAX_LIMBS];
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
@@ -244,10 +244,10 @@ qi_real_text qi_real(double value)
 
 qi_real_text qi_real_2(double value)
 {
-    enum { DECIMALS = 2, MOST_BEFORE_POINT = 20 };
+    enum { DECIMALS = 2, MAX_BEFORE_POINT = 20 };
     decimal d;
     write_out(&d, value);
-    if (d.point > MOST_BEFORE_POINT)
+    if (d.point > MAX_BEFORE_POINT)
         return write_general(&d);
     qi_real_text out;
     char *end = out.text;

@@ -9,7 +9,7 @@
 #include "src/base/atomic.h"
 #include "src/base/bits.h"
 
-enum { WORDS = QI_MOST_THREADS / 64 };
+enum { WORDS = QI_MAX_THREADS / 64 };
 
 static pthread_once_t key_made = PTHREAD_ONCE_INIT;
 static pthread_key_t key;

@@ -20,7 +20,7 @@
 #include "src/cli/playing.h"
 #include "src/cli/workload.h"
 
-enum { GROUP = 16, DEFAULT_REPEATS = 5, MOST_REPEATS = 99, MOST_THREADS = 256 };
+enum { GROUP = 16, DEFAULT_REPEATS = 5, MAX_REPEATS = 99, MAX_THREADS = 256 };
 
 typedef struct benching {
     const char *workload;
@@ -32,7 +32,7 @@ typedef struct benching {
 
 /* What the repeats measured. */
 typedef struct outcome {
-    double pair_ns[MOST_REPEATS];
+    double pair_ns[MAX_REPEATS];
     uint64_t pairs; /* timed, a repeat, all threads */
     uint64_t failures;
     uint64_t live_count;
@@ -405,10 +405,10 @@ int run_bench(const command *self, int argc, char **argv)
         return code;
     bool threaded = threads != UINT64_MAX;
     b.repeats = repeats == UINT64_MAX ? DEFAULT_REPEATS : repeats;
-    if (!b.repeats || b.repeats > MOST_REPEATS)
-        return bad_usage(self, "--repeats takes 1 to %d", MOST_REPEATS);
-    if (threaded && (!threads || threads > MOST_THREADS))
-        return bad_usage(self, "--threads takes 1 to %d", MOST_THREADS);
+    if (!b.repeats || b.repeats > MAX_REPEATS)
+        return bad_usage(self, "--repeats takes 1 to %d", MAX_REPEATS);
+    if (threaded && (!threads || threads > MAX_THREADS))
+        return bad_usage(self, "--threads takes 1 to %d", MAX_THREADS);
     b.threads = threaded ? threads : 0;
     bool ramp = !strncmp(b.workload, "ramp-", 5), fill = !strncmp(b.workload, "fill-", 5);
     if ((ramp || fill) && threaded)

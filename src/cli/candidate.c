@@ -16,7 +16,7 @@ static const uint64_t KIB = UINT64_C(1) << 10, MIB = UINT64_C(1) << 20;
  * The ladder of page sizes doubles from the size of a huge page to an eighth of a card of 2 GiB.
  * Where the device has no limit of pages, candidates keep to the 4096 that Vulkan promises.
  */
-enum { LEAST_MIB = 2, MOST_MIB = 256, PAGES_PROMISED = 4096, MOST_SIZES = 9 };
+enum { LEAST_MIB = 2, MAX_MIB = 256, PAGES_PROMISED = 4096, MAX_SIZES = 9 };
 
 /* Grown pages begin at an eighth; an eighth of the peak is kept where some of it is. */
 enum { GROWTH_DIVISOR = 8, GROWTH_PERCENT = 100, RETAINED_DIVISOR = 8 };
@@ -41,20 +41,20 @@ static void add(listing *l, const candidate *c)
 
 static bool is_on_ladder(const candidate_scope *scope, uint64_t size)
 {
-    uint64_t most_pages = scope->most_pages ? scope->most_pages : PAGES_PROMISED;
+    uint64_t max_pages = scope->max_pages ? scope->max_pages : PAGES_PROMISED;
     bool is_enough = size > LEAST_MIB * MIB && size / 2 >= scope->peak_bytes;
-    return size >= scope->least_page && size <= scope->largest_page && !is_enough &&
-           scope->peak_bytes / size <= most_pages;
+    return size >= scope->least_page && size <= scope->max_page && !is_enough &&
+           scope->peak_bytes / size <= max_pages;
 }
 
 /* The default first: among candidates that cost the same the one that sets less comes first. */
-static size_t choose_sizes(const candidate_scope *scope, uint64_t sizes[MOST_SIZES])
+static size_t choose_sizes(const candidate_scope *scope, uint64_t sizes[MAX_SIZES])
 {
     size_t count = 0;
     sizes[count++] = scope->page_size ? scope->page_size : scope->default_page_size;
     if (scope->page_size)
         return count;
-    for (uint64_t mib = LEAST_MIB; mib <= MOST_MIB; mib *= 2)
+    for (uint64_t mib = LEAST_MIB; mib <= MAX_MIB; mib *= 2)
         if (mib * MIB != scope->default_page_size && is_on_ladder(scope, mib * MIB))
             sizes[count++] = mib * MIB;
     return count;
@@ -106,16 +106,16 @@ static void add_linear(listing *l)
     uint64_t units = scope->peak_bytes / unit + (scope->peak_bytes % unit != 0);
     for (uint64_t halves = 2; halves <= 4; halves++) {
         uint64_t room = (units * halves + 1) / 2;
-        if (room <= scope->largest_page / unit)
+        if (room <= scope->max_page / unit)
             add(l, &(candidate){.fit = QUIRE_FIT_LINEAR, .page_size = room * unit});
     }
 }
 
-size_t make_candidates(const candidate_scope *scope, candidate list[MOST_CANDIDATES])
+size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDATES])
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     listing l = {.scope = scope, .list = list};
-    uint64_t sizes[MOST_SIZES];
+    uint64_t sizes[MAX_SIZES];
     size_t count = choose_sizes(scope, sizes);
     for (size_t fit = 0; fit < sizeof fits / sizeof *fits; fit++)
         for (size_t i = 0; i < count && (scope->fit == ANY_FIT || scope->fit == fits[fit]); i++)

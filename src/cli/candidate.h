@@ -33,21 +33,21 @@ typedef struct candidate_scope {
     uint64_t largest;
     uint64_t default_page_size; /* of the device: what a memory without options has */
     uint64_t least_page;        /* no page is smaller, or larger */
-    uint64_t largest_page;
-    uint64_t most_pages; /* 0: no limit */
-    quire_fit fit;       /* what the caller wants: this fit, or ANY_FIT */
-    uint64_t page_size;  /* this page size; 0: several */
+    uint64_t max_page;
+    uint64_t max_pages; /* 0: no limit */
+    quire_fit fit;      /* what the caller wants: this fit, or ANY_FIT */
+    uint64_t page_size; /* this page size; 0: several */
 } candidate_scope;
 
 /* 3 fits, 9 page sizes, grown or not, dedicated or not, 3 retentions; and 3 linear ones. */
-enum { MOST_CANDIDATES = 3 * 9 * 2 * 2 * 3 + 3 };
+enum { MAX_CANDIDATES = 3 * 9 * 2 * 2 * 3 + 3 };
 
 /*
  * Fills the list and returns its length. The order is fixed: what sets fewer options is no later
  * than what differs from it in that alone. Linear candidates are there where one page can hold
  * everything that the trace has live at one time.
  */
-size_t make_candidates(const candidate_scope *scope, candidate list[MOST_CANDIDATES]);
+size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDATES]);
 
 /* How many decisions differ from the library's defaults; 0: it is the default. */
 uint32_t candidate_options_set(const candidate *c);

@@ -118,7 +118,7 @@ static double live_share(const churn *c)
 
 /* ---- ramp --------------------------------------------------------------------------------- */
 
-double churn_ramp(const churn_sizes *sizes, uint64_t seed, uint64_t most_steps,
+double churn_ramp(const churn_sizes *sizes, uint64_t seed, uint64_t max_steps,
                   const churn_space *space)
 {
     churn c;
@@ -126,7 +126,7 @@ double churn_ramp(const churn_sizes *sizes, uint64_t seed, uint64_t most_steps,
     if (!begin(&c, sizes, seed, space))
         return -1;
     uint64_t steps = 0;
-    while (steps != most_steps && step(&c, target))
+    while (steps != max_steps && step(&c, target))
         if (++steps % RAISE_EVERY == 0 && target < 1.0)
             target += 0.0001;
     free(c.live);
@@ -164,14 +164,14 @@ static double external_fragmentation(const churn *c)
     return total ? 1 - (double)largest / (double)total : 0;
 }
 
-bool churn_fill(const churn_sizes *sizes, double target, uint64_t most_steps,
+bool churn_fill(const churn_sizes *sizes, double target, uint64_t max_steps,
                 const churn_space *space, churn_filled *out)
 {
     churn c;
     *out = (churn_filled){0};
     if (!begin(&c, sizes, sizes->seed, space))
         return false;
-    uint64_t steps = most_steps < FILL_STEPS ? most_steps : FILL_STEPS, failures = 0;
+    uint64_t steps = max_steps < FILL_STEPS ? max_steps : FILL_STEPS, failures = 0;
     while ((double)c.live_bytes < (target - 0.005) * (double)sizes->arena && step(&c, target)) {
     }
     for (uint64_t i = 0; i < steps; i++) {

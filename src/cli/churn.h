@@ -42,13 +42,13 @@ const churn_sizes *churn_find(const char *name);
 
 /*
  * The share of the arena that is live at the first failure while the target rises, or after
- * `most_steps` requests; below 0 when there is no memory for the list of live ranges.
+ * `max_steps` requests; below 0 when there is no memory for the list of live ranges.
  */
-double churn_ramp(const churn_sizes *sizes, uint64_t seed, uint64_t most_steps,
+double churn_ramp(const churn_sizes *sizes, uint64_t seed, uint64_t max_steps,
                   const churn_space *space);
 
-/* What happens at a constant target in 100,000 requests or `most_steps`; false: no memory. */
-bool churn_fill(const churn_sizes *sizes, double target, uint64_t most_steps,
+/* What happens at a constant target in 100,000 requests or `max_steps`; false: no memory. */
+bool churn_fill(const churn_sizes *sizes, double target, uint64_t max_steps,
                 const churn_space *space, churn_filled *out);
 
 #endif

@@ -52,7 +52,7 @@ typedef struct option_spec {
     void *target;
 } option_spec;
 
-enum { MOST_OPTIONS = 24 };
+enum { MAX_OPTIONS = 24 };
 
 /*
  * Parses the options of a subcommand into their targets and puts the one positional argument, if

@@ -14,7 +14,7 @@
 #include "src/base/result.h"
 #include "src/cli/cli.h"
 
-enum { MOST_PLACES = 5, MOST_PAIRS = MOST_PLACES * MOST_PLACES, MOST_TURNS = 99 };
+enum { MAX_PLACES = 5, MAX_PAIRS = MAX_PLACES * MAX_PLACES, MAX_TURNS = 99 };
 
 static const uint64_t DEFAULT_SIZE = UINT64_C(64) << 20, DEFAULT_TURNS = 5;
 
@@ -38,9 +38,9 @@ typedef struct measured {
 typedef struct copying {
     uint64_t size, turns;
     quire_device_info device;
-    place places[MOST_PLACES];
+    place places[MAX_PLACES];
     int place_count;
-    measured pairs[MOST_PAIRS];
+    measured pairs[MAX_PAIRS];
     int pair_count;
     char *sent, *found; /* the bytes, and what arrived */
 } copying;
@@ -305,8 +305,8 @@ int run_copy(const command *self, int argc, char **argv)
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, NULL);
     if (code >= 0)
         return code;
-    if (!c.turns || c.turns > MOST_TURNS)
-        return bad_usage(self, "--repeats takes 1 to %d", MOST_TURNS);
+    if (!c.turns || c.turns > MAX_TURNS)
+        return bad_usage(self, "--repeats takes 1 to %d", MAX_TURNS);
     if (c.size > SIZE_MAX)
         return bad_usage(self, "--size is beyond what this machine can address");
     code = open_device(self, &choice, &device);

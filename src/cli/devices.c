@@ -29,8 +29,8 @@ static void list_limits(const quire_limits *limits, limit out[LIMIT_COUNT])
     const limit list[LIMIT_COUNT] = {
         {"bufferImageGranularity", limits->buffer_image_granularity},
         {"nonCoherentAtomSize", limits->non_coherent_atom},
-        {"maxMemoryAllocationCount", limits->most_pages},
-        {"maxMemoryAllocationSize", limits->largest_page},
+        {"maxMemoryAllocationCount", limits->max_pages},
+        {"maxMemoryAllocationSize", limits->max_page},
         {"bufferAlignment", limits->buffer_alignment},
         {"imageRowAlignment", limits->image_row_alignment},
         {"pageGranularity", limits->page_granularity},

@@ -138,7 +138,7 @@ static const char *apply(const option_spec *spec, const char *value)
 int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
                   size_t count, const char **positional)
 {
-    struct option longs[MOST_OPTIONS + 2] = {{0}};
+    struct option longs[MAX_OPTIONS + 2] = {{0}};
     for (size_t i = 0; i < count; i++)
         longs[i] = (struct option){
             specs[i].name, specs[i].argument ? required_argument : no_argument, NULL, (int)i + 1};

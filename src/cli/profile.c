@@ -87,9 +87,9 @@ static bool read_kind_flags(const char *path, uint32_t index, const json_t *kind
 
 static bool read_heaps(const char *path, const json_t *heaps, quire_host_profile *profile)
 {
-    if (!json_array_size(heaps) || json_array_size(heaps) > QUIRE_MOST_HEAPS)
+    if (!json_array_size(heaps) || json_array_size(heaps) > QUIRE_MAX_HEAPS)
         return complain(path, "\"heaps\" lists %zu: a device has 1 to %d", json_array_size(heaps),
-                        QUIRE_MOST_HEAPS);
+                        QUIRE_MAX_HEAPS);
     profile->heap_count = (uint32_t)json_array_size(heaps);
     for (uint32_t i = 0; i < profile->heap_count; i++) {
         const json_t *heap = json_array_get(heaps, i);
@@ -102,9 +102,9 @@ static bool read_heaps(const char *path, const json_t *heaps, quire_host_profile
 
 static bool read_kinds(const char *path, const json_t *kinds, quire_host_profile *profile)
 {
-    if (!json_array_size(kinds) || json_array_size(kinds) > QUIRE_MOST_KINDS)
+    if (!json_array_size(kinds) || json_array_size(kinds) > QUIRE_MAX_KINDS)
         return complain(path, "\"types\" lists %zu: a device has 1 to %d", json_array_size(kinds),
-                        QUIRE_MOST_KINDS);
+                        QUIRE_MAX_KINDS);
     profile->kind_count = (uint32_t)json_array_size(kinds);
     for (uint32_t i = 0; i < profile->kind_count; i++) {
         const json_t *kind = json_array_get(kinds, i);
@@ -126,8 +126,8 @@ static bool read_limits(const char *path, const json_t *limits, quire_limits *ou
         return complain(path, "\"limits\" is not an object");
     if (!read_optional(path, limits, "bufferImageGranularity", &out->buffer_image_granularity) ||
         !read_optional(path, limits, "nonCoherentAtomSize", &out->non_coherent_atom) ||
-        !read_optional(path, limits, "maxMemoryAllocationCount", &out->most_pages) ||
-        !read_optional(path, limits, "maxMemoryAllocationSize", &out->largest_page) ||
+        !read_optional(path, limits, "maxMemoryAllocationCount", &out->max_pages) ||
+        !read_optional(path, limits, "maxMemoryAllocationSize", &out->max_page) ||
         !read_optional(path, limits, "minStorageBufferOffsetAlignment", &storage) ||
         !read_optional(path, limits, "minUniformBufferOffsetAlignment", &uniform))
         return false;

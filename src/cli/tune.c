@@ -15,7 +15,7 @@ static void leave_out(tuning *t, const char *reason)
     uint32_t i = 0;
     while (i < t->reason_count && strcmp(t->reasons[i].reason, reason))
         i++;
-    if (i == MOST_REASONS) { /* more than are told one by one */
+    if (i == MAX_REASONS) { /* more than are told one by one */
         i--;
         reason = "for these and other reasons";
     }
@@ -121,11 +121,11 @@ static quire_result look_at_device(tuning *t, candidate_scope *scope)
     if (result)
         return result;
     uint64_t heap = device.heaps[device.kinds[info.kind].heap].size;
-    uint64_t largest = device.limits.largest_page;
+    uint64_t largest = device.limits.max_page;
     scope->default_page_size = info.page_size;
     scope->least_page = device.limits.page_granularity;
-    scope->largest_page = largest && largest < heap ? largest : heap;
-    scope->most_pages = device.limits.most_pages;
+    scope->max_page = largest && largest < heap ? largest : heap;
+    scope->max_pages = device.limits.max_pages;
     return QUIRE_SUCCESS;
 }
 
@@ -144,9 +144,9 @@ static int choose_candidates(tuning *t)
     }
     if (look_at_device(t, &scope))
         return fail_with_last_error();
-    t->candidates = calloc(MOST_CANDIDATES, sizeof *t->candidates);
-    t->trials = calloc(MOST_CANDIDATES, sizeof *t->trials);
-    t->ranking = calloc(MOST_CANDIDATES, sizeof *t->ranking);
+    t->candidates = calloc(MAX_CANDIDATES, sizeof *t->candidates);
+    t->trials = calloc(MAX_CANDIDATES, sizeof *t->trials);
+    t->ranking = calloc(MAX_CANDIDATES, sizeof *t->ranking);
     if (!t->candidates || !t->trials || !t->ranking) {
         fprintf(stderr, "quire: no memory for the candidates\n");
         return EXIT_FAILED;

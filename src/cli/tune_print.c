@@ -9,7 +9,7 @@
 #include "src/cli/tuning.h"
 
 /* Rows of the table: what comes after is of interest to nobody who does not ask for --all. */
-enum { MOST_ROWS = 20 };
+enum { MAX_ROWS = 20 };
 
 static const trial *trial_at(const tuning *t, uint32_t place)
 {
@@ -107,7 +107,7 @@ static uint32_t print_rows(const tuning *t)
     for (uint32_t i = 0; i < t->trial_count; i++) {
         bool is_own = t->ranking[i].alike == NOT_ALIKE;
         ranks += is_own;
-        if (!t->all && i != t->recommended && !is_default(t, i) && (!is_own || ranks > MOST_ROWS))
+        if (!t->all && i != t->recommended && !is_default(t, i) && (!is_own || ranks > MAX_ROWS))
             continue;
         print_row(t, i);
         rows++;

@@ -9,7 +9,7 @@
 #include "src/cli/playing.h"
 #include "src/cli/ranking.h"
 
-enum { MOST_REASONS = 8, SENTENCE = 512 };
+enum { MAX_REASONS = 8, SENTENCE = 512 };
 
 /* One candidate and what it cost. */
 typedef struct trial {
@@ -35,7 +35,7 @@ typedef struct tuning {
     uint32_t candidate_count, trial_count;
     uint32_t served;      /* trials that refused nothing */
     uint32_t recommended; /* place in the ranking; trial_count: none */
-    left_out reasons[MOST_REASONS];
+    left_out reasons[MAX_REASONS];
     uint32_t reason_count;
     char refusal[SENTENCE]; /* the first of the trial with the fewest, when each has one */
     uint64_t fewest_refusals;

@@ -1,14 +1,17 @@
 /*
- * batch.c - several equal ranges at once, by one search for many where the fit can do that.
+ * batch.c - allocates several equal ranges, all or none. Uses one search for up to QI_MAX_BATCH
+ * ranges if the fit has a batch search, and single allocations otherwise.
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 
+/* Frees the first `count` ranges, the newest first. */
 static void free_first(quire_space *space, quire_placement *placements, uint64_t count)
 {
     while (count-- > 0)
-        qi_ignore(space->free_range(space, placements[count].range)); /* made a moment ago */
+        qi_ignore(
+            space->free_range(space, placements[count].range)); /* live: allocated by this call */
 }
 
 static quire_result one_by_one(quire_space *space, uint64_t size, uint64_t alignment,
@@ -18,7 +21,7 @@ static quire_result one_by_one(quire_space *space, uint64_t size, uint64_t align
         uint64_t user = placements[i].user;
         quire_result result =
             space->allocate_range(space, size, alignment, user, QI_TRY, &placements[i]);
-        if (result) { /* which zeroed the placement */
+        if (result) { /* allocate_range zeroed the placement */
             placements[i].user = user;
             free_first(space, placements, i);
             return result;
@@ -27,11 +30,12 @@ static quire_result one_by_one(quire_space *space, uint64_t size, uint64_t align
     return QUIRE_SUCCESS;
 }
 
+/* Allocates up to QI_MAX_BATCH ranges, all or none. */
 static quire_result together(quire_space *space, uint64_t size, uint64_t alignment,
                              quire_placement *placements, uint32_t count)
 {
     alignment += !alignment;
-    bool is_valid = size && alignment <= space->largest_alignment && qi_is_power_of_two(alignment);
+    bool is_valid = size && alignment <= space->max_alignment && qi_is_power_of_two(alignment);
     quire_result result = QUIRE_ERROR_NO_SPACE;
     if (count > 1 && is_valid && space->fit->allocate_batch) {
         uint64_t user = placements[0].user;
@@ -48,7 +52,7 @@ quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t
                                      quire_placement *placements, uint64_t count)
 {
     for (uint64_t done = 0, part; done < count; done += part) {
-        part = count - done < QI_MOST_TOGETHER ? count - done : QI_MOST_TOGETHER;
+        part = count - done < QI_MAX_BATCH ? count - done : QI_MAX_BATCH;
         quire_result result = together(space, size, alignment, placements + done, (uint32_t)part);
         if (result) {
             free_first(space, placements, done);
@@ -56,27 +60,4 @@ quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t
         }
     }
     return QUIRE_SUCCESS;
-}
-
-/* The user values stay; the rest is zeroed. */
-static void zero(quire_placement *placements, uint64_t count)
-{
-    for (uint64_t i = 0; placements && i < count; i++)
-        placements[i] = (quire_placement){.user = placements[i].user};
-}
-
-quire_result quire_space_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
-                                        quire_placement *placements, uint64_t count)
-{
-    zero(placements, count);
-    if (!space || (!placements && count))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_allocate_batch: space or placements is null");
-    quire_result result = qi_space_allocate_batch(space, size, alignment, placements, count);
-    if (!result)
-        return QUIRE_SUCCESS;
-    zero(placements, count);
-    if (result == QUIRE_ERROR_NO_SPACE)
-        return qi_space_no_room(space, size, alignment, 0);
-    return result;
 }

@@ -69,7 +69,7 @@ static uint32_t find_gap(qi_line *line, uint64_t size, uint64_t base, uint64_t a
     uint64_t largest = 0;
     const bool skips = is_full_for(line, base, alignment) && size >= line->full_size;
     const uint32_t begin = skips ? line->full : 0;
-    for (uint32_t i = begin; line->largest_gap >= size && i < line->count; i++) {
+    for (uint32_t i = begin; line->max_gap >= size && i < line->count; i++) {
         uint64_t gap = end_before(line, i), end = line->stretches[i].start;
         if (has_place(gap, end, size, base, alignment, start)) {
             learn_full(line, i, size, base, alignment);
@@ -79,7 +79,7 @@ static uint32_t find_gap(qi_line *line, uint64_t size, uint64_t base, uint64_t a
             largest = end - gap;
         if (i + 1 == line->count) {
             learn_full(line, line->count, size, base, alignment);
-            line->largest_gap = begin ? line->largest_gap : largest;
+            line->max_gap = begin ? line->max_gap : largest;
         }
     }
     uint64_t extent = qi_line_extent(line);
@@ -115,8 +115,8 @@ quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t size, uint64_t
                             "space with a larger granule reaches further",
                             size, qi_line_extent(line), line->limit);
     uint64_t before = end_before(line, index);
-    if (index == line->count && *start - before > line->largest_gap)
-        line->largest_gap = *start - before;
+    if (index == line->count && *start - before > line->max_gap)
+        line->max_gap = *start - before;
     memmove(line->stretches + index + 1, line->stretches + index,
             (line->count - index) * sizeof *line->stretches);
     line->stretches[index] = (qi_stretch){*start, *start + size};
@@ -147,8 +147,8 @@ void qi_line_remove(qi_line *line, uint64_t start)
             (line->count - index) * sizeof *line->stretches);
     if (index < line->count) {
         uint64_t gap = line->stretches[index].start - end_before(line, index);
-        if (gap > line->largest_gap)
-            line->largest_gap = gap;
+        if (gap > line->max_gap)
+            line->max_gap = gap;
     }
 }
 
@@ -168,8 +168,8 @@ quire_result qi_line_resize(qi_line *line, uint64_t start, uint64_t size)
     if (index + 1 < line->full)
         line->full = index + 1;
     uint64_t gap = is_last ? 0 : next - start - size;
-    if (gap > line->largest_gap)
-        line->largest_gap = gap;
+    if (gap > line->max_gap)
+        line->max_gap = gap;
     return QUIRE_SUCCESS;
 }
 
@@ -180,7 +180,7 @@ bool qi_line_is_sound(const qi_line *line)
     uint64_t end = 0, place = 0;
     for (uint32_t i = 0; i < line->count; i++) {
         const qi_stretch *stretch = &line->stretches[i];
-        if (stretch->start < end || stretch->start - end > line->largest_gap ||
+        if (stretch->start < end || stretch->start - end > line->max_gap ||
             stretch->end <= stretch->start)
             return false;
         if (i < line->full && has_place(end, stretch->start, line->full_size, line->full_base,

@@ -18,8 +18,8 @@ typedef struct qi_stretch {
 typedef struct qi_line {
     qi_stretch *stretches; /* sorted, disjoint */
     uint32_t count, capacity;
-    uint64_t limit;       /* bytes; nothing lies at or above */
-    uint64_t largest_gap; /* no gap below the last stretch is larger */
+    uint64_t limit;   /* bytes; nothing lies at or above */
+    uint64_t max_gap; /* no gap below the last stretch is larger */
 
     /* no gap before one of the `full` lowest stretches has a place of `full_size` bytes that is
        congruent to `full_base` modulo `full_alignment`: who looks for that begins behind them */

@@ -16,7 +16,7 @@ enum { FIRST_CAPACITY = 32, DOUBLED_BELOW = 1024, EIGHTH_BELOW = 65536, ROUNDED_
  * All numbers beyond the array start from one generation, so that forgetting one that is nearly
  * used up would use up the rest. Half of its life at least is left to every number this way.
  */
-enum { MOST_FORGOTTEN = QI_LAST_GENERATION / 2 };
+enum { MAX_FORGOTTEN = QI_LAST_GENERATION / 2 };
 
 static qi_pool_item *item_at(const qi_pool *pool, uint32_t number)
 {
@@ -117,7 +117,7 @@ static uint32_t highest_generation(const qi_pool *pool, uint32_t first)
 static bool must_stay(const qi_pool *pool, bool (*in_use)(const void *, uint32_t),
                       const void *owner, uint32_t number)
 {
-    return number && (in_use(owner, number) || item_at(pool, number)->generation > MOST_FORGOTTEN);
+    return number && (in_use(owner, number) || item_at(pool, number)->generation > MAX_FORGOTTEN);
 }
 
 void qi_pool_trim(qi_pool *pool, qi_host *host, bool (*in_use)(const void *, uint32_t),
@@ -166,7 +166,7 @@ const char *qi_pool_damage(const qi_pool *pool, bool (*in_use)(const void *, uin
                            const void *owner, uint32_t *number)
 {
     *number = 0;
-    if (pool->first_generation & 1 || pool->first_generation > MOST_FORGOTTEN)
+    if (pool->first_generation & 1 || pool->first_generation > MAX_FORGOTTEN)
         return "new numbers would start with a generation in use or used up";
     if (!chain_is_sound(pool, in_use, owner, number))
         return "the chain of unused numbers is broken";

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { FIRST_BLOCK = 512, LARGEST_BLOCK = 64 << 10 };
+enum { FIRST_BLOCK = 512, MAX_BLOCK = 64 << 10 };
 
 static uint64_t text_room(const qi_labels *labels)
 {
@@ -16,7 +16,7 @@ static uint64_t text_room(const qi_labels *labels)
 static bool add_block(qi_labels *labels, qi_host *host, size_t label_size)
 {
     uint64_t size = labels->last ? labels->last->size * 2 : FIRST_BLOCK;
-    size = size < LARGEST_BLOCK ? size : LARGEST_BLOCK;
+    size = size < MAX_BLOCK ? size : MAX_BLOCK;
     if (size - sizeof *labels->last < label_size)
         size = sizeof *labels->last + label_size;
     qi_label_block *block = qi_host_allocate(host, size, 1);

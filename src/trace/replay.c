@@ -71,12 +71,12 @@ static void look_when_fullest(player *p)
 }
 
 /* The label, or as many whole characters of it as a name may have bytes, put into `cut`. */
-static const char *name_of(const quire_trace_event *event, char cut[QUIRE_LONGEST_NAME + 1])
+static const char *name_of(const quire_trace_event *event, char cut[QUIRE_MAX_NAME + 1])
 {
     size_t length = strlen(event->label);
-    if (length <= QUIRE_LONGEST_NAME)
+    if (length <= QUIRE_MAX_NAME)
         return length ? event->label : NULL;
-    length = QUIRE_LONGEST_NAME;
+    length = QUIRE_MAX_NAME;
     while (length && ((unsigned char)event->label[length] & 0xc0) == 0x80)
         length--;
     memcpy(cut, event->label, length);
@@ -86,7 +86,7 @@ static const char *name_of(const quire_trace_event *event, char cut[QUIRE_LONGES
 
 static void play_alloc(player *p, const quire_trace_event *event)
 {
-    char cut[QUIRE_LONGEST_NAME + 1];
+    char cut[QUIRE_MAX_NAME + 1];
     quire_allocation_options options = {.size = event->size, .alignment = event->alignment};
     if (p->options->name)
         options.name = name_of(event, cut);
@@ -246,7 +246,7 @@ quire_result quire_trace_replay(const quire_trace *trace, quire_memory *memory,
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_trace_replay: trace, memory or report is null");
     quire_replay_options resolved = options ? *options : (quire_replay_options){0};
-    quire_result result = qi_check_reserved(&resolved, "quire_replay_options");
+    quire_result result = qi_check_unused(&resolved, "quire_replay_options");
     if (result)
         return result;
     qi_host host;

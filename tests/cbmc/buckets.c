@@ -2,19 +2,19 @@
  * buckets.c - the comparison of a row of fractions, for all rows: what CBMC proves of the portable
  * form, the programs without it also try on the processor's.
  */
-#include "src/space/buckets.h"
+#include "src/space/segregated/buckets.h"
 
 #include "tests/cbmc/proof.h"
 
 PROOF(a_bucket_is_chosen_when_its_fraction_is_not_below)
 {
-    _Alignas(QI_MOST_BUCKETS) uint8_t fractions[QI_MOST_BUCKETS];
-    for (uint32_t i = 0; i < QI_MOST_BUCKETS; i++)
+    _Alignas(QI_MAX_BUCKETS) uint8_t fractions[QI_MAX_BUCKETS];
+    for (uint32_t i = 0; i < QI_MAX_BUCKETS; i++)
         fractions[i] = (uint8_t)any_u64();
     uint32_t fraction = (uint32_t)any_below(UINT8_MAX + 1);
     uint32_t mask = qi_buckets_at_least(fractions, fraction);
-    for (uint32_t i = 0; i < QI_MOST_BUCKETS; i++)
+    for (uint32_t i = 0; i < QI_MAX_BUCKETS; i++)
         PROVE((mask >> i & 1) == (fractions[i] >= fraction));
-    PROVE(mask >> QI_MOST_BUCKETS == 0);
+    PROVE(mask >> QI_MAX_BUCKETS == 0);
     PROVE(mask == qi_buckets_at_least_portable(fractions, fraction));
 }

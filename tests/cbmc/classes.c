@@ -2,7 +2,7 @@
  * classes.c - size classes for all sizes: what a list holds is large enough for whoever is sent to
  * it. Sizes are 1 to 2^32 - 1 granules.
  */
-#include "src/space/classes.h"
+#include "src/space/segregated/classes.h"
 
 #include "tests/cbmc/proof.h"
 

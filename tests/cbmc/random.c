@@ -10,17 +10,17 @@
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 
-enum { MOST_PROOFS = 64, MOST_CHOICES = 64 };
+enum { MAX_PROOFS = 64, MAX_CHOICES = 64 };
 
 static struct {
     const char *name;
     void (*body)(void);
-} proofs[MOST_PROOFS];
+} proofs[MAX_PROOFS];
 
 /* The way through the choices of one run; the next way differs in the last one that can. */
 static struct {
     uint64_t value, limit;
-} choices[MOST_CHOICES];
+} choices[MAX_CHOICES];
 
 static uint32_t proof_count, current, choice_count, choices_made;
 static bool is_random;
@@ -30,7 +30,7 @@ static jmp_buf leave;
 
 void proof_register(const char *name, void (*body)(void))
 {
-    CHECK(proof_count < MOST_PROOFS);
+    CHECK(proof_count < MAX_PROOFS);
     proofs[proof_count].name = name;
     proofs[proof_count++].body = body;
 }
@@ -76,7 +76,7 @@ uint64_t any_below(uint64_t n)
     if (is_random)
         return random_below(&rng, n);
     if (choices_made == choice_count) {
-        CHECK(choice_count < MOST_CHOICES);
+        CHECK(choice_count < MAX_CHOICES);
         choices[choice_count].value = 0;
         choices[choice_count++].limit = n;
     }

@@ -18,11 +18,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "static"
 from tap import Tap  # noqa: E402
 
 END = "the end is reached"
-MOST_MEMORY = 10 << 30
+MAX_MEMORY = 10 << 30
 
 SPACE = ["tests/cbmc/stubs.c"] + [f"src/space/{name}.c" for name in (
-    "segregated", "segregated_region", "segregated_resize", "segregated_search", "segregated_wait",
-    "segregated_check", "slabs", "slabs_check", "line", "pool")]
+    "segregated/segregated", "segregated/fast", "segregated/tables", "segregated/region",
+    "segregated/search", "segregated/deferred_coalescing", "segregated/view", "segregated/check",
+    "segregated/slabs", "segregated/slabs_check", "line", "pool")]
 
 # What a proof of whole operations needs: no symbolic tables larger than they must be, and the
 # checks of CBMC itself (pointers, bounds) left to the sanitizers, which run the same harnesses.
@@ -44,8 +45,8 @@ FILES = {
 # are what a proof would spend its time on. With few mantissa bits the sizes of a tiny space share
 # classes, as large ones do.
 SMALLER = {
-    "src/space/classes.h": {"QI_MANTISSA_BITS": 1},
-    "src/space/buckets.h": {"QI_MOST_BUCKETS": 2},
+    "src/space/segregated/classes.h": {"QI_MANTISSA_BITS": 1},
+    "src/space/segregated/buckets.h": {"QI_MAX_BUCKETS": 2},
     "src/space/pool.c": {"FIRST_CAPACITY": 8},
 }
 
@@ -73,7 +74,7 @@ def harnesses(root):
 
 
 def limit_memory():
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
 
 
 def prove(cbmc, folder, name, proof):

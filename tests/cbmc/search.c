@@ -3,13 +3,13 @@
  * large enough; what it does not find is not there in any higher class.
  */
 #define TINY_REGIONS 3
-#include "src/space/lists.h"
+#include "src/space/segregated/lists.h"
 #include "tests/cbmc/tiny.h"
 
 #ifdef __CPROVER__
 enum { WORDS = 6 };
 #else
-enum { WORDS = QI_MOST_BIT_WORDS - 1 };
+enum { WORDS = QI_MAX_BIT_WORDS - 1 };
 #endif
 
 PROOF(the_next_list_is_the_lowest_from_there_on)
@@ -31,22 +31,22 @@ PROOF(the_next_list_is_the_lowest_from_there_on)
 }
 
 #ifdef __CPROVER__
-enum { MOST_SIZE = 24 };
+enum { MAX_SIZE = 24 };
 #else
-enum { MOST_SIZE = 400 };
+enum { MAX_SIZE = 400 };
 #endif
 
 PROOF(what_is_picked_is_large_enough)
 {
     tiny t;
-    uint64_t sizes[TINY_REGIONS] = {MOST_SIZE}, request = 1 + any_below(MOST_SIZE);
+    uint64_t sizes[TINY_REGIONS] = {MAX_SIZE}, request = 1 + any_below(MAX_SIZE);
     quire_placement all;
     tiny_begin(&t, &qi_segregated_fit, 1);
-    tiny_add_region(&t, 0, MOST_SIZE); /* makes the tables as large as they become */
-    PROVE(!t.space->fit->allocate(t.space, MOST_SIZE, 1, 0, 0, &all));
+    tiny_add_region(&t, 0, MAX_SIZE); /* makes the tables as large as they become */
+    PROVE(!t.space->fit->allocate(t.space, MAX_SIZE, 1, 0, 0, &all));
     tiny_is_complete = true;
     for (uint32_t i = 1; i < TINY_REGIONS; i++) {
-        sizes[i] = 1 + any_below(MOST_SIZE);
+        sizes[i] = 1 + any_below(MAX_SIZE);
         tiny_add_region(&t, i, sizes[i]);
     }
     const qi_segregated *s = qi_segregated_of(t.space);

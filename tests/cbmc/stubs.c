@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "src/base/result.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/cbmc/tiny.h"
 
 quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint64_t *numbers)

@@ -6,7 +6,7 @@
 #define QUIRE_TESTS_CBMC_TINY_H
 
 #include "src/base/handle.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/cbmc/proof.h"
 
 #ifndef TINY_REGIONS
@@ -31,7 +31,7 @@ typedef struct tiny {
 } tiny;
 
 /* What quire_space_create does, in the least words. */
-static inline void tiny_begin(tiny *t, const qi_fit *fit, uint64_t largest_alignment)
+static inline void tiny_begin(tiny *t, const qi_fit *fit, uint64_t max_alignment)
 {
     qi_host host;
     tiny_is_complete = false;
@@ -41,11 +41,11 @@ static inline void tiny_begin(tiny *t, const qi_fit *fit, uint64_t largest_align
     t->space->host = host;
     t->space->fit = fit;
     t->space->granule = 1;
-    t->space->largest_alignment = largest_alignment;
+    t->space->max_alignment = max_alignment;
     t->space->tag = 1;
     t->space->regions = t->regions;
     t->space->region_capacity = TINY_REGIONS;
-    t->space->line = (qi_line){.stretches = t->stretches, .limit = fit->most_granules};
+    t->space->line = (qi_line){.stretches = t->stretches, .limit = fit->max_granules};
     PROVE(!fit->init(t->space, &(quire_space_options){0}));
 }
 

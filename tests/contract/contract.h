@@ -44,9 +44,9 @@ struct contract_subject {
     quire_result (*set_budget)(void *own, uint32_t heap, uint64_t bytes);
 
     /* Hints; {0} is a backend as quire/backend.h wants it, with a heap to itself. */
-    bool one_thread;       /* keeps the rules but for the one of several threads */
-    bool is_shared;        /* others use the heaps too: what is in use moves by itself */
-    uint64_t largest_fill; /* heaps up to this size are filled to the end; 0: 64 MiB */
+    bool one_thread;   /* keeps the rules but for the one of several threads */
+    bool is_shared;    /* others use the heaps too: what is in use moves by itself */
+    uint64_t max_fill; /* heaps up to this size are filled to the end; 0: 64 MiB */
 };
 
 /* ---- scenarios ------------------------------------------------------------------------------ */

@@ -13,8 +13,8 @@ static void description_is_possible(contract_world *w)
     const quire_device_info *info = &w->info;
     CHECK(*info->name);
     CHECK_STR(info->backend, w->table->name);
-    CHECK(info->heap_count && info->heap_count <= QUIRE_MOST_HEAPS);
-    CHECK(info->kind_count && info->kind_count <= QUIRE_MOST_KINDS);
+    CHECK(info->heap_count && info->heap_count <= QUIRE_MAX_HEAPS);
+    CHECK(info->kind_count && info->kind_count <= QUIRE_MAX_KINDS);
     for (uint32_t i = 0; i < info->heap_count; i++)
         CHECK(info->heaps[i].size > 0);
     for (uint32_t i = 0; i < info->kind_count; i++) {
@@ -36,7 +36,7 @@ static void limits_are_powers_of_two(contract_world *w)
     CHECK(is_power_of_two(limits->non_coherent_atom));
     CHECK(is_power_of_two(limits->buffer_alignment));
     CHECK(is_power_of_two(limits->image_row_alignment));
-    CHECK(!limits->largest_page || limits->largest_page >= limits->page_granularity);
+    CHECK(!limits->max_page || limits->max_page >= limits->page_granularity);
 }
 
 static void second_device_is_alike(contract_world *w)

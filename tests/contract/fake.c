@@ -83,7 +83,7 @@ static void bare(fake_backend *fake)
     table->object_destroy = NULL;
     table->heap_budget = NULL;
     table->page_resize = NULL;
-    fake->info.limits.growing_kinds = 0;
+    fake->info.limits.elastic_kinds = 0;
 }
 
 const contract_subject subject_fake = {

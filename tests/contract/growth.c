@@ -29,8 +29,8 @@ static single begin(const contract_world *w, uint32_t kind, uint64_t reservation
 {
     single s = {.w = w, .kind = kind, .has_bytes = kit_can_both(w, kind)};
     s.usage = budget_of(&s).usage;
-    s.memory = kit_memory(w, kind,
-                          &(quire_memory_options){.contiguous = true, .reservation = reservation});
+    s.memory = kit_memory(
+        w, kind, &(quire_memory_options){.contiguous = true, .address_space = reservation});
     return s;
 }
 
@@ -307,7 +307,7 @@ static void limit_holds(contract_world *w, uint32_t kind)
 static void a_heap_that_is_full(contract_world *w, uint32_t kind)
 {
     uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size, page = kit_page_size(w);
-    uint64_t most = w->subject->largest_fill ? w->subject->largest_fill : 64 * MIB;
+    uint64_t most = w->subject->max_fill ? w->subject->max_fill : 64 * MIB;
     if (!kit_grows(w, kind) || heap > most)
         return;
     single s = begin(w, kind, 4 * heap);
@@ -332,7 +332,7 @@ static void what_cannot_grow_is_told(contract_world *w, uint32_t kind)
     if (kit_grows(w, kind)) {
         CHECK_OK(result);
         CHECK_OK(quire_memory_get_info(memory, &info));
-        CHECK(info.reservation > 0);
+        CHECK(info.address_space > 0);
         kit_end(&memory);
         return;
     }

@@ -61,7 +61,7 @@ static const quire_host_profile discrete = {
     .kinds = {{.flags = QUIRE_DEVICE_LOCAL, .heap = 0},
               {.flags = QUIRE_DEVICE_LOCAL | QUIRE_LAZILY_ALLOCATED, .heap = 0},
               {.flags = COHERENT, .heap = 1}},
-    .limits = {.most_pages = 64, .largest_page = GIB},
+    .limits = {.max_pages = 64, .max_page = GIB},
 };
 
 static const quire_host_profile not_coherent = {

@@ -4,7 +4,7 @@
  */
 #include "tests/contract/kit.h"
 
-enum { SHAPES = 3, MOST_CHANNELS = 4 };
+enum { SHAPES = 3, MAX_CHANNELS = 4 };
 
 static const uint32_t shapes[SHAPES][3] = {{37, 1, 1}, {19, 7, 1}, {9, 5, 3}};
 
@@ -129,11 +129,11 @@ static void close_memories(const contract_world *w, quire_memory **memories)
 
 static void images_of_all_types(contract_world *w)
 {
-    quire_memory *memories[QUIRE_MOST_KINDS];
+    quire_memory *memories[QUIRE_MAX_KINDS];
     open_memories(w, memories);
     for (uint32_t shape = 0; shape < SHAPES; shape++)
         for (uint32_t type = QUIRE_UINT8; type <= QUIRE_FLOAT64; type++)
-            for (uint32_t count = 1; count <= MOST_CHANNELS; count++)
+            for (uint32_t count = 1; count <= MAX_CHANNELS; count++)
                 for (uint32_t tiling = 0; tiling < 2; tiling++)
                     try_image(w, memories,
                               &(quire_image_options){.width = shapes[shape][0],
@@ -151,7 +151,7 @@ static void images_of_all_usages(contract_world *w)
 {
     static const quire_usage bits[] = {QUIRE_USAGE_TRANSFER_SOURCE, QUIRE_USAGE_TRANSFER_TARGET,
                                        QUIRE_USAGE_STORAGE, QUIRE_USAGE_SAMPLED};
-    quire_memory *memories[QUIRE_MOST_KINDS];
+    quire_memory *memories[QUIRE_MAX_KINDS];
     open_memories(w, memories);
     for (uint32_t mask = 1; mask < 16; mask++) {
         quire_usage usage = 0;
@@ -242,7 +242,7 @@ static void texels_of_linear_images(contract_world *w)
                                                 .tiling = QUIRE_TILING_LINEAR,
                                                 .usage = QUIRE_USAGE_TRANSFER_SOURCE |
                                                          QUIRE_USAGE_TRANSFER_TARGET};
-    quire_memory *memories[QUIRE_MOST_KINDS];
+    quire_memory *memories[QUIRE_MAX_KINDS];
     open_memories(w, memories);
     for (uint32_t kind = 0; kind < w->info.kind_count; kind++) {
         quire_image image;

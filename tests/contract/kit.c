@@ -16,12 +16,12 @@ bool kit_holds_contents(const contract_world *w, uint32_t kind)
 
 bool kit_grows(const contract_world *w, uint32_t kind)
 {
-    return w->info.limits.growing_kinds >> kind & 1;
+    return w->info.limits.elastic_kinds >> kind & 1;
 }
 
 bool kit_has_growth(const contract_world *w)
 {
-    return kit_offers(w, QUIRE_BACKEND_GROWTH);
+    return kit_offers(w, QUIRE_BACKEND_ELASTIC);
 }
 
 bool kit_is_visible(const contract_world *w, uint32_t kind)
@@ -83,8 +83,8 @@ quire_memory *kit_memory(const contract_world *w, uint32_t kind, const quire_mem
     options.kind_mask = UINT32_C(1) << kind;
     if (!options.name)
         options.name = "contract";
-    if (!options.largest_alignment)
-        options.largest_alignment = kit_largest_alignment(w, kind);
+    if (!options.max_alignment)
+        options.max_alignment = kit_largest_alignment(w, kind);
     if (!options.pages.page_size)
         options.pages.page_size = kit_page_size(w);
     CHECK_OK(quire_memory_create(w->device, &options, &memory));

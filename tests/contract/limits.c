@@ -5,7 +5,7 @@
 #include "tests/contract/kit.h"
 #include "tests/support/state.h"
 
-enum { MOST_PAGES = 600 };
+enum { MAX_PAGES = 600 };
 
 static uint32_t heap_of(const contract_world *w, uint32_t kind)
 {
@@ -29,7 +29,7 @@ static uint32_t fill(const contract_world *w, quire_memory *memory, uint64_t siz
     quire_memory_info info;
     quire_allocation_options options = {.size = size, .dedicated = true};
     CHECK_OK(quire_memory_get_info(memory, &info));
-    for (uint32_t count = 0; count < MOST_PAGES; count++) {
+    for (uint32_t count = 0; count < MAX_PAGES; count++) {
         uint64_t before = state_of_memory(memory);
         quire_result result = quire_allocate(memory, &options, &made[count]);
         if (result) {
@@ -41,7 +41,7 @@ static uint32_t fill(const contract_world *w, quire_memory *memory, uint64_t siz
         if (kit_can_both(w, info.kind))
             kit_write(memory, made[count], 256, count);
     }
-    check_failed(__FILE__, __LINE__, "%d pages and no end", MOST_PAGES);
+    check_failed(__FILE__, __LINE__, "%d pages and no end", MAX_PAGES);
 }
 
 static void drain(const contract_world *w, quire_memory *memory, quire_allocation *made,
@@ -63,7 +63,7 @@ static void drain(const contract_world *w, quire_memory *memory, quire_allocatio
 static void heap_limit_holds(contract_world *w, uint32_t kind)
 {
     quire_memory *memory = kit_memory(w, kind, NULL);
-    quire_allocation made[MOST_PAGES];
+    quire_allocation made[MAX_PAGES];
     uint64_t size = kit_page_size(w), limit = 4 * size + size / 2;
     CHECK_OK(quire_device_set_heap_limit(w->device, heap_of(w, kind), limit));
     uint32_t count = fill(w, memory, size / 2, made, QUIRE_ERROR_OVER_BUDGET);
@@ -84,7 +84,7 @@ static void heap_limit_holds(contract_world *w, uint32_t kind)
 static void page_limit_holds(contract_world *w, uint32_t kind)
 {
     quire_memory *memory = kit_memory(w, kind, NULL);
-    quire_allocation made[MOST_PAGES];
+    quire_allocation made[MAX_PAGES];
     CHECK_OK(quire_device_set_page_limit(w->device, 3));
     CHECK_EQ(fill(w, memory, 1000, made, QUIRE_ERROR_TOO_MANY_PAGES), 3);
     CHECK_EQ(kit_stats(memory).page_count, 3);
@@ -101,7 +101,7 @@ static bool tells_budgets(const contract_world *w)
 static void backends_budget_holds(contract_world *w, uint32_t kind)
 {
     quire_memory *memory = kit_memory(w, kind, NULL);
-    quire_allocation made[MOST_PAGES];
+    quire_allocation made[MAX_PAGES];
     uint64_t size = kit_page_size(w);
     CHECK_OK(w->subject->set_budget(w->opened.own, heap_of(w, kind), 5 * size));
     CHECK_EQ(budget_of(w, kind).budget, 5 * size);
@@ -167,12 +167,12 @@ static quire_result code_when_full(const contract_world *w, uint32_t kind)
 static void a_heap_that_is_full(contract_world *w, uint32_t kind)
 {
     uint64_t heap = w->info.heaps[heap_of(w, kind)].size;
-    uint64_t most = w->subject->largest_fill ? w->subject->largest_fill : 64 * MIB;
+    uint64_t most = w->subject->max_fill ? w->subject->max_fill : 64 * MIB;
     uint64_t size = heap / 40 > kit_page_size(w) ? heap / 40 : kit_page_size(w);
     if (heap > most)
         return;
     quire_memory *memory = kit_memory(w, kind, NULL);
-    quire_allocation made[MOST_PAGES];
+    quire_allocation made[MAX_PAGES];
     quire_result full = code_when_full(w, kind);
     uint32_t first = fill(w, memory, size, made, full);
     CHECK(first > 0);
@@ -247,7 +247,7 @@ static void reserved_pages_serve(contract_world *w, uint32_t kind)
 {
     quire_memory *memory = kit_memory(w, kind, NULL);
     uint64_t size = kit_page_size(w);
-    CHECK_OK(quire_memory_reserve(memory, 3 * size));
+    CHECK_OK(quire_memory_preallocate(memory, 3 * size));
     quire_memory_stats before = kit_stats(memory);
     CHECK(before.reserved_bytes >= 3 * size);
     quire_allocation made[3];
@@ -256,7 +256,7 @@ static void reserved_pages_serve(contract_world *w, uint32_t kind)
     CHECK_EQ(kit_stats(memory).pages_created, before.pages_created);
     for (int i = 0; i < 3; i++)
         CHECK_OK(quire_free(memory, made[i]));
-    CHECK_OK(quire_memory_reserve(memory, 0));
+    CHECK_OK(quire_memory_preallocate(memory, 0));
     kit_end(&memory);
 }
 

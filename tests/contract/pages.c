@@ -210,11 +210,11 @@ static void page_takes_every_size(contract_world *w, uint32_t kind)
         return;
     quire_page_request request = {.kind = kind,
                                   .size = unit,
-                                  .most = 8 * unit,
+                                  .max_size = 8 * unit,
                                   .alignment = w->info.limits.non_coherent_atom,
                                   .label = "contract"};
     CHECK_OK(kit_page_try(w, &request, &page));
-    CHECK_EQ(page.native.size, request.most);
+    CHECK_EQ(page.native.size, request.max_size);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; is = sizes[i++]) {
         uint64_t to = sizes[i];
         if (to != is)
@@ -255,7 +255,7 @@ static void too_large_is_refused(contract_world *w, uint32_t kind)
 static void pages_come_back(contract_world *w, uint32_t kind)
 {
     uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;
-    uint64_t largest = w->info.limits.largest_page, size = heap / 4;
+    uint64_t largest = w->info.limits.max_page, size = heap / 4;
     size = size > 4 * MIB ? 4 * MIB : size;
     size = largest && size > largest ? largest : size;
     size = size / w->info.limits.page_granularity * w->info.limits.page_granularity;

@@ -350,7 +350,7 @@ static void memory_waits_for_points(contract_world *w, uint32_t kind)
     CHECK_OK(quire_stream_mark(stream, &point));
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_collect(memory, NULL));
-    CHECK_EQ(kit_stats(memory).waiting_bytes, 0);
+    CHECK_EQ(kit_stats(memory).deferred_bytes, 0);
     CHECK_OK(quire_stream_destroy(&stream));
     kit_end(&memory);
 }

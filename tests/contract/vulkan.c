@@ -11,7 +11,7 @@
 #include "tests/contract/contract.h"
 #include "tests/support/vulkan/fake_vulkan.h"
 
-#define MOST_HEAP (UINT64_C(256) << 20)
+#define MAX_HEAP (UINT64_C(256) << 20)
 
 /* What layers and driver said. */
 typedef struct heard {
@@ -85,7 +85,7 @@ static quire_result open_fake(const contract_subject *subject, const quire_host_
     const pose *p = subject->options;
     fv_layout layout = *fv_layout_named(p->layout);
     for (uint32_t i = 0; i < layout.heap_count; i++) /* which the test machine's memory bears */
-        layout.heaps[i].size = layout.heaps[i].size > MOST_HEAP ? MOST_HEAP : layout.heaps[i].size;
+        layout.heaps[i].size = layout.heaps[i].size > MAX_HEAP ? MAX_HEAP : layout.heaps[i].size;
     layout.extensions |= FV_BIT(BUDGET); /* so that set_budget has an effect */
     const fv_options options = {.layouts = {&layout}, .flags = p->flags};
     fv_driver *driver = fv_create(&options);

@@ -7,7 +7,7 @@
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 
-enum { MOST_BYTES = 4096 };
+enum { MAX_BYTES = 4096 };
 
 static uint64_t inputs, seed;
 
@@ -15,10 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void feed(void)
 {
-    static uint8_t bytes[MOST_BYTES];
+    static uint8_t bytes[MAX_BYTES];
     test_random rng = {.state = seed};
     for (uint64_t i = 0; i < inputs; i++) {
-        size_t size = random_size(&rng, MOST_BYTES);
+        size_t size = random_size(&rng, MAX_BYTES);
         for (size_t j = 0; j < size; j++)
             bytes[j] = (uint8_t)(random_next(&rng) >> 56);
         LLVMFuzzerTestOneInput(bytes, size);

@@ -33,15 +33,14 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
 static bool is_valid(const quire_range_options *asked)
 {
     uint64_t alignment = asked->alignment + !asked->alignment;
-    return asked->size && !(alignment & (alignment - 1)) &&
-           alignment <= options.largest_alignment && !asked->reserved[0] &&
-           (!asked->upper || options.fit == QUIRE_FIT_LINEAR);
+    return asked->size && !(alignment & (alignment - 1)) && alignment <= options.max_alignment &&
+           !asked->unused[0] && (!asked->upper || options.fit == QUIRE_FIT_LINEAR);
 }
 
 /* By the shorter calls where they say all of it. */
 static quire_result ask(const quire_range_options *asked, quire_placement *at)
 {
-    if (asked->optimal || asked->upper || asked->reserved[0] || asked->user % 2)
+    if (asked->optimal || asked->upper || asked->unused[0] || asked->user % 2)
         return quire_space_allocate_with(space, asked, at);
     return (asked->exhaustive ? quire_space_allocate_exhaustive : quire_space_allocate)(
         space, asked->size, asked->alignment, asked->user, at);
@@ -50,7 +49,7 @@ static quire_result ask(const quire_range_options *asked, quire_placement *at)
 static void allocate(void)
 {
     uint8_t how = byte();
-    if (live_count == MOST_LIVE)
+    if (live_count == MAX_LIVE)
         return;
     quire_range_options asked = {.size = how & 1 ? some_size() : some_size() * options.granule,
                                  .alignment = some_alignment(),
@@ -61,7 +60,7 @@ static void allocate(void)
     if (how >= 248) {
         asked.size = any_number();
         asked.upper = how & 1;
-        asked.reserved[0] = how == 255;
+        asked.unused[0] = how == 255;
     }
     quire_placement at;
     quire_result result = ask(&asked, &at);
@@ -83,7 +82,7 @@ static quire_range some_range(void)
     uint8_t b = byte();
     if (b < 224 && live_count)
         return live[b % live_count].at.range;
-    return b < 250 ? old[b % MOST_OLD] : (quire_range){b < 252 ? 0 : any_number()};
+    return b < 250 ? old[b % MAX_OLD] : (quire_range){b < 252 ? 0 : any_number()};
 }
 
 static void release(void)
@@ -96,8 +95,8 @@ static void release(void)
 
 static void release_batch(void)
 {
-    quire_range ranges[MOST_BATCH] = {{0}};
-    uint32_t count = below(MOST_BATCH), alive = 0;
+    quire_range ranges[MAX_BATCH] = {{0}};
+    uint32_t count = below(MAX_BATCH), alive = 0;
     for (uint32_t i = 0; i < count; i++) {
         ranges[i] = some_range();
         bool seen = false;
@@ -140,9 +139,9 @@ static void add_region(void)
         size = any_number();
     if (how % 16 == 15)
         base = any_number();
-    while (lowest < MOST_REGIONS && regions[lowest].used)
+    while (lowest < MAX_REGIONS && regions[lowest].used)
         lowest++;
-    if (lowest == MOST_REGIONS)
+    if (lowest == MAX_REGIONS)
         return;
     bool valid = size && !((size | base) & (options.granule - 1)) && base + (size - 1) >= base;
     quire_result result = quire_space_add_region(space, size, base, &number);
@@ -155,10 +154,10 @@ static void add_region(void)
 
 static void remove_region(void)
 {
-    uint32_t number = byte() % (MOST_REGIONS + 1), owners = 0;
+    uint32_t number = byte() % (MAX_REGIONS + 1), owners = 0;
     for (uint32_t i = 0; i < live_count; i++)
         owners += live[i].at.region == number;
-    bool used = number < MOST_REGIONS && regions[number].used;
+    bool used = number < MAX_REGIONS && regions[number].used;
     quire_result result = quire_space_remove_region(space, number);
     CHECK_EQ(result, !used    ? QUIRE_ERROR_INVALID_ARGUMENT
                      : owners ? QUIRE_ERROR_BUSY
@@ -171,9 +170,9 @@ static void remove_region(void)
 static void resize_region(void)
 {
     uint8_t how = byte();
-    uint32_t number = byte() % (MOST_REGIONS + 1);
+    uint32_t number = byte() % (MAX_REGIONS + 1);
     uint64_t size = how >= 240 ? any_number() : some_length() * options.granule, end = 0;
-    bool used = number < MOST_REGIONS && regions[number].used;
+    bool used = number < MAX_REGIONS && regions[number].used;
     for (uint32_t i = 0; i < live_count; i++)
         if (live[i].at.region == number && end_of(&live[i].at) > end)
             end = end_of(&live[i].at);
@@ -251,13 +250,13 @@ static bool create(void)
     options.buffer_image_granularity = flags & 8 ? UINT64_C(1) << sizes % 16 : 0;
     if (options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_BUDDY)
         options.granule = flags & 16 ? UINT64_C(1) << sizes / 16 : 0;
-    options.largest_alignment = flags & 32 ? some_alignment() : 0;
+    options.max_alignment = flags & 32 ? some_alignment() : 0;
     options.size =
         flags & 64 ? 0
                    : (some_length() + few_sizes * 1024) * (options.granule ? options.granule : 256);
     if (sizes == 255)
         options.granule = any_number();
-    options.reserved[3] = sizes == 254;
+    options.unused[3] = sizes == 254;
     quire_result result = quire_space_create(&options, &space);
     CHECK(!result == (space != NULL));
     if (result)
@@ -273,10 +272,10 @@ static void resolve(void)
     quire_space_stats stats;
     CHECK_OK(quire_space_get_stats(space, &stats));
     options.granule = stats.granule;
-    if (!options.largest_alignment)
-        options.largest_alignment = UINT64_C(2) << 20;
-    if (options.largest_alignment < options.buffer_image_granularity)
-        options.largest_alignment = options.buffer_image_granularity;
+    if (!options.max_alignment)
+        options.max_alignment = UINT64_C(2) << 20;
+    if (options.max_alignment < options.buffer_image_granularity)
+        options.max_alignment = options.buffer_image_granularity;
     if (options.buffer_image_granularity == 1)
         options.buffer_image_granularity = 0;
 }

@@ -10,10 +10,10 @@
 #include "quire/space.h"
 #include "tests/support/check.h"
 
-enum { MOST_LIVE = 240, MOST_REGIONS = 6, MOST_BATCH = 24, MOST_OLD = 16 };
+enum { MAX_LIVE = 240, MAX_REGIONS = 6, MAX_BATCH = 24, MAX_OLD = 16 };
 
 /* No block of host memory is larger: regions of any size are asked for. */
-enum { LARGEST_BLOCK = 1 << 20 };
+enum { MAX_BLOCK = 1 << 20 };
 
 typedef struct live_range {
     quire_placement at;
@@ -30,9 +30,9 @@ static size_t input_left;
 
 static quire_space *space;
 static quire_space_options options; /* as resolved */
-static region regions[MOST_REGIONS];
-static live_range live[MOST_LIVE];
-static quire_range old[MOST_OLD]; /* some that are stale, or {0} */
+static region regions[MAX_REGIONS];
+static live_range live[MAX_LIVE];
+static quire_range old[MAX_OLD]; /* some that are stale, or {0} */
 static uint32_t live_count;
 static bool few_sizes;
 static uint64_t host_blocks;
@@ -97,7 +97,7 @@ static uint64_t some_alignment(void)
 static void *host_allocate(void *user, size_t size, size_t alignment)
 {
     (void)user;
-    if ((host_fails_in && --host_fails_in == 0) || size > LARGEST_BLOCK)
+    if ((host_fails_in && --host_fails_in == 0) || size > MAX_BLOCK)
         return NULL;
     void *block = NULL;
     if (posix_memalign(&block, alignment < sizeof block ? sizeof block : alignment, size))
@@ -156,7 +156,7 @@ static bool share_a_stretch(const quire_placement *a, const quire_placement *b)
 
 static void accept(const quire_placement *at, const quire_range_options *asked)
 {
-    CHECK(at->region < MOST_REGIONS && regions[at->region].used);
+    CHECK(at->region < MAX_REGIONS && regions[at->region].used);
     const region *r = &regions[at->region];
     uint64_t alignment = asked->alignment + !asked->alignment;
     CHECK(at->range.id && find(at->range.id) == live_count);
@@ -195,7 +195,7 @@ static bool fits(const quire_range_options *asked)
     bool promised = options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_FIRST;
     if (!asked->exhaustive || !promised || options.slabs || options.buffer_image_granularity)
         return false;
-    for (uint32_t i = 0; i < MOST_REGIONS; i++)
+    for (uint32_t i = 0; i < MAX_REGIONS; i++)
         if (regions[i].used && fits_at(i, 0, asked))
             return true;
     for (uint32_t i = 0; i < live_count; i++)
@@ -206,7 +206,7 @@ static bool fits(const quire_range_options *asked)
 
 static void forget(uint32_t index)
 {
-    old[live[index].at.offset / options.granule % MOST_OLD] = live[index].at.range;
+    old[live[index].at.offset / options.granule % MAX_OLD] = live[index].at.range;
     live[index] = live[--live_count];
 }
 
@@ -220,7 +220,7 @@ typedef struct comparing {
 static bool compare_item(void *user, const quire_space_item *item)
 {
     comparing *c = user;
-    CHECK(item->region < MOST_REGIONS && regions[item->region].used);
+    CHECK(item->region < MAX_REGIONS && regions[item->region].used);
     if (item->region != c->region)
         c->end = 0;
     c->region = item->region;
@@ -254,7 +254,7 @@ static void compare(void)
         bytes += live[i].at.size;
         padding += live[i].at.left_padding;
     }
-    for (uint32_t i = 0; i < MOST_REGIONS; i++) {
+    for (uint32_t i = 0; i < MAX_REGIONS; i++) {
         region_bytes += regions[i].used ? regions[i].size : 0;
         count += regions[i].used;
     }

@@ -3,7 +3,7 @@
  * there is room for all, and what was given back counts again. A device's count of pages and the
  * bytes of heaps and memories are accounts.
  */
-#include "src/memory/budget.h"
+#include "src/core/device/budget.h"
 
 #include "tests/model/model.h"
 #include "tests/support/plain.h"
@@ -20,7 +20,7 @@ static void begin(void)
 static bool take(void)
 {
     uint64_t used = 0;
-    bool is_taken = qi_account_take(&account, 1, qi_account_most(&account), &used);
+    bool is_taken = qi_account_take(&account, 1, qi_account_max(&account), &used);
     taken += is_taken;
     refused += !is_taken;
     return is_taken;

@@ -2,7 +2,7 @@
  * inbox.c - the inbox of a shard in every interleaving: what threads put in comes out once, with
  * all that was written before, and the newest of a thread first.
  */
-#include "src/memory/inbox.h"
+#include "src/core/slot/inbox.h"
 
 #include "tests/model/model.h"
 #include "tests/support/plain.h"

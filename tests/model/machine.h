@@ -10,15 +10,15 @@
 #include "tests/model/model.h"
 
 enum {
-    MOST_PLACES = 64,   /* words of one execution */
-    MOST_MESSAGES = 48, /* values given to one of them */
-    MOST_STEPS = 1000,
+    MAX_PLACES = 64,   /* words of one execution */
+    MAX_MESSAGES = 48, /* values given to one of them */
+    MAX_STEPS = 1000,
     LOCAL_BYTES = 8
 };
 
 /* Of each word, the index of the oldest value that may still be read. */
 typedef struct view {
-    uint16_t oldest[MOST_PLACES];
+    uint16_t oldest[MAX_PLACES];
 } view;
 
 typedef struct message {
@@ -29,7 +29,7 @@ typedef struct message {
 typedef struct place {
     const void *at;
     uint32_t count;
-    message messages[MOST_MESSAGES];
+    message messages[MAX_MESSAGES];
 } place;
 
 typedef enum state { READY, ASLEEP, NAPPING, WOKEN, ENDED } state;
@@ -57,12 +57,12 @@ typedef struct machine {
     model_fault fault;
     jmp_buf scheduler;
     thread threads[MODEL_MOST_THREADS];
-    place places[MOST_PLACES];
+    place places[MAX_PLACES];
     uint32_t place_count;
     uint32_t thread_count;
     uint32_t self;
     bool is_running; /* inside a thread; else operations just work */
-    decision decisions[MOST_STEPS];
+    decision decisions[MAX_STEPS];
     uint32_t made, planned; /* decisions of this execution, and those given by the plan */
     char violation[512];
 } machine;

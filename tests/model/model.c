@@ -24,7 +24,7 @@ int model_looks;
 /* The next decision; *is_new when the plan says nothing about it. NULL: there are too many. */
 static decision *next_decision(bool *is_new)
 {
-    if (model.made == MOST_STEPS) {
+    if (model.made == MAX_STEPS) {
         model_violated("the scenario does not end");
         return NULL;
     }

@@ -115,7 +115,7 @@ static const model_scenario failing_three = {.name =
 
 static void begin_one_page(void)
 {
-    begin_with(&(quire_memory_options){.pages = {.page_size = MIB, .most_pages = 1}}, 16 * MIB);
+    begin_with(&(quire_memory_options){.pages = {.page_size = MIB, .max_pages = 1}}, 16 * MIB);
 }
 
 static void begin_one_budget(void)
@@ -246,7 +246,7 @@ static void begin_taken(void)
     const quire_allocation_options options = {.size = MIB, .dedicated = true};
     begin_with(
         &(quire_memory_options){
-            .pages = {.page_size = MIB, .most_pages = 1, .retained_empty_bytes = 1}},
+            .pages = {.page_size = MIB, .max_pages = 1, .retained_empty_bytes = 1}},
         16 * MIB);
     CHECK_OK(quire_allocate(memory, &options, &kept));
 }
@@ -269,7 +269,7 @@ static const model_scenario given_back = {.name = "a free gives back the number 
 
 static void begin_two_shards(void)
 {
-    begin_with(&(quire_memory_options){.shards = 2, .pages = {.page_size = MIB, .most_pages = 1}},
+    begin_with(&(quire_memory_options){.shards = 2, .pages = {.page_size = MIB, .max_pages = 1}},
                16 * MIB);
     keep_empty(false, MIB); /* in the first shard */
 }
@@ -287,7 +287,7 @@ static void begin_contiguous(uint64_t room)
 {
     const quire_allocation_options options = {.size = MIB};
     begin_with(&(quire_memory_options){.contiguous = true,
-                                       .reservation = 64 * MIB,
+                                       .address_space = 64 * MIB,
                                        .pages = {.page_size = MIB}},
                room);
     CHECK_OK(quire_allocate(memory, &options, &kept));

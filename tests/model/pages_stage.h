@@ -48,7 +48,7 @@ static quire_result describe(void *state, quire_device_info *info)
     info->heaps[0] = (quire_heap){.size = 1 << 30, .flags = QUIRE_HEAP_DEVICE_LOCAL};
     info->kinds[0] = (quire_kind){.flags = QUIRE_DEVICE_LOCAL};
     info->limits.page_granularity = 64 * KIB;
-    info->limits.growing_kinds = 1;
+    info->limits.elastic_kinds = 1;
     return QUIRE_SUCCESS;
 }
 
@@ -66,7 +66,7 @@ static quire_result page_create(void *state, const quire_page_request *request,
     backend.made++;
     backend.address += UINT64_C(1) << 32;
     *page = (quire_native_page){.address = backend.address,
-                                .size = request->most ? request->most : request->size,
+                                .size = request->max_size ? request->max_size : request->size,
                                 .data = request->size};
     return QUIRE_SUCCESS;
 }
@@ -99,7 +99,7 @@ static quire_result page_resize(void *state, const quire_native_page *page, uint
 
 static const quire_backend table = {.size = sizeof table,
                                     .name = "counting",
-                                    .features = QUIRE_BACKEND_GROWTH,
+                                    .features = QUIRE_BACKEND_ELASTIC,
                                     .describe = describe,
                                     .page_create = page_create,
                                     .page_destroy = page_destroy,

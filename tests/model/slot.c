@@ -3,7 +3,7 @@
  * none comes between a pin and its unpin, and a handle of old meets nobody else's allocation. Of
  * releases as many succeed as there were holds, and none of them takes away a pin.
  */
-#include "src/memory/slot.h"
+#include "src/core/slot/slot.h"
 
 #include "tests/model/model.h"
 #include "tests/support/plain.h"
@@ -22,7 +22,7 @@ static void begin_in(qi_phase phase)
     qi_slots_init(&slots, 1);
     qi_slot_queue_init(&queue);
     CHECK_OK(qi_slot_take(&slots, &queue, &host, &slot));
-    allocation = qi_slot_hand_out(&slots, slot, phase);
+    allocation = qi_slot_publish(&slots, slot, phase);
     contents = 1;
     freed = busy = stale = committed = aborted = pinned = held = released = unheld = 0;
 }
@@ -62,7 +62,7 @@ static void end(void)
 
 static bool leave(int accept, uint32_t *slot)
 {
-    quire_result result = qi_slot_leave(&slots, allocation, accept, slot);
+    quire_result result = qi_slot_claim(&slots, allocation, accept, slot);
     busy += result == QUIRE_ERROR_BUSY;
     stale += result == QUIRE_ERROR_STALE_HANDLE;
     return !result;
@@ -89,31 +89,31 @@ static void free_and_take_again(void)
     if (qi_slot_take(&slots, &queue, &host, &again) || again != slot)
         model_violated("the slot was not taken again");
     model_write(&contents, 3);
-    (void)qi_slot_hand_out(&slots, slot, QI_PHASE_LIVE);
+    (void)qi_slot_publish(&slots, slot, QI_PHASE_LIVE);
 }
 
 static void look(void)
 {
     uint32_t slot = 0;
-    if (qi_slot_pin(&slots, allocation, QI_ACCEPT_LIVE, &slot))
+    if (qi_slot_begin_use(&slots, allocation, QI_ACCEPT_LIVE, &slot))
         return;
     pinned++;
     MODEL_CHECK(model_read(&contents) == 1);
     MODEL_CHECK(qi_slot_phase(&slots, slot) == QI_PHASE_LIVE);
-    qi_slot_unpin(&slots, slot);
+    qi_slot_end_use(&slots, slot);
 }
 
 static void map_and_unmap(void)
 {
     uint32_t slot = 0;
-    if (qi_slot_pin(&slots, allocation, QI_ACCEPT_LIVE, &slot))
+    if (qi_slot_begin_use(&slots, allocation, QI_ACCEPT_LIVE, &slot))
         return;
     MODEL_CHECK(!qi_slot_add_map(&slots, slot));
-    qi_slot_unpin(&slots, slot);
+    qi_slot_end_use(&slots, slot);
     MODEL_CHECK(model_read(&contents) == 1); /* a map alone keeps it from being freed */
-    MODEL_CHECK(!qi_slot_pin(&slots, allocation, QI_ACCEPT_LIVE, &slot));
+    MODEL_CHECK(!qi_slot_begin_use(&slots, allocation, QI_ACCEPT_LIVE, &slot));
     MODEL_CHECK(!qi_slot_remove_map(&slots, slot));
-    qi_slot_unpin(&slots, slot);
+    qi_slot_end_use(&slots, slot);
 }
 
 /* Of an allocation that may be freed before. */
@@ -172,8 +172,8 @@ static void freed_or_busy(void)
 static void old_handle_is_stale(void)
 {
     uint32_t slot = 0;
-    MODEL_CHECK(!freed ||
-                qi_slot_pin(&slots, allocation, QI_ACCEPT_LIVE, &slot) == QUIRE_ERROR_STALE_HANDLE);
+    MODEL_CHECK(!freed || qi_slot_begin_use(&slots, allocation, QI_ACCEPT_LIVE, &slot) ==
+                              QUIRE_ERROR_STALE_HANDLE);
     MODEL_CHECK(!freed || qi_slot_phase(&slots, 0) == QI_PHASE_LIVE);
     MODEL_CHECK(freed || busy == 1);
 }
@@ -198,7 +198,7 @@ static void released_as_often(void)
     if (freed)
         return;
     MODEL_CHECK(!left ||
-                qi_slot_leave(&slots, allocation, QI_ACCEPT_LIVE, &slot) == QUIRE_ERROR_BUSY);
+                qi_slot_claim(&slots, allocation, QI_ACCEPT_LIVE, &slot) == QUIRE_ERROR_BUSY);
     for (; left; left--)
         MODEL_CHECK(!qi_slot_release(&slots, allocation));
     MODEL_CHECK(qi_slot_release(&slots, allocation) == QUIRE_ERROR_WRONG_STATE);

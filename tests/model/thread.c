@@ -50,7 +50,7 @@ static void live_or_share(void)
     uint32_t number = qi_thread_number();
     if (!number)
         return;
-    MODEL_CHECK(number == QI_MOST_THREADS - 1);
+    MODEL_CHECK(number == QI_MAX_THREADS - 1);
     model_write(&owners[number], model_self() + 1);
     MODEL_CHECK(model_read(&owners[number]) == model_self() + 1);
     give_back((void *)(uintptr_t)(number + 1));

@@ -26,7 +26,7 @@ static uint32_t place_with(const void *at, uint64_t value)
     while (i < model.place_count && model.places[i].at != at)
         i++;
     if (i == model.place_count) {
-        if (i == MOST_PLACES)
+        if (i == MAX_PLACES)
             model_violated("the scenario has too many words");
         model.place_count++;
         model.places[i].at = at;
@@ -68,7 +68,7 @@ static void acquire(const message *read, int order)
 static void append(uint32_t index, size_t size, uint64_t value, int order, bool is_exchange)
 {
     place *p = &model.places[index];
-    if (p->count == MOST_MESSAGES) {
+    if (p->count == MAX_MESSAGES) {
         model_violated("the scenario gives a word too many values");
         return;
     }

@@ -22,7 +22,7 @@ OPTIONS = ["-Dbuildtype=plain", "-Doptimization=1", "-Ddebug=false", "-Db_ndebug
 # Tests that cannot see a change of the core, or that run on drivers of others.
 LEFT_OUT = {"driver", "static", "tool", "guard"}
 # Bytes of memory for a test, as a mutant may allocate without end; some reserve more on purpose.
-MOST_DATA = 4 << 30
+MAX_DATA = 4 << 30
 LIBRARIES = ["libquire-objects.a", "tests/support/libquire-objects-checked.a"]
 NO_END = "no end within its time"
 # Criterion runs each case in a process of its own, and now and then dies itself: such an end counts
@@ -64,7 +64,7 @@ def limit_nothing_but_cores():
 
 def limit():
     limit_nothing_but_cores()
-    resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, MOST_DATA))
+    resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA, MAX_DATA))
 
 
 class Test:

@@ -35,7 +35,7 @@ from tap import Tap  # noqa: E402
 TIMES_LONGER, SECONDS_MORE = 10, 10
 TOGETHER = 4  # tests that are linked and run before the next are
 # One that every test of spaces with regions must notice.
-PLANTED = ("src/space/space.c", "space->region_count++;")
+PLANTED = ("src/space/region.c", "space->region_count++;")
 
 
 def seed_of(root):

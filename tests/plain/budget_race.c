@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "quire/quire.h"
-#include "src/memory/budget.h"
+#include "src/core/device/budget.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
@@ -19,7 +19,7 @@
 #define KIB UINT64_C(1024)
 #define PAGE (64 * KIB)
 
-enum { THREADS = 8, OWN = 12, FALLS = 12, MOST_KEPT = 32, LEFT = 3 };
+enum { THREADS = 8, OWN = 12, FALLS = 12, MAX_KEPT = 32, LEFT = 3 };
 
 static uint64_t seed, steps;
 
@@ -33,10 +33,10 @@ static struct {
     quire_result refusal;      /* the only one that may be */
     _Atomic bool is_falling;   /* the threads go on until the budget has fallen */
     _Atomic uint64_t refused;
-    quire_allocation kept[MOST_KEPT]; /* so that little is left for the threads */
+    quire_allocation kept[MAX_KEPT]; /* so that little is left for the threads */
     uint32_t kept_count;
     _Atomic uint64_t held[2]; /* bytes of allocations that surely live, by name */
-    uint64_t most_held[2];    /* what they may be; 0: any */
+    uint64_t max_held[2];     /* what they may be; 0: any */
 } scene;
 
 /* A budget that falls, no lower than what is in force: pages begun later are within. */
@@ -104,7 +104,7 @@ static quire_memory *memory_of(uintptr_t thread)
 static void look_at_names(void)
 {
     for (int i = 0; i < 2; i++) {
-        uint64_t held = atomic_load(&scene.held[i]), most = scene.most_held[i];
+        uint64_t held = atomic_load(&scene.held[i]), most = scene.max_held[i];
         if (most && held > most)
             check_failed(__FILE__, __LINE__, "'%s' holds %" PRIu64 ", %" PRIu64 " may be",
                          scene.names[i], held, most);
@@ -183,7 +183,7 @@ static void keep_most(void)
     const quire_allocation_options half = {.size = PAGE / 2, .dedicated = true};
     quire_result result;
     do {
-        CHECK(scene.kept_count < MOST_KEPT);
+        CHECK(scene.kept_count < MAX_KEPT);
         result = quire_allocate(scene.memories[0], &half, &scene.kept[scene.kept_count]);
         scene.kept_count += !result;
     } while (!result);
@@ -227,7 +227,7 @@ static void run_under(uint64_t most)
 enum { ACCOUNT = 4, TURNS = 2000000 }; /* room for one, or for two small ones */
 
 static qi_account account;
-static _Atomic uint64_t surely_taken, most_taken;
+static _Atomic uint64_t surely_taken, max_taken;
 
 static void *take_and_give(void *user)
 {
@@ -239,8 +239,8 @@ static void *take_and_give(void *user)
             continue;
         }
         uint64_t taken = atomic_fetch_add(&surely_taken, amount) + amount;
-        for (uint64_t most = atomic_load(&most_taken); taken > most;)
-            if (atomic_compare_exchange_weak(&most_taken, &most, taken))
+        for (uint64_t most = atomic_load(&max_taken); taken > most;)
+            if (atomic_compare_exchange_weak(&max_taken, &most, taken))
                 break;
         atomic_fetch_sub(&surely_taken, amount);
         qi_account_give(&account, amount);
@@ -252,7 +252,7 @@ static void an_account(void)
 {
     run(take_and_give, NULL);
     CHECK_EQ(qi_account_used(&account), 0);
-    CHECK(most_taken <= ACCOUNT);
+    CHECK(max_taken <= ACCOUNT);
 }
 
 /* ---- one sort of budget after the other ----------------------------------------------------- */
@@ -311,8 +311,8 @@ static void names(void)
     scene.one_in = 4;
     scene.names[0] = "weights";
     scene.names[1] = "weights/cache";
-    scene.most_held[0] = 120 * KIB;
-    scene.most_held[1] = 30 * KIB;
+    scene.max_held[0] = 120 * KIB;
+    scene.max_held[1] = 30 * KIB;
     CHECK_OK(quire_memory_set_name_limit(scene.memories[0], "weights/", 30 * KIB));
     CHECK_OK(quire_memory_set_name_limit(scene.memories[0], "w", 120 * KIB));
     run(work, NULL);

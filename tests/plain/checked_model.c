@@ -11,7 +11,7 @@
 #include "tests/support/random.h"
 #include "tests/support/watched.h"
 
-enum { MOST_HELD = 64, PAGE = 1 << 20 };
+enum { MAX_HELD = 64, PAGE = 1 << 20 };
 
 typedef struct held {
     quire_allocation allocation;
@@ -25,7 +25,7 @@ typedef struct held {
 static uint64_t steps, seed;
 static watched w;
 static test_random r;
-static held all[MOST_HELD];
+static held all[MAX_HELD];
 static uint32_t count;
 static uint64_t found;
 
@@ -36,7 +36,7 @@ static uint64_t below(uint64_t limit)
 
 static void allocate(void)
 {
-    if (count == MOST_HELD)
+    if (count == MAX_HELD)
         return;
     held *h = &all[count];
     h->size = below(20) ? 1 + below(3000) : 1 + below(400000);
@@ -99,10 +99,10 @@ static bool is_any_spoiled(void)
     return false;
 }
 
-static void check(bool is_harmed)
+static void check(bool is_corrupted)
 {
     CHECK_EQ(quire_memory_check(w.memory),
-             is_harmed || is_any_spoiled() ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS);
+             is_corrupted || is_any_spoiled() ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS);
     w.log[0] = '\0';
 }
 

@@ -101,7 +101,7 @@ static void look_or_trim(test_random *r)
         CHECK_OK(quire_memory_trim(w.memory, random_below(r, 4) * PAGE, NULL));
         break;
     case 3:
-        CHECK_OK(quire_memory_reserve(w.memory, random_below(r, 8) * PAGE));
+        CHECK_OK(quire_memory_preallocate(w.memory, random_below(r, 8) * PAGE));
         break;
     default: {
         pthread_mutex_lock(&at_zones);

@@ -81,7 +81,7 @@ static bool growing_pages(bench *t)
                                                    .pages = {.first_page_size = 64 * KIB,
                                                              .page_size = 128 * KIB,
                                                              .growth_percent = 100,
-                                                             .largest_page = 1024 * KIB}}) &&
+                                                             .max_page = 1024 * KIB}}) &&
            bench_allocate(t, 30, &(quire_allocation_options){.size = 10000, .name = "grow"}) &&
            bench_free_every(t, 1) &&
            bench_allocate(t, 1, &(quire_allocation_options){.size = 700 * KIB}) &&
@@ -97,7 +97,7 @@ static bool contiguous(bench *t)
                                                    .slabs = is_buddy,
                                                    .kind_mask = 0x4,
                                                    .contiguous = true,
-                                                   .reservation = 1024 * KIB,
+                                                   .address_space = 1024 * KIB,
                                                    .pages.page_size = 64 * KIB}) &&
            bench_allocate(t, 4, &half) && bench_write(t, 1) && bench_read(t, 1) &&
            bench_allocate(t, 2, &(quire_allocation_options){.size = 200 * KIB}) &&
@@ -163,7 +163,7 @@ static bool without_objects(bench *t)
 
 static bool as_many_pages_as_may_be(bench *t)
 {
-    t->fake.info.limits.most_pages = 2;
+    t->fake.info.limits.max_pages = 2;
     if (!bench_open(t) || !memory_of_kind(t, 0) ||
         !bench_allocate(t, 1, &(quire_allocation_options){.size = 10 * KIB}) ||
         !bench_allocate(t, 1, &(quire_allocation_options){.size = 60 * KIB}))
@@ -203,7 +203,7 @@ static bool kept_pages(bench *t)
 static uint32_t asked;
 
 /* Frees nothing, and says so the second time. */
-static bool promises_once(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool promises_once(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     (void)user;
     CHECK_OK(quire_memory_check(memory));
@@ -216,7 +216,7 @@ static bool asks_the_caller(bench *t)
 {
     return bench_open(t) &&
            bench_memory(t, &(quire_memory_options){.fit = fit,
-                                                   .on_shortage = {promises_once, NULL},
+                                                   .on_out_of_memory = {promises_once, NULL},
                                                    .pages.page_size = 64 * KIB}) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 40 * KIB, .name = "a"}) &&
            bench_allocate(t, 2, &(quire_allocation_options){.size = 100, .dedicated = true}) &&
@@ -389,15 +389,15 @@ static void refused_calls_are_not_counted(void)
     bench_end(&b);
 }
 
-enum { MOST_OWN = 32, MOST_THREADS = 8 };
+enum { MAX_OWN = 32, MAX_THREADS = 8 };
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
 static quire_result (*real_create)(void *, const quire_page_request *, quire_native_page *);
-static _Atomic uint64_t drawn, refused, most_seen;
+static _Atomic uint64_t drawn, refused, max_seen;
 static uint32_t memory_count; /* the threads share them out */
 static bool with_reserve;
-static _Atomic uint64_t exchanged[MOST_OWN]; /* ids, so that threads free what others allocated */
+static _Atomic uint64_t exchanged[MAX_OWN]; /* ids, so that threads free what others allocated */
 
 static quire_result flaky_create(void *state, const quire_page_request *request,
                                  quire_native_page *page)
@@ -417,8 +417,8 @@ static quire_result watched_create(void *state, const quire_page_request *reques
 {
     quire_result result = real_create(state, request, page);
     pthread_mutex_lock(&b.fake.lock);
-    if (b.fake.pages > most_seen)
-        most_seen = b.fake.pages;
+    if (b.fake.pages > max_seen)
+        max_seen = b.fake.pages;
     pthread_mutex_unlock(&b.fake.lock);
     return result;
 }
@@ -434,9 +434,9 @@ static void *allocate_and_free(void *user)
 {
     test_random r = {.state = seed + (uintptr_t)user};
     quire_memory *memory = b.memories[(uintptr_t)user % memory_count];
-    quire_allocation own[MOST_OWN] = {{0}};
+    quire_allocation own[MAX_OWN] = {{0}};
     for (uint64_t i = 0; i < steps; i++) {
-        quire_allocation *at = &own[random_below(&r, MOST_OWN)];
+        quire_allocation *at = &own[random_below(&r, MAX_OWN)];
         if (at->id) {
             CHECK_OK(quire_free(memory, *at));
             at->id = 0;
@@ -451,11 +451,11 @@ static void *allocate_and_free(void *user)
         if (random_below(&r, 16) == 0)
             CHECK_OK(quire_memory_trim(memory, 0, NULL));
         if (with_reserve)
-            at->id = atomic_exchange(&exchanged[random_below(&r, MOST_OWN)], at->id);
+            at->id = atomic_exchange(&exchanged[random_below(&r, MAX_OWN)], at->id);
         if (with_reserve && random_below(&r, 32) == 0)
-            CHECK(may_answer(quire_memory_reserve(memory, random_below(&r, 512 * KIB))));
+            CHECK(may_answer(quire_memory_preallocate(memory, random_below(&r, 512 * KIB))));
     }
-    for (uint32_t i = 0; i < MOST_OWN; i++)
+    for (uint32_t i = 0; i < MAX_OWN; i++)
         if (own[i].id)
             CHECK_OK(quire_free(memory, own[i]));
     return NULL;
@@ -464,7 +464,7 @@ static void *allocate_and_free(void *user)
 static void run_threads(uintptr_t count, uint32_t memories)
 {
     memory_count = memories;
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     for (uintptr_t i = 0; i < count; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, allocate_and_free, (void *)i), 0);
     for (uintptr_t i = 0; i < count; i++)
@@ -488,7 +488,7 @@ static void pages_fail_at_random(void)
     }
 }
 
-static bool says_yes_twice(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool says_yes_twice(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     (void)user;
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
@@ -507,15 +507,15 @@ static void kept_pages_fail_at_random(void)
         b.fake.table.page_create = flaky_create;
         CHECK(bench_open(&b) && bench_memory(&b, &(quire_memory_options){
                                                      .shards = (uint32_t)i + 1,
-                                                     .on_shortage = {says_yes_twice, NULL},
+                                                     .on_out_of_memory = {says_yes_twice, NULL},
                                                      .pages = {.page_size = 64 * KIB,
-                                                               .most_pages = 6,
+                                                               .max_pages = 6,
                                                                .retained_empty_bytes = bytes[i],
                                                                .retention_nanoseconds = 100000}}));
         with_reserve = true;
         run_threads(4, 1);
         with_reserve = false;
-        for (int j = 0; j < MOST_OWN; j++) {
+        for (int j = 0; j < MAX_OWN; j++) {
             quire_allocation left = {atomic_exchange(&exchanged[j], 0)};
             CHECK(!left.id || !quire_free(b.memory, left));
         }
@@ -529,17 +529,17 @@ static void page_limit_is_never_overshot(void)
 {
     enum { LIMIT = 5, MEMORIES = 4 };
     const quire_memory_options options = {.pages.dedicated = QUIRE_DEDICATED_ALWAYS};
-    refused = most_seen = 0;
+    refused = max_seen = 0;
     b.fail_at = 0;
     bench_begin(&b, true);
     real_create = b.fake.table.page_create;
     b.fake.table.page_create = watched_create;
-    b.fake.info.limits.most_pages = LIMIT;
+    b.fake.info.limits.max_pages = LIMIT;
     CHECK(bench_open(&b));
     for (int i = 0; i < MEMORIES; i++)
         CHECK(bench_memory(&b, &options));
     run_threads(8, MEMORIES);
-    CHECK_EQ(most_seen, LIMIT); /* reached, or the test shows nothing, and never passed */
+    CHECK_EQ(max_seen, LIMIT); /* reached, or the test shows nothing, and never passed */
     CHECK(refused > 0);
     (void)bench_fingerprint(&b);
     bench_end(&b);

@@ -166,7 +166,7 @@ static void growing(cuda_bench *b, quire_cuda_page_kind page_kind)
 {
     const quire_cuda_settings settings = {
         .kinds = QUIRE_CUDA_KIND_BIT(page_kind), .chunk_size = 2 * MIB, .kept_bytes = 2 * MIB};
-    const quire_page_request request = {.size = 2 * MIB, .alignment = 256, .most = 16 * MIB};
+    const quire_page_request request = {.size = 2 * MIB, .alignment = 256, .max_size = 16 * MIB};
     quire_native_page page;
     if (!cuda_bench_open(b, &settings))
         return;

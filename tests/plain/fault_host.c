@@ -80,7 +80,7 @@ static bool growing_memory(bench *t)
                                                    .pages = {.first_page_size = 4 * KIB,
                                                              .page_size = 8 * KIB,
                                                              .growth_percent = 50,
-                                                             .largest_page = 512 * KIB}});
+                                                             .max_page = 512 * KIB}});
 }
 
 static bool growth(bench *t)
@@ -96,7 +96,7 @@ static bool contiguous(bench *t)
            bench_memory(t, &(quire_memory_options){.fit = is_buddy ? QUIRE_FIT_SEGREGATED : fit,
                                                    .slabs = is_buddy,
                                                    .contiguous = true,
-                                                   .reservation = 4096 * KIB,
+                                                   .address_space = 4096 * KIB,
                                                    .pages.page_size = 16 * KIB}) &&
            bench_allocate(t, 60, &(quire_allocation_options){.size = 3000, .name = "grown"}) &&
            bench_free_every(t, 3) && bench_trim(t) &&
@@ -111,7 +111,7 @@ static bool too_many_pages(bench *t)
     if (!bench_open(t) ||
         !bench_memory(t,
                       &(quire_memory_options){.fit = fit,
-                                              .pages = {.page_size = 64 * KIB, .most_pages = 2}}) ||
+                                              .pages = {.page_size = 64 * KIB, .max_pages = 2}}) ||
         !bench_allocate(t, 1, &(quire_allocation_options){.size = 10 * KIB}) ||
         !bench_allocate(t, 1, &(quire_allocation_options){.size = 60 * KIB}))
         return false;
@@ -284,7 +284,7 @@ static bool reserved_pages(bench *t)
 /* ---- the caller's word ---------------------------------------------------------------------- */
 
 /* Lets the newest go; once the plan has struck there may be nothing. */
-static bool free_newest(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool free_newest(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     bench *t = user;
     (void)shortage;
@@ -302,8 +302,8 @@ static bool caller_frees(bench *t)
     return bench_open(t) &&
            bench_memory(
                t, &(quire_memory_options){.fit = fit,
-                                          .on_shortage = {free_newest, t},
-                                          .pages = {.page_size = 64 * KIB, .most_pages = 2}}) &&
+                                          .on_out_of_memory = {free_newest, t},
+                                          .pages = {.page_size = 64 * KIB, .max_pages = 2}}) &&
            bench_allocate(t, 4, &(quire_allocation_options){.size = 30 * KIB, .name = "held"}) &&
            bench_look(t);
 }
@@ -315,9 +315,9 @@ static bool use_streams(bench *t, quire_stream **stream, quire_stream **other)
     const quire_allocation_options options = {.size = 3000, .name = "on a stream"};
     quire_allocation made[12];
     TRY_OUT(t, *stream,
-            quire_stream_create(t->device, &(quire_stream_options){.held = true}, stream));
+            quire_stream_create(t->device, &(quire_stream_options){.capture = true}, stream));
     TRY_OUT(t, *other,
-            quire_stream_create(t->device, &(quire_stream_options){.held = true}, other));
+            quire_stream_create(t->device, &(quire_stream_options){.capture = true}, other));
     for (int i = 0; i < 12; i++)
         TRY_OUT(t, made[i],
                 quire_allocate_on(t->memory, &options, i % 3 ? *stream : *other, &made[i]));

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "src/memory/memory.h"
+#include "src/core/state/memory.h"
 #include "tests/support/state.h"
 
 enum { DEVICE = 0, COHERENT, CACHED, WINDOW, SIZE = 2500000 };

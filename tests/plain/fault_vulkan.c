@@ -226,8 +226,8 @@ static void reserved_ahead(vulkan_bench *b)
     quire_memory *m = start(b, &VISIBLE);
     if (!m)
         return;
-    STEP(b, quire_memory_reserve(m, 1024 * KIB));
-    STEP(b, quire_memory_reserve(m, 0));
+    STEP(b, quire_memory_preallocate(m, 1024 * KIB));
+    STEP(b, quire_memory_preallocate(m, 0));
 }
 
 static void shards(vulkan_bench *b)

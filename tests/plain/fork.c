@@ -14,7 +14,7 @@
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "src/base/atomic.h"
-#include "src/memory/memory.h"
+#include "src/core/state/memory.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
@@ -263,7 +263,7 @@ static void have_the_only_page(void *user)
 }
 
 static const quire_memory_options ONE_PAGE = {
-    .kind_mask = 2, .limit = MIB, .pages = {.page_size = MIB, .most_pages = 1}};
+    .kind_mask = 2, .limit = MIB, .pages = {.page_size = MIB, .max_pages = 1}};
 
 /* Forks while threads do the call, which is slow in the backend. */
 static void fork_amid(scene *s, int count, void *(*call)(void *), void (*body)(void *user))
@@ -324,7 +324,7 @@ static void pages_being_given_back(void)
 }
 
 static const quire_memory_options GROWING = {
-    .kind_mask = 2, .contiguous = true, .reservation = 64 * MIB, .pages = {.page_size = MIB}};
+    .kind_mask = 2, .contiguous = true, .address_space = 64 * MIB, .pages = {.page_size = MIB}};
 
 static void *grow_slowly(void *user)
 {
@@ -517,7 +517,7 @@ static bool fork_in_progress(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-static bool fork_in_shortage(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool fork_in_shortage(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     (void)memory;
     (void)shortage;
@@ -586,7 +586,7 @@ static void forks_in_callbacks(void)
     CHECK_OK(quire_memory_create(s.device,
                                  &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
                                                          .limit = 8 * MIB,
-                                                         .on_shortage = {fork_in_shortage, &s},
+                                                         .on_out_of_memory = {fork_in_shortage, &s},
                                                          .pages = {.page_size = MIB}},
                                  &s.memory));
     CHECK_OK(quire_memory_set_hook(s.memory, &(quire_hook){fork_in_hook, &s, 0}));
@@ -612,7 +612,7 @@ static void streams_in_child(void *user)
     quire_memory_stats stats;
     CHECK_OK(quire_collect(s->memory, NULL));
     CHECK_OK(quire_memory_get_stats(s->memory, &stats));
-    CHECK_EQ(stats.waiting_count, 0);
+    CHECK_EQ(stats.deferred_count, 0);
     CHECK_FAILS(quire_stream_mark(s->stream, &point), DENIED);
     CHECK_FAILS(quire_fill_on(s->stream, s->memory, s->held, 0, 0, 1, NULL), DENIED);
     CHECK_FAILS(quire_host_stream_submit(s->stream, stand, &s->gate), DENIED);
@@ -670,7 +670,7 @@ static void only_ends(void *user)
     CHECK_FAILS(quire_memory_check(s->memory), DENIED);
     CHECK_FAILS(quire_memory_trim(s->memory, 0, NULL), DENIED);
     CHECK_FAILS(quire_memory_create(s->device, NULL, &other), DENIED);
-    CHECK_FAILS(quire_stream_create(s->device, &(quire_stream_options){.held = true}, &stream),
+    CHECK_FAILS(quire_stream_create(s->device, &(quire_stream_options){.capture = true}, &stream),
                 DENIED);
     CHECK_HAS(quire_last_error(), "fork");
     CHECK_FAILS(quire_device_destroy(&s->device), QUIRE_ERROR_BUSY);
@@ -760,10 +760,10 @@ static void a_memory_that_ends_and_waits(void)
     CHECK_OK(quire_stream_mark(s.stream, &point));
     CHECK_OK(quire_free_after(s.memory, s.held, &point));
     s.memory->is_ending = true;
-    s.memory->ender = &point; /* no thread's */
+    s.memory->destroying_thread = &point; /* no thread's */
     in_child(ends_the_stream, &s);
     s.memory->is_ending = false;
-    s.memory->ender = NULL;
+    s.memory->destroying_thread = NULL;
     streams_pass(s.stream);
     CHECK_OK(quire_stream_destroy(&s.stream));
     close_all(&s);

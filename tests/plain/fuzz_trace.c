@@ -15,11 +15,11 @@
 
 #define HEADER "op,id,size,alignment,time_ns,stream,label"
 
-enum { MOST_TEXT = 16384, MOST_LINE = 256, MOST_LINES = 60, MOST_LIVE = 64, MOST_INSERT = 8 };
+enum { MAX_TEXT = 16384, MAX_LINE = 256, MAX_LINES = 60, MAX_LIVE = 64, MAX_INSERT = 8 };
 enum { KIB = 1024, SMALL_PAGE = 4 * KIB, SMALL_HEAP = 24 * KIB };
 
 typedef struct text {
-    char bytes[MOST_TEXT];
+    char bytes[MAX_TEXT];
     size_t size;
 } text;
 
@@ -39,7 +39,7 @@ static uint64_t below(uint64_t n)
 static void append(text *t, const char *line)
 {
     size_t length = strlen(line);
-    CHECK(t->size + length < MOST_TEXT / 2);
+    CHECK(t->size + length < MAX_TEXT / 2);
     memcpy(t->bytes + t->size, line, length);
     t->size += length;
 }
@@ -49,10 +49,10 @@ static void append_event(text *t, uint64_t *live, uint32_t *count, uint64_t *tim
 {
     static const char *const labels[] = {"", "", "kv", "weights", "key\xc3\xa9s", "a b", ",x,y"};
     static const char *const ends[] = {"\n", "\n", "\n", "\r\n"};
-    char line[MOST_LINE];
+    char line[MAX_LINE];
     const char *label = labels[below(sizeof labels / sizeof *labels)];
     uint64_t what = below(10), stream = below(4);
-    if ((what < 5 && *count < MOST_LIVE) || !*count) {
+    if ((what < 5 && *count < MAX_LIVE) || !*count) {
         uint64_t id = *next += 1 + below(3), size = random_size(&rng, 8 * KIB);
         uint64_t alignment = UINT64_C(1) << below(12);
         snprintf(line, sizeof line,
@@ -76,14 +76,14 @@ static void append_event(text *t, uint64_t *live, uint32_t *count, uint64_t *tim
 static void make_text(text *t)
 {
     /* from 0, from anywhere, or as late as leaves room for the steps below */
-    const uint64_t starts[] = {0, below(UINT64_MAX - MOST_LINES * 2000),
-                               UINT64_MAX - MOST_LINES * 2000};
-    uint64_t live[MOST_LIVE], start = starts[below(3)], time = start, next = 0;
+    const uint64_t starts[] = {0, below(UINT64_MAX - MAX_LINES * 2000),
+                               UINT64_MAX - MAX_LINES * 2000};
+    uint64_t live[MAX_LIVE], start = starts[below(3)], time = start, next = 0;
     uint32_t count = 0;
     t->size = 0;
     span = 0;
     append(t, below(8) ? HEADER "\n" : HEADER ",x,\"y\"\r\n");
-    for (uint64_t lines = below(MOST_LINES); lines; lines--) {
+    for (uint64_t lines = below(MAX_LINES); lines; lines--) {
         append_event(t, live, &count, &time, &next);
         span = time - start;
         uint64_t step = below(1000);
@@ -98,7 +98,7 @@ static void make_text(text *t)
 /* Replaces [at, at + old) by other bytes. */
 static void replace(text *t, size_t at, size_t old, const char *with, size_t size)
 {
-    if (t->size - old + size > MOST_TEXT)
+    if (t->size - old + size > MAX_TEXT)
         return;
     memmove(t->bytes + at + size, t->bytes + at + old, t->size - at - old);
     memcpy(t->bytes + at, with, size);
@@ -125,13 +125,13 @@ static void cut(text *t)
     if (below(2))
         t->size = from;
     else
-        replace(t, from, size > MOST_LINE ? 1 : size, "", 0);
+        replace(t, from, size > MAX_LINE ? 1 : size, "", 0);
 }
 
 static void insert_bytes(text *t)
 {
-    char bytes[MOST_INSERT];
-    size_t size = 1 + below(MOST_INSERT);
+    char bytes[MAX_INSERT];
+    size_t size = 1 + below(MAX_INSERT);
     for (size_t i = 0; i < size; i++)
         bytes[i] = some_byte();
     replace(t, below(t->size + 1), 0, bytes, size);
@@ -152,7 +152,7 @@ static size_t line_around(const text *t, size_t at, size_t *size)
 /* Copies a line to the begin of another, or moves it there. */
 static void double_line(text *t)
 {
-    static char line[MOST_TEXT];
+    static char line[MAX_TEXT];
     size_t size = 0, other = 0, from = line_around(t, below(t->size), &size);
     memcpy(line, t->bytes + from, size);
     if (below(2) && size < t->size)
@@ -191,7 +191,7 @@ static void change_number(text *t)
                                           "18446744073709551616",
                                           "99999999999999999999999999"};
     size_t at = 0, size = 0, other = 0, other_size = 0;
-    char copy[MOST_LINE];
+    char copy[MAX_LINE];
     if (!find_number(t, &at, &size))
         return;
     const char *with = numbers[below(sizeof numbers / sizeof *numbers)];
@@ -208,7 +208,7 @@ static void change_number(text *t)
 
 typedef struct model {
     quire_trace_info info; /* as counted again */
-    uint64_t ids[MOST_TEXT], sizes[MOST_TEXT];
+    uint64_t ids[MAX_TEXT], sizes[MAX_TEXT];
     uint64_t live, bytes, time;
 } model;
 
@@ -216,7 +216,7 @@ static model counted;
 
 static void count_alloc(model *m, const quire_trace_event *event)
 {
-    CHECK(event->id && event->size && event->range < MOST_TEXT && !m->ids[event->range]);
+    CHECK(event->id && event->size && event->range < MAX_TEXT && !m->ids[event->range]);
     CHECK(event->alignment && !(event->alignment & (event->alignment - 1)));
     CHECK(m->bytes + event->size >= m->bytes);
     m->ids[event->range] = event->id;
@@ -245,7 +245,7 @@ static void count_event(model *m, const quire_trace_event *event)
         CHECK(!event->id && !event->size && !*event->label);
         m->info.frame_count++;
     } else {
-        CHECK(event->id && !event->size && event->range < MOST_TEXT);
+        CHECK(event->id && !event->size && event->range < MAX_TEXT);
         CHECK_EQ(m->ids[event->range], event->id);
         m->info.use_count += event->op == QUIRE_TRACE_USE;
         if (event->op == QUIRE_TRACE_FREE) {

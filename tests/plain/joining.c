@@ -129,8 +129,7 @@ static void play_for_the_only_page(const quire_memory_options *options, uint64_t
 
 static void nobody_is_refused_while_the_only_page_is_being_made(void)
 {
-    static const quire_memory_options by_policy = {.pages = {.page_size = 1 << 20,
-                                                             .most_pages = 1}},
+    static const quire_memory_options by_policy = {.pages = {.page_size = 1 << 20, .max_pages = 1}},
                                       by_fit = {.fit = QUIRE_FIT_LINEAR,
                                                 .pages = {.page_size = 1 << 20}},
                                       by_budget = {.limit = 1 << 20,
@@ -147,7 +146,7 @@ static void nobody_is_refused_while_the_only_page_is_being_made(void)
 static void dedicated_ones_take_turns_under_a_limit(void)
 {
     static scene s;
-    begin(&s, (quire_page_policy){.most_pages = 2});
+    begin(&s, (quire_page_policy){.max_pages = 2});
     s.size = 1000;
     s.dedicated = true;
     s.fake.slow_ms = 1;
@@ -266,7 +265,7 @@ static void a_sink_may_allocate_when_it_hears_of_pages(void)
     fake_init(&s.fake);
     quire_device_options device = {
         .log = {.write = allocate_at_line, .user = &s, .level = QUIRE_LOG_DEBUG}};
-    quire_memory_options options = {.pages = {.page_size = 1 << 20, .most_pages = 1}};
+    quire_memory_options options = {.pages = {.page_size = 1 << 20, .max_pages = 1}};
     CHECK_OK(quire_device_create(&s.fake.table, &s.fake, &device, &s.device));
     CHECK_OK(quire_memory_create(s.device, &options, &s.memory));
     pthread_barrier_init(&s.start, NULL, THREADS);

@@ -20,7 +20,7 @@
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 
-enum { MOST_LIVE = 300, MOST_OLD = 64, STEPS_A_WORLD = 10000, CHECK_EVERY = 16 };
+enum { MAX_LIVE = 300, MAX_OLD = 64, STEPS_A_WORLD = 10000, CHECK_EVERY = 16 };
 
 typedef enum habit { ANYTHING, STACK, RING, FRAMES, TWO_STACKS, HABITS } habit;
 
@@ -34,10 +34,10 @@ typedef struct world {
     quire_space *space;
     habit habit;
     uint64_t base, size; /* of the region; a size of 0: there is none */
-    uint64_t largest_alignment, most_size;
-    model_range live[MOST_LIVE]; /* by age */
+    uint64_t max_alignment, max_size;
+    model_range live[MAX_LIVE]; /* by age */
     int count;
-    quire_range old[MOST_OLD]; /* some that were freed */
+    quire_range old[MAX_OLD]; /* some that were freed */
 } world;
 
 static test_random rng;
@@ -134,12 +134,12 @@ static bool wants_upper(const world *w)
 
 static void allocate(world *w)
 {
-    if (w->count == MOST_LIVE)
+    if (w->count == MAX_LIVE)
         return;
     quire_range_options options = {
-        .size = random_size(&rng, w->most_size),
+        .size = random_size(&rng, w->max_size),
         .alignment =
-            UINT64_C(1) << random_below(&rng, 1 + (uint64_t)__builtin_ctzll(w->largest_alignment)),
+            UINT64_C(1) << random_below(&rng, 1 + (uint64_t)__builtin_ctzll(w->max_alignment)),
         .user = random_next(&rng),
         .exhaustive = random_below(&rng, 4) == 0,
         .upper = wants_upper(w),
@@ -166,7 +166,7 @@ static void allocate(world *w)
 
 static void forget(world *w, int index)
 {
-    w->old[random_below(&rng, MOST_OLD)] = w->live[index].at.range;
+    w->old[random_below(&rng, MAX_OLD)] = w->live[index].at.range;
     w->count--;
     for (int i = index; i < w->count; i++)
         w->live[i] = w->live[i + 1];
@@ -193,9 +193,9 @@ static void release(world *w)
 /* A part of the ranges at once; with one that is stale none of them. */
 static void release_many(world *w)
 {
-    quire_range ranges[MOST_LIVE + 1] = {{0}};
+    quire_range ranges[MAX_LIVE + 1] = {{0}};
     uint64_t count = 0;
-    int chosen[MOST_LIVE];
+    int chosen[MAX_LIVE];
     for (int i = 0; i < w->count; i++)
         if (random_below(&rng, 4) == 0) {
             chosen[count] = i;
@@ -228,7 +228,7 @@ static void clear(world *w)
 static void look(world *w)
 {
     quire_placement at;
-    quire_range old = w->old[random_below(&rng, MOST_OLD)];
+    quire_range old = w->old[random_below(&rng, MAX_OLD)];
     if (old.id)
         CHECK_FAILS(quire_space_get(w->space, old, &at), QUIRE_ERROR_STALE_HANDLE);
     if (!w->count)
@@ -252,7 +252,7 @@ static void add_region(world *w)
     CHECK_EQ(number, 0);
     w->size = size;
     w->base = base;
-    w->most_size = 1 + random_size(&rng, size / 4 + 1);
+    w->max_size = 1 + random_size(&rng, size / 4 + 1);
 }
 
 static void remove_region(world *w)
@@ -335,9 +335,9 @@ static void compare(const world *w)
 static void begin_world(world *w, const quire_host_memory *memory)
 {
     *w = (world){.habit = (habit)random_below(&rng, HABITS)};
-    w->largest_alignment = UINT64_C(1) << random_below(&rng, 12);
+    w->max_alignment = UINT64_C(1) << random_below(&rng, 12);
     quire_space_options options = {
-        .fit = QUIRE_FIT_LINEAR, .largest_alignment = w->largest_alignment, .host_memory = memory};
+        .fit = QUIRE_FIT_LINEAR, .max_alignment = w->max_alignment, .host_memory = memory};
     CHECK_OK(quire_space_create(&options, &w->space));
     add_region(w);
 }

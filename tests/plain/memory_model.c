@@ -12,18 +12,12 @@
 
 #include "quire/host.h"
 #include "quire/quire.h"
-#include "src/memory/memory.h"
+#include "src/core/state/memory.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 
-enum {
-    MOST_LIVE = 300,
-    MOST_PAGES = 4096,
-    STEPS_A_WORLD = 4000,
-    CHECK_EVERY = 64,
-    MOST_SIZE = 40000
-};
+enum { MAX_LIVE = 300, MAX_PAGES = 4096, STEPS_A_WORLD = 4000, CHECK_EVERY = 64, MAX_SIZE = 40000 };
 
 typedef struct model_page {
     uint64_t size;
@@ -46,16 +40,16 @@ typedef struct world {
     quire_device *device;
     quire_memory *memory;
     quire_memory_info info;
-    model_page pages[MOST_PAGES];
-    model_allocation live[MOST_LIVE];
+    model_page pages[MAX_PAGES];
+    model_allocation live[MAX_LIVE];
     int count;
     uint32_t next_key;
     uint64_t live_bytes, requested;
 
     quire_page_policy policy;
-    uint64_t time;                    /* what the memory's clock tells */
-    uint64_t promised;                /* by quire_memory_reserve, until a trim */
-    uint64_t empty_since[MOST_PAGES]; /* at the latest */
+    uint64_t time;                   /* what the memory's clock tells */
+    uint64_t promised;               /* by quire_memory_preallocate, until a trim */
+    uint64_t empty_since[MAX_PAGES]; /* at the latest */
 } world;
 
 static test_random rng;
@@ -76,7 +70,7 @@ static void follow(model_page *page, uint64_t size)
 
 static void own(world *w, const model_allocation *a, bool take)
 {
-    CHECK(a->info.page < MOST_PAGES);
+    CHECK(a->info.page < MAX_PAGES);
     model_page *page = &w->pages[a->info.page];
     quire_page_info info;
     CHECK_OK(quire_page_get_info(w->memory, a->info.page, &info));
@@ -84,7 +78,7 @@ static void own(world *w, const model_allocation *a, bool take)
         page->size = info.size;
         page->owner = calloc(info.size, sizeof *page->owner);
     }
-    if (w->info.reservation && page->size != info.size)
+    if (w->info.address_space && page->size != info.size)
         follow(page, info.size);
     CHECK_EQ(page->size, info.size);
     CHECK(a->info.offset + a->info.size <= page->size);
@@ -111,14 +105,14 @@ static void fill_pattern(uint32_t key, unsigned char *bytes, uint64_t size)
 
 static void write_pattern(world *w, const model_allocation *a)
 {
-    static unsigned char bytes[MOST_SIZE * 4];
+    static unsigned char bytes[MAX_SIZE * 4];
     fill_pattern(a->key, bytes, a->info.requested);
     CHECK_OK(quire_write(w->memory, a->handle, 0, bytes, a->info.requested));
 }
 
 static void check_pattern(world *w, const model_allocation *a)
 {
-    static unsigned char expected[MOST_SIZE * 4], found[MOST_SIZE * 4];
+    static unsigned char expected[MAX_SIZE * 4], found[MAX_SIZE * 4];
     fill_pattern(a->key, expected, a->info.requested);
     uint64_t from = random_below(&rng, a->info.requested);
     uint64_t size = 1 + random_below(&rng, a->info.requested - from);
@@ -128,7 +122,7 @@ static void check_pattern(world *w, const model_allocation *a)
 
 static void check_zero(world *w, quire_allocation handle, uint64_t size)
 {
-    static unsigned char found[MOST_SIZE * 4];
+    static unsigned char found[MAX_SIZE * 4];
     CHECK_OK(quire_read(w->memory, handle, 0, found, size));
     for (uint64_t i = 0; i < size; i++)
         CHECK_EQ(found[i], 0);
@@ -146,7 +140,7 @@ static void see_page(void *user, quire_memory *memory, const quire_event *event)
 {
     world *w = user;
     (void)memory;
-    CHECK(event->page < MOST_PAGES);
+    CHECK(event->page < MAX_PAGES);
     w->empty_since[event->page] = w->time;
 }
 
@@ -171,14 +165,14 @@ static void check_kept(world *w, uint64_t destroyed)
 {
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(w->memory, &stats));
-    if (stats.pages_destroyed - destroyed >= QI_EMPTIES_AT_ONCE)
+    if (stats.pages_destroyed - destroyed >= QI_EMPTY_PAGES_PER_CALL)
         return;
     CHECK(stats.reserved_bytes >= w->promised);
     uint64_t bytes = w->policy.retained_empty_bytes, age = w->policy.retention_nanoseconds;
     bool is_above = bytes && stats.empty_bytes > bytes;
     if (w->info.shards > 1) /* the other shards' pages wait until somebody works there */
         return;
-    for (uint32_t i = 0; i < MOST_PAGES && (is_above || age); i++) {
+    for (uint32_t i = 0; i < MAX_PAGES && (is_above || age); i++) {
         quire_page_info info;
         if (quire_page_get_info(w->memory, i, &info))
             continue;
@@ -191,12 +185,12 @@ static void check_kept(world *w, uint64_t destroyed)
 static void promise(world *w)
 {
     uint64_t bytes = random_below(&rng, 3) ? random_below(&rng, 1 << 20) : 0;
-    CHECK_OK(quire_memory_reserve(w->memory, bytes));
+    CHECK_OK(quire_memory_preallocate(w->memory, bytes));
     w->promised = bytes;
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(w->memory, &stats));
     CHECK(stats.reserved_bytes >= bytes);
-    for (uint32_t i = 0; i < MOST_PAGES; i++) /* some are new, and empty since now */
+    for (uint32_t i = 0; i < MAX_PAGES; i++) /* some are new, and empty since now */
         w->empty_since[i] = w->time;
 }
 
@@ -236,7 +230,7 @@ static void make_raw(world *w)
     snprintf(name, sizeof name, "n%u", w->next_key);
     bool commit = random_below(&rng, 5) != 0;
     quire_allocation_options options = {
-        .size = random_size(&rng, MOST_SIZE),
+        .size = random_size(&rng, MAX_SIZE),
         .alignment = UINT64_C(1) << random_below(&rng, 13),
         .name = random_below(&rng, 3) ? NULL : name,
         .zero = random_below(&rng, 8) == 0,
@@ -254,7 +248,7 @@ static void make_raw(world *w)
 static void make_buffer(world *w)
 {
     quire_buffer buffer;
-    quire_buffer_options options = {.size = random_size(&rng, MOST_SIZE),
+    quire_buffer_options options = {.size = random_size(&rng, MAX_SIZE),
                                     .zero = random_below(&rng, 8) == 0};
     CHECK_OK(quire_buffer_create(w->memory, &options, &buffer));
     if (options.zero)
@@ -315,7 +309,7 @@ static void map(world *w, model_allocation *a)
         CHECK_FAILS(quire_map(w->memory, a->handle, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
         return;
     }
-    static unsigned char expected[MOST_SIZE * 4];
+    static unsigned char expected[MAX_SIZE * 4];
     CHECK_OK(quire_map(w->memory, a->handle, &pointer));
     a->maps++;
     fill_pattern(a->key, expected, a->info.requested);
@@ -382,7 +376,7 @@ static quire_page_policy random_policy(void)
     quire_page_policy policy = {
         .page_size = UINT64_C(1024) << random_below(&rng, 8),
         .growth_percent = random_below(&rng, 3) ? 0 : 100,
-        .largest_page = UINT64_C(1) << 20,
+        .max_page = UINT64_C(1) << 20,
         .page_granularity = UINT64_C(1) << random_below(&rng, 15),
         .dedicated_threshold = random_below(&rng, 3) ? 0 : 20000,
     };
@@ -390,8 +384,8 @@ static quire_page_policy random_policy(void)
     if (policy.growth_percent && policy.growth != QUIRE_GROWTH_RESERVED)
         policy.request_factor = (uint32_t)random_below(&rng, 4);
     if (random_below(&rng, 3) == 0) {
-        policy.classes[0] = (quire_page_class){.largest_request = 5000, .page_size = 8192};
-        policy.classes[1] = (quire_page_class){.largest_request = 9000, .page_size = 65536};
+        policy.classes[0] = (quire_page_class){.max_request = 5000, .page_size = 8192};
+        policy.classes[1] = (quire_page_class){.max_request = 9000, .page_size = 65536};
     }
     if (random_below(&rng, 2))
         policy.retained_empty_bytes = random_below(&rng, 3) ? random_size(&rng, 1 << 20) : 1;
@@ -432,7 +426,7 @@ static void begin_world(world *w, bool is_fake)
     };
     if (options.shards == 1 && options.fit != QUIRE_FIT_BUDDY && random_below(&rng, 2)) {
         options.contiguous = true;
-        options.reservation = UINT64_C(256) << 20; /* sanitizers have few addresses */
+        options.address_space = UINT64_C(256) << 20; /* sanitizers have few addresses */
     }
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));
@@ -463,7 +457,7 @@ static void step(world *w, uint64_t number)
         promise(w);
     else if (what < 200 && w->count)
         touch(w, &w->live[random_below(&rng, (uint64_t)w->count)]);
-    else if ((what < (filling ? 700u : 500u) || !w->count) && w->count < MOST_LIVE)
+    else if ((what < (filling ? 700u : 500u) || !w->count) && w->count < MAX_LIVE)
         what % 4 == 0 ? make_buffer(w) : what % 7 == 0 ? make_image(w) : make_raw(w);
     else
         remove_at(w, (int)random_below(&rng, (uint64_t)w->count));

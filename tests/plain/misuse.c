@@ -240,8 +240,8 @@ static void tables(void)
     fake_offer_flush_many(&other), other.table.flush_many = NULL, refuse_other(INVALID);
     fake_offer_flush_many(&other), other.table.invalidate_many = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.table.page_resize = NULL, refuse_other(INVALID);
-    fake_offer_growth(&other), other.info.limits.growing_kinds = 0x10, refuse_other(INVALID);
-    other.info.limits.growing_kinds = 1, refuse_other(INVALID); /* by whom? */
+    fake_offer_growth(&other), other.info.limits.elastic_kinds = 0x10, refuse_other(INVALID);
+    other.info.limits.elastic_kinds = 1, refuse_other(INVALID); /* by whom? */
 }
 
 static void descriptions(void)
@@ -274,7 +274,7 @@ static void device_options(void)
     REFUSED_OUT(&b, INVALID, device, quire_device_create(&other.table, &other, &options, &device));
     for (int i = 0; i < 4; i++) {
         options = (quire_device_options){0};
-        options.reserved[i] = 1;
+        options.unused[i] = 1;
         REFUSED_OUT(&b, INVALID, device,
                     quire_device_create(&other.table, &other, &options, &device));
     }
@@ -342,7 +342,7 @@ static void described(void)
     REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, NULL, &made));
     REFUSED(&b, INVALID, quire_object_create(visible, &good, NULL));
     const quire_page_extra extra = {.pointer = &b};
-    const quire_memory_options unknown = {.reserved = {1}};
+    const quire_memory_options unknown = {.unused = {1}};
     REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(NULL, NULL, extra, &memory));
     REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(b.device, &unknown, extra, &memory));
     REFUSED(&b, INVALID, quire_memory_create_with(b.device, NULL, extra, NULL));
@@ -380,7 +380,7 @@ static void begin_poor(void)
     b.fake.table.copy_from_page = NULL;
     b.fake.table.image_requirements = NULL;
     b.fake.table.page_resize = NULL;
-    b.fake.info.limits.growing_kinds = 0;
+    b.fake.info.limits.elastic_kinds = 0;
     CHECK(bench_open(&b) && bench_memory(&b, NULL) &&
           bench_allocate(&b, 1, &(quire_allocation_options){.size = 100}));
     refusal_begin(&b);
@@ -441,14 +441,14 @@ static void opening_host(void)
     profile.kinds[0].flags = QUIRE_HOST_COHERENT, refuse_profile(profile), profile = good;
     profile.limits.page_alignment = 3, refuse_profile(profile), profile = good;
     profile.limits.page_granularity = 3, refuse_profile(profile);
-    for (int i = 2; i < QUIRE_MOST_HEAPS; i++) {
+    for (int i = 2; i < QUIRE_MAX_HEAPS; i++) {
         quire_host_options options = {0};
         options.budgets[i] = 1;
         refuse_host(INVALID, &options);
     }
     for (int i = 0; i < 4; i++) {
         quire_host_options own = {0}, inner = {0};
-        own.reserved[i] = inner.device.reserved[i] = 1;
+        own.unused[i] = inner.device.unused[i] = 1;
         refuse_host(INVALID, &own);
         refuse_host(INVALID, &inner);
     }
@@ -490,11 +490,11 @@ static void no_work(void *user)
 static void refuse_streams(quire_device *device)
 {
     quire_stream *stream, *held;
-    const quire_host_stream_options reserved = {.reserved = {1}};
+    const quire_host_stream_options reserved = {.unused = {1}};
     REFUSED(&b, INVALID, quire_host_stream_create(b.device, NULL, NULL));
     REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(device, NULL, &stream));
     REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(b.device, &reserved, &stream));
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     quire_stream *wrong[] = {NULL, held};
     for (int i = 0; i < 2; i++) {
         uint64_t done;

@@ -51,7 +51,7 @@ static void opening(void)
         quire_cuda_options own = {.device = NULL};
         quire_cuda_wrap_options wrap = {.context = &no_context};
         quire_cuda_settings settings = {.kinds = 0};
-        own.reserved[i] = wrap.reserved[i] = settings.reserved[i] = 1;
+        own.unused[i] = wrap.unused[i] = settings.unused[i] = 1;
         REFUSED_OUT(&b, INVALID, device, quire_cuda_open(&own, &device));
         REFUSED_OUT(&b, INVALID, device, quire_cuda_wrap(&wrap, &device));
         refuses(INVALID, &settings);
@@ -106,14 +106,14 @@ static void asking(void)
 
 static void access(void)
 {
-    quire_cuda_access list[QUIRE_CUDA_MOST_ACCESSES + 1];
+    quire_cuda_access list[QUIRE_CUDA_MAX_ACCESSES + 1];
     begin();
-    for (int32_t i = 0; i <= QUIRE_CUDA_MOST_ACCESSES; i++)
+    for (int32_t i = 0; i <= QUIRE_CUDA_MAX_ACCESSES; i++)
         list[i] = (quire_cuda_access){QUIRE_CUDA_AT_DEVICE, i, QUIRE_CUDA_READ};
     REFUSED(&b, INVALID, quire_cuda_set_access(NULL, held, list, 1));
     REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, NULL, 1));
     REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, list, 0));
-    REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, list, QUIRE_CUDA_MOST_ACCESSES + 1));
+    REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, list, QUIRE_CUDA_MAX_ACCESSES + 1));
     REFUSED(&b, INVALID, quire_cuda_set_access(memory, held, list, 1));
     const quire_cuda_access wrong[] = {
         {(quire_cuda_location)0, 0, QUIRE_CUDA_READ},
@@ -218,7 +218,7 @@ static void streams(void)
     REFUSED_OUT(&b, INVALID, made, quire_cuda_stream_wrap(NULL, NULL, NULL, &made));
     REFUSED_OUT(&b, INVALID, made, quire_cuda_stream_wrap(b.device, NULL, NULL, &made));
     REFUSED(&b, INVALID, quire_cuda_stream_wrap(b.device, NULL, NULL, NULL));
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held_stream));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held_stream));
     REFUSED_OUT(&b, INVALID, native, quire_cuda_stream_get(NULL, &native));
     REFUSED_OUT(&b, INVALID, native, quire_cuda_stream_get(held_stream, &native));
     REFUSED(&b, INVALID, quire_cuda_stream_get(held_stream, NULL));

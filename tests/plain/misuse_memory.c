@@ -13,7 +13,7 @@
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 #define OUTSIDE QUIRE_ERROR_OUT_OF_RANGE
 
-enum { SIZE = 1000, MOST_MAPS = (1 << 18) - 1, RANDOM_HANDLES = 1000000 };
+enum { SIZE = 1000, MAX_MAPS = (1 << 18) - 1, RANDOM_HANDLES = 1000000 };
 
 static bench b;
 static quire_memory *visible, *device_only;
@@ -60,7 +60,7 @@ static bool build(void)
 {
     const quire_allocation_options options = {.size = SIZE, .name = "victim"};
     bench_begin(&b, true);
-    b.fake.info.limits.growing_kinds = 0x2;
+    b.fake.info.limits.elastic_kinds = 0x2;
     return bench_open(&b) &&
            bench_memory(&b, &(quire_memory_options){.name = "device only", .kind_mask = 1}) &&
            bench_allocate(&b, 1, &options) &&
@@ -96,7 +96,7 @@ static void refuse_memory(quire_result code, const quire_memory_options *options
 
 static void creation(void)
 {
-    static char long_name[QUIRE_LONGEST_NAME + 2];
+    static char long_name[QUIRE_MAX_NAME + 2];
     const quire_intent none = {0}, both = {.host_read = true, .host_write = true, .upload = true},
                        alone = {.upload = true}, exported = {.exportable = true};
     quire_memory *made;
@@ -121,11 +121,11 @@ static void creation(void)
     refuse_memory(INVALID, &(quire_memory_options){.granule = 3});
     refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .granule = 256});
     refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .granule = 256});
-    refuse_memory(INVALID, &(quire_memory_options){.largest_alignment = 3});
-    refuse_memory(INVALID, &(quire_memory_options){.largest_alignment = UINT64_C(2) << 30});
+    refuse_memory(INVALID, &(quire_memory_options){.max_alignment = 3});
+    refuse_memory(INVALID, &(quire_memory_options){.max_alignment = UINT64_C(2) << 30});
     for (int i = 0; i < 4; i++) {
         quire_memory_options options = {0}, pages = {0};
-        options.reserved[i % 3] = pages.pages.reserved[i] = 1;
+        options.unused[i % 3] = pages.pages.unused[i] = 1;
         refuse_memory(INVALID, &options);
         refuse_memory(INVALID, &pages);
     }
@@ -142,18 +142,18 @@ static void contiguous(void)
     refuse_memory(
         UNSUPPORTED,
         &(quire_memory_options){.contiguous = true, .kind_mask = grows, .fit = QUIRE_FIT_LINEAR});
-    refuse_memory(INVALID, &(quire_memory_options){.reservation = 1, .kind_mask = grows});
-    refuse_memory(INVALID, &(quire_memory_options){.reservation = UINT64_MAX});
+    refuse_memory(INVALID, &(quire_memory_options){.address_space = 1, .kind_mask = grows});
+    refuse_memory(INVALID, &(quire_memory_options){.address_space = UINT64_MAX});
     CHECK(bench_memory(&b, &(quire_memory_options){.contiguous = true,
                                                    .kind_mask = grows,
-                                                   .reservation = 65536,
+                                                   .address_space = 65536,
                                                    .pages.page_size = 4096}));
     quire_allocation made;
     CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = SIZE}, &made));
     refusal_begin(&b);
     REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
                 quire_allocate(b.memory, &(quire_allocation_options){.size = 65536}, &made));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_reserve(b.memory, 65537));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_preallocate(b.memory, 65537));
     quire_memory_destroy_all(&b.memories[2]);
     refusal_begin(&b);
 }
@@ -167,9 +167,9 @@ static void policies(void)
 {
     refuse_policy(INVALID, (quire_page_policy){.growth_percent = 1001});
     refuse_policy(INVALID, (quire_page_policy){.growth_percent = UINT32_MAX});
-    refuse_policy(INVALID, (quire_page_policy){.page_size = 8192, .largest_page = 4096});
-    refuse_policy(INVALID, (quire_page_policy){
-                               .page_size = 4096, .first_page_size = 9000, .largest_page = 8192});
+    refuse_policy(INVALID, (quire_page_policy){.page_size = 8192, .max_page = 4096});
+    refuse_policy(
+        INVALID, (quire_page_policy){.page_size = 4096, .first_page_size = 9000, .max_page = 8192});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)3});
     refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
                                                .dedicated_threshold = 1});
@@ -178,7 +178,7 @@ static void policies(void)
     refuse_policy(INVALID, (quire_page_policy){.request_factor = 2});
     refuse_policy(INVALID, (quire_page_policy){.page_granularity = 3});
     refuse_policy(INVALID, (quire_page_policy){.classes = {{.page_size = 4096}}});
-    refuse_policy(INVALID, (quire_page_policy){.classes = {{.largest_request = 4096}}});
+    refuse_policy(INVALID, (quire_page_policy){.classes = {{.max_request = 4096}}});
     refuse_policy(INVALID, (quire_page_policy){.classes = {{2, 4096}, {1, 4096}}});
     refuse_policy(INVALID,
                   (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .classes = {{1, 4096}}});
@@ -188,10 +188,10 @@ static void presets(void)
 {
     const quire_paddle_sizes good = {.min_chunk = 512, .max_chunk = 4096},
                              wide[] = {{.min_chunk = 2, .chunk = UINT64_MAX},
-                                       {.reserved = {1}},
+                                       {.unused = {1}},
                                        {.extra_padding = UINT64_MAX},
                                        {.chunk = 1},
-                                       {.reserved = {0, 0, 0, 1}}};
+                                       {.unused = {0, 0, 0, 1}}};
     quire_page_policy made;
     REFUSED_OUT(&b, INVALID, made, quire_page_policy_preset(QUIRE_PRESET_RMM, NULL, 0, &made));
     REFUSED(&b, INVALID, quire_page_policy_preset(QUIRE_PRESET_RMM, b.device, 0, NULL));
@@ -243,8 +243,8 @@ static void memories(void)
     REFUSED_OUT(&b, OUTSIDE, page, quire_page_get_info(visible, UINT32_MAX, &page));
     REFUSED_OUT(&b, INVALID, released, quire_memory_trim(NULL, 0, &released));
     REFUSED(&b, INVALID, quire_memory_trim(NULL, 0, NULL));
-    REFUSED(&b, INVALID, quire_memory_reserve(NULL, 1));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_reserve(visible, UINT64_MAX));
+    REFUSED(&b, INVALID, quire_memory_preallocate(NULL, 1));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_preallocate(visible, UINT64_MAX));
     REFUSED(&b, INVALID, quire_memory_destroy(NULL));
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_memory_destroy(&busy));
     CHECK(busy == visible);
@@ -256,7 +256,7 @@ static void memories(void)
 
 static void limits(void)
 {
-    static char long_prefix[QUIRE_LONGEST_NAME + 2];
+    static char long_prefix[QUIRE_MAX_NAME + 2];
     quire_name_usage usage;
     quire_allocation made;
     memset(long_prefix, 'x', sizeof long_prefix - 1);
@@ -295,12 +295,12 @@ static void refuse_wish(quire_result code, quire_memory *memory,
     REFUSED_OUT(&b, code, made, quire_reserve(memory, options, &made));
     REFUSED_OUT(&b, code, made, quire_allocate_batch(memory, options, &made, 1));
     uint32_t chosen = 77;
-    REFUSED_OUT(&b, code, made, quire_allocate_any(&memory, 1, options, &chosen, &made));
+    REFUSED_OUT(&b, code, made, quire_allocate_fallback(&memory, 1, options, &chosen, &made));
 }
 
 static void wishes(void)
 {
-    static char long_name[QUIRE_LONGEST_NAME + 2];
+    static char long_name[QUIRE_MAX_NAME + 2];
     const quire_allocation_options good = {.size = SIZE};
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX / 2 + 1, UINT64_C(1) << 31};
     const uint64_t alignments[] = {3, 1000, UINT64_C(4) << 20, UINT64_C(1) << 63, UINT64_MAX};
@@ -327,7 +327,7 @@ static void wishes(void)
                 &(quire_allocation_options){.size = 1, .host_write = true});
     for (int i = 0; i < 4; i++) {
         quire_allocation_options options = good;
-        options.reserved[i] = UINT64_MAX;
+        options.unused[i] = UINT64_MAX;
         refuse_wish(INVALID, visible, &options);
     }
 }
@@ -379,7 +379,7 @@ static void forged_handles(void)
 
 static void questions(void)
 {
-    static char long_name[QUIRE_LONGEST_NAME + 2];
+    static char long_name[QUIRE_MAX_NAME + 2];
     quire_allocation_info info;
     char name[1];
     memset(long_name, 'x', sizeof long_name - 1);
@@ -443,12 +443,12 @@ static void mapping(void)
 static void mapping_too_often(void)
 {
     void *p;
-    for (int i = 0; i < MOST_MAPS; i++)
+    for (int i = 0; i < MAX_MAPS; i++)
         CHECK_OK(quire_map(visible, live, &p));
     refusal_begin(&b);
     REFUSED_OUT(&b, OUTSIDE, p, quire_map(visible, live, &p));
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_free(visible, live));
-    for (int i = 0; i < MOST_MAPS; i++)
+    for (int i = 0; i < MAX_MAPS; i++)
         CHECK_OK(quire_unmap(visible, live));
     refusal_begin(&b);
     REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(visible, live));

@@ -42,9 +42,9 @@ static void opening(void)
     refuses(INVALID, (quire_plugin_options){.path = "p.so", .alignment = UINT64_MAX});
     for (int i = 0; i < 4; i++) {
         quire_plugin_options own = {.path = "p.so"}, core = {.path = "libc.so.6"};
-        own.reserved[i] = 1;
+        own.unused[i] = 1;
         refuses(INVALID, own);
-        core.device_options.reserved[i] = 1;
+        core.device_options.unused[i] = 1;
         refuses(UNSUPPORTED, core); /* the file comes first */
     }
     refuses(UNSUPPORTED, (quire_plugin_options){.path = "/nonexistent/plugin.so"});
@@ -84,7 +84,7 @@ static void streams(void)
     REFUSED_OUT(&b, INVALID, stream, quire_plugin_stream_wrap(b.device, NULL, "s", &stream));
     REFUSED(&b, INVALID, quire_plugin_stream_wrap(b.device, &something, "s", NULL));
     REFUSED_OUT(&b, INVALID, plugin_stream, quire_plugin_get_stream(NULL, &plugin_stream));
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     refusal_begin(&b);
     REFUSED_OUT(&b, INVALID, plugin_stream, quire_plugin_get_stream(held, &plugin_stream));
     REFUSED(&b, INVALID, quire_plugin_get_stream(held, NULL));

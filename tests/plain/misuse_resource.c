@@ -17,7 +17,7 @@ static quire_memory *visible, *device_only;
 static quire_allocation range, reserved, stale, remote;
 static quire_buffer buffer;
 static quire_image image;
-static char long_name[QUIRE_LONGEST_NAME + 2];
+static char long_name[QUIRE_MAX_NAME + 2];
 static const char *root;
 
 static bool build(void)
@@ -57,7 +57,7 @@ static void refuse_buffer(quire_result code, quire_memory *memory,
     quire_buffer made;
     uint32_t chosen = 77;
     REFUSED_OUT(&b, code, made, quire_buffer_create(memory, options, &made));
-    REFUSED_OUT(&b, code, made, quire_buffer_create_any(&memory, 1, options, &chosen, &made));
+    REFUSED_OUT(&b, code, made, quire_buffer_create_fallback(&memory, 1, options, &chosen, &made));
 }
 
 static void buffers(void)
@@ -85,7 +85,7 @@ static void buffers(void)
                       &(quire_buffer_options){.size = sizes[i]});
     for (int i = 0; i < 4; i++) {
         quire_buffer_options options = good;
-        options.reserved[i] = 1;
+        options.unused[i] = 1;
         refuse_buffer(INVALID, visible, &options);
     }
 }
@@ -98,7 +98,7 @@ static void refuse_image(quire_result code, quire_memory *memory,
     quire_image made;
     uint32_t chosen = 77;
     REFUSED_OUT(&b, code, made, quire_image_create(memory, options, &made));
-    REFUSED_OUT(&b, code, made, quire_image_create_any(&memory, 1, options, &chosen, &made));
+    REFUSED_OUT(&b, code, made, quire_image_create_fallback(&memory, 1, options, &chosen, &made));
 }
 
 /* Wrong for an image, and for the question what it would take. */
@@ -137,7 +137,7 @@ static void images(void)
                  &(quire_image_options){.width = 1, .host_read = true});
     for (int i = 0; i < 4; i++) {
         quire_image_options options = good;
-        options.reserved[i] = 1;
+        options.unused[i] = 1;
         refuse_texels(INVALID, &options);
     }
     HARMLESS(&b, quire_channel_size((quire_channel_type)99));

@@ -111,8 +111,8 @@ static void creation(void)
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = 3});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = unlike});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = UINT64_MAX});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .largest_alignment = 3});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .largest_alignment = 1u << 31});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .max_alignment = 3});
+    refuse_options(INVALID, &(quire_space_options){.fit = fit, .max_alignment = 1u << 31});
     refuse_options(INVALID, &(quire_space_options){.fit = fit, .buffer_image_granularity = 3});
     refuse_options(INVALID,
                    &(quire_space_options){.fit = fit, .buffer_image_granularity = 1u << 31});
@@ -122,7 +122,7 @@ static void creation(void)
                    &(quire_space_options){.fit = fit, .size = UINT64_C(1) << 63});
     for (int i = 0; i < 4; i++) {
         quire_space_options options = {.fit = fit};
-        options.reserved[i] = 1;
+        options.unused[i] = 1;
         refuse_options(INVALID, &options);
     }
     if (takes_granule())
@@ -217,7 +217,7 @@ static void allocations(void)
     REFUSED(&b, INVALID, quire_space_allocate_exhaustive(b.space, 1, 1, 0, NULL));
     const quire_range_options one = {.size = 1}, none = {0}, upper = {.size = 1, .upper = true},
                               too_high = {.size = 64 * KIB, .upper = true},
-                              filled = {.size = 1, .reserved = {0, 1}};
+                              filled = {.size = 1, .unused = {0, 1}};
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(NULL, &one, &at));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, NULL, &at));
     REFUSED(&b, INVALID, quire_space_allocate_with(b.space, &one, NULL));
@@ -318,7 +318,7 @@ static void playing(quire_trace *trace)
     REFUSED(&b, INVALID, quire_trace_replay(trace, b.memory, NULL, NULL));
     for (int i = 0; i < 3; i++) {
         quire_replay_options options = {0};
-        options.reserved[i] = UINT64_MAX;
+        options.unused[i] = UINT64_MAX;
         REFUSED_OUT(&b, INVALID, report, quire_trace_replay(trace, b.memory, &options, &report));
     }
 }

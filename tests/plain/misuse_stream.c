@@ -47,7 +47,7 @@ static void begin(void)
     stale = b.held[3].allocation;
     CHECK(bench_free(&b, 3) && bench_map(&b, 2));
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_OK(quire_allocate(memory, &options, &waiting));
     CHECK_OK(quire_free_on(memory, waiting, stream));
     fake_init(&other);
@@ -75,7 +75,7 @@ static void finish(void)
 
 static void making(void)
 {
-    static char long_name[QUIRE_LONGEST_NAME + 2];
+    static char long_name[QUIRE_MAX_NAME + 2];
     quire_stream *none = NULL, *busy = stream;
     memset(long_name, 'x', sizeof long_name - 1);
     REFUSED_OUT(&b, INVALID, none, quire_stream_create(NULL, NULL, &none));
@@ -84,7 +84,7 @@ static void making(void)
                 quire_stream_create(b.device, &(quire_stream_options){.name = long_name}, &none));
     for (int i = 0; i < 4; i++) {
         quire_stream_options options = {0};
-        options.reserved[i] = 1;
+        options.unused[i] = 1;
         REFUSED_OUT(&b, INVALID, none, quire_stream_create(b.device, &options, &none));
     }
     REFUSED(&b, INVALID, quire_stream_destroy(NULL));

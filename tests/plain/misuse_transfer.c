@@ -47,7 +47,7 @@ static void begin(void)
     image.allocation = b.held[5].allocation;
     CHECK(bench_free(&b, 3));
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     refusal_begin(&b);
 }
 
@@ -187,7 +187,7 @@ static void forms(void)
     refuse(INVALID, &o);
     for (int i = 0; i < 4; i++) {
         o = good();
-        o.reserved[i] = 1;
+        o.unused[i] = 1;
         refuse(INVALID, &o);
     }
 }

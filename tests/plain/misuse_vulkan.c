@@ -56,7 +56,7 @@ static void opening(void)
     for (int i = 0; i < 4; i++) {
         quire_vulkan_options own = {.device = NULL}, inner = {.device = NULL};
         quire_vulkan_wrap_options wrap = {.instance = NULL};
-        own.reserved[i] = inner.settings.reserved[i] = wrap.reserved[i] = 1;
+        own.unused[i] = inner.settings.unused[i] = wrap.unused[i] = 1;
         REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&own, &device));
         REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&inner, &device));
         REFUSED_OUT(&b, INVALID, device, quire_vulkan_wrap(&wrap, &device));
@@ -257,7 +257,7 @@ static void other_apis(void)
 
 static void streams(void)
 {
-    const quire_vulkan_stream_options options = {.name = NULL}, reserved = {.reserved = {1}};
+    const quire_vulkan_stream_options options = {.name = NULL}, reserved = {.unused = {1}};
     quire_stream *made, *held = NULL;
     VkSemaphore semaphore;
     begin();
@@ -266,7 +266,7 @@ static void streams(void)
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(b.device, NULL, &made));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(b.device, &reserved, &made));
     REFUSED(&b, INVALID, quire_vulkan_stream_wrap(b.device, &options, NULL));
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     REFUSED_OUT(&b, INVALID, semaphore, quire_vulkan_stream_get(NULL, &semaphore));
     REFUSED_OUT(&b, INVALID, semaphore, quire_vulkan_stream_get(held, &semaphore));
     REFUSED(&b, INVALID, quire_vulkan_stream_get(held, NULL));

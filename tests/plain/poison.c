@@ -105,10 +105,10 @@ static int play(void (*part)(void), char *report, size_t room)
    names files only where the machine has what the compiler's sanitizer names them with. */
 static bool is_within(const char *report, void (*part)(void))
 {
-    enum { MOST_CODE = 4096 };
+    enum { MAX_CODE = 4096 };
     const char *at = strstr(report, " at pc 0x");
     uintptr_t pc = at ? (uintptr_t)strtoull(at + strlen(" at pc "), NULL, 16) : 0;
-    return pc >= (uintptr_t)part && pc - (uintptr_t)part < MOST_CODE;
+    return pc >= (uintptr_t)part && pc - (uintptr_t)part < MAX_CODE;
 }
 
 static void expect_report(void (*part)(void), const char *access)

@@ -14,7 +14,7 @@
 
 #define KIB UINT64_C(1024)
 
-enum { MOST_THREADS = 32, TABLE = 192, ROUNDS = 3, MOST_BATCH = 24, STREAMS = 6 };
+enum { MAX_THREADS = 32, TABLE = 192, ROUNDS = 3, MAX_BATCH = 24, STREAMS = 6 };
 
 static bench b;
 static uint64_t thread_count, steps, seed;
@@ -32,7 +32,7 @@ static _Atomic uint64_t next_user;
 
 static void run_threads(uint64_t count, void *(*body)(void *))
 {
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     for (uint64_t i = 0; i < count; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, body, (void *)(uintptr_t)i), 0);
     for (uint64_t i = 0; i < count; i++)
@@ -129,10 +129,10 @@ static void make_one(test_random *r)
 
 static void make_batch(test_random *r)
 {
-    quire_allocation allocations[MOST_BATCH];
+    quire_allocation allocations[MAX_BATCH];
     quire_allocation_options options = {.size = 16 + random_below(r, 500),
                                         .user_data = ++next_user};
-    uint64_t count = 1 + random_below(r, MOST_BATCH);
+    uint64_t count = 1 + random_below(r, MAX_BATCH);
     if (!is_made(quire_allocate_batch(b.memory, &options, allocations, count)))
         return;
     for (uint64_t i = 0; i < count; i++) {
@@ -143,9 +143,9 @@ static void make_batch(test_random *r)
 
 static void free_batch(test_random *r)
 {
-    quire_allocation allocations[MOST_BATCH];
+    quire_allocation allocations[MAX_BATCH];
     uint64_t count = 0;
-    for (uint64_t tries = 1 + random_below(r, MOST_BATCH); tries; tries--) {
+    for (uint64_t tries = 1 + random_below(r, MAX_BATCH); tries; tries--) {
         uint64_t id = atomic_exchange(&table[random_below(r, TABLE)], 0);
         if (!id)
             continue;
@@ -183,7 +183,7 @@ static void look(test_random *r)
         CHECK_OK(quire_memory_trim(b.memory, random_below(r, 3) * page_size, NULL));
         break;
     case 3:
-        CHECK(quire_memory_reserve(b.memory, random_below(r, 3) * page_size) == QUIRE_SUCCESS ||
+        CHECK(quire_memory_preallocate(b.memory, random_below(r, 3) * page_size) == QUIRE_SUCCESS ||
               is_short);
         break;
     default:
@@ -271,7 +271,7 @@ static void run(bool on_fake, uint64_t budget, const quire_memory_options *optio
     bench_begin(&b, on_fake);
     streams_offer(&b.fake.table);
     b.fake.page_budget = budget;
-    is_short = budget || options->pages.most_pages;
+    is_short = budget || options->pages.max_pages;
     page_size = options->pages.page_size;
     CHECK(bench_open(&b) && bench_memory(&b, options));
     if (on_fake)
@@ -325,7 +325,7 @@ static void pages_are_short(void)
     run_each(true, 10 * 64 * KIB, (quire_memory_options){.pages.page_size = 64 * KIB});
     run_each(true, 0,
              (quire_memory_options){
-                 .pages = {.page_size = 64 * KIB, .most_pages = 7, .retained_empty_bytes = 1}});
+                 .pages = {.page_size = 64 * KIB, .max_pages = 7, .retained_empty_bytes = 1}});
     CHECK(refused > 0);
 }
 
@@ -342,14 +342,14 @@ static void *hold_one(void *unused)
     return unused;
 }
 
-static void run_for_one_page(uint32_t most_pages, uint64_t budget, uint64_t retained)
+static void run_for_one_page(uint32_t max_pages, uint64_t budget, uint64_t retained)
 {
     static const uint64_t counts[ROUNDS] = {2, 3, 0};
     for (int i = 0; i < SHARD_COUNTS; i++)
         for (int round = 0; round < ROUNDS; round++) {
             quire_memory_options options = {.shards = shard_counts[i],
                                             .pages = {.page_size = 64 * KIB,
-                                                      .most_pages = most_pages,
+                                                      .max_pages = max_pages,
                                                       .retained_empty_bytes = retained}};
             b.fail_at = 0;
             bench_begin(&b, true);
@@ -375,7 +375,7 @@ int main(int argc, char **argv)
     thread_count = plain_option(argc, argv, "threads", 8);
     steps = plain_option(argc, argv, "steps", 8000) / 32;
     seed = plain_option(argc, argv, "seed", 1);
-    CHECK(thread_count >= 1 && thread_count <= MOST_THREADS);
+    CHECK(thread_count >= 1 && thread_count <= MAX_THREADS);
     printf("# threads %" PRIu64 " seed %" PRIu64 "\n", thread_count, seed);
     plain_case("frees by others on the host backend", on_the_host);
     plain_case("frees by others on the fake backend", on_the_fake);

@@ -21,7 +21,7 @@
 #include "tests/support/taken_units.h"
 
 enum {
-    MOST_BATCH = 32,
+    MAX_BATCH = 32,
     WORKERS = 2,    /* processes a world */
     LIFE = 2000000, /* steps, at most */
     PHASE = 1 << 15 /* steps, at most */
@@ -63,18 +63,18 @@ static void prove_refusal(const quire_range_options *asked)
                     !o->buffer_image_granularity;
     if (!promised || random_below(&rng, 1 + (w.tail - w.head) / 64)) /* not at every one, of many */
         return;
-    for (int i = 0; i < MOST_REGIONS; i++)
+    for (int i = 0; i < MAX_REGIONS; i++)
         CHECK(!w.regions[i].used || !fits_in(&w.regions[i], asked->size, asked->alignment));
     proved++;
 }
 
 static void allocate(void)
 {
-    if (w.tail - w.head == MOST_LIVE)
+    if (w.tail - w.head == MAX_LIVE)
         return;
     uint64_t bits = random_next(&rng);
-    uint64_t most = bits & 255 ? w.most_size : w.most_size * 32;
-    uint64_t alignment = (bits >> 8 & 7) ? 1 : w.largest_alignment >> (bits >> 12 & 7);
+    uint64_t most = bits & 255 ? w.max_size : w.max_size * 32;
+    uint64_t alignment = (bits >> 8 & 7) ? 1 : w.max_alignment >> (bits >> 12 & 7);
     quire_range_options asked = {.size = random_size(&rng, most),
                                  .alignment = alignment ? alignment : 1,
                                  .user = random_next(&rng),
@@ -130,14 +130,14 @@ static void release(void)
 /* With one that is stale, or named twice, none is freed; else all are. */
 static void release_batch(void)
 {
-    live_range taken[MOST_BATCH];
-    quire_range ranges[MOST_BATCH + 1];
-    uint32_t count = 0, most = 1 + (uint32_t)random_below(&rng, MOST_BATCH);
+    live_range taken[MAX_BATCH];
+    quire_range ranges[MAX_BATCH + 1];
+    uint32_t count = 0, most = 1 + (uint32_t)random_below(&rng, MAX_BATCH);
     for (; count < most && w.head < w.tail; count++) {
         taken[count] = take();
         ranges[count].id = taken[count].id;
     }
-    quire_range stale = w.old[random_below(&rng, MOST_OLD)];
+    quire_range stale = w.old[random_below(&rng, MAX_OLD)];
     if (count && random_below(&rng, 8) == 0) {
         uint64_t at = random_below(&rng, count + 1);
         ranges[count] = ranges[at % count];
@@ -166,7 +166,7 @@ static void clear(void)
 static void look(void)
 {
     quire_placement at;
-    quire_range stale = w.old[random_below(&rng, MOST_OLD)];
+    quire_range stale = w.old[random_below(&rng, MAX_OLD)];
     if (stale.id)
         CHECK_FAILS(quire_space_get(w.space, stale, &at), QUIRE_ERROR_STALE_HANDLE);
     if (w.head == w.tail)
@@ -185,9 +185,9 @@ static void look(void)
 static void add_region(void)
 {
     uint32_t number = 0, lowest = 0;
-    while (lowest < w.most_regions && w.regions[lowest].used)
+    while (lowest < w.max_regions && w.regions[lowest].used)
         lowest++;
-    if (lowest == w.most_regions)
+    if (lowest == w.max_regions)
         return;
     region *r = &w.regions[lowest];
     memset(r, 0, sizeof *r);
@@ -224,7 +224,7 @@ static void remove_region(uint32_t number)
 static void do_something_rare(void)
 {
     quire_space_stats stats;
-    uint32_t number = (uint32_t)random_below(&rng, w.most_regions);
+    uint32_t number = (uint32_t)random_below(&rng, w.max_regions);
     w.until_rare = 64 + random_below(&rng, 1 + w.region_units / 16);
     switch (random_below(&rng, 16)) {
     case 0:
@@ -283,22 +283,22 @@ static void step(void)
 /* One space, from its creation to its end. */
 static void live(const quire_host_memory *memory, uint64_t steps)
 {
-    static const uint32_t most_units[] = {16, 64, 64, 64, 512};
+    static const uint32_t max_units[] = {16, 64, 64, 64, 512};
     quire_space_options options = kind->options;
     memset(&w, 0, sizeof w);
     w.options = &options;
     w.unit = options.granule;
     options.host_memory = memory;
-    w.largest_alignment = options.largest_alignment = w.unit * 128;
-    w.most_size = w.unit * most_units[random_below(&rng, 5)];
-    w.most_regions = options.fit == QUIRE_FIT_LINEAR ? 1 : 1U << random_below(&rng, 4);
+    w.max_alignment = options.max_alignment = w.unit * 128;
+    w.max_size = w.unit * max_units[random_below(&rng, 5)];
+    w.max_regions = options.fit == QUIRE_FIT_LINEAR ? 1 : 1U << random_below(&rng, 4);
     if (options.deferred_coalescing && random_below(&rng, 4)) { /* which begins at 16,000 ranges */
-        w.most_size = w.unit * 16;
-        w.most_regions = MOST_REGIONS;
+        w.max_size = w.unit * 16;
+        w.max_regions = MAX_REGIONS;
     }
     w.until_rare = w.until_compare = 64;
     CHECK_OK(quire_space_create(&options, &w.space));
-    for (uint32_t i = 0; i < (options.deferred_coalescing ? w.most_regions : 1); i++)
+    for (uint32_t i = 0; i < (options.deferred_coalescing ? w.max_regions : 1); i++)
         add_region();
     begin_phase();
     while (steps-- > 0)
@@ -308,7 +308,7 @@ static void live(const quire_host_memory *memory, uint64_t steps)
     while (w.head < w.tail)
         release();
     compare();
-    for (uint32_t i = 0; i < MOST_REGIONS; i++)
+    for (uint32_t i = 0; i < MAX_REGIONS; i++)
         if (w.regions[i].used)
             remove_region(i);
     quire_space_destroy(&w.space);

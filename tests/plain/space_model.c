@@ -26,10 +26,10 @@
 #include "tests/support/random.h"
 #include "tests/support/space_oracle.h"
 
-enum { STEPS_A_WORLD = 4000, CHECK_EVERY = 256, MOST_CROWD = 16100 };
+enum { STEPS_A_WORLD = 4000, CHECK_EVERY = 256, MAX_CROWD = 16100 };
 
 static test_random rng;
-static quire_range crowd[MOST_CROWD];
+static quire_range crowd[MAX_CROWD];
 static uint64_t total_steps, seed, refused, missed;
 
 /* ---- operations --------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static void accept_range(world *w, const quire_placement *at, const model_reques
     const model_region *r = &w->regions[at->region];
     uint64_t rounded = (request->size + w->unit - 1) / w->unit;
     rounded = (w->fit == QUIRE_FIT_BUDDY ? power_at_least(rounded) : rounded) * w->unit;
-    CHECK(at->region < MOST_REGIONS && r->used);
+    CHECK(at->region < MAX_REGIONS && r->used);
     CHECK_EQ(at->size, rounded);
     CHECK_EQ((r->base + at->offset) & (request->alignment - 1), 0);
     CHECK(at->offset >= at->left_padding);
@@ -92,10 +92,10 @@ static quire_result ask(const world *w, const model_request *request, bool exhau
 
 static void allocate(world *w)
 {
-    if (w->live_count == MOST_LIVE)
+    if (w->live_count == MAX_LIVE)
         return;
-    model_request request = {.size = random_size(&rng, w->most_size * w->unit)};
-    request.alignment = UINT64_C(1) << random_below(&rng, w->most_alignment + 1);
+    model_request request = {.size = random_size(&rng, w->max_size * w->unit)};
+    request.alignment = UINT64_C(1) << random_below(&rng, w->max_align_log2 + 1);
     request.optimal = random_below(&rng, 3) == 0;
     uint64_t user = random_next(&rng), offset = 0;
     int region = 0;
@@ -152,15 +152,15 @@ static void add_region_of(world *w, uint32_t units)
     uint32_t number = 0;
     uint64_t base = random_below(&rng, 1 << 20) * w->unit;
     int free_number = 0;
-    while (free_number < MOST_REGIONS && w->regions[free_number].used)
+    while (free_number < MAX_REGIONS && w->regions[free_number].used)
         free_number++;
-    if (free_number == MOST_REGIONS)
+    if (free_number == MAX_REGIONS)
         return;
     CHECK_OK(quire_space_add_region(w->space, units * w->unit, base, &number));
     CHECK_EQ(number, free_number); /* the lowest one not in use */
     w->regions[number] = (model_region){
         .used = true, .base = base, .units = units, .owner = calloc(units, sizeof(uint16_t))};
-    w->regions[number].origin = (uint32_t)(base % w->largest_alignment / w->unit);
+    w->regions[number].origin = (uint32_t)(base % w->max_alignment / w->unit);
 }
 
 static void add_region(world *w)
@@ -195,7 +195,7 @@ static void resize_region(world *w, uint32_t number)
         expected = QUIRE_ERROR_INVALID_ARGUMENT;
     else if (w->fit == QUIRE_FIT_BUDDY)
         expected = QUIRE_ERROR_UNSUPPORTED;
-    else if (units > most_units(w, number))
+    else if (units > max_units(w, number))
         expected = QUIRE_ERROR_OUT_OF_RANGE;
     else if (units < end_of_live(r))
         expected = QUIRE_ERROR_BUSY;
@@ -265,8 +265,8 @@ static void compare(const world *w)
 static void add_crowd(world *w)
 {
     quire_placement at;
-    add_region_of(w, MOST_CROWD);
-    for (w->crowd = 0; w->crowd < MOST_CROWD; w->crowd++) {
+    add_region_of(w, MAX_CROWD);
+    for (w->crowd = 0; w->crowd < MAX_CROWD; w->crowd++) {
         CHECK_OK(quire_space_allocate(w->space, w->unit, 1, 0, &at));
         crowd[w->crowd] = at.range;
         w->regions[0].owner[at.offset / w->unit] = CROWD;
@@ -288,14 +288,14 @@ static void draw_options(world *w, quire_space_options *options)
 {
     if (w->fit != QUIRE_FIT_FIRST)
         w->unit = options->granule = UINT64_C(1) << random_below(&rng, 13);
-    options->largest_alignment = w->unit << random_below(&rng, 12);
+    options->max_alignment = w->unit << random_below(&rng, 12);
     if (random_below(&rng, 2))
         options->buffer_image_granularity = w->unit << random_below(&rng, 8);
     if (options->buffer_image_granularity > w->unit)
         w->granularity = options->buffer_image_granularity;
-    w->largest_alignment = options->largest_alignment;
-    if (w->largest_alignment < w->granularity)
-        w->largest_alignment = w->granularity;
+    w->max_alignment = options->max_alignment;
+    if (w->max_alignment < w->granularity)
+        w->max_alignment = w->granularity;
     if (w->fit == QUIRE_FIT_SEGREGATED) {
         options->least_fragmentation = random_below(&rng, 2);
         options->deferred_coalescing = random_below(&rng, 2);
@@ -307,8 +307,8 @@ static void begin_world(world *w, quire_fit fit, const quire_host_memory *memory
     *w = (world){.fit = fit, .unit = 1};
     quire_space_options options = {.fit = fit, .host_memory = memory};
     draw_options(w, &options);
-    w->most_alignment = (uint32_t)__builtin_ctzll(w->largest_alignment);
-    w->most_size = 1 + (uint32_t)random_size(&rng, 300);
+    w->max_align_log2 = (uint32_t)__builtin_ctzll(w->max_alignment);
+    w->max_size = 1 + (uint32_t)random_size(&rng, 300);
     CHECK_OK(quire_space_create(&options, &w->space));
     if (options.deferred_coalescing)
         add_crowd(w);
@@ -321,7 +321,7 @@ static void end_world(world *w)
         release(w, (int)random_below(&rng, (uint64_t)w->live_count));
     remove_crowd(w);
     compare(w);
-    for (uint32_t i = 0; i < MOST_REGIONS; i++)
+    for (uint32_t i = 0; i < MAX_REGIONS; i++)
         if (w->regions[i].used)
             remove_region(w, i);
     quire_space_stats stats;
@@ -339,11 +339,11 @@ static void step(world *w, uint64_t number)
     if (what < 4)
         add_region(w);
     else if (what < 8)
-        remove_region(w, (uint32_t)random_below(&rng, MOST_REGIONS));
+        remove_region(w, (uint32_t)random_below(&rng, MAX_REGIONS));
     else if (what < 10)
         quire_space_trim(w->space);
     else if (what < 30)
-        resize_region(w, (uint32_t)random_below(&rng, MOST_REGIONS));
+        resize_region(w, (uint32_t)random_below(&rng, MAX_REGIONS));
     else if (what < 80 && w->live_count)
         look(w);
     else if (what < (filling ? 650u : 400u) || !w->live_count)

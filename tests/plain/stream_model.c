@@ -18,14 +18,14 @@
 
 enum {
     STREAMS = 8,
-    MOST_MARKS = 1 << 14,
-    MOST_LIVE = 200,
-    MOST_PARKED = 16,
-    MOST_PAGES = 512,
+    MAX_MARKS = 1 << 14,
+    MAX_LIVE = 200,
+    MAX_PARKED = 16,
+    MAX_PAGES = 512,
     PAGE = 1 << 18,
     GRANULE = 256,
     GRANULES = 4 * PAGE / GRANULE, /* the largest page has so many */
-    MOST_SIZE = 3 * PAGE / 2,
+    MAX_SIZE = 3 * PAGE / 2,
     CHECK_EVERY = 256,
     STEPS_A_WORLD = 20000
 };
@@ -46,12 +46,12 @@ typedef struct model_point {
 
 typedef struct model_stream {
     quire_stream *stream;
-    uint64_t submitted, done;       /* pieces of work */
-    uint64_t marked;                /* values handed out */
-    model_point points[MOST_MARKS]; /* by value */
-    uint64_t behind[STREAMS];       /* all later work comes after this of the others */
+    uint64_t submitted, done;      /* pieces of work */
+    uint64_t marked;               /* values handed out */
+    model_point points[MAX_MARKS]; /* by value */
+    uint64_t behind[STREAMS];      /* all later work comes after this of the others */
     uint64_t passed_value;
-    gate gates[MOST_MARKS];
+    gate gates[MAX_MARKS];
     uint32_t gate_count, first_gate; /* those before it are open */
 } model_stream;
 
@@ -76,10 +76,10 @@ static struct world {
     quire_device *device;
     quire_memory *memory;
     model_stream streams[STREAMS];
-    uint64_t *touched[MOST_PAGES]; /* [granule][stream]: the last work */
-    model_allocation live[MOST_LIVE];
+    uint64_t *touched[MAX_PAGES]; /* [granule][stream]: the last work */
+    model_allocation live[MAX_LIVE];
     int count;
-    model_parked parked[MOST_PARKED];
+    model_parked parked[MAX_PARKED];
     int parked_count;
 } w;
 
@@ -114,7 +114,7 @@ static quire_result mark(void *state, uint64_t stream, uint64_t *value)
 {
     model_stream *s = of(stream);
     (void)state;
-    CHECK(s->marked + 1 < MOST_MARKS);
+    CHECK(s->marked + 1 < MAX_MARKS);
     model_point *made = &s->points[++s->marked];
     *made = (model_point){.work = s->submitted, .gates = s->gate_count};
     memcpy(made->behind, s->behind, sizeof made->behind);
@@ -184,7 +184,7 @@ static quire_result order(void *state, uint64_t later, uint64_t earlier, uint64_
 {
     model_stream *s = of(later);
     (void)state;
-    CHECK(s->gate_count < MOST_MARKS);
+    CHECK(s->gate_count < MAX_MARKS);
     s->gates[s->gate_count++] =
         (gate){.begins = s->submitted, .other = (int)earlier - 1, .value = value};
     for (int i = 0; i < STREAMS; i++)
@@ -238,9 +238,9 @@ static bool is_done(const model_allocation *a)
 static void allocate(void)
 {
     model_allocation *a = &w.live[w.count];
-    static const uint64_t usual[] = {512, 4096, 10000, 65536, 100000, MOST_SIZE};
+    static const uint64_t usual[] = {512, 4096, 10000, 65536, 100000, MAX_SIZE};
     uint64_t size =
-        random_below(&rng, 3) ? usual[random_below(&rng, 6)] : random_size(&rng, MOST_SIZE);
+        random_below(&rng, 3) ? usual[random_below(&rng, 6)] : random_size(&rng, MAX_SIZE);
     const quire_allocation_options options = {.size = size,
                                               .alignment = UINT64_C(1) << random_below(&rng, 13)};
     *a = (model_allocation){.home = (int)random_below(&rng, STREAMS + 2) - 2};
@@ -255,7 +255,7 @@ static void allocate(void)
     a->page = info.page;
     a->begin = info.offset / GRANULE;
     a->end = (info.offset + info.size + GRANULE - 1) / GRANULE;
-    CHECK(a->page < MOST_PAGES && a->end <= GRANULES);
+    CHECK(a->page < MAX_PAGES && a->end <= GRANULES);
     if (!w.touched[a->page])
         w.touched[a->page] = calloc((size_t)GRANULES * STREAMS, sizeof **w.touched);
     check_handed_out(a);
@@ -288,7 +288,7 @@ static void free_one(int index)
         CHECK_OK(quire_free_on(w.memory, a.handle, w.streams[on].stream));
     else {
         CHECK_OK(quire_stream_mark(w.streams[on].stream, &point));
-        if (w.parked_count < MOST_PARKED && random_below(&rng, 2))
+        if (w.parked_count < MAX_PARKED && random_below(&rng, 2))
             w.parked[w.parked_count++] = (model_parked){a.handle, point};
         else
             CHECK_OK(quire_free_after(w.memory, a.handle, &point));
@@ -329,7 +329,7 @@ static void compare(void)
     CHECK_OK(quire_memory_check(w.memory));
     CHECK_OK(quire_memory_get_stats(w.memory, &stats));
     CHECK_EQ(stats.allocation_count,
-             (uint64_t)w.count + (uint64_t)w.parked_count + stats.waiting_count);
+             (uint64_t)w.count + (uint64_t)w.parked_count + stats.deferred_count);
 }
 
 static void step(uint64_t number)
@@ -343,7 +343,7 @@ static void step(uint64_t number)
         CHECK_OK(quire_collect(w.memory, NULL));
     else if (what < 62 && w.parked_count)
         free_parked();
-    else if (w.count < MOST_LIVE && (!w.count || what < (number / 1000 % 2 ? 76u : 80u)))
+    else if (w.count < MAX_LIVE && (!w.count || what < (number / 1000 % 2 ? 76u : 80u)))
         allocate();
     else if (w.count)
         free_one((int)random_below(&rng, (uint64_t)w.count));
@@ -394,7 +394,7 @@ static void end_world(void)
     CHECK_OK(quire_device_destroy(&w.device));
     CHECK_EQ(w.host_memory.blocks, 0);
     CHECK_EQ(w.fake.pages, 0);
-    for (int i = 0; i < MOST_PAGES; i++) {
+    for (int i = 0; i < MAX_PAGES; i++) {
         free(w.touched[i]);
         w.touched[i] = NULL;
     }

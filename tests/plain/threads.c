@@ -13,7 +13,7 @@
 
 #define KIB UINT64_C(1024)
 
-enum { MOST_THREADS = 32, MOST_OWN = 24, SHARED = 32, EDGE = 128 };
+enum { MAX_THREADS = 32, MAX_OWN = 24, SHARED = 32, EDGE = 128 };
 
 static bench b;
 static uint64_t thread_count, steps, seed;
@@ -32,7 +32,7 @@ static uint64_t now_us(void)
 
 static void run_threads(uint64_t count, void *(*body)(void *))
 {
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     for (uint64_t i = 0; i < count; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, body, (void *)(uintptr_t)i), 0);
     for (uint64_t i = 0; i < count; i++)
@@ -90,7 +90,7 @@ typedef struct owned {
 
 typedef struct worker {
     test_random r;
-    owned own[MOST_OWN];
+    owned own[MAX_OWN];
 } worker;
 
 /* Handles anybody may look at; who takes one out owns it. */
@@ -270,7 +270,7 @@ static void *work(void *number)
 {
     worker w = {.r = {.state = seed + (uintptr_t)number}};
     for (uint64_t i = 0; i < steps; i++) {
-        owned *o = &w.own[random_below(&w.r, MOST_OWN)];
+        owned *o = &w.own[random_below(&w.r, MAX_OWN)];
         uint64_t choice = random_below(&w.r, 64);
         if (choice < 32 || (choice < 56 && !o->allocation.id))
             allocate_or_free(&w, o);
@@ -283,7 +283,7 @@ static void *work(void *number)
         else
             look_at_all(&w);
     }
-    for (int i = 0; i < MOST_OWN; i++)
+    for (int i = 0; i < MAX_OWN; i++)
         if (w.own[i].allocation.id)
             verify_and_free(&w.own[i]);
     return NULL;
@@ -315,7 +315,7 @@ static void random_work(bool on_fake, quire_fit fit, uint32_t shards)
                                            .fit = fit,
                                            .shards = shards,
                                            .contiguous = !shards,
-                                           .reservation = shards ? 0 : 64 * 1024 * KIB,
+                                           .address_space = shards ? 0 : 64 * 1024 * KIB,
                                            .pages.page_size = 64 * KIB});
     run_threads(thread_count, work);
     (void)bench_fingerprint(&b);
@@ -516,7 +516,7 @@ static void memories_come_and_go(void)
  */
 static _Atomic int phase; /* 1: being filled, 2: the filling may fail, 3: it has */
 static _Atomic bool hook_armed;
-enum { LARGEST_BLOCK = 16 * 1024 * 1024 };
+enum { MAX_BLOCK = 16 * 1024 * 1024 };
 
 static void wait_for_phase(int wanted)
 {
@@ -539,7 +539,7 @@ static void *hooked_allocate(void *user, size_t size, size_t alignment)
         phase = 2;
         wait_for_phase(3);
     }
-    if (size > LARGEST_BLOCK)
+    if (size > MAX_BLOCK)
         return NULL; /* damaged records ask for gigabytes */
     return b.host.callbacks.allocate(user, size, alignment);
 }
@@ -589,7 +589,7 @@ int main(int argc, char **argv)
     thread_count = plain_option(argc, argv, "threads", 8);
     steps = plain_option(argc, argv, "steps", 8000);
     seed = plain_option(argc, argv, "seed", 1);
-    CHECK(thread_count && thread_count <= MOST_THREADS);
+    CHECK(thread_count && thread_count <= MAX_THREADS);
     printf("# --threads %" PRIu64 " --steps %" PRIu64 " --seed %" PRIu64 "\n", thread_count, steps,
            seed);
     plain_case("random work on the host backend", work_on_host);

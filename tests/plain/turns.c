@@ -11,7 +11,7 @@
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
 
-enum { PAGE = 1 << 20, TRIES = 10, LONGEST_S = 2 };
+enum { PAGE = 1 << 20, TRIES = 10, MAX_S = 2 };
 
 /* What a thread does, and how far it got. Under the stage's lock. */
 typedef struct actor {
@@ -38,7 +38,7 @@ static bool await(const bool *flag, bool wanted)
 {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += LONGEST_S;
+    end.tv_sec += MAX_S;
     while (*flag != wanted)
         if (pthread_cond_timedwait(&stage.changed, &stage.lock, &end))
             return *flag == wanted;

@@ -8,11 +8,11 @@
 #include "quire/space.h"
 #include "tests/support/unit.h"
 
-static inline quire_space *make_space(uint64_t size, uint64_t largest_alignment)
+static inline quire_space *make_space(uint64_t size, uint64_t max_alignment)
 {
     quire_space *space = NULL;
     quire_space_options options = {.fit = QUIRE_FIT_BUDDY, .size = size, .granule = 1};
-    options.largest_alignment = largest_alignment;
+    options.max_alignment = max_alignment;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
@@ -66,17 +66,17 @@ static inline quire_space_stats stats_of(const quire_space *space)
 
 /* ---- what a walk tells ---------------------------------------------------------------------- */
 
-enum { MOST_ITEMS = 40 };
+enum { MAX_ITEMS = 40 };
 
 typedef struct picture {
-    quire_space_item items[MOST_ITEMS];
+    quire_space_item items[MAX_ITEMS];
     uint64_t count, free_count;
 } picture;
 
 static inline bool note(void *user, const quire_space_item *item)
 {
     picture *p = user;
-    CHECK(p->count < MOST_ITEMS);
+    CHECK(p->count < MAX_ITEMS);
     p->items[p->count++] = *item;
     p->free_count += item->is_free;
     return true;

@@ -29,7 +29,7 @@ static const struct {
 static const uint32_t HABITS[] = {
     LOOK, SMALL, KEEP, DEDICATED, HOPELESS, TRIM, SMALL | TRIM | HOPELESS, LOOK | KEEP | DEDICATED};
 
-enum { MOST_CALLS = 5000, PATIENCE_SECONDS = 240 };
+enum { MAX_CALLS = 5000, PATIENCE_SECONDS = 240 };
 
 scene callbacks_scene;
 static char text[400]; /* where it is, for the signal */
@@ -127,7 +127,7 @@ static void act(uint32_t what)
     if (callbacks_scene.is_inside)
         return;
     callbacks_scene.is_inside = true;
-    if (++callbacks_scene.calls > MOST_CALLS)
+    if (++callbacks_scene.calls > MAX_CALLS)
         check_failed(__FILE__, __LINE__, "the callbacks are called without end: %s", text);
     quire_memory *m = callbacks_scene.in_use;
     if (m && callbacks_scene.habits & LOOK)
@@ -169,7 +169,7 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
 }
 
 /* Asked twice, it has helped once. */
-static bool help(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool help(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     (void)user, (void)memory;
     act(SHORTAGE);
@@ -203,7 +203,7 @@ static bool can_grow(void)
 {
     quire_device_info info;
     CHECK_OK(quire_device_get_info(callbacks_scene.device, &info));
-    return info.limits.growing_kinds >> callbacks_scene.subject->kind & 1;
+    return info.limits.elastic_kinds >> callbacks_scene.subject->kind & 1;
 }
 
 static void make_memory(const place *p)
@@ -213,12 +213,12 @@ static void make_memory(const place *p)
         .name = "tried",
         .kind_mask = UINT32_C(1) << callbacks_scene.subject->kind,
         .contiguous = contiguous,
-        .reservation = contiguous ? 64 * callbacks_scene.page : 0,
+        .address_space = contiguous ? 64 * callbacks_scene.page : 0,
         .shards = contiguous ? 1 : callbacks_scene.shards,
         .limit = p->limit * callbacks_scene.page,
-        .on_shortage = {.freed = help},
+        .on_out_of_memory = {.callback = help},
         .pages = {.page_size = callbacks_scene.page,
-                  .most_pages = p->pages,
+                  .max_pages = p->pages,
                   .retained_empty_bytes = p->retained},
     };
     callbacks_scene.memory = callbacks_scene.in_use = NULL;

@@ -70,8 +70,8 @@ static void no_room(void)
 /* An empty page in every shard, all of which a request needs to be given back. */
 static void empty_pages_elsewhere(void)
 {
-    if (!quire_memory_reserve(callbacks_scene.memory, 6 * callbacks_scene.page))
-        CHECK_OK(quire_memory_reserve(callbacks_scene.memory, 0));
+    if (!quire_memory_preallocate(callbacks_scene.memory, 6 * callbacks_scene.page))
+        CHECK_OK(quire_memory_preallocate(callbacks_scene.memory, 0));
     release(have(7 * callbacks_scene.page));
     release(have(9 * callbacks_scene.page));
 }
@@ -124,11 +124,12 @@ static void trims(void)
 
 static void reserves(void)
 {
-    quire_result result = quire_memory_reserve(callbacks_scene.memory, 4 * callbacks_scene.page);
+    quire_result result =
+        quire_memory_preallocate(callbacks_scene.memory, 4 * callbacks_scene.page);
     CHECK_OK(result);
-    CHECK_OK(quire_memory_reserve(callbacks_scene.memory, 0));
+    CHECK_OK(quire_memory_preallocate(callbacks_scene.memory, 0));
     CHECK_OK(quire_memory_set_limit(callbacks_scene.memory, 6 * callbacks_scene.page));
-    result = quire_memory_reserve(callbacks_scene.memory, 20 * callbacks_scene.page);
+    result = quire_memory_preallocate(callbacks_scene.memory, 20 * callbacks_scene.page);
     CHECK(result == QUIRE_ERROR_OVER_BUDGET ||
           callbacks_scene.habits & TRIM); /* a trim takes its place */
     CHECK_OK(quire_memory_set_limit(callbacks_scene.memory, 0));
@@ -158,8 +159,9 @@ static void objects(void)
         CHECK_OK(quire_abort(callbacks_scene.memory, reserved));
     uint32_t chosen = 0;
     quire_memory *const both[] = {callbacks_scene.memory, callbacks_scene.memory};
-    if (!quire_allocate_any(both, 2, &(quire_allocation_options){.size = 9 * callbacks_scene.page},
-                            &chosen, &reserved))
+    if (!quire_allocate_fallback(both, 2,
+                                 &(quire_allocation_options){.size = 9 * callbacks_scene.page},
+                                 &chosen, &reserved))
         CHECK_OK(quire_free(callbacks_scene.memory, reserved));
 }
 
@@ -169,7 +171,7 @@ static void streams(void)
     const bool held =
         !(quire_device_backend(callbacks_scene.device)->features & QUIRE_BACKEND_STREAMS);
     const quire_allocation_options whole = {.size = callbacks_scene.page};
-    CHECK_OK(quire_stream_create(callbacks_scene.device, &(quire_stream_options){.held = held},
+    CHECK_OK(quire_stream_create(callbacks_scene.device, &(quire_stream_options){.capture = held},
                                  &callbacks_scene.stream));
     for (int i = 0; i < 4; i++)
         if (!quire_allocate_on(callbacks_scene.memory, &whole, callbacks_scene.stream, &a))
@@ -224,7 +226,7 @@ static void an_end_with_what_lives(void)
 {
     have(100);
     have_dedicated(callbacks_scene.page);
-    CHECK_OK(quire_stream_create(callbacks_scene.device, &(quire_stream_options){.held = true},
+    CHECK_OK(quire_stream_create(callbacks_scene.device, &(quire_stream_options){.capture = true},
                                  &callbacks_scene.stream));
     quire_allocation used = have(callbacks_scene.page / 2);
     if (used.id)

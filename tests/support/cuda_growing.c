@@ -18,7 +18,7 @@ void growing_open(growing *g, const fc_options *driver, const quire_cuda_setting
 quire_page_request growing_request(quire_device *device, quire_cuda_page_kind page_kind,
                                    uint64_t size, uint64_t most)
 {
-    quire_page_request request = {.size = size, .alignment = 256, .most = most};
+    quire_page_request request = {.size = size, .alignment = 256, .max_size = most};
     CHECK_OK(quire_cuda_find_kind(device, page_kind, -1, &request.kind));
     return request;
 }

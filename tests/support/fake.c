@@ -102,7 +102,7 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
         return result;
     uint32_t heap = fake->info.kinds[request->kind].heap;
     uint64_t address = 0, size = request->size, rounding = fake->page_rounding;
-    if (rounding && !request->most && size <= UINT64_MAX - rounding)
+    if (rounding && !request->max_size && size <= UINT64_MAX - rounding)
         size = (size + rounding - 1) / rounding * rounding;
     pthread_mutex_lock(&fake->lock);
     fake->last_page = *request;
@@ -111,9 +111,9 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
     if (!fits)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, -7, "the fake is full");
     fake_page *page = malloc(sizeof *page);
-    uint64_t most = request->most ? request->most : size;
+    uint64_t most = request->max_size ? request->max_size : size;
     unsigned char *bytes = malloc(most);
-    if (!page || !bytes || (request->most && (most < size || !fake->table.page_resize)))
+    if (!page || !bytes || (request->max_size && (most < size || !fake->table.page_resize)))
         abort();
     memset(bytes, 0xa5, size < 65536 ? size : 65536); /* as dirty as a driver's */
     *page = (fake_page){.bytes = bytes, .size = size, .most = most, .heap = heap};
@@ -193,7 +193,7 @@ static quire_result sync_ranges(fake_backend *fake, fake_call call, const quire_
                                 uint32_t count)
 {
     quire_result result = fake_enter(fake, call);
-    if (!count || count > QUIRE_MOST_RANGES)
+    if (!count || count > QUIRE_MAX_RANGES)
         abort();
     for (uint32_t i = 0; i < count; i++)
         check_sync(fake, ranges[i].page, ranges[i].offset, ranges[i].size);
@@ -396,7 +396,7 @@ static void fake_fork_done(void *state)
     pthread_mutex_unlock(&fake->lock);
 }
 
-static void fake_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MOST_HEAPS])
+static void fake_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
 {
     fake_backend *fake = state;
     (void)heap_bytes;
@@ -427,9 +427,9 @@ void fake_offer_device_address(fake_backend *fake)
 
 void fake_offer_growth(fake_backend *fake)
 {
-    fake->table.features |= QUIRE_BACKEND_GROWTH;
+    fake->table.features |= QUIRE_BACKEND_ELASTIC;
     fake->table.page_resize = fake_page_resize;
-    fake->info.limits.growing_kinds = (UINT64_C(1) << fake->info.kind_count) - 1;
+    fake->info.limits.elastic_kinds = (UINT64_C(1) << fake->info.kind_count) - 1;
 }
 
 void fake_offer_flush_many(fake_backend *fake)

@@ -47,8 +47,8 @@ typedef struct fake_backend {
 
     /* what is alive, and what happened */
     uint64_t pages, page_bytes, objects, maps;
-    uint64_t heap_bytes[QUIRE_MOST_HEAPS]; /* of the pages */
-    uint64_t peak_pages, peak_heap_bytes[QUIRE_MOST_HEAPS];
+    uint64_t heap_bytes[QUIRE_MAX_HEAPS]; /* of the pages */
+    uint64_t peak_pages, peak_heap_bytes[QUIRE_MAX_HEAPS];
     uint64_t calls[FAKE_CALLS]; /* by kind */
     uint64_t fallible_calls;    /* all of them in order */
     bool ended;                 /* destroy was called */
@@ -70,7 +70,7 @@ typedef struct fake_backend {
     uint64_t page_rounding; /* pages come out as multiples of this; 0: as asked */
 
     /* what is told of the heaps, where fake_offer_budget was called; see fake_set_budget */
-    uint64_t budget[QUIRE_MOST_HEAPS], others[QUIRE_MOST_HEAPS];
+    uint64_t budget[QUIRE_MAX_HEAPS], others[QUIRE_MAX_HEAPS];
 
     fake_call unsupported;    /* this call answers UNSUPPORTED; FAKE_DESCRIBE: none does */
     uint64_t streams;         /* alive */
@@ -99,7 +99,7 @@ void fake_offer_fill(fake_backend *fake);
 /* The group QUIRE_BACKEND_FLUSH_MANY, likewise. */
 void fake_offer_flush_many(fake_backend *fake);
 
-/* The group QUIRE_BACKEND_GROWTH, likewise, for all kinds. page_budget and slow_ms hold. */
+/* The group QUIRE_BACKEND_ELASTIC, likewise, for all kinds. page_budget and slow_ms hold. */
 void fake_offer_growth(fake_backend *fake);
 
 /* The group QUIRE_BACKEND_FORK, likewise. Whether it survives is in `info`. */

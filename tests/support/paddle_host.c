@@ -92,7 +92,7 @@ size_t host_free_bytes(host_program *h, int device, size_t *total)
 
 /* ---- auto_growth ---------------------------------------------------------------------------- */
 
-enum { MOST_CHUNKS = 1024, MOST_PIECES = 512 };
+enum { MAX_CHUNKS = 1024, MAX_PIECES = 512 };
 
 /* A chunk of the runtime's memory, in pieces; and what the program holds of it. */
 typedef struct piece {
@@ -111,8 +111,8 @@ typedef struct chunk {
 typedef struct pool {
     host_program *h;
     int device;
-    chunk chunks[MOST_CHUNKS]; /* size 0: none */
-    piece pieces[MOST_CHUNKS]; /* by address within each chunk, in no order of chunks */
+    chunk chunks[MAX_CHUNKS]; /* size 0: none */
+    piece pieces[MAX_CHUNKS]; /* by address within each chunk, in no order of chunks */
     uint32_t piece_count;
 } pool;
 
@@ -124,7 +124,7 @@ static void remove_piece(pool *p, uint32_t at)
 
 static void insert_piece(pool *p, uint32_t at, piece made)
 {
-    CHECK(p->piece_count < MOST_CHUNKS);
+    CHECK(p->piece_count < MAX_CHUNKS);
     memmove(&p->pieces[at + 1], &p->pieces[at], (p->piece_count - at) * sizeof *p->pieces);
     p->pieces[at] = made;
     p->piece_count++;
@@ -156,9 +156,9 @@ static bool grow(pool *p, size_t size)
     if (!at)
         return false;
     uint32_t number = 0;
-    while (number < MOST_CHUNKS && p->chunks[number].size)
+    while (number < MAX_CHUNKS && p->chunks[number].size)
         number++;
-    CHECK(number < MOST_CHUNKS);
+    CHECK(number < MAX_CHUNKS);
     p->chunks[number] = (chunk){at, size};
     insert_piece(p, p->piece_count, (piece){at, size, true, number, 0});
     return true;
@@ -167,14 +167,14 @@ static bool grow(pool *p, size_t size)
 /* The smallest free piece that fits gives its end away. */
 static bool pool_take(pool *p, size_t size, uint32_t stamp, char **out)
 {
-    uint32_t best = MOST_CHUNKS;
+    uint32_t best = MAX_CHUNKS;
     size = (size + 511) / 512 * 512;
-    for (int round = 0; round < 2 && best == MOST_CHUNKS; round++) {
+    for (int round = 0; round < 2 && best == MAX_CHUNKS; round++) {
         for (uint32_t i = 0; i < p->piece_count; i++)
             if (p->pieces[i].is_free && p->pieces[i].size >= size &&
-                (best == MOST_CHUNKS || p->pieces[i].size < p->pieces[best].size))
+                (best == MAX_CHUNKS || p->pieces[i].size < p->pieces[best].size))
                 best = i;
-        if (best == MOST_CHUNKS && (round || !grow(p, size)))
+        if (best == MAX_CHUNKS && (round || !grow(p, size)))
             return false;
     }
     piece *from = &p->pieces[best];
@@ -233,7 +233,7 @@ static void check_stamp(pool *p, const piece *held)
 static void random_step(pool *p, test_random *random, uint32_t number)
 {
     uint32_t at = p->piece_count ? (uint32_t)random_below(random, p->piece_count) : 0;
-    if (p->piece_count < MOST_PIECES && random_below(random, 100) < 55) {
+    if (p->piece_count < MAX_PIECES && random_below(random, 100) < 55) {
         size_t size = (size_t)1 << random_below(random, 19);
         char *made = NULL;
         size += random_below(random, size);

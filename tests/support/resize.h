@@ -5,7 +5,7 @@
 #ifndef QUIRE_TESTS_SUPPORT_RESIZE_H
 #define QUIRE_TESTS_SUPPORT_RESIZE_H
 
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 
@@ -30,7 +30,7 @@ static inline quire_space *make_space(quire_space_options options, uint64_t size
 {
     quire_space *space = NULL;
     options.size = size;
-    options.largest_alignment = 256; /* regions lie close together */
+    options.max_alignment = 256; /* regions lie close together */
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;

@@ -5,7 +5,7 @@
 #define QUIRE_TESTS_SUPPORT_SLABS_H
 
 #include "src/base/handle.h"
-#include "src/space/slabs.h"
+#include "src/space/segregated/slabs.h"
 #include "tests/support/unit.h"
 
 static inline quire_space *make_slab_space(quire_space_options options)

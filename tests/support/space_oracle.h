@@ -6,11 +6,11 @@
 #define QUIRE_TESTS_SUPPORT_SPACE_ORACLE_H
 
 #include "quire/space.h"
-#include "src/space/classes.h"
-#include "src/space/fit.h"
+#include "src/space/segregated/classes.h"
+#include "src/space/space.h"
 #include "tests/support/check.h"
 
-enum { MOST_REGIONS = 12, MOST_LIVE = 400, CROWD = UINT16_MAX };
+enum { MAX_REGIONS = 12, MAX_LIVE = 400, CROWD = UINT16_MAX };
 
 typedef struct model_region {
     bool used;
@@ -29,11 +29,11 @@ typedef struct model_range {
 typedef struct world {
     quire_space *space;
     quire_fit fit;
-    uint64_t unit, largest_alignment;
-    uint64_t granularity;               /* above the unit, or 0: kinds may share */
-    uint32_t most_size, most_alignment; /* of requests: units, and log2 of bytes */
-    model_region regions[MOST_REGIONS];
-    model_range live[MOST_LIVE];
+    uint64_t unit, max_alignment;
+    uint64_t granularity;              /* above the unit, or 0: kinds may share */
+    uint32_t max_size, max_align_log2; /* of requests: units, and log2 of bytes */
+    model_region regions[MAX_REGIONS];
+    model_range live[MAX_LIVE];
     int live_count;
     uint64_t live_units;
     uint64_t crowd; /* linear ranges that live as long as the world */
@@ -142,7 +142,7 @@ static inline bool fits_in(const world *w, const model_region *r, const model_re
 static inline int line_order(const world *w, int *order)
 {
     int count = 0;
-    for (int i = 0; i < MOST_REGIONS; i++) {
+    for (int i = 0; i < MAX_REGIONS; i++) {
         if (!w->regions[i].used)
             continue;
         int at = count++;
@@ -154,11 +154,11 @@ static inline int line_order(const world *w, int *order)
 }
 
 /* The units that a region can have at most: up to the next one on the line. */
-static inline uint64_t most_units(const world *w, uint32_t number)
+static inline uint64_t max_units(const world *w, uint32_t number)
 {
     const qi_region *regions = w->space->regions;
     uint64_t start = regions[number].start, next = w->space->line.limit;
-    for (int i = 0; i < MOST_REGIONS; i++)
+    for (int i = 0; i < MAX_REGIONS; i++)
         if (w->regions[i].used && regions[i].start > start && regions[i].start < next)
             next = regions[i].start;
     return (next - start) / w->unit;
@@ -176,7 +176,7 @@ static inline uint32_t end_of_live(const model_region *r)
 static inline bool fits_anywhere(const world *w, const model_request *request, int *region,
                                  uint64_t *offset)
 {
-    int order[MOST_REGIONS], count = line_order(w, order);
+    int order[MAX_REGIONS], count = line_order(w, order);
     for (int i = 0; i < count; i++) {
         *region = order[i];
         if (fits_in(w, &w->regions[order[i]], request, offset))
@@ -193,7 +193,7 @@ static inline bool is_promised(const world *w, const model_request *request)
     extra += w->granularity ? w->granularity / w->unit - 1 : 0; /* at the upper end */
     uint64_t sure = (request->size + w->unit - 1) / w->unit + extra;
     uint32_t class = qi_class_of_range((uint32_t)sure).index;
-    for (int i = 0; i < MOST_REGIONS; i++) {
+    for (int i = 0; i < MAX_REGIONS; i++) {
         const model_region *r = &w->regions[i];
         uint32_t length = 0;
         for (uint32_t at = r->used ? next_hole(r, 0, &length) : 0; length;
@@ -228,7 +228,7 @@ static inline model_block next_block(const model_region *r, uint32_t from)
 static inline model_block smallest_block(const world *w, uint32_t units, uint32_t step)
 {
     model_block best = {0};
-    for (int i = 0; i < MOST_REGIONS; i++) {
+    for (int i = 0; i < MAX_REGIONS; i++) {
         const model_region *r = &w->regions[i];
         model_block block = {0};
         for (uint32_t from = 0; r->used && (block = next_block(r, from)).units;

@@ -82,7 +82,7 @@ static uint64_t state_and_objects(quire_memory *memory, uint64_t *objects)
     quire_memory_info info;
     CHECK_OK(quire_memory_get_stats(memory, &stats));
     CHECK_OK(quire_memory_get_info(memory, &info));
-    gathering g = {.memory = memory, .grows = info.reservation != 0};
+    gathering g = {.memory = memory, .grows = info.address_space != 0};
     CHECK_OK(quire_memory_walk(memory, gather, &g));
     end_page(&g);
     *objects += g.objects;
@@ -580,16 +580,16 @@ bool bench_trim(bench *t)
 bool bench_keep(bench *t, uint64_t bytes)
 {
     t->tolerance = BENCH_MAY_SUCCEED; /* pages that it gives back may ask for memory, not need it */
-    TRY(t, quire_memory_reserve(t->memory, bytes));
+    TRY(t, quire_memory_preallocate(t->memory, bytes));
     return true;
 }
 
 /* ---- refused calls -------------------------------------------------------------------------- */
 
-enum { MOST_NAMES = 128, NAME_ROOM = 64 };
+enum { MAX_NAMES = 128, NAME_ROOM = 64 };
 
 static struct {
-    char names[MOST_NAMES][NAME_ROOM]; /* the functions called so far */
+    char names[MAX_NAMES][NAME_ROOM]; /* the functions called so far */
     uint32_t name_count;
     uint32_t checks;
 } refusals;
@@ -626,7 +626,7 @@ void refusal_count(const char *file, int line, bench *t, const char *call)
         check_failed(file, line, "%s changed something", call);
     if (was_called(name))
         return;
-    CHECK(refusals.name_count < MOST_NAMES);
+    CHECK(refusals.name_count < MAX_NAMES);
     memcpy(refusals.names[refusals.name_count++], name, sizeof name);
 }
 

@@ -143,7 +143,7 @@ bool bench_read(bench *t, uint32_t index);  /* and invalidates */
 bool bench_name(bench *t, uint32_t index, const char *name);
 bool bench_look(bench *t); /* walk, JSON, SVG, figures, owner: everything of quire/insight.h */
 bool bench_trim(bench *t);
-bool bench_keep(bench *t, uint64_t bytes); /* quire_memory_reserve */
+bool bench_keep(bench *t, uint64_t bytes); /* quire_memory_preallocate */
 
 /* ---- refused calls -------------------------------------------------------------------------- */
 

@@ -9,11 +9,11 @@
 #include "tests/support/check.h"
 
 enum {
-    MOST_REGIONS = 8,
-    MOST_UNITS = 65536, /* of a region */
-    MOST_LIVE = 80000,
-    ROOM = 2 * MOST_LIVE, /* in which the live ranges wander, as the oldest are freed */
-    MOST_OLD = 256,
+    MAX_REGIONS = 8,
+    MAX_UNITS = 65536, /* of a region */
+    MAX_LIVE = 80000,
+    ROOM = 2 * MAX_LIVE, /* in which the live ranges wander, as the oldest are freed */
+    MAX_OLD = 256,
     STRETCH = 4 /* units of the granularity, where there is one */
 };
 
@@ -29,16 +29,16 @@ typedef struct region {
     bool used;
     uint64_t base;
     uint32_t units, live;
-    uint64_t owned[MOST_UNITS / 64];              /* a bit per unit */
-    uint8_t of_kind[MOST_UNITS / STRETCH + 2][2]; /* ranges that touch a stretch */
+    uint64_t owned[MAX_UNITS / 64];              /* a bit per unit */
+    uint8_t of_kind[MAX_UNITS / STRETCH + 2][2]; /* ranges that touch a stretch */
 } region;
 
 typedef struct world {
     const quire_space_options *options;
     quire_space *space;
-    uint64_t unit, largest_alignment;
-    uint64_t most_size;      /* of requests, bytes */
-    uint32_t most_regions;   /* of this life */
+    uint64_t unit, max_alignment;
+    uint64_t max_size;       /* of requests, bytes */
+    uint32_t max_regions;    /* of this life */
     uint64_t allocate_share; /* of 100 steps, in this phase */
     uint64_t oldest_share;   /* of 100 ranges that are freed: the oldest; the same: the newest */
     uint64_t newest_share;
@@ -47,8 +47,8 @@ typedef struct world {
     uint32_t peak, compared; /* the most that lived, and calls of compare */
     uint32_t head, tail;     /* the live ranges are between */
     live_range live[ROOM];
-    region regions[MOST_REGIONS];
-    quire_range old[MOST_OLD]; /* some that are stale */
+    region regions[MAX_REGIONS];
+    quire_range old[MAX_OLD]; /* some that are stale */
 } world;
 
 static world w;
@@ -148,7 +148,7 @@ static void account(const live_range *range, uint64_t by)
 /* Holds a placement against the request and what is owned, and enters it. */
 static void accept(const quire_placement *at, const quire_range_options *asked)
 {
-    CHECK(at->region < MOST_REGIONS && w.regions[at->region].used);
+    CHECK(at->region < MAX_REGIONS && w.regions[at->region].used);
     region *r = &w.regions[at->region];
     CHECK_EQ(at->user, asked->user);
     CHECK(at->size >= asked->size);
@@ -193,7 +193,7 @@ static bool compare_item(void *user, const quire_space_item *item)
     comparing *c = user;
     const region *r = &w.regions[item->region];
     if (c->region != item->region) {
-        CHECK(item->region < MOST_REGIONS && r->used);
+        CHECK(item->region < MAX_REGIONS && r->used);
         c->region = item->region;
         c->end = 0;
         c->was_free = false;

@@ -17,14 +17,14 @@
 
 #include <vulkan/vulkan.h>
 
-enum { SMALL = 500, IMAGES = 40, SIDE = 24, THREADS = 4, MOST_EXTENSIONS = 512 };
+enum { SMALL = 500, IMAGES = 40, SIDE = 24, THREADS = 4, MAX_EXTENSIONS = 512 };
 
 typedef struct program {
     VkInstance instance;
     VkPhysicalDevice physical;
     VkPhysicalDeviceFeatures features;
     VkPhysicalDeviceMemoryProperties memory;
-    VkExtensionProperties extensions[MOST_EXTENSIONS];
+    VkExtensionProperties extensions[MAX_EXTENSIONS];
     uint32_t extension_count;
     VkDevice device;
     VkQueue queue;
@@ -77,8 +77,8 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
 /* Whether there are surfaces that nobody sees. */
 static bool has_headless(void)
 {
-    static VkExtensionProperties all[MOST_EXTENSIONS];
-    uint32_t count = MOST_EXTENSIONS;
+    static VkExtensionProperties all[MAX_EXTENSIONS];
+    uint32_t count = MAX_EXTENSIONS;
     bool headless = false, surface = false;
     if (vkEnumerateInstanceExtensionProperties(NULL, &count, all) < 0)
         return false;
@@ -121,7 +121,7 @@ static void make_instance(program *p)
     }
     vkGetPhysicalDeviceFeatures(p->physical, &p->features);
     vkGetPhysicalDeviceMemoryProperties(p->physical, &p->memory);
-    p->extension_count = MOST_EXTENSIONS;
+    p->extension_count = MAX_EXTENSIONS;
     vkEnumerateDeviceExtensionProperties(p->physical, NULL, &p->extension_count, p->extensions);
 }
 

@@ -25,7 +25,7 @@ SYSTEM_LAYERS = "/usr/share/vulkan/explicit_layer.d"
 LAYOUTS = ("amd-bar", "nvidia-11", "intel-2017", "adreno", "incoherent", "swiftshader")
 
 # of some 2250 the program makes; dedicated and external ones and two devices are among them
-MOST_DRIVER_ALLOCATIONS = 16
+MAX_DRIVER_ALLOCATIONS = 16
 
 # Everything that best practices say of small memory objects, each time.
 BEST_PRACTICES = """\
@@ -101,7 +101,7 @@ def check_results(tap, bench, driver):
     asked = sum(d["client_allocations"] for d in devices)
     made = sum(d["driver_allocations"] for d in devices)
     problems = [] if len(devices) == 2 else [f"{len(devices)} devices"]
-    if not 2000 < asked or made > MOST_DRIVER_ALLOCATIONS:
+    if not 2000 < asked or made > MAX_DRIVER_ALLOCATIONS:
         problems.append(f"{asked} allocations of the program, {made} of the driver")
     if without is not None and (without, with_layer) != (asked, made):
         problems.append(f"the driver counts {without} and {with_layer}, the layer {asked} and {made}")

@@ -221,7 +221,7 @@ quire_result quire_nvtx_watch(quire_memory *memory, const quire_hook *next, quir
                                   "quire_nvtx_watch: memory or watch is null");
     quire_memory_info info;
     quire_result result = quire_memory_get_info(memory, &info);
-    if (!result && info.reservation)
+    if (!result && info.address_space)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "memory '%s' is contiguous: NVTX knows no heap that grows",
                                   info.name);

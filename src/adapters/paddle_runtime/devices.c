@@ -17,7 +17,7 @@
 
 /* Sizes are multiples of it, so that what the host program splits off is still aligned. */
 static const uint64_t LEAST_CHUNK = 256;
-static const uint64_t LARGEST_ALIGNMENT = 4096;
+static const uint64_t MAX_ALIGNMENT = 4096;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -115,7 +115,7 @@ static quire_result fill_device(runtime_device *d, uint32_t index)
     if (result)
         return result;
     uint64_t chunk = info.sizes.min_chunk, power = chunk & (UINT64_C(0) - chunk);
-    power = power < LARGEST_ALIGNMENT ? power : LARGEST_ALIGNMENT;
+    power = power < MAX_ALIGNMENT ? power : MAX_ALIGNMENT;
     d->alignment = power > LEAST_CHUNK ? power : LEAST_CHUNK;
     d->id = info.id;
     const uint32_t kinds[] = {0, info.host_kind, info.unified_kind};

@@ -18,7 +18,7 @@ static layer_memory *named(layer_device *device, bool is_memory, uint64_t number
 /* The name of the allocation; a longer one is cut. */
 static VkResult set_name(const layer_memory *memory, const char *name)
 {
-    char cut[QUIRE_LONGEST_NAME + 1];
+    char cut[QUIRE_MAX_NAME + 1];
     size_t length = name ? strlen(name) : 0;
     length = length < sizeof cut ? length : sizeof cut - 1;
     if (length)

@@ -15,9 +15,9 @@
 #include "src/base/result.h"
 
 static const uint64_t USUAL_ALIGNMENT = UINT64_C(64) << 10;
-static const uint64_t MOST_ALIGNMENT = UINT64_C(2) << 20; /* quire's default */
+static const uint64_t MAX_ALIGNMENT = UINT64_C(2) << 20; /* quire's default */
 static const uint64_t USUAL_PAGE = UINT64_C(32) << 20;
-static const uint32_t LARGEST_SHARE = 8; /* a page is at most this part of its heap */
+static const uint32_t MAX_SHARE = 8; /* a page is at most this part of its heap */
 static const float DEFAULT_PRIORITY = 0.5f, LEAST_PRIORITY = 1e-6f;
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static layer_store *find_store(layer_device *device, uint32_t kind, float priori
 static uint64_t page_size_of(const layer_device *device, uint32_t kind)
 {
     uint64_t size = device->settings.page_size ? device->settings.page_size : USUAL_PAGE;
-    uint64_t most = device->info.heaps[device->info.kinds[kind].heap].size / LARGEST_SHARE;
+    uint64_t most = device->info.heaps[device->info.kinds[kind].heap].size / MAX_SHARE;
     return size > most && most ? most : size;
 }
 
@@ -199,7 +199,7 @@ layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
     if (!*store)
         return LAYER_REFUSED;
     return info->allocationSize >= (*store)->threshold ||
-                   alignment_for(device, info->allocationSize) > MOST_ALIGNMENT
+                   alignment_for(device, info->allocationSize) > MAX_ALIGNMENT
                ? LAYER_LARGE
                : LAYER_IN_A_PAGE;
 }

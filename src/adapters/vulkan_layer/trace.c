@@ -13,7 +13,7 @@
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/base/clock.h"
 
-enum { LONGEST_ROW = 128, SUFFIX = 40 };
+enum { MAX_ROW = 128, SUFFIX = 40 };
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ static bool is_writing(const layer_trace *trace)
    buffer that a fork would copy. With the mutex. */
 QUIRE_PRINTF(2, 3) static void write_row(layer_trace *trace, const char *format, ...)
 {
-    char row[LONGEST_ROW];
+    char row[MAX_ROW];
     va_list args;
     va_start(args, format);
     int length = vsnprintf(row, sizeof row, format, args);

@@ -10,8 +10,8 @@
 #include "tests/support/cuda/queue.h"
 
 #define LEVEL_ALIGNMENT 512
-#define MOST_LEVELS 17
-#define MOST_EXTENT 131072
+#define MAX_LEVELS 17
+#define MAX_EXTENT 131072
 #define ALL_FLAGS                                                                                  \
     (unsigned)(QI_CUDA_ARRAY3D_LAYERED | QI_CUDA_ARRAY3D_SURFACE_LDST | QI_CUDA_ARRAY3D_CUBEMAP |  \
                QI_CUDA_ARRAY3D_TEXTURE_GATHER | QI_CUDA_ARRAY3D_SPARSE |                           \
@@ -135,7 +135,7 @@ static bool is_form(const qi_cu_array3d_descriptor *desc, uint32_t levels)
     bool is_layered = desc->Flags & (QI_CUDA_ARRAY3D_LAYERED | QI_CUDA_ARRAY3D_CUBEMAP);
     if (!is_layered && desc->Depth > longest)
         longest = desc->Depth;
-    if (!desc->Width || longest > MOST_EXTENT || desc->Depth > MOST_EXTENT ||
+    if (!desc->Width || longest > MAX_EXTENT || desc->Depth > MAX_EXTENT ||
         (!is_layered && desc->Depth && !desc->Height) || (is_layered && !desc->Depth))
         return false;
     if (!bytes_of(desc->Format) ||
@@ -148,7 +148,7 @@ static bool is_form(const qi_cu_array3d_descriptor *desc, uint32_t levels)
          (desc->Depth != 6 && !(desc->Flags & QI_CUDA_ARRAY3D_LAYERED))))
         return false;
     /* no sparse rows */
-    return levels && levels <= MOST_LEVELS && longest >> (levels - 1) &&
+    return levels && levels <= MAX_LEVELS && longest >> (levels - 1) &&
            (!(desc->Flags & QI_CUDA_ARRAY3D_SPARSE) || desc->Height);
 }
 

@@ -11,7 +11,7 @@
 
 #define DEPTH 32
 #define SCHEDULES 0x07u /* the flags of contexts */
-#define MOST_FLAGS 0x1fu
+#define MAX_FLAGS 0x1fu
 
 typedef struct stack {
     uint64_t generation;
@@ -217,7 +217,7 @@ qi_cu_result fc_CtxCreate_v2(qi_cu_context *out, unsigned int flags, qi_cu_devic
     stack *s = own();
     if (!result && !fc_is_device(device))
         result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && (!out || flags > MOST_FLAGS || (flags & SCHEDULES) > 4 || s->depth == DEPTH))
+    if (!result && (!out || flags > MAX_FLAGS || (flags & SCHEDULES) > 4 || s->depth == DEPTH))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result) {
         fc_context *context = begin(device);

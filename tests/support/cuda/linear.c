@@ -8,8 +8,8 @@
 /* What is promised, and not more: callers who count on more are noticed. */
 #define ALIGNMENT UINT64_C(512)
 
-#define MOST_ALLOC_FLAGS 7u
-#define MOST_REGISTER_FLAGS 15u
+#define MAX_ALLOC_FLAGS 7u
+#define MAX_REGISTER_FLAGS 15u
 
 /* ---- of devices --------------------------------------------------------------------------- */
 
@@ -128,7 +128,7 @@ qi_cu_result fc_MemHostAlloc(void **pointer, size_t size, unsigned int flags)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_MemHostAlloc, &result);
-    if (!result && (!pointer || !size || flags > MOST_ALLOC_FLAGS))
+    if (!result && (!pointer || !size || flags > MAX_ALLOC_FLAGS))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     fc_span *span = result ? NULL : take_host(context, FC_PINNED, size);
     if (!result && !span)
@@ -159,7 +159,7 @@ static qi_cu_result check_register(const fc_context *context, const void *pointe
 {
     if (!(fc.devices[context->device].model.features & FC_REGISTER))
         return QI_CUDA_ERROR_NOT_SUPPORTED;
-    if (!pointer || !size || size > UINT64_MAX - (uintptr_t)pointer || flags > MOST_REGISTER_FLAGS)
+    if (!pointer || !size || size > UINT64_MAX - (uintptr_t)pointer || flags > MAX_REGISTER_FLAGS)
         return QI_CUDA_ERROR_INVALID_VALUE;
     if (flags & QI_CU_MEMHOSTREGISTER_IOMEMORY)
         return QI_CUDA_ERROR_NOT_PERMITTED;

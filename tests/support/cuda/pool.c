@@ -7,7 +7,7 @@
 #include "tests/support/cuda/linear.h"
 #include "tests/support/cuda/queue.h"
 
-#define MOST_ATTRIBUTE QI_CU_MEMPOOL_ATTR_USED_MEM_HIGH
+#define MAX_ATTRIBUTE QI_CU_MEMPOOL_ATTR_USED_MEM_HIGH
 
 typedef struct fc_pool {
     fc_object object;
@@ -123,7 +123,7 @@ qi_cu_result fc_MemPoolSetAttribute(qi_cu_pool handle, qi_cu_pool_attribute attr
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolSetAttribute);
     fc_pool *pool = find_pool(FC_CALL_MemPoolSetAttribute, handle, &result);
-    if (!result && (!value || !attribute || attribute > MOST_ATTRIBUTE))
+    if (!result && (!value || !attribute || attribute > MAX_ATTRIBUTE))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (result)
         return fc_leave(result);
@@ -145,7 +145,7 @@ qi_cu_result fc_MemPoolGetAttribute(qi_cu_pool handle, qi_cu_pool_attribute attr
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolGetAttribute);
     fc_pool *pool = find_pool(FC_CALL_MemPoolGetAttribute, handle, &result);
-    if (!result && (!value || !attribute || attribute > MOST_ATTRIBUTE))
+    if (!result && (!value || !attribute || attribute > MAX_ATTRIBUTE))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (result)
         return fc_leave(result);

@@ -3,7 +3,7 @@
  */
 #include "tests/support/cuda/capture.h"
 
-#define MOST_EVENT_FLAGS 7u
+#define MAX_EVENT_FLAGS 7u
 #define INTERPROCESS 4u
 
 /* What asks or waits breaks a capture that the thread does not keep clear of. */
@@ -130,7 +130,7 @@ qi_cu_result fc_EventCreate(qi_cu_event *out, unsigned int flags)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_EventCreate, &result);
-    if (!result && (!out || flags > MOST_EVENT_FLAGS ||
+    if (!result && (!out || flags > MAX_EVENT_FLAGS ||
                     (flags & INTERPROCESS && !(flags & QI_CU_EVENT_DISABLE_TIMING))))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result) {

@@ -11,7 +11,7 @@
 
 /* Addresses are always aligned to this, so that any piece of most devices can be mapped there. */
 #define LEAST_ALIGNMENT (UINT64_C(2) << 20)
-#define MOST_ADDRESSES (UINT64_C(1) << 47)
+#define MAX_ADDRESSES (UINT64_C(1) << 47)
 
 /* ---- reservations ------------------------------------------------------------------------- */
 
@@ -68,7 +68,7 @@ static qi_cu_result reserve(qi_cu_ptr *pointer, uint64_t size, uint64_t alignmen
     if (!size || (size | hint) % fc_page() || alignment & (alignment - 1))
         return fc.options.flags & FC_BAD_SIZE_2 ? QI_CUDA_ERROR_OUT_OF_MEMORY
                                                 : QI_CUDA_ERROR_INVALID_VALUE;
-    if (size > MOST_ADDRESSES || alignment > MOST_ADDRESSES)
+    if (size > MAX_ADDRESSES || alignment > MAX_ADDRESSES)
         return QI_CUDA_ERROR_OUT_OF_MEMORY;
     alignment = alignment > LEAST_ALIGNMENT ? alignment : LEAST_ALIGNMENT;
     uint64_t base = fc_addresses_take(size, alignment, hint);

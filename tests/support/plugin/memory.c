@@ -8,7 +8,7 @@
 
 #include "tests/support/plugin/inside.h"
 
-enum { MOST_BLOCKS = 8192, BOUNDARY = 4096, DIRT = 0xdb, MOST_DIRT = 65536 };
+enum { MAX_BLOCKS = 8192, BOUNDARY = 4096, DIRT = 0xdb, MAX_DIRT = 65536 };
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -28,7 +28,7 @@ typedef struct arena {
 } arena;
 
 static arena arenas[TP_MOST_DEVICES];
-static block blocks[MOST_BLOCKS]; /* by address */
+static block blocks[MAX_BLOCKS]; /* by address */
 static uint32_t block_count;
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static uint64_t find_gap(int32_t device, uint64_t size)
 static bool add_block(tp_kind kind, int32_t device, uint64_t address, uint64_t size)
 {
     uint32_t at = block_count;
-    if (block_count == MOST_BLOCKS)
+    if (block_count == MAX_BLOCKS)
         return false;
     for (; at && blocks[at - 1].address > address; at--)
         blocks[at] = blocks[at - 1];
@@ -107,7 +107,7 @@ static uint64_t place_on_device(int32_t device, uint64_t size)
     if (!address || !add_block(TP_ON_DEVICE, device, address, size))
         return 0;
     char *bytes = a->bytes + (address - (uintptr_t)a->addresses);
-    memset(bytes, DIRT, size < MOST_DIRT ? size : MOST_DIRT);
+    memset(bytes, DIRT, size < MAX_DIRT ? size : MAX_DIRT);
     a->used += size;
     return address;
 }
@@ -122,7 +122,7 @@ static uint64_t place_on_host(tp_kind kind, int32_t device, uint64_t size)
         free(bytes);
         return 0;
     }
-    memset((char *)bytes + offset, DIRT, size < MOST_DIRT ? size : MOST_DIRT);
+    memset((char *)bytes + offset, DIRT, size < MAX_DIRT ? size : MAX_DIRT);
     return (uintptr_t)bytes + offset;
 }
 

@@ -63,7 +63,7 @@ VkResult fv_buffer_describe(fv_device *device, const VkBufferCreateInfo *info, f
     resource->external = external_of(info);
     resource->sparse = info->flags & VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
     resource->guarded = info->flags & VK_BUFFER_CREATE_PROTECTED_BIT;
-    if (info->size > layout->largest_buffer || info->size > UINT64_MAX / 2)
+    if (info->size > layout->max_buffer || info->size > UINT64_MAX / 2)
         return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     alignment = resource->sparse ? SPARSE_BLOCK : alignment;
     resource->needs =
@@ -98,10 +98,10 @@ static void check(fv_device *device, const VkBufferCreateInfo *info)
                  "protected without the feature");
     if (usage_of(info) & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT && !(features & FV_ADDRESS))
         FV_WRONG(driver, "fv-feature", vkCreateBuffer, "a device address without the feature");
-    if (info->size > fv_layout_of(device)->largest_buffer && features & FV_MAINTENANCE4)
+    if (info->size > fv_layout_of(device)->max_buffer && features & FV_MAINTENANCE4)
         FV_WRONG(driver, "VUID-VkBufferCreateInfo-size-06409", vkCreateBuffer,
                  "%" PRIu64 " bytes; maxBufferSize is %" PRIu64, info->size,
-                 fv_layout_of(device)->largest_buffer);
+                 fv_layout_of(device)->max_buffer);
 }
 
 VkResult fv_vkCreateBuffer(VkDevice handle, const VkBufferCreateInfo *info,

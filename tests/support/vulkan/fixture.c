@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define MOST_EXTENSIONS 64
+#define MAX_EXTENSIONS 64
 
 PFN_vkVoidFunction fv_fixture_function(const fv_fixture *f, const char *name)
 {
@@ -19,9 +19,9 @@ PFN_vkVoidFunction fv_fixture_function(const fv_fixture *f, const char *name)
 
 static void open_instance(fv_fixture *f)
 {
-    VkExtensionProperties all[MOST_EXTENSIONS];
-    const char *names[MOST_EXTENSIONS];
-    uint32_t count = MOST_EXTENSIONS;
+    VkExtensionProperties all[MAX_EXTENSIONS];
+    const char *names[MAX_EXTENSIONS];
+    uint32_t count = MAX_EXTENSIONS;
     CHECK_VK(FV(f, vkEnumerateInstanceExtensionProperties)(NULL, &count, all));
     for (uint32_t i = 0; i < count; i++)
         names[i] = all[i].extensionName;
@@ -40,9 +40,9 @@ static void open_instance(fv_fixture *f)
 /* Every feature the device offers is enabled by handing back what it told. */
 static void open_device(fv_fixture *f)
 {
-    VkExtensionProperties all[MOST_EXTENSIONS];
-    const char *names[MOST_EXTENSIONS];
-    uint32_t count = MOST_EXTENSIONS;
+    VkExtensionProperties all[MAX_EXTENSIONS];
+    const char *names[MAX_EXTENSIONS];
+    uint32_t count = MAX_EXTENSIONS;
     CHECK_VK(FV(f, vkEnumerateDeviceExtensionProperties)(f->physical, NULL, &count, all));
     for (uint32_t i = 0; i < count; i++)
         names[i] = all[i].extensionName;

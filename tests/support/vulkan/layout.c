@@ -49,19 +49,19 @@ void fv_layout_complete(fv_layout *layout)
         {FV_BIT(DEVICE_COHERENT), FV_DEVICE_COHERENT},
         {FV_BIT(SYNC2), FV_SYNC2},
     };
-    uint64_t count = layout->most_allocations;
+    uint64_t count = layout->max_allocations;
     replace_zero(&layout->granularity, 1024);
     replace_zero(&layout->atom, 64);
     replace_zero(&count, 4096);
-    replace_zero(&layout->largest_allocation, UINT64_C(1) << 31);
-    replace_zero(&layout->largest_buffer, layout->largest_allocation);
+    replace_zero(&layout->max_allocation, UINT64_C(1) << 31);
+    replace_zero(&layout->max_buffer, layout->max_allocation);
     replace_zero(&layout->map_alignment, 64);
     replace_zero(&layout->host_pointer_alignment, 4096);
     replace_zero(&layout->storage_alignment, 64);
     replace_zero(&layout->uniform_alignment, 64);
     replace_zero(&layout->texel_alignment, 64);
     replace_zero(&layout->copy_alignment, 1);
-    layout->most_allocations = (uint32_t)count;
+    layout->max_allocations = (uint32_t)count;
     layout->extensions |= implied_extensions(layout);
     for (size_t i = 0; i < sizeof BRINGS / sizeof *BRINGS; i++)
         if (layout->extensions & BRINGS[i].extension)

@@ -80,9 +80,9 @@ typedef struct fv_layout {
     /* limits; 0: a usual value, see fv_layout_complete */
     uint64_t granularity;            /* bufferImageGranularity */
     uint64_t atom;                   /* nonCoherentAtomSize */
-    uint32_t most_allocations;       /* maxMemoryAllocationCount */
-    uint64_t largest_allocation;     /* maxMemoryAllocationSize, bytes */
-    uint64_t largest_buffer;         /* maxBufferSize, bytes */
+    uint32_t max_allocations;        /* maxMemoryAllocationCount */
+    uint64_t max_allocation;         /* maxMemoryAllocationSize, bytes */
+    uint64_t max_buffer;             /* maxBufferSize, bytes */
     uint64_t map_alignment;          /* minMemoryMapAlignment */
     uint64_t host_pointer_alignment; /* minImportedHostPointerAlignment */
     uint64_t sparse_space;           /* sparseAddressSpaceSize, bytes */

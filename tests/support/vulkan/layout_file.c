@@ -69,8 +69,8 @@ static void take_memory(const quire_host_profile *profile, fv_layout *layout)
         layout->types[i] = (VkMemoryType){profile->kinds[i].flags, profile->kinds[i].heap};
     layout->granularity = profile->limits.buffer_image_granularity;
     layout->atom = profile->limits.non_coherent_atom;
-    layout->most_allocations = (uint32_t)profile->limits.most_pages;
-    layout->largest_allocation = profile->limits.largest_page;
+    layout->max_allocations = (uint32_t)profile->limits.max_pages;
+    layout->max_allocation = profile->limits.max_page;
 }
 
 static void take_rest(const json_t *root, fv_layout *layout)
@@ -81,7 +81,7 @@ static void take_rest(const json_t *root, fv_layout *layout)
     layout->api_version = version_of(json_string_value(json_object_get(root, "apiVersion")));
     layout->vendor = (uint32_t)number_of(root, "vendorID");
     layout->device = (uint32_t)number_of(root, "deviceID");
-    layout->largest_buffer = number_of(limits, "maxBufferSize");
+    layout->max_buffer = number_of(limits, "maxBufferSize");
     layout->map_alignment = number_of(limits, "minMemoryMapAlignment");
     layout->host_pointer_alignment = number_of(limits, "minImportedHostPointerAlignment");
     layout->sparse_space = number_of(limits, "sparseAddressSpaceSize");

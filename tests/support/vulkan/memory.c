@@ -93,13 +93,13 @@ static VkResult check_limits(fv_device *device, const fv_request *request)
               "%" PRIu64 " bytes of a heap of %" PRIu64, request->size, heap->size);
         result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
     }
-    if (request->size > layout->largest_allocation) {
+    if (request->size > layout->max_allocation) {
         WRONG(device, "fv-allocation-size",
               "%" PRIu64 " bytes; maxMemoryAllocationSize is %" PRIu64, request->size,
-              layout->largest_allocation);
+              layout->max_allocation);
         result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
     }
-    if (device->allocations >= layout->most_allocations) {
+    if (device->allocations >= layout->max_allocations) {
         WRONG(device, "VUID-vkAllocateMemory-maxMemoryAllocationCount-04101",
               "%" PRIu64 " memory objects live already", device->allocations);
         result = VK_ERROR_OUT_OF_DEVICE_MEMORY;

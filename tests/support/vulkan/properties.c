@@ -62,7 +62,7 @@ static void fill_limits(const fv_layout *layout, VkPhysicalDeviceLimits *limits)
     limits->maxImageArrayLayers = 2048;
     limits->maxFramebufferWidth = limits->maxFramebufferHeight = 16384;
     limits->maxFramebufferLayers = 2048;
-    limits->maxMemoryAllocationCount = layout->most_allocations;
+    limits->maxMemoryAllocationCount = layout->max_allocations;
     limits->bufferImageGranularity = layout->granularity;
     limits->sparseAddressSpaceSize = layout->sparse_space;
     limits->minMemoryMapAlignment = (size_t)layout->map_alignment;
@@ -118,7 +118,7 @@ static bool fill_gathered(const fv_physical_device *physical, VkBaseOutStructure
         all->subgroupSupportedOperations = VK_SUBGROUP_FEATURE_BASIC_BIT;
         all->protectedNoFault = VK_FALSE;
         all->maxPerSetDescriptors = 1024;
-        all->maxMemoryAllocationSize = layout->largest_allocation;
+        all->maxMemoryAllocationSize = layout->max_allocation;
         return true;
     }
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES: {
@@ -130,7 +130,7 @@ static bool fill_gathered(const fv_physical_device *physical, VkBaseOutStructure
     }
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES: {
         VkPhysicalDeviceVulkan13Properties *all = at;
-        all->maxBufferSize = layout->largest_buffer;
+        all->maxBufferSize = layout->max_buffer;
         return true;
     }
     default:
@@ -146,11 +146,11 @@ static void fill_single(const fv_physical_device *physical, VkBaseOutStructure *
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES: {
         VkPhysicalDeviceMaintenance3Properties *one = at;
         one->maxPerSetDescriptors = 1024;
-        one->maxMemoryAllocationSize = layout->largest_allocation;
+        one->maxMemoryAllocationSize = layout->max_allocation;
         break;
     }
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES:
-        ((VkPhysicalDeviceMaintenance4Properties *)at)->maxBufferSize = layout->largest_buffer;
+        ((VkPhysicalDeviceMaintenance4Properties *)at)->maxBufferSize = layout->max_buffer;
         break;
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES: {
         VkPhysicalDeviceIDProperties *one = at;

@@ -7,7 +7,7 @@
 #include "tests/support/vulkan/command.h"
 #include "tests/support/vulkan/table.h"
 
-#define MOST_UPDATED 65536
+#define MAX_UPDATED 65536
 
 typedef struct recording {
     fv_command_buffer *buffer;
@@ -154,7 +154,7 @@ void fv_vkCmdUpdateBuffer(VkCommandBuffer handle, VkBuffer target_handle, VkDevi
     const fv_buffer *target =
         r.command ? find_buffer(&r, (uint64_t)target_handle, VK_BUFFER_USAGE_TRANSFER_DST_BIT)
                   : NULL;
-    if (target && (!size || size > MOST_UPDATED || size % 4 || offset % 4))
+    if (target && (!size || size > MAX_UPDATED || size % 4 || offset % 4))
         wrong(&r, "VUID-vkCmdUpdateBuffer-dataSize-00037", "size or offset is wrong",
               &target->resource.object);
     else if (target && !fits(offset, size, target->size))

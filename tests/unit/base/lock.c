@@ -197,8 +197,8 @@ UNIT(lock, a_rank_not_above_those_held_stops_the_program)
 
 static void take_too_many(void)
 {
-    static qi_lock locks[QI_MOST_SHARDS + 5];
-    for (int i = 0; i < QI_MOST_SHARDS + 5; i++) {
+    static qi_lock locks[QI_MAX_SHARDS + 5];
+    for (int i = 0; i < QI_MAX_SHARDS + 5; i++) {
         qi_lock_init(&locks[i], "one of many", (qi_lock_rank)(i + 1));
         qi_lock_acquire(&locks[i]);
     }

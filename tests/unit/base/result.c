@@ -267,15 +267,15 @@ UNIT(result, sizes_are_written_in_the_largest_unit)
 UNIT(result, reserved_room_must_be_zero_in_every_word)
 {
     struct {
-        uint64_t before, reserved[3], after;
+        uint64_t before, unused[3], after;
     } options = {.before = 1, .after = 1};
-    CHECK_OK(qi_check_reserved(&options, "some_options"));
+    CHECK_OK(qi_check_unused(&options, "some_options"));
     for (int i = 0; i < 3; i++) {
         char expected[64];
-        snprintf(expected, sizeof expected, "some_options.reserved[%d] is not zero", i);
-        options.reserved[i] = UINT64_C(1) << (21 * i);
-        CHECK_FAILS(qi_check_reserved(&options, "some_options"), QUIRE_ERROR_INVALID_ARGUMENT);
+        snprintf(expected, sizeof expected, "some_options.unused[%d] is not zero", i);
+        options.unused[i] = UINT64_C(1) << (21 * i);
+        CHECK_FAILS(qi_check_unused(&options, "some_options"), QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_STR(quire_last_error(), expected);
-        options.reserved[i] = 0;
+        options.unused[i] = 0;
     }
 }

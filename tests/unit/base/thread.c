@@ -65,9 +65,9 @@ static void end_all(pthread_t *threads, uint32_t count)
 /* How often each number was given. */
 static void count_numbers(const uint32_t *numbers, uint32_t count, uint32_t *times)
 {
-    memset(times, 0, QI_MOST_THREADS * sizeof *times);
+    memset(times, 0, QI_MAX_THREADS * sizeof *times);
     for (uint32_t i = 0; i < count; i++) {
-        CHECK(numbers[i] < QI_MOST_THREADS);
+        CHECK(numbers[i] < QI_MAX_THREADS);
         times[numbers[i]]++;
     }
 }
@@ -75,7 +75,7 @@ static void count_numbers(const uint32_t *numbers, uint32_t count, uint32_t *tim
 UNIT(thread, numbers_of_live_threads_are_dense_and_their_own)
 {
     enum { THREADS = 100 };
-    uint32_t numbers[THREADS], times[QI_MOST_THREADS];
+    uint32_t numbers[THREADS], times[QI_MAX_THREADS];
     pthread_t threads[THREADS];
     CHECK_EQ(qi_thread_number(), 0);
     for (int round = 0; round < 3; round++) {
@@ -89,15 +89,15 @@ UNIT(thread, numbers_of_live_threads_are_dense_and_their_own)
 
 UNIT(thread, above_1024_the_first_number_is_shared)
 {
-    enum { THREADS = QI_MOST_THREADS + 20 };
-    static uint32_t numbers[THREADS], times[QI_MOST_THREADS];
+    enum { THREADS = QI_MAX_THREADS + 20 };
+    static uint32_t numbers[THREADS], times[QI_MAX_THREADS];
     static pthread_t threads[THREADS];
     CHECK_EQ(qi_thread_number(), 0);
     ask_all(numbers, threads, THREADS);
     end_all(threads, THREADS);
     count_numbers(numbers, THREADS, times);
-    CHECK_EQ(times[0], THREADS - (QI_MOST_THREADS - 1));
-    for (uint32_t i = 1; i < QI_MOST_THREADS; i++)
+    CHECK_EQ(times[0], THREADS - (QI_MAX_THREADS - 1));
+    for (uint32_t i = 1; i < QI_MAX_THREADS; i++)
         CHECK_EQ(times[i], 1);
     ask_all(numbers, threads, 1); /* those who shared gave nothing back */
     end_all(threads, 1);

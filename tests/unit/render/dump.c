@@ -7,11 +7,11 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { MOST_TEXT = 1 << 18 };
+enum { MAX_TEXT = 1 << 18 };
 
 /* Gathers text, and refuses one piece when told to. */
 typedef struct gathering {
-    char text[MOST_TEXT];
+    char text[MAX_TEXT];
     size_t length;
     uint64_t pieces, refuse; /* counted from 1; 0: none */
 } gathering;
@@ -146,7 +146,7 @@ UNIT(dump, the_ranges_add_up_to_the_figures)
 UNIT(dump, every_figure_is_the_one_asked_for_directly)
 {
     fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096, .most_pages = 2}});
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096, .max_pages = 2}});
     quire_allocation first = fixture_allocate(&b, &(quire_allocation_options){.size = 3000}), none;
     fixture_allocate(&b, &(quire_allocation_options){.size = 3000});
     CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 3000}, &none),

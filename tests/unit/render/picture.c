@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_TEXT = 1 << 20, MOST_DEPTH = 16 };
+enum { MAX_TEXT = 1 << 20, MAX_DEPTH = 16 };
 
 static void make(fixture *b, uint64_t address_step, const quire_memory_options *options)
 {
@@ -21,7 +21,7 @@ static void make(fixture *b, uint64_t address_step, const quire_memory_options *
 }
 
 typedef struct gathering {
-    char text[MOST_TEXT];
+    char text[MAX_TEXT];
     size_t length;
     uint64_t pieces, refuse; /* counted from 1; 0: none */
 } gathering;
@@ -45,8 +45,8 @@ static bool gather(void *user, const char *text, size_t size)
 
 /* What the picture holds. */
 typedef struct survey {
-    const char *open[MOST_DEPTH]; /* names of the open elements */
-    size_t lengths[MOST_DEPTH];
+    const char *open[MAX_DEPTH]; /* names of the open elements */
+    size_t lengths[MAX_DEPTH];
     int depth, rects, titles, texts, paddings;
     double lowest; /* the lowest edge of a rectangle with its own place */
     double height; /* of the frame */
@@ -128,7 +128,7 @@ static const char *take_tag(survey *s, const char *at)
     CHECK(*at == '>');
     survey_element(s, name, length, at);
     if (!empty) {
-        CHECK(s->depth < MOST_DEPTH);
+        CHECK(s->depth < MAX_DEPTH);
         s->open[s->depth] = name;
         s->lengths[s->depth++] = length;
     }
@@ -246,7 +246,7 @@ UNIT(picture, weakly_aligned_pages_lie_in_the_frame_too)
 UNIT(picture, the_locale_of_the_program_does_not_matter)
 {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "nl_NL.UTF-8"};
-    static char before[MOST_TEXT];
+    static char before[MAX_TEXT];
     fixture b;
     make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
     fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .dedicated = true});
@@ -298,7 +298,7 @@ UNIT(picture, hostile_names_stay_text)
 UNIT(picture, the_longest_names_are_drawn_whole)
 {
     fixture b;
-    char name[QUIRE_LONGEST_NAME + 1];
+    char name[QUIRE_MAX_NAME + 1];
     memset(name, '&', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     make(&b, 0, &(quire_memory_options){.name = name});
@@ -307,7 +307,7 @@ UNIT(picture, the_longest_names_are_drawn_whole)
     int entities = 0;
     for (const char *at = g.text; (at = strstr(at, "&amp;")) != NULL; at++)
         entities++;
-    CHECK_EQ(entities, 2 * QUIRE_LONGEST_NAME);
+    CHECK_EQ(entities, 2 * QUIRE_MAX_NAME);
     fixture_end(&b);
 }
 

@@ -6,10 +6,10 @@
 
 #include "tests/support/fixture.h"
 
-enum { PAGE = 4096, MOST_TEXT = 1 << 16 };
+enum { PAGE = 4096, MAX_TEXT = 1 << 16 };
 
 typedef struct gathering {
-    char text[MOST_TEXT];
+    char text[MAX_TEXT];
     size_t length;
     uint64_t pieces, refuse; /* counted from 1; 0: none */
 } gathering;
@@ -138,7 +138,7 @@ UNIT(report, the_last_refusal_with_what_was_asked_and_tried)
 {
     fixture f;
     quire_allocation none;
-    make(&f, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
     ALLOCATE(&f, .size = 1000);
     const quire_allocation_options large = {.size = 4000, .alignment = 256};
     CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 3999}, &none),
@@ -160,7 +160,7 @@ UNIT(report, the_last_refusal_of_all_shards)
     fixture f;
     quire_allocation none;
     fixture_make(
-        &f, &(quire_memory_options){.shards = 2, .pages = {.page_size = PAGE, .most_pages = 1}});
+        &f, &(quire_memory_options){.shards = 2, .pages = {.page_size = PAGE, .max_pages = 1}});
     ALLOCATE_ELSEWHERE(&f, .size = 1);
     CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
@@ -241,9 +241,9 @@ UNIT(report, twenty_names_and_the_rest_in_one)
 UNIT(report, names_hold_no_line_apart)
 {
     fixture f;
-    char longest[QUIRE_LONGEST_NAME + 1];
+    char longest[QUIRE_MAX_NAME + 1];
     memset(longest, 'x', sizeof longest);
-    longest[QUIRE_LONGEST_NAME] = '\0';
+    longest[QUIRE_MAX_NAME] = '\0';
     fixture_make(&f, &(quire_memory_options){.name = "two\nlines", .pages.page_size = PAGE});
     ALLOCATE(&f, .size = 16, .name = "a\nb\x1b[31m");
     ALLOCATE(&f, .size = 16, .name = longest);

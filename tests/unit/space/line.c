@@ -44,7 +44,7 @@ static void expect_sound(const qi_line *line)
     for (uint32_t i = 0; i < line->count; i++) {
         const qi_stretch *s = &line->stretches[i];
         CHECK(s->start >= end && s->end > s->start && s->end <= line->limit);
-        CHECK(s->start - end <= line->largest_gap);
+        CHECK(s->start - end <= line->max_gap);
         CHECK(qi_line_has(line, s->start, s->end - s->start));
         end = s->end;
     }
@@ -200,16 +200,16 @@ UNIT(line, a_gap_that_opens_is_known_exactly)
 {
     bench b = make_line(1 << 20);
     expect_at(&b, 10, 0, 1, 0);
-    CHECK_EQ(b.line.largest_gap, 0);
+    CHECK_EQ(b.line.max_gap, 0);
     expect_at(&b, 10, 0, 1024, 1024);
-    CHECK_EQ(b.line.largest_gap, 1014);
+    CHECK_EQ(b.line.max_gap, 1014);
     expect_at(&b, 2000, 0, 1, 1034);
     qi_line_remove(&b.line, 1034); /* the last one: no gap */
-    CHECK_EQ(b.line.largest_gap, 1014);
+    CHECK_EQ(b.line.max_gap, 1014);
     expect_at(&b, 2000, 0, 1, 1034);
     expect_at(&b, 1500, 0, 1, 3034);
     qi_line_remove(&b.line, 1034);
-    CHECK_EQ(b.line.largest_gap, 2000);
+    CHECK_EQ(b.line.max_gap, 2000);
     end_line(&b);
 }
 
@@ -219,13 +219,13 @@ UNIT(line, a_gap_that_widens_behind_a_stretch_is_known_exactly)
     expect_at(&b, 1000, 0, 1, 0);
     expect_at(&b, 1000, 0, 1, 1000);
     CHECK_OK(qi_line_resize(&b.line, 1000, 10)); /* the last one: no gap */
-    CHECK_EQ(b.line.largest_gap, 0);
+    CHECK_EQ(b.line.max_gap, 0);
     CHECK_OK(qi_line_resize(&b.line, 0, 300));
-    CHECK_EQ(b.line.largest_gap, 700);
+    CHECK_EQ(b.line.max_gap, 700);
     CHECK_OK(qi_line_resize(&b.line, 0, 400)); /* a bound: a look will tell */
-    CHECK_EQ(b.line.largest_gap, 700);
+    CHECK_EQ(b.line.max_gap, 700);
     expect_at(&b, 601, 0, 1, 1010);
-    CHECK_EQ(b.line.largest_gap, 600);
+    CHECK_EQ(b.line.max_gap, 600);
     expect_at(&b, 600, 0, 1, 400);
     end_line(&b);
 }
@@ -239,12 +239,12 @@ UNIT(line, a_look_in_vain_learns_the_largest_gap_that_is_left)
     qi_line_remove(&b.line, 200); /* a gap of 200 */
     qi_line_remove(&b.line, 400);
     expect_at(&b, 150, 0, 1, 100); /* of which 50 are left */
-    CHECK_EQ(b.line.largest_gap, 200);
+    CHECK_EQ(b.line.max_gap, 200);
     expect_at(&b, 120, 0, 1, 600);
-    CHECK_EQ(b.line.largest_gap, 100);
+    CHECK_EQ(b.line.max_gap, 100);
     expect_at(&b, 100, 0, 1, 400);
     expect_at(&b, 60, 0, 1, 720);
-    CHECK_EQ(b.line.largest_gap, 50);
+    CHECK_EQ(b.line.max_gap, 50);
     end_line(&b);
 }
 
@@ -277,8 +277,8 @@ UNIT(line, stretches_that_overlap_or_leave_the_line_are_found)
     expect_unsound(&b.line, &s[1].start, 149);
     expect_unsound(&b.line, &s[1].end, 1001);
     expect_unsound(&b.line, &b.line.limit, 349);
-    expect_unsound(&b.line, &b.line.largest_gap, 99); /* would not be used again */
-    b.line.largest_gap = UINT64_MAX;                  /* a bound, so that more is no damage */
+    expect_unsound(&b.line, &b.line.max_gap, 99); /* would not be used again */
+    b.line.max_gap = UINT64_MAX;                  /* a bound, so that more is no damage */
     expect_unsound(&b.line, &s[0].end, 251);
     expect_unsound(&b.line, &s[0].end, 50);
     uint32_t count = b.line.count;

@@ -119,8 +119,8 @@ UNIT(space, the_largest_alignment_is_a_power_of_two_up_to_1_gib)
 {
     for (int i = 0; i < FITS; i++) {
         for (uint64_t alignment = 1; alignment <= GIB; alignment *= 2)
-            expect_made((quire_space_options){
-                .fit = fits[i], .largest_alignment = alignment, .size = 1 << 20});
+            expect_made(
+                (quire_space_options){.fit = fits[i], .max_alignment = alignment, .size = 1 << 20});
         const uint64_t wrong[] = {3, 6, GIB - 1, GIB + 1, 2 * GIB, UINT64_C(1) << 63, UINT64_MAX};
         for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++) {
             char words[96];
@@ -128,7 +128,7 @@ UNIT(space, the_largest_alignment_is_a_power_of_two_up_to_1_gib)
                      "largest alignment %" PRIu64 " is not a power of two up "
                      "to 1 GiB",
                      wrong[j]);
-            expect_refused((quire_space_options){.fit = fits[i], .largest_alignment = wrong[j]},
+            expect_refused((quire_space_options){.fit = fits[i], .max_alignment = wrong[j]},
                            QUIRE_ERROR_INVALID_ARGUMENT, words);
         }
     }
@@ -139,8 +139,8 @@ UNIT(space, reserved_words_must_be_zero)
     for (int i = 0; i < 4; i++) {
         char words[64];
         quire_space_options options = {.size = 256};
-        options.reserved[i] = UINT64_C(1) << (16 * i);
-        snprintf(words, sizeof words, "quire_space_options.reserved[%d] is not zero", i);
+        options.unused[i] = UINT64_C(1) << (16 * i);
+        snprintf(words, sizeof words, "quire_space_options.unused[%d] is not zero", i);
         expect_refused(options, QUIRE_ERROR_INVALID_ARGUMENT, words);
     }
 }

@@ -2,7 +2,7 @@
  * space_batch.c - freeing many ranges at once: all or none, and afterwards as if freed one by one.
  */
 #include "src/base/handle.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"

@@ -2,7 +2,7 @@
  * space_batch_memory.c - a batch of ranges whose host memory fails at one of its steps: nothing
  * stays of it, and the caller's values are in the placements as before.
  */
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 
@@ -30,7 +30,7 @@ static quire_space *make_space(quire_space_options options, bool in_pieces)
 {
     quire_space *space = NULL;
     options.size = 1 << 20;
-    options.largest_alignment = 4096;
+    options.max_alignment = 4096;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     if (in_pieces && options.fit != QUIRE_FIT_LINEAR) /* which has its room at the end only */

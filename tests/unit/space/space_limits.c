@@ -4,15 +4,15 @@
  */
 #include <sys/mman.h>
 
-#include "src/space/segregated.h"
-#include "src/space/slabs.h"
+#include "src/space/segregated/segregated.h"
+#include "src/space/segregated/slabs.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(quire_space_options options)
 {
     quire_space *space = NULL;
-    options.largest_alignment = 256;
+    options.max_alignment = 256;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
@@ -150,14 +150,14 @@ UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
     take(space, 100);
     qi_slabs kept = *s->slabs;
     s->slabs->unused = 0;
-    s->slabs->top = s->slabs->capacity = QI_MOST_SLABS - 1;
+    s->slabs->top = s->slabs->capacity = QI_MAX_SLABS - 1;
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(qi_slabs_reserve_number(s), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK_HAS(quire_last_error(), "no host memory for 524288 slabs");
     test_memory_fail(unit_memory_state(), 0, false);
-    s->slabs->top = s->slabs->capacity = QI_MOST_SLABS;
+    s->slabs->top = s->slabs->capacity = QI_MAX_SLABS;
     CHECK_EQ(qi_slabs_reserve_number(s), QUIRE_ERROR_NO_SPACE);
-    s->slabs->top = QI_MOST_SLABS - 1; /* the last number is one */
+    s->slabs->top = QI_MAX_SLABS - 1; /* the last number is one */
     CHECK_OK(qi_slabs_reserve_number(s));
     *s->slabs = kept;
     end_space(space);
@@ -169,12 +169,12 @@ UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
 UNIT(space_limits, regions_are_numbered_as_far_as_a_node_names_them)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20});
-    size_t bytes = (QI_MOST_REGIONS + UINT64_C(1)) * sizeof(qi_region);
+    size_t bytes = (QI_MAX_REGIONS + UINT64_C(1)) * sizeof(qi_region);
     qi_region *many = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(many != MAP_FAILED);
     qi_region *kept = space->regions, added = {.start = 1 << 20, .size = 4096, .used = true};
-    uint32_t last = QI_MOST_REGIONS - 1;
+    uint32_t last = QI_MAX_REGIONS - 1;
     many[0] = kept[0];
     many[last] = many[last + 1] = added;
     space->regions = many;
@@ -194,7 +194,7 @@ UNIT(space_limits, regions_are_numbered_as_far_as_a_node_names_them)
 
 /* ---- many nodes ---------------------------------------------------------------------------- */
 
-enum { MANY = QI_MANY_NODES + 2000, SINGLE = 2000 };
+enum { MANY = QI_PREFETCH_MIN_NODES + 2000, SINGLE = 2000 };
 
 static void expect_live(const quire_space *space, uint64_t count, uint64_t bytes)
 {
@@ -213,7 +213,7 @@ UNIT(space_limits, so_many_nodes_that_records_are_fetched_ahead)
             .size = MANY * 256, .granule = 256, .deferred_coalescing = deferred != 0});
         for (uint64_t i = 0; i < MANY; i++)
             ranges[i % 2][i / 2] = take(space, 256).range;
-        CHECK(space->pool.top >= QI_MANY_NODES);
+        CHECK(space->pool.top >= QI_PREFETCH_MIN_NODES);
         CHECK_OK(quire_space_free_batch(space, ranges[0], MANY / 2));
         expect_live(space, MANY / 2, MANY / 2 * 256);
         CHECK_EQ(largest_free(space), 256);

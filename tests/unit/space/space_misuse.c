@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "src/base/handle.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 

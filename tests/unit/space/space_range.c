@@ -4,7 +4,7 @@
  */
 #include "quire/space.h"
 #include "src/base/bits.h"
-#include "src/space/classes.h"
+#include "src/space/segregated/classes.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 

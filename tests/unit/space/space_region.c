@@ -2,15 +2,15 @@
  * space_region.c - regions of a space: their numbers, their native bases, and that ranges stay
  * within them.
  */
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/unit.h"
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
 
-static quire_space *make_space(quire_fit fit, uint64_t largest_alignment)
+static quire_space *make_space(quire_fit fit, uint64_t max_alignment)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = fit, .largest_alignment = largest_alignment};
+    quire_space_options options = {.fit = fit, .max_alignment = max_alignment};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "src/base/handle.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 

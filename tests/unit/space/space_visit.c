@@ -2,7 +2,7 @@
  * space_visit.c - a visitor that ends a walk ends it there: at every position of every fit, in
  * slabs, at gaps, and at the edge between two regions.
  */
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/unit.h"
 
 enum { MOST = 400 };
@@ -66,7 +66,7 @@ static quire_space *make_space(quire_space_options options)
     quire_space *space = NULL;
     options.host_memory = unit_memory();
     options.size = 1 << 16;
-    options.largest_alignment = 256;
+    options.max_alignment = 256;
     CHECK_OK(quire_space_create(&options, &space));
     return space;
 }

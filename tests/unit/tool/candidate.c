@@ -18,12 +18,12 @@ static candidate_scope scope_of(uint64_t peak)
                              .largest = 256,
                              .default_page_size = 32 * MIB,
                              .least_page = 256,
-                             .largest_page = 1024 * GIB,
+                             .max_page = 1024 * GIB,
                              .fit = ANY_FIT};
 }
 
 typedef struct listed {
-    candidate list[MOST_CANDIDATES];
+    candidate list[MAX_CANDIDATES];
     size_t count;
 } listed;
 
@@ -31,7 +31,7 @@ static listed make(const candidate_scope *scope)
 {
     listed l;
     l.count = make_candidates(scope, l.list);
-    CHECK(l.count <= MOST_CANDIDATES);
+    CHECK(l.count <= MAX_CANDIDATES);
     return l;
 }
 
@@ -113,11 +113,11 @@ UNIT(candidate, the_ladder_keeps_to_the_limits_of_the_device)
     candidate_scope scope = scope_of(64 * GIB);
     listed l = make(&scope);
     CHECK(!has_size(&l, 8 * MIB) && has_size(&l, 16 * MIB)); /* 4096 pages are promised */
-    scope.most_pages = 1000;
+    scope.max_pages = 1000;
     l = make(&scope);
     CHECK(!has_size(&l, 64 * MIB) && has_size(&l, 128 * MIB));
-    scope.largest_page = 64 * MIB;
-    scope.most_pages = 100000;
+    scope.max_page = 64 * MIB;
+    scope.max_pages = 100000;
     l = make(&scope);
     CHECK(has_size(&l, 2 * MIB) && has_size(&l, 64 * MIB) && !has_size(&l, 128 * MIB));
     CHECK_EQ(count_fit(&l, QUIRE_FIT_LINEAR), 0);
@@ -188,7 +188,7 @@ UNIT(candidate, the_linear_page_holds_the_peak)
     CHECK_EQ(l.list[0].page_size, 10 * MIB);
     CHECK_EQ(l.list[1].page_size, 16 * MIB); /* 7.5 units of 2 MiB */
     CHECK_EQ(l.list[2].page_size, 20 * MIB);
-    scope.largest_page = 10 * MIB;
+    scope.max_page = 10 * MIB;
     l = make(&scope);
     CHECK_EQ(l.count, 1);
 }
@@ -197,7 +197,7 @@ UNIT(candidate, the_largest_numbers_do_not_overflow)
 {
     candidate_scope scope = scope_of(UINT64_MAX);
     scope.largest = UINT64_MAX;
-    scope.largest_page = UINT64_MAX;
+    scope.max_page = UINT64_MAX;
     listed l = make(&scope);
     CHECK(l.count > 0);
     for (size_t i = 0; i < l.count; i++)

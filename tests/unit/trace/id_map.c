@@ -58,7 +58,7 @@ static void expect_sound(const bench *b)
 }
 
 /* The longest run of filled places: what a search may have to walk. */
-static uint64_t longest_run(const qi_id_map *map)
+static uint64_t max_run(const qi_id_map *map)
 {
     uint64_t longest = 0, run = 0;
     for (uint64_t i = 0; i < 2 * map->capacity; i++) { /* twice: runs go round the end */
@@ -195,13 +195,13 @@ UNIT(id_map, neighbouring_homes_do_not_swallow_each_other)
 /* Addresses and the like differ in their high bits only: they must not share a home. */
 UNIT(id_map, ids_of_any_stride_are_spread)
 {
-    enum { COUNT = 500, MOST_RUN = 64 };
+    enum { COUNT = 500, MAX_RUN = 64 };
     for (uint32_t shift = 0; shift <= 54; shift++) {
         bench b = make_bench();
         for (uint64_t i = 1; i <= COUNT; i++)
             add(&b, i << shift, 0);
-        uint64_t run = longest_run(&b.map);
-        if (run > MOST_RUN)
+        uint64_t run = max_run(&b.map);
+        if (run > MAX_RUN)
             check_failed(__FILE__, __LINE__,
                          "%d ids that are multiples of 2^%" PRIu32 " make a run of %" PRIu64, COUNT,
                          shift, run);
@@ -238,15 +238,15 @@ static uint64_t chosen_for_split_mix(uint64_t hash)
 /* Numbers whose high or low bits are alike: one home for all, were the hash the known one. */
 UNIT(id_map, ids_chosen_for_a_known_hash_are_spread)
 {
-    enum { COUNT = 20000, MOST_RUN = 1000 };
+    enum { COUNT = 20000, MAX_RUN = 1000 };
     uint64_t (*const choices[])(uint64_t) = {chosen_for_fibonacci, chosen_for_split_mix};
     for (int k = 0; k < 4; k++) {
         bench b = make_bench();
         b.map.seed = 0; /* a map chooses its own */
         for (uint64_t i = 1; i <= COUNT; i++)
             add(&b, choices[k / 2](k % 2 ? i << 40 : i), 0);
-        uint64_t run = longest_run(&b.map);
-        if (run > MOST_RUN)
+        uint64_t run = max_run(&b.map);
+        if (run > MAX_RUN)
             check_failed(__FILE__, __LINE__, "choice %d: a run of %" PRIu64, k, run);
         end_bench(&b);
     }
@@ -285,26 +285,26 @@ static bool is_listed(const list *l, uint64_t id)
     return false;
 }
 
-static void compare(const bench *b, const list *l, test_random *rng, uint64_t most_id)
+static void compare(const bench *b, const list *l, test_random *rng, uint64_t max_id)
 {
     CHECK_EQ(b->map.count, l->count);
     for (uint32_t i = 0; i < l->count; i++)
         expect(b, l->ids[i], l->numbers[i]);
     for (int i = 0; i < 50; i++) {
-        uint64_t id = 1 + random_below(rng, most_id);
+        uint64_t id = 1 + random_below(rng, max_id);
         CHECK_EQ(qi_id_map_find(&b->map, id) != NULL, is_listed(l, id));
     }
     expect_sound(b);
 }
 
-static void run_against_list(uint64_t seed, uint64_t most_id)
+static void run_against_list(uint64_t seed, uint64_t max_id)
 {
     static list l;
     l.count = 0;
     test_random rng = {seed};
     bench b = make_bench();
     for (uint32_t step = 0; step < 20000; step++) {
-        uint64_t id = 1 + random_below(&rng, most_id);
+        uint64_t id = 1 + random_below(&rng, max_id);
         bool filling = step / 2000 % 2 == 0;
         if (l.count < MOST && random_below(&rng, 4) < (filling ? 3 : 1) && !is_listed(&l, id)) {
             add(&b, id, step);
@@ -318,9 +318,9 @@ static void run_against_list(uint64_t seed, uint64_t most_id)
             l.numbers[i] = l.numbers[l.count];
         }
         if (step % 500 == 0)
-            compare(&b, &l, &rng, most_id);
+            compare(&b, &l, &rng, max_id);
     }
-    compare(&b, &l, &rng, most_id);
+    compare(&b, &l, &rng, max_id);
     end_bench(&b);
 }
 

@@ -475,7 +475,7 @@ UNIT(replay, arguments)
     CHECK_FAILS(quire_trace_replay(b.trace, b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     for (int i = 0; i < 3; i++) {
         quire_replay_options options = {0};
-        options.reserved[i] = 1;
+        options.unused[i] = 1;
         memset(&b.report, 0xaa, sizeof b.report);
         CHECK_FAILS(quire_trace_replay(b.trace, b.memory, &options, &b.report),
                     QUIRE_ERROR_INVALID_ARGUMENT);

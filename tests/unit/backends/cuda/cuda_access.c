@@ -173,9 +173,9 @@ UNIT(cuda_access, multicast_objects_that_cannot_be_are_refused)
     options.handle_types = 2;
     CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
     options.handle_types = 0;
-    options.reserved[3] = 1;
+    options.unused[3] = 1;
     CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
-    options.reserved[3] = 0;
+    options.unused[3] = 0;
     CHECK_OK(quire_cuda_multicast_create(b.device, &options, &b.multicast));
     CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 0, memory, p), UNSUPPORTED);
     cuda_bench_end(&b);

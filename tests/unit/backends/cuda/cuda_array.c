@@ -402,7 +402,7 @@ UNIT(cuda_array, forms_that_no_array_has_are_refused_and_leave_nothing)
         {{.width = 8, .depth = 2, .layers = 2}, INVALID},
         {{.width = 8, .levels = 5}, INVALID},
         {{.width = 8, .levels = 99}, INVALID},
-        {{.width = 8, .reserved = {0, 0, 0, 1}}, INVALID},
+        {{.width = 8, .unused = {0, 0, 0, 1}}, INVALID},
         {{.width = UINT32_MAX}, UNSUPPORTED},
         {{.width = 131072, .height = 131072, .channel_count = 4, .channel_type = QUIRE_FLOAT32},
          QUIRE_ERROR_OUT_OF_DEVICE_MEMORY},

@@ -8,7 +8,7 @@
 #define MIB (UINT64_C(1) << 20)
 
 static const quire_memory_options GROWS = {
-    .contiguous = true, .reservation = 256 * MIB, .pages = {.page_size = 4 * MIB}};
+    .contiguous = true, .address_space = 256 * MIB, .pages = {.page_size = 4 * MIB}};
 
 static quire_memory *begin(cuda_bench *b, const fc_options *driver,
                            const quire_cuda_settings *settings)

@@ -128,7 +128,7 @@ UNIT(cuda_external, what_is_no_such_memory_is_refused_and_the_descriptor_stays_o
     import.descriptor = 100000;
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), QUIRE_ERROR_BACKEND_FAILURE);
     import = whole(&b);
-    import.reserved[3] = 1;
+    import.unused[3] = 1;
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), INVALID);
     import = whole(&b);
     CHECK_OK(quire_cuda_import_range(memory, &import, &page));

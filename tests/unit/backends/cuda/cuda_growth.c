@@ -22,14 +22,14 @@ UNIT(cuda_growth, kinds_of_virtual_memory_management_grow)
         const quire_cuda_settings settings = {.kinds = cuda_bench_kinds(driver.models[0])};
         growing_open(&g, &driver, &settings);
         CHECK_OK(quire_device_get_info(g.b.device, &info));
-        CHECK(g.table->features & QUIRE_BACKEND_GROWTH);
+        CHECK(g.table->features & QUIRE_BACKEND_ELASTIC);
         for (uint32_t i = 0; i < info.kind_count; i++) {
             quire_cuda_kind_info kind;
             CHECK_OK(quire_cuda_get_kind_info(g.b.device, i, &kind));
             bool grows = kind.is_virtual_memory && kind.page_kind != QUIRE_CUDA_REGISTERED;
-            CHECK_EQ(info.limits.growing_kinds >> i & 1, grows);
+            CHECK_EQ(info.limits.elastic_kinds >> i & 1, grows);
         }
-        CHECK_EQ(info.limits.growing_kinds != 0, m != 4);
+        CHECK_EQ(info.limits.elastic_kinds != 0, m != 4);
         cuda_bench_end(&g.b);
     }
 }
@@ -58,9 +58,9 @@ UNIT(cuda_growth, what_cannot_grow_is_refused_and_leaves_nothing)
     request.description = &import;
     CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), UNSUPPORTED);
     request.description = NULL;
-    request.most = UINT64_MAX - 4095;
+    request.max_size = UINT64_MAX - 4095;
     CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    request.most = UINT64_C(1) << 60;
+    request.max_size = UINT64_C(1) << 60;
     CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(g.fc->live(FC_RESERVATION) + g.fc->live(FC_MEMORY), 0);
     cuda_bench_end(&g.b);

@@ -340,7 +340,7 @@ UNIT(cuda_memory, pages_of_every_kind_are_as_aligned_as_asked)
 {
     for (int i = 0; i < QUIRE_CUDA_TILES; i++) { /* which have no addresses */
         cuda_bench b;
-        const quire_memory_options options = {.largest_alignment = 64 * MIB,
+        const quire_memory_options options = {.max_alignment = 64 * MIB,
                                               .pages = {.page_size = 2 * MIB}};
         quire_allocation a;
         quire_memory *memory = begin(

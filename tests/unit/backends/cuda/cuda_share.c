@@ -369,7 +369,7 @@ UNIT(cuda_share, imports_that_cannot_be_are_refused)
     refuses(memory, INVALID,
             (quire_cuda_import){.type = fd, .descriptor = pipes[0], .size = 2 * MIB});
     refuses(memory, INVALID,
-            (quire_cuda_import){.type = fd, .size = 2 * MIB, .reserved = {0, 0, 0, 1}});
+            (quire_cuda_import){.type = fd, .size = 2 * MIB, .unused = {0, 0, 0, 1}});
     refuses(memory, INVALID, (quire_cuda_import){.type = handle, .size = 2 * MIB});
     refuses(memory, INVALID,
             (quire_cuda_import){.type = QUIRE_CUDA_IMPORT_FABRIC, .size = 2 * MIB});

@@ -374,7 +374,7 @@ UNIT(cuda_stream, a_capture_is_not_disturbed)
     quire_point before = mark(stream), beside = mark(other);
     begin_capture(native_of(stream));
     CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
-    CHECK_HAS(quire_last_error(), "held stream");
+    CHECK_HAS(quire_last_error(), "capture stream");
     CHECK_FAILS(quire_stream_wait(stream, &beside), NOT_PERMITTED);
     CHECK_EQ(copy(stream, job_of(&page, NULL, 1000)), NOT_PERMITTED);
     CHECK_EQ(fill(stream, &page, 1000, 1), NOT_PERMITTED);
@@ -496,7 +496,7 @@ UNIT(cuda_stream, wrong_use_is_refused)
     CHECK_FAILS(quire_cuda_stream_wrap(b.device, NULL, NULL, NULL), INVALID);
     CHECK_FAILS(quire_cuda_stream_get(NULL, &native), INVALID);
     CHECK(!native);
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_FAILS(quire_cuda_stream_get(held, &native), INVALID);
     CHECK_FAILS(quire_cuda_stream_get(held, NULL), INVALID);
     CHECK_OK(quire_stream_destroy(&held));

@@ -100,8 +100,8 @@ UNIT(host, a_profile_is_posed_as_it_stands)
                   {.flags = QUIRE_DEVICE_LOCAL | QUIRE_LAZILY_ALLOCATED}},
         .limits = {.page_granularity = 65536,
                    .page_alignment = 4 * MIB,
-                   .largest_page = 4292870144,
-                   .most_pages = 4096,
+                   .max_page = 4292870144,
+                   .max_pages = 4096,
                    .buffer_image_granularity = 1024,
                    .non_coherent_atom = 128,
                    .buffer_alignment = 256,
@@ -121,8 +121,8 @@ UNIT(host, a_profile_is_posed_as_it_stands)
     CHECK_EQ(info.kinds[0].flags, given.kinds[0].flags);
     CHECK_EQ(info.kinds[0].heap, 1);
     CHECK_EQ(info.kinds[1].flags, given.kinds[1].flags);
-    CHECK_EQ(info.limits.growing_kinds, (UINT64_C(1) << info.kind_count) - 1);
-    info.limits.growing_kinds = 0; /* what the backend can do, whatever it poses as */
+    CHECK_EQ(info.limits.elastic_kinds, (UINT64_C(1) << info.kind_count) - 1);
+    info.limits.elastic_kinds = 0; /* what the backend can do, whatever it poses as */
     CHECK(!memcmp(&info.limits, &given.limits, sizeof info.limits));
     end(device, NULL);
 }
@@ -162,9 +162,9 @@ UNIT(host, wrong_options_are_refused)
     expect_no_device(&(quire_host_options){.huge_pages = (quire_host_huge_pages)3},
                      "no huge page mode 3");
     expect_no_device(&(quire_host_options){.row_alignment = 3}, "row alignment 3");
-    expect_no_device(&(quire_host_options){.reserved = {1}}, "quire_host_options.reserved[0]");
-    expect_no_device(&(quire_host_options){.device = {.reserved = {0, 1}}},
-                     "quire_device_options.reserved[1]");
+    expect_no_device(&(quire_host_options){.unused = {1}}, "quire_host_options.unused[0]");
+    expect_no_device(&(quire_host_options){.device = {.unused = {0, 1}}},
+                     "quire_device_options.unused[1]");
     CHECK_FAILS(quire_host_open(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
@@ -371,7 +371,7 @@ UNIT(host, address_space_is_taken_for_the_page_alone_and_given_back)
 {
     quire_device *device = open_host((quire_host_options){.row_alignment = 0});
     quire_memory *memory =
-        create(device, (quire_memory_options){.largest_alignment = GIB}); /* a rough wish */
+        create(device, (quire_memory_options){.max_alignment = GIB}); /* a rough wish */
     uint64_t before = 0, during = 0, after = 0, resident = 0;
     measure(&before, &resident);
     for (int i = 0; i < 16; i++)

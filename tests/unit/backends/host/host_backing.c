@@ -162,7 +162,7 @@ UNIT(host_backing, descriptor_0_is_as_good_as_any)
 
 UNIT(host_backing, a_label_of_any_length_names_it)
 {
-    char name[QUIRE_LONGEST_NAME + 1];
+    char name[QUIRE_MAX_NAME + 1];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     const char *const names[] = {name, "", "weights"};
@@ -290,7 +290,7 @@ UNIT(host_backing, every_page_is_aligned_to_2_mib_or_to_what_the_memory_asks)
         bench b;
         make(&b, (quire_host_options){.backing = BACKINGS[i % 2]},
              (quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
-                                    .largest_alignment = alignments[i / 2],
+                                    .max_alignment = alignments[i / 2],
                                     .pages = {.page_size = PAGE}});
         for (uint32_t page = 0; page < 4; page++) {
             allocate(&b, PAGE);

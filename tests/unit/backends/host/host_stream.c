@@ -441,13 +441,13 @@ UNIT(host_stream, wrong_use_is_refused)
     quire_stream *stream = NULL, *held = NULL;
     uint64_t done = 7;
     begin();
-    const quire_host_stream_options reserved = {.reserved = {1}};
+    const quire_host_stream_options reserved = {.unused = {1}};
     CHECK_FAILS(quire_host_stream_create(device, NULL, NULL), INVALID);
     CHECK_FAILS(quire_host_stream_create(NULL, NULL, &stream), INVALID);
     CHECK_FAILS(quire_host_stream_create(device, &reserved, &stream), INVALID);
     CHECK(!stream);
     CHECK_OK(quire_host_stream_create(device, NULL, &stream));
-    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &held));
     CHECK_FAILS(quire_host_stream_run(NULL, 1, &done), INVALID);
     CHECK_EQ(done, 0);
     CHECK_FAILS(quire_host_stream_run(held, 1, &done), INVALID);

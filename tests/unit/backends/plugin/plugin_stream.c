@@ -344,12 +344,12 @@ UNIT(plugin_stream, what_is_freed_on_a_stream_waits_for_it)
     CHECK_OK(quire_free_on(w.memory, w.made, w.b.streams[0]));
     CHECK_OK(quire_collect(w.memory, NULL));
     CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-    CHECK_EQ(stats.waiting_bytes > 0, 1);
+    CHECK_EQ(stats.deferred_bytes > 0, 1);
     w.b.tp->hold(false);
     for (int i = 0; i < 3; i++)
         CHECK_OK(quire_collect(w.memory, NULL));
     CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-    CHECK_EQ(stats.waiting_bytes, 0);
+    CHECK_EQ(stats.deferred_bytes, 0);
     plugin_bench_end(&w.b);
 }
 

@@ -246,7 +246,7 @@ UNIT(vulkan_alias, memory_of_ones_own_is_not_shared)
 UNIT(vulkan_alias, descriptions_handles_and_options_are_checked)
 {
     bench t;
-    char name[QUIRE_LONGEST_NAME + 2];
+    char name[QUIRE_MAX_NAME + 2];
     quire_allocation reserved, freed;
     begin(&t, 0, 0);
     const quire_vulkan_alias_options none = {.offset = 0};
@@ -262,7 +262,7 @@ UNIT(vulkan_alias, descriptions_handles_and_options_are_checked)
     CHECK_FAILS(try_buffer(&t, reserved, &BUFFER, none), QUIRE_ERROR_WRONG_STATE);
     CHECK_FAILS(try_buffer(&t, t.range, &BUFFER, (quire_vulkan_alias_options){.name = name}),
                 INVALID);
-    CHECK_FAILS(try_buffer(&t, t.range, &BUFFER, (quire_vulkan_alias_options){.reserved = {1}}),
+    CHECK_FAILS(try_buffer(&t, t.range, &BUFFER, (quire_vulkan_alias_options){.unused = {1}}),
                 INVALID);
     wrong.size = 0;
     CHECK_FAILS(try_buffer(&t, t.range, &wrong, none), INVALID);

@@ -141,7 +141,7 @@ UNIT(vulkan_chain, unknown_fields_and_other_errors_are_those_of_memories)
     begin(&b, 0);
     for (int i = 0; i < 4; i++) {
         quire_vulkan_memory_options own = {.next = NULL};
-        own.reserved[i] = 1;
+        own.unused[i] = 1;
         CHECK_FAILS(quire_vulkan_memory_create(b.device, NULL, &own, &memory),
                     QUIRE_ERROR_INVALID_ARGUMENT);
     }

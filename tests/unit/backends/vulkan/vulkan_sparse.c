@@ -248,7 +248,7 @@ UNIT(vulkan_sparse, it_takes_what_others_have_left)
     vulkan_bench b;
     quire_allocation held[HELD];
     quire_memory_options full = LOCAL;
-    full.pages.most_pages = 2;
+    full.pages.max_pages = 2;
     quire_memory *memory = begin(&b, &full);
     for (int i = 0; i < HELD; i++)
         CHECK_OK(quire_allocate(
@@ -583,7 +583,7 @@ UNIT(vulkan_sparse, regions_are_checked)
         {{.offset = {1, 0, 0}}, INVALID},
         {{.extent = {0, 127, 0}}, INVALID},
         {{.offset = {128, 0, 0}, .extent = {100, 0, 0}}, INVALID},
-        {{.reserved = {0, 0, 0, 1}}, INVALID},
+        {{.unused = {0, 0, 0, 1}}, INVALID},
     };
     vulkan_bench b;
     uint64_t at = 0;
@@ -983,7 +983,7 @@ static quire_result try_options(quire_memory *memory, quire_vulkan_object_option
 UNIT(vulkan_sparse, descriptions_and_options_are_checked)
 {
     vulkan_bench b;
-    char name[QUIRE_LONGEST_NAME + 2];
+    char name[QUIRE_MAX_NAME + 2];
     quire_vulkan_sparse *sparse = NULL;
     quire_buffer buffer;
     quire_image image;
@@ -993,7 +993,7 @@ UNIT(vulkan_sparse, descriptions_and_options_are_checked)
     name[sizeof name - 1] = 0;
     CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.alignment = 3}), INVALID);
     CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.name = name}), INVALID);
-    CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.reserved = {0, 1}}), INVALID);
+    CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.unused = {0, 1}}), INVALID);
     CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.host_read = true}),
                 QUIRE_ERROR_NOT_HOST_VISIBLE);
     VkBufferCreateInfo info = WHOLE;

@@ -421,7 +421,7 @@ UNIT(vulkan_stream, without_timeline_semaphores_there_are_none)
     begin_with("intel-2017", 0);
     CHECK_FAILS(quire_stream_create(device, NULL, &stream), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "timelineSemaphore");
-    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.held = true}, &stream));
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &stream));
     CHECK_OK(quire_stream_destroy(&stream));
     vulkan_bench_end(&b);
     fv_fixture f;
@@ -490,7 +490,7 @@ UNIT(vulkan_stream, wrong_use_is_refused)
     VkSemaphore semaphore = make_semaphore();
     const quire_vulkan_queue queue = {.queue = handles.queue};
     const quire_vulkan_stream_options wrong[] = {
-        {.reserved = {1}},
+        {.unused = {1}},
         {.queue = {.queue = handles.queue, .lock = take}},
         {.queue = {.lock = take, .unlock = give}},
         {.queue = queue, .semaphore = semaphore},
@@ -502,7 +502,7 @@ UNIT(vulkan_stream, wrong_use_is_refused)
         CHECK_FAILS(quire_vulkan_stream_wrap(device, &wrong[i], &stream), INVALID);
     CHECK(!stream);
     end_semaphore(semaphore);
-    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &held));
     CHECK_FAILS(quire_vulkan_stream_get(held, &semaphore), INVALID);
     CHECK_FAILS(quire_vulkan_stream_get(NULL, &semaphore), INVALID);
     CHECK_FAILS(quire_vulkan_stream_get(held, NULL), INVALID);

@@ -3,7 +3,7 @@
  * at most, and nothing goes that the device still uses.
  */
 #include "src/base/clock.h"
-#include "src/memory/device.h"
+#include "src/core/device/device.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 
@@ -113,7 +113,7 @@ UNIT(vulkan_stream_end, of_a_memory_does_not_sleep_for_ever_either)
         CHECK_OK(quire_allocate(ending, &(quire_allocation_options){.size = KIB}, &made[i]));
     CHECK_OK(quire_free_after(ending, made[0], &(quire_point){theirs, 5}));
     CHECK_OK(quire_free_on(ending, made[1], stuck));
-    device->patience = SECOND / 20;
+    device->stall_timeout = SECOND / 20;
     quire_memory_destroy_all(&ending);
     CHECK(!ending);
     CHECK_OK(quire_stream_destroy(&stuck)); /* it goes with the device */

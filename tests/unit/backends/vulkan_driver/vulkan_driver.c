@@ -117,7 +117,7 @@ UNIT(vulkan_driver, the_budget_is_the_drivers_and_holds)
     CHECK(with.available <= with.budget);
     CHECK_OK(quire_free(memory, allocation));
     if (with.budget < with.size) { /* unless the driver has even less */
-        quire_result result = quire_memory_reserve(memory, with.size);
+        quire_result result = quire_memory_preallocate(memory, with.size);
         CHECK(result == QUIRE_ERROR_OVER_BUDGET || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     }
     end_memory(memory);
@@ -146,7 +146,7 @@ UNIT(vulkan_driver, pages_of_every_priority_are_made)
 static uint64_t refused_size(const bench *b, uint32_t kind)
 {
     uint64_t heap = b->info.heaps[b->info.kinds[kind].heap].size;
-    uint64_t most = b->info.limits.largest_page;
+    uint64_t most = b->info.limits.max_page;
     return most && most < heap ? most + b->info.limits.page_granularity : 0;
 }
 

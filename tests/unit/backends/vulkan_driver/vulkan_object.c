@@ -182,7 +182,7 @@ UNIT(vulkan_object, wrong_texels_layouts_and_views_are_refused)
     CHECK_OK(quire_vulkan_view_destroy(r.quire, &view)); /* of nothing */
     options.filter = (quire_vulkan_filter)2;
     CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
-    options = (quire_vulkan_view_options){.reserved = {1}};
+    options = (quire_vulkan_view_options){.unused = {1}};
     CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
     CHECK_OK(quire_vulkan_view_create(memory, other, NULL, &view));
     CHECK_OK(quire_vulkan_view_destroy(r.quire, &view));
@@ -246,8 +246,8 @@ UNIT(vulkan_object, wrong_descriptions_are_refused)
     CHECK_FAILS(quire_vulkan_buffer_create(memory, &info,
                                            &(quire_vulkan_object_options){.alignment = 3}, &buffer),
                 INVALID);
-    CHECK_FAILS(quire_vulkan_buffer_create(
-                    memory, &info, &(quire_vulkan_object_options){.reserved = {1}}, &buffer),
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, &info,
+                                           &(quire_vulkan_object_options){.unused = {1}}, &buffer),
                 INVALID);
     info.size = 0;
     CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer), INVALID);
@@ -536,7 +536,8 @@ static void export_and_import(VkExternalMemoryHandleTypeFlagBits type, const cha
     const quire_intent intent = {.exportable = true};
     quire_memory *memory = real_memory(
         &r, &(quire_memory_options){.intent = &intent, .pages = {.page_size = 64 * KIB}});
-    if (type != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT && quire_memory_reserve(memory, 1)) {
+    if (type != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT &&
+        quire_memory_preallocate(memory, 1)) {
         cr_skip_test("%s has %s, and %s", r.properties.deviceName, extension, quire_last_error());
         return;
     }

@@ -374,8 +374,8 @@ UNIT(vulkan_open, what_cannot_be_wrapped_is_refused)
     bad[4].queue.lock = NULL;
     bad[5].queue.queue = NULL; /* a lock for none */
     bad[6].settings.staging_size = 1;
-    bad[7].reserved[2] = 1;
-    bad[8].settings.reserved[3] = 1;
+    bad[7].unused[2] = 1;
+    bad[8].settings.unused[3] = 1;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK_FAILS(quire_vulkan_wrap(&bad[i], &device), INVALID);
     CHECK_FAILS(quire_vulkan_wrap(NULL, &device), INVALID);

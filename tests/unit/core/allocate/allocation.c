@@ -78,7 +78,7 @@ UNIT(allocation, alignments_that_are_no_powers_of_two_are_refused)
 UNIT(allocation, alignments_above_the_largest_are_refused)
 {
     fixture b;
-    fixture_make(&b, &(quire_memory_options){.name = "small", .largest_alignment = 1024});
+    fixture_make(&b, &(quire_memory_options){.name = "small", .max_alignment = 1024});
     ALLOCATE(&b, .size = 1, .alignment = 1024);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT,
                    "alignment 2048 is above the largest of memory 'small', 1024", .size = 1,
@@ -94,14 +94,14 @@ UNIT(allocation, names_and_reserved_room_are_checked)
 {
     fixture b;
     fixture_make(&b, NULL);
-    char name[QUIRE_LONGEST_NAME + 2];
+    char name[QUIRE_MAX_NAME + 2];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "256 bytes: 255 are allowed", .size = 1,
                    .name = name);
     ALLOCATE(&b, .size = 1, .name = name + 1);
-    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocation_options.reserved[3]",
-                   .size = 1, .reserved = {0, 0, 0, 7});
+    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocation_options.unused[3]",
+                   .size = 1, .unused = {0, 0, 0, 7});
     fixture_end(&b);
 }
 
@@ -289,9 +289,9 @@ UNIT(allocation, a_name_too_long_or_without_memory_leaves_the_old_one)
 {
     fixture b;
     fixture_make(&b, NULL);
-    char longest[QUIRE_LONGEST_NAME + 1], name[300];
-    memset(longest, 'l', QUIRE_LONGEST_NAME);
-    longest[QUIRE_LONGEST_NAME] = '\0';
+    char longest[QUIRE_MAX_NAME + 1], name[300];
+    memset(longest, 'l', QUIRE_MAX_NAME);
+    longest[QUIRE_MAX_NAME] = '\0';
     quire_allocation allocation = ALLOCATE(&b, .size = 1, .name = "old");
     snprintf(name, sizeof name, "%s!", longest);
     CHECK_FAILS(quire_allocation_set_name(b.memory, allocation, name),

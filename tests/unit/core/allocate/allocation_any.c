@@ -9,11 +9,11 @@ enum { PAGE = 4096 };
 typedef struct pair {
     fixture f;
     quire_memory *memories[2]; /* the first is the fixture's */
-    uint32_t asked[2];         /* calls of their on_shortage */
+    uint32_t asked[2];         /* calls of their on_out_of_memory */
     quire_allocation given;    /* what the second one's gives up when asked; {0}: nothing */
 } pair;
 
-static bool first_is_asked(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool first_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     pair *p = user;
     CHECK(memory == p->memories[0] && shortage->size == PAGE);
@@ -21,7 +21,7 @@ static bool first_is_asked(void *user, quire_memory *memory, const quire_shortag
     return false;
 }
 
-static bool second_is_asked(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool second_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     pair *p = user;
     CHECK(memory == p->memories[1] && shortage->size == PAGE);
@@ -35,16 +35,16 @@ static bool second_is_asked(void *user, quire_memory *memory, const quire_shorta
 
 static void make(pair *p)
 {
-    const quire_page_policy one_page = {.page_size = PAGE, .most_pages = 1};
+    const quire_page_policy one_page = {.page_size = PAGE, .max_pages = 1};
     *p = (pair){.given = {0}};
     fixture_make(&p->f, &(quire_memory_options){.name = "first",
                                                 .pages = one_page,
-                                                .on_shortage = {first_is_asked, p}});
+                                                .on_out_of_memory = {first_is_asked, p}});
     p->memories[0] = p->f.memory;
     CHECK_OK(quire_memory_create(p->f.device,
                                  &(quire_memory_options){.name = "second",
                                                          .pages = one_page,
-                                                         .on_shortage = {second_is_asked, p}},
+                                                         .on_out_of_memory = {second_is_asked, p}},
                                  &p->memories[1]));
 }
 
@@ -59,7 +59,7 @@ static uint32_t place(pair *p, quire_allocation *allocation)
 {
     uint32_t chosen = 77;
     const quire_allocation_options options = {.size = PAGE};
-    CHECK_OK(quire_allocate_any(p->memories, 2, &options, &chosen, allocation));
+    CHECK_OK(quire_allocate_fallback(p->memories, 2, &options, &chosen, allocation));
     quire_allocation_info info;
     CHECK_OK(quire_allocation_get_info(p->memories[chosen], *allocation, &info));
     CHECK_EQ(info.size, PAGE);
@@ -116,7 +116,7 @@ UNIT(allocation_any, a_refusal_by_all_is_told_by_the_first)
     make(&p);
     place(&p, &first);
     place(&p, &second);
-    CHECK_FAILS(quire_allocate_any(p.memories, 2, &options, &chosen, &none),
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, &chosen, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "'first'");
     CHECK_EQ(chosen, 0);
@@ -139,9 +139,9 @@ UNIT(allocation_any, what_the_first_cannot_do_the_second_does)
     CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
                                  &memories[1]));
     const quire_allocation_options written = {.size = PAGE, .host_write = true};
-    CHECK_OK(quire_allocate_any(memories, 2, &written, &chosen, &made));
+    CHECK_OK(quire_allocate_fallback(memories, 2, &written, &chosen, &made));
     CHECK_EQ(chosen, 1);
-    CHECK_FAILS(quire_allocate_any(memories, 1, &written, &chosen, &made),
+    CHECK_FAILS(quire_allocate_fallback(memories, 1, &written, &chosen, &made),
                 QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK_EQ(chosen, 0);
     quire_memory_destroy_all(&memories[1]);
@@ -158,7 +158,7 @@ UNIT(allocation_any, a_refusal_tells_that_the_caller_was_asked)
     make(&p);
     place(&p, &first);
     place(&p, &second);
-    CHECK_FAILS(quire_allocate_any(p.memories, 2, &options, &chosen, &none),
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, &chosen, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "the caller's callback");
     end(&p);
@@ -172,14 +172,14 @@ UNIT(allocation_any, memories_of_two_devices_without_callbacks)
     uint32_t chosen = 77;
     const quire_allocation_options options = {.size = PAGE};
     for (int i = 0; i < 2; i++) {
-        fixture_make(&f[i], &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
+        fixture_make(&f[i], &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
         memories[i] = f[i].memory;
     }
     for (uint32_t i = 0; i < 2; i++) {
-        CHECK_OK(quire_allocate_any(memories, 2, &options, &chosen, &made[i]));
+        CHECK_OK(quire_allocate_fallback(memories, 2, &options, &chosen, &made[i]));
         CHECK_EQ(chosen, i);
     }
-    CHECK_FAILS(quire_allocate_any(memories, 2, &options, &chosen, &made[2]),
+    CHECK_FAILS(quire_allocate_fallback(memories, 2, &options, &chosen, &made[2]),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     for (int i = 0; i < 2; i++)
         fixture_end(&f[i]);
@@ -192,9 +192,9 @@ UNIT(allocation_any, wrong_options_end_the_search)
     uint32_t chosen = 77;
     make(&p);
     const quire_allocation_options cases[] = {
-        {.size = 0}, {.size = 8, .alignment = 3}, {.size = 8, .reserved[1] = 1}};
+        {.size = 0}, {.size = 8, .alignment = 3}, {.size = 8, .unused[1] = 1}};
     for (int i = 0; i < 3; i++) {
-        CHECK_FAILS(quire_allocate_any(p.memories, 2, &cases[i], &chosen, &none),
+        CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &cases[i], &chosen, &none),
                     QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_EQ(none.id, 0);
     }
@@ -212,17 +212,17 @@ UNIT(allocation_any, null_and_nothing_are_refused)
     make(&p);
     const quire_allocation_options options = {.size = PAGE};
     quire_memory *const holed[] = {p.memories[0], NULL};
-    CHECK_FAILS(quire_allocate_any(NULL, 2, &options, &chosen, &none),
+    CHECK_FAILS(quire_allocate_fallback(NULL, 2, &options, &chosen, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_any(holed, 2, &options, &chosen, &none),
+    CHECK_FAILS(quire_allocate_fallback(holed, 2, &options, &chosen, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_any(p.memories, 0, &options, &chosen, &none),
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 0, &options, &chosen, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_any(p.memories, 2, NULL, &chosen, &none),
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, NULL, &chosen, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_any(p.memories, 2, &options, NULL, &none),
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, NULL, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_any(p.memories, 2, &options, &chosen, NULL),
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, &chosen, NULL),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(none.id, 0);
     CHECK_EQ(chosen, 0);

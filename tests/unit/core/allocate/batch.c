@@ -210,7 +210,7 @@ UNIT(batch, buffers_and_images_end_with_their_objects)
 UNIT(batch, one_too_many_for_a_memory_changes_nothing)
 {
     fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB, .most_pages = 2}});
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB, .max_pages = 2}});
     static quire_allocation made[MANY];
     quire_allocation held = ALLOCATE(&b, .size = 100);
     CHECK_FAILS(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, 129),

@@ -14,7 +14,7 @@ enum { PAGE = 65536 };
 static void make(fixture *f)
 {
     fixture_make(f, &(quire_memory_options){.name = "weights",
-                                            .pages = {.page_size = PAGE, .most_pages = 1}});
+                                            .pages = {.page_size = PAGE, .max_pages = 1}});
 }
 
 /* ---- refusals ------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ UNIT(messages, a_long_name_leaves_room_for_the_reason)
 {
     fixture f;
     quire_allocation none;
-    char name[QUIRE_LONGEST_NAME + 1];
+    char name[QUIRE_MAX_NAME + 1];
     make(&f);
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -69,7 +69,7 @@ UNIT(messages, a_refusal_on_a_stream_names_it_too)
     quire_allocation none;
     fixture_prepare(&f);
     fake_offer_streams(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
+    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
     CHECK_OK(quire_stream_create(f.device, NULL, &stream));
     const quire_allocation_options options = {.size = 300, .name = "late"};
     ALLOCATE(&f, .size = 256);
@@ -109,7 +109,7 @@ UNIT(messages, addresses_that_cannot_be_had_are_told_with_their_size)
     quire_allocation none;
     CHECK_OK(quire_host_open(NULL, &device));
     const quire_memory_options options = {.contiguous = true,
-                                          .reservation = UINT64_C(1) << 50,
+                                          .address_space = UINT64_C(1) << 50,
                                           .granule = UINT64_C(1) << 20,
                                           .pages = {.page_size = UINT64_C(1) << 20}};
     CHECK_OK(quire_memory_create(device, &options, &memory));

@@ -12,7 +12,7 @@ static void make(fixture *f, uint32_t kind)
     fake_offer_streams(&f->fake);
     fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
                                             .granule = 4096,
-                                            .pages = {.page_size = PAGE, .most_pages = 1}});
+                                            .pages = {.page_size = PAGE, .max_pages = 1}});
     ALLOCATE(f, .size = 1);
 }
 
@@ -29,7 +29,7 @@ static void check_same(fixture *f, const quire_memory_stats *before, uint64_t fa
     CHECK_EQ(after.peak_reserved_bytes, before->peak_reserved_bytes);
     CHECK_EQ(after.allocations, before->allocations);
     CHECK_EQ(after.frees, before->frees);
-    CHECK_EQ(after.waiting_count, before->waiting_count);
+    CHECK_EQ(after.deferred_count, before->deferred_count);
     CHECK_EQ(after.failures, before->failures + failures);
     CHECK_OK(quire_memory_check(f->memory));
 }
@@ -77,12 +77,12 @@ UNIT(refused, over_the_limit_of_a_name_on_a_stream)
         CHECK(fake_stream_submit(quire_stream_native(stream)) > 1);
         CHECK_OK(quire_free_on(f.memory, made, stream));
         before = fixture_stats(&f);
-        CHECK_EQ(before.waiting_count, 1);
+        CHECK_EQ(before.deferred_count, 1);
         CHECK_FAILS(quire_allocate_on(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
         check_same(&f, &before, 1);
         fake_stream_run(quire_stream_native(stream), 10);
         CHECK_OK(quire_collect(f.memory, &(uint64_t){0}));
-        CHECK_EQ(fixture_stats(&f).waiting_count, 0);
+        CHECK_EQ(fixture_stats(&f).deferred_count, 0);
     }
     CHECK_OK(quire_stream_destroy(&stream));
     fixture_end(&f);

@@ -29,7 +29,7 @@ static void expect_refused(fixture *f, quire_allocation_options options, quire_r
 UNIT(shortage, an_empty_page_of_another_shard_that_is_too_small_makes_way)
 {
     fixture f;
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
     fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
     ALLOCATE(&f, .size = 2 * PAGE);
     CHECK_EQ(f.fake.pages, 1);
@@ -40,7 +40,7 @@ UNIT(shortage, an_empty_page_of_another_shard_that_is_too_small_makes_way)
 UNIT(shortage, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one)
 {
     fixture f;
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
     fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
     ALLOCATE(&f, .size = PAGE, .dedicated = true);
     CHECK_EQ(f.fake.pages, 1);
@@ -51,7 +51,7 @@ UNIT(shortage, the_same_where_the_device_has_the_limit)
 {
     fixture f;
     fixture_prepare(&f);
-    f.fake.info.limits.most_pages = 1;
+    f.fake.info.limits.max_pages = 1;
     fixture_open(&f, &(quire_memory_options){.shards = 2, .pages.page_size = PAGE});
     fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
     ALLOCATE(&f, .size = 2 * PAGE);
@@ -86,7 +86,7 @@ UNIT(shortage, what_lies_in_another_shards_inbox_is_freed_before_a_refusal)
 UNIT(shortage, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass)
 {
     fixture f;
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
     ALLOCATE_ELSEWHERE(&f, .size = 1024);
     quire_allocation here = ALLOCATE(&f, .size = 1024);
     CHECK_EQ(fixture_info(&f, here).page, 0);
@@ -99,7 +99,7 @@ UNIT(shortage, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass)
 UNIT(shortage, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judged)
 {
     fixture f;
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .most_pages = 2, .retained_empty_bytes = 1});
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 2, .retained_empty_bytes = 1});
     quire_allocation first = ALLOCATE(&f, .size = PAGE);
     ALLOCATE(&f, .size = PAGE);
     fixture_free_elsewhere(&f, first);
@@ -143,12 +143,12 @@ typedef struct caller {
     quire_allocation held[32];
     uint32_t count;
     uint32_t asked;
-    quire_shortage last;
+    quire_out_of_memory last;
     bool answer, is_inside;
     bool (*act)(struct caller *c); /* NULL: nothing but the answer */
 } caller;
 
-static bool ask(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool ask(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     caller *c = user;
     CHECK(memory == c->f.memory);
@@ -162,14 +162,14 @@ static bool ask(void *user, quire_memory *memory, const quire_shortage *shortage
 static void make_caller(caller *c, uint32_t shards, quire_page_policy pages)
 {
     *c = (caller){.asked = 0};
-    fixture_make(
-        &c->f, &(quire_memory_options){.shards = shards, .pages = pages, .on_shortage = {ask, c}});
+    fixture_make(&c->f, &(quire_memory_options){
+                            .shards = shards, .pages = pages, .on_out_of_memory = {ask, c}});
 }
 
 /* Fills two pages, of which there are no more. */
 static void make_full(caller *c)
 {
-    make_caller(c, 1, (quire_page_policy){.page_size = PAGE, .most_pages = 2});
+    make_caller(c, 1, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
     for (; c->count < 4; c->count++)
         c->held[c->count] = ALLOCATE(&c->f, .size = PAGE / 2);
     CHECK_EQ(c->asked, 0);
@@ -228,8 +228,8 @@ UNIT(shortage, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
     c.answer = true;
     expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
                    "the caller's callback");
-    CHECK_EQ(c.asked, QUIRE_MOST_SHORTAGES);
-    CHECK_EQ(c.last.times, QUIRE_MOST_SHORTAGES);
+    CHECK_EQ(c.asked, QUIRE_MAX_OUT_OF_MEMORY_CALLS);
+    CHECK_EQ(c.last.times, QUIRE_MAX_OUT_OF_MEMORY_CALLS);
     CHECK_EQ(fixture_stats(&c.f).failures, 1);
     fixture_end(&c.f);
 }
@@ -259,7 +259,7 @@ static bool look_at_everything(caller *c)
     CHECK_OK(quire_memory_get_info(c->f.memory, &info));
     CHECK_OK(quire_page_get_info(c->f.memory, 0, &page));
     CHECK_OK(quire_memory_trim(c->f.memory, 0, NULL));
-    CHECK_OK(quire_memory_reserve(c->f.memory, 0));
+    CHECK_OK(quire_memory_preallocate(c->f.memory, 0));
     return free_one(c);
 }
 
@@ -354,7 +354,7 @@ static bool allocate_too(caller *c)
     return true;
 }
 
-static bool ask_in_turn(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool ask_in_turn(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     caller *c = user;
     (void)memory, (void)shortage;
@@ -365,8 +365,8 @@ static bool ask_in_turn(void *user, quire_memory *memory, const quire_shortage *
 UNIT(shortage, the_callback_may_allocate)
 {
     caller c = {.asked = 0};
-    fixture_make(&c.f, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 2},
-                                               .on_shortage = {ask_in_turn, &c}});
+    fixture_make(&c.f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 2},
+                                               .on_out_of_memory = {ask_in_turn, &c}});
     for (; c.count < 4; c.count++)
         c.held[c.count] = ALLOCATE(&c.f, .size = PAGE / 2);
     ALLOCATE(&c.f, .size = PAGE / 2); /* two halves were freed, and two quarters taken */

@@ -233,7 +233,7 @@ UNIT(transfer_stream, wrong_streams_are_refused_and_nothing_is_submitted)
     fixture_prepare(&other);
     fake_offer_streams(&other.fake);
     fixture_open(&other, NULL);
-    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_OK(quire_stream_create(other.device, NULL, &foreign));
     quire_copy_options o = a_to_b(&w), told = o;
     told.progress.goes_on = goes_on;

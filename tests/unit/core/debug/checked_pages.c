@@ -86,7 +86,7 @@ UNIT(checked_pages, a_shared_page_that_is_kept_stays_shut_and_is_opened_at_its_e
         CHECK_EQ(w.fake.pages, 1);
         CHECK_EQ(watched_byte(&w, &native, WHOLE - 1), 0xfd);
         CHECK(!is_told || qi_is_poisoned(watched_bytes));
-        CHECK_OK(quire_memory_reserve(w.memory, 2 * PAGE));
+        CHECK_OK(quire_memory_preallocate(w.memory, 2 * PAGE));
         CHECK_OK(quire_memory_trim(w.memory, 0, NULL));
         CHECK(destroyed >= 2);
         watched_end(&w);
@@ -154,13 +154,12 @@ static void in_other_shard(watched *w, void (*run)(watched *w))
     CHECK_EQ((mine + e.number) % 2, 1);
 }
 
-static void make_sharded(watched *w, uint32_t kind, uint32_t most_pages)
+static void make_sharded(watched *w, uint32_t kind, uint32_t max_pages)
 {
     watched_prepare(w);
-    watched_open(w,
-                 &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
-                                         .shards = 2,
-                                         .pages = {.page_size = PAGE, .most_pages = most_pages}});
+    watched_open(w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+                                            .shards = 2,
+                                            .pages = {.page_size = PAGE, .max_pages = max_pages}});
 }
 
 static void allocate_whole(watched *w)
@@ -317,7 +316,7 @@ typedef struct shortage {
     int asked;
 } shortage;
 
-static bool free_spare(void *user, quire_memory *memory, const quire_shortage *what)
+static bool free_spare(void *user, quire_memory *memory, const quire_out_of_memory *what)
 {
     shortage *s = user;
     (void)what;
@@ -333,7 +332,7 @@ UNIT(checked_pages, the_caller_is_asked_only_once_nothing_waits)
         watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
                                                  .shards = shards,
                                                  .limit = PAGE,
-                                                 .on_shortage = {free_spare, &s},
+                                                 .on_out_of_memory = {free_spare, &s},
                                                  .pages = {.page_size = PAGE}});
         for (int i = 0; i < 3; i++)
             allocate_and_free_whole(&w);

@@ -45,7 +45,7 @@ UNIT(checked_waiting, batch_with_uses_that_are_over_tells_of_damage)
         quire_allocation many[MANY];
         quire_stream *held = NULL;
         begin(&w, kind);
-        CHECK_OK(quire_stream_create(w.device, &(quire_stream_options){.held = true}, &held));
+        CHECK_OK(quire_stream_create(w.device, &(quire_stream_options){.capture = true}, &held));
         use_all(&w, many, held);
         CHECK_OK(quire_stream_destroy(&held));
         spoil(&w, many[MANY - 1]);
@@ -53,7 +53,7 @@ UNIT(checked_waiting, batch_with_uses_that_are_over_tells_of_damage)
         CHECK_HAS(quire_last_error(), "behind its last byte");
         expect_stale(&w, many);
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.allocation_count + stats.waiting_count, 0);
+        CHECK_EQ(stats.allocation_count + stats.deferred_count, 0);
         CHECK_OK(quire_memory_check(w.memory));
         watched_end(&w);
     }
@@ -74,14 +74,14 @@ UNIT(checked_waiting, batch_that_waits_tells_of_damage_when_it_is_given_back)
         CHECK_OK(quire_free_batch(w.memory, many, MANY));
         expect_stale(&w, many);
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.waiting_count, MANY);
+        CHECK_EQ(stats.deferred_count, MANY);
         CHECK_OK(quire_collect(w.memory, NULL)); /* sets the mark */
         CHECK_STR(w.log, "");
         streams_pass(stream);
         CHECK_OK(quire_collect(w.memory, NULL));
         CHECK_HAS(w.log, "behind its last byte");
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.waiting_count, 0);
+        CHECK_EQ(stats.deferred_count, 0);
         CHECK_OK(quire_stream_destroy(&stream));
         watched_end(&w);
     }

@@ -118,7 +118,7 @@ UNIT(quarantine, it_is_emptied_before_a_page_is_made_or_an_allocation_refused)
     watched w;
     watched_prepare(&w);
     watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
-                                             .pages = {.page_size = PAGE, .most_pages = 1}});
+                                             .pages = {.page_size = PAGE, .max_pages = 1}});
     watched_allocate(&w, PAGE - 1000, NULL);
     CHECK_OK(quire_free(w.memory, w.allocation));
     quire_allocation own;

@@ -85,11 +85,11 @@ UNIT(stream, describes_itself)
     quire_stream_info info;
     quire_point point = mark(stream);
     CHECK_OK(quire_stream_get_info(stream, &info));
-    CHECK(!strcmp(info.name, "copies") && info.device == f.device && !info.held);
+    CHECK(!strcmp(info.name, "copies") && info.device == f.device && !info.capture);
     CHECK(info.native == quire_stream_native(stream) && info.native);
     CHECK_EQ(info.marked, point.value);
     CHECK_EQ(info.passed, 0);
-    CHECK_EQ(info.waiting, 0);
+    CHECK_EQ(info.deferred, 0);
     CHECK_EQ(quire_stream_native(NULL), 0);
     CHECK_OK(quire_stream_destroy(&stream));
     fixture_end(&f);
@@ -169,16 +169,16 @@ UNIT(stream, held_has_no_backend_and_passes_nothing)
     quire_stream *held = NULL, *other = NULL;
     quire_stream_info info;
     CHECK_FAILS(quire_stream_create(f.device, NULL, &other), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &held));
     quire_point point = mark(held);
     bool has_passed = true;
     CHECK_OK(quire_point_has_passed(&point, &has_passed));
     CHECK(!has_passed);
     CHECK_FAILS(quire_point_await(&point, QUIRE_FOREVER), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.held = true}, &other));
+    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &other));
     CHECK_FAILS(quire_stream_wait(other, &point), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_OK(quire_stream_get_info(held, &info));
-    CHECK(info.held && !info.native);
+    CHECK(info.capture && !info.native);
     CHECK_OK(quire_stream_destroy(&held));
     CHECK_OK(quire_stream_destroy(&other));
     fixture_end(&f);
@@ -250,7 +250,7 @@ UNIT(stream, refuses_what_is_no_stream)
     bool has_passed = true;
     CHECK_FAILS(quire_stream_create(NULL, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_stream_create(f.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_create(f.device, &(quire_stream_options){.reserved = {0, 1}}, &stream),
+    CHECK_FAILS(quire_stream_create(f.device, &(quire_stream_options){.unused = {0, 1}}, &stream),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_stream_mark(NULL, &point), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_stream_announce(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);

@@ -63,7 +63,7 @@ static void expect_refused(bench *w, quire_point point)
     CHECK_FAILS(quire_point_await(&point, QUIRE_FOREVER), INVALID);
     CHECK_EQ(streams_state()->orders + streams_state()->awaited + streams_state()->asked, 0);
     CHECK_EQ(fixture_info(&w->f, live).size, KIB); /* it lives */
-    CHECK_EQ(fixture_stats(&w->f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
     CHECK_OK(quire_free(w->f.memory, live));
 }
 
@@ -104,7 +104,7 @@ UNIT(stream_point, that_cannot_be_judged_fails_as_the_backend_does)
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST; /* everything has passed */
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_free_after(w.f.memory, live, &point));
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     end(&w);
 }
 
@@ -123,11 +123,11 @@ UNIT(stream_point, of_an_owner_who_signals_may_be_later_than_any_announced)
         CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &later));
         CHECK_OK(quire_stream_announce(w.a, 30));
     }
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 2);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 2);
     streams_pass_to(w.a, 40);
     CHECK_OK(quire_point_await(&later, 0));
     CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     end(&w);
 }
 
@@ -136,13 +136,13 @@ UNIT(stream_point, of_a_held_stream_is_the_one_that_it_has)
     bench w;
     begin(&w);
     quire_stream *held = NULL;
-    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
     quire_point point = mark(held);
     expect_refused(&w, (quire_point){held, point.value + 1});
     CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
     CHECK_OK(quire_stream_destroy(&held));
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     end(&w);
 }
 

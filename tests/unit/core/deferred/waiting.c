@@ -63,7 +63,7 @@ static uint64_t collect(bench *w)
 static uint64_t waiting(bench *w)
 {
     CHECK_OK(quire_memory_check(w->f.memory));
-    return fixture_stats(&w->f).waiting_count;
+    return fixture_stats(&w->f).deferred_count;
 }
 
 /* ---- one point ---------------------------------------------------------------------------- */
@@ -76,8 +76,8 @@ UNIT(waiting, free_after_a_point_comes_back_once_it_has_passed)
     quire_point point = mark(w.a);
     CHECK_OK(quire_free_after(w.f.memory, first, &point));
     quire_memory_stats stats = fixture_stats(&w.f);
-    CHECK_EQ(stats.waiting_count, 1);
-    CHECK_EQ(stats.waiting_bytes, KIB);
+    CHECK_EQ(stats.deferred_count, 1);
+    CHECK_EQ(stats.deferred_bytes, KIB);
     CHECK_EQ(stats.live_bytes, KIB);
     CHECK_EQ(stats.allocation_count, 1);
     CHECK_EQ(collect(&w), 0);
@@ -369,7 +369,7 @@ UNIT(waiting, stream_is_busy_while_something_waits_for_it)
     CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), c));
     CHECK_OK(quire_record_use(w.f.memory, used, c));
     CHECK_OK(quire_stream_get_info(c, &info));
-    CHECK_EQ(info.waiting, 2);
+    CHECK_EQ(info.deferred, 2);
     CHECK_FAILS(quire_stream_destroy(&c), QUIRE_ERROR_BUSY);
     CHECK(c && strstr(quire_last_error(), "'c'"));
     streams_state()->await_passes = true;

@@ -2,7 +2,7 @@
  * waiting_check.c - quire_memory_check finds damage in what waits for points of streams: each
  * record is changed by hand, named, and put back.
  */
-#include "src/memory/lane.h"
+#include "src/core/deferred/stream_queue.h"
 #include "tests/support/fixture.h"
 #include "tests/support/streams.h"
 
@@ -14,7 +14,7 @@ typedef struct bench {
     fixture f;
     quire_stream *a, *b;
     qi_shard *shard;
-    qi_lane *lane; /* of a */
+    qi_stream_queue *lane; /* of a */
 } bench;
 
 static quire_stream *make(bench *w)
@@ -42,7 +42,7 @@ static void begin(bench *w)
         CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
     CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
     w->shard = w->f.memory->shards;
-    w->lane = qi_lane_find(w->shard, w->a);
+    w->lane = qi_stream_queue_find(w->shard, w->a);
     CHECK(w->lane && w->lane->heap.first && w->lane->marked.first && w->lane->fresh.first);
     CHECK_OK(quire_memory_check(w->f.memory));
 }
@@ -73,9 +73,9 @@ UNIT(waiting_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
     bench w;
     begin(&w);
     quire_memory_stats *stats = &w.shard->stats;
-    DAMAGE(&w, stats->waiting_count, stats->waiting_count + 1);
-    DAMAGE(&w, stats->waiting_count, stats->waiting_count - 1);
-    DAMAGE(&w, stats->waiting_bytes, stats->waiting_bytes + 1);
+    DAMAGE(&w, stats->deferred_count, stats->deferred_count + 1);
+    DAMAGE(&w, stats->deferred_count, stats->deferred_count - 1);
+    DAMAGE(&w, stats->deferred_bytes, stats->deferred_bytes + 1);
     end(&w);
 }
 
@@ -135,7 +135,7 @@ UNIT(waiting_check, heaps_whose_links_do_not_meet)
 {
     bench w;
     begin(&w);
-    qi_wait_heap *heap = &w.lane->heap;
+    qi_queue_heap *heap = &w.lane->heap;
     qi_wait *first = heap->first, *below = first->next ? first->next : first->previous;
     DAMAGE(&w, heap->first, NULL);
     DAMAGE(&w, heap->first, below);
@@ -144,7 +144,7 @@ UNIT(waiting_check, heaps_whose_links_do_not_meet)
     DAMAGE(&w, below->above, below);
     DAMAGE(&w, first->next, first);
     DAMAGE(&w, first->previous, first);
-    for (qi_wait *wait = first; wait; wait = qi_wait_heap_next(wait)) {
+    for (qi_wait *wait = first; wait; wait = qi_queue_heap_next(wait)) {
         if (wait->next)
             DAMAGE(&w, wait->next, NULL);
         else
@@ -166,7 +166,7 @@ UNIT(waiting_check, heaps_whose_values_are_out_of_order)
     bench w;
     begin(&w);
     qi_wait *first = w.lane->heap.first;
-    for (qi_wait *wait = first; wait; wait = qi_wait_heap_next(wait)) {
+    for (qi_wait *wait = first; wait; wait = qi_queue_heap_next(wait)) {
         DAMAGE(&w, wait->order, 0);
         if (wait != first)
             DAMAGE(&w, wait->value, 0);
@@ -209,12 +209,12 @@ UNIT(waiting_check, bins_that_do_not_hold_what_says_so)
     DAMAGE(&w, top->bin_next, top); /* a circle */
     DAMAGE(&w, top->bin_next->bin_previous, NULL);
     qi_slot *record = qi_memory_slot(w.f.memory, waits[0]->slot);
-    uint64_t size = record->size, bytes = w.shard->stats.waiting_bytes;
+    uint64_t size = record->size, bytes = w.shard->stats.deferred_bytes;
     record->size += 8 * KIB; /* another bin's, with all figures adjusted */
-    w.shard->stats.waiting_bytes += 8 * KIB;
-    CHECK(!qi_lanes_agree(w.shard));
+    w.shard->stats.deferred_bytes += 8 * KIB;
+    CHECK(!qi_stream_queues_agree(w.shard));
     record->size = size;
-    w.shard->stats.waiting_bytes = bytes;
+    w.shard->stats.deferred_bytes = bytes;
     end(&w);
 }
 
@@ -225,7 +225,7 @@ UNIT(waiting_check, bins_of_another_stream)
     begin(&w);
     CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.a));
     CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.b));
-    qi_lane *other = qi_lane_find(w.shard, w.b);
+    qi_stream_queue *other = qi_stream_queue_find(w.shard, w.b);
     uint32_t bin = other->fresh.last->bin - 1;
     qi_wait *own = w.lane->bins[bin], *theirs = other->bins[bin];
     CHECK(own && own != theirs && !own->bin_next && !theirs->bin_next);
@@ -255,17 +255,17 @@ UNIT(waiting_check, lanes_that_the_table_does_not_know)
 {
     bench w;
     begin(&w);
-    qi_lane *other = qi_lane_find(w.shard, w.b);
-    qi_lane **bucket = qi_lane_bucket(w.shard, w.a);
+    qi_stream_queue *other = qi_stream_queue_find(w.shard, w.b);
+    qi_stream_queue **bucket = qi_stream_queue_bucket(w.shard, w.a);
     DAMAGE(&w, *bucket, NULL);
-    DAMAGE(&w, w.shard->lane_count, 1);
-    DAMAGE(&w, w.shard->lane_count, 3);
+    DAMAGE(&w, w.shard->queue_count, 1);
+    DAMAGE(&w, w.shard->queue_count, 3);
     DAMAGE(&w, w.lane->stream, w.b);
     DAMAGE(&w, w.lane->shard, NULL);
-    DAMAGE(&w, w.shard->lanes, NULL);
-    DAMAGE(&w, w.shard->lanes->next_of_shard, NULL);
-    DAMAGE(&w, w.shard->recent_lane, w.lane); /* that was asked for last is the other one */
+    DAMAGE(&w, w.shard->queues, NULL);
+    DAMAGE(&w, w.shard->queues->next_of_shard, NULL);
+    DAMAGE(&w, w.shard->recent_queue, w.lane); /* that was asked for last is the other one */
     DAMAGE(&w, w.shard->recent_stream, w.a);
-    CHECK(qi_lane_find(w.shard, w.b) == other);
+    CHECK(qi_stream_queue_find(w.shard, w.b) == other);
     end(&w);
 }

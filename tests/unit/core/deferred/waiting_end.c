@@ -1,11 +1,11 @@
 /*
  * waiting_end.c - memories that end while something waits for streams: they wait as long as points
- * pass, and for no more than the device's patience for a point that never does.
+ * pass, and for no more than the device's stall_timeout for a point that never does.
  */
 #include <stdio.h>
 
 #include "src/base/clock.h"
-#include "src/memory/device.h"
+#include "src/core/device/device.h"
 #include "tests/support/fixture.h"
 #include "tests/support/streams.h"
 
@@ -62,7 +62,7 @@ static void begin(bench *w)
     w->f.fake.table.stream_await = await_slowly;
     fixture_open(&w->f, &(quire_memory_options){.name = "ending"});
     w->f.device->log = (quire_log){.write = note_line};
-    w->f.device->patience = 50 * MILLISECOND;
+    w->f.device->stall_timeout = 50 * MILLISECOND;
     CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "a"}, &w->a));
     CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "b"}, &w->b));
 }
@@ -124,7 +124,7 @@ UNIT(waiting_end, gives_all_streams_the_same_time)
     CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
     uint64_t before = qi_clock();
     quire_memory_destroy_all(&w.f.memory);
-    CHECK(qi_clock() - before < 20 * w.f.device->patience);
+    CHECK(qi_clock() - before < 20 * w.f.device->stall_timeout);
     CHECK_EQ(slow.calls, 1);
     CHECK_EQ(lines.warnings, 2);
     end(&w);
@@ -152,7 +152,7 @@ UNIT(waiting_end, says_nothing_of_held_streams_and_of_lost_devices)
     bench w;
     begin(&w);
     quire_stream *held = NULL;
-    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.held = true}, &held));
+    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), held));
     free_after_marks(&w, w.a, 1);
     CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));

@@ -73,7 +73,7 @@ UNIT(waiting_failure, what_could_not_be_marked_still_waits)
     for (int i = 0; i < 2; i++) {
         CHECK_FAILS(quire_collect(w.f.memory, &released), QUIRE_ERROR_BACKEND_FAILURE);
         CHECK_EQ(released, 0);
-        CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+        CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
     }
     streams_state()->mark_answers = QUIRE_SUCCESS;
     CHECK_EQ(collect(&w), 0);
@@ -181,11 +181,11 @@ UNIT(waiting_failure, device_stays_while_uses_name_a_held_stream_of_it_that_is_g
     fake_init(&other);
     other.table = w.f.fake.table;
     CHECK_OK(fake_open(&other, unit_memory(), &device));
-    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.held = true}, &graph));
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &graph));
     CHECK_OK(quire_record_use(w.f.memory, used, graph));
     CHECK_OK(quire_stream_destroy(&graph));
     CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
-    CHECK(strstr(quire_last_error(), "held stream"));
+    CHECK(strstr(quire_last_error(), "capture stream"));
     CHECK_OK(quire_free(w.f.memory, used));
     CHECK_OK(quire_device_destroy(&device));
     end(&w);
@@ -248,7 +248,7 @@ static void collect_and_end(bench *w)
     CHECK_EQ(pthread_join(ending.thread, NULL), 0);
     CHECK_OK(ending.result);
     CHECK_EQ(streams_state()->destroyed, 1);
-    CHECK_EQ(fixture_stats(&w->f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
     end(w);
 }
 

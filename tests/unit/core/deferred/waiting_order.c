@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "src/memory/lane.h"
+#include "src/core/deferred/stream_queue.h"
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
 #include "tests/support/streams.h"
@@ -27,23 +27,23 @@ static qi_wait *first_of(qi_wait *waits)
     return first;
 }
 
-static void compare_heap(const qi_wait_heap *heap, qi_wait *waits, uint64_t count)
+static void compare_heap(const qi_queue_heap *heap, qi_wait *waits, uint64_t count)
 {
     uint64_t seen = 0, highest = 0;
     for (int i = 0; i < WAITS; i++)
         if (waits[i].order && waits[i].value > highest)
             highest = waits[i].value;
-    for (const qi_wait *wait = heap->first; wait; wait = qi_wait_heap_next(wait), seen++)
-        CHECK(qi_wait_heap_agrees_at(wait));
+    for (const qi_wait *wait = heap->first; wait; wait = qi_queue_heap_next(wait), seen++)
+        CHECK(qi_queue_heap_agrees_at(wait));
     CHECK_EQ(seen, count);
-    CHECK_EQ(qi_wait_heap_highest(heap), highest);
+    CHECK_EQ(qi_queue_heap_highest(heap), highest);
     CHECK(heap->first == first_of(waits));
 }
 
 UNIT(waiting_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put)
 {
     qi_wait *waits = calloc(WAITS, sizeof *waits);
-    qi_wait_heap heap = {.first = NULL};
+    qi_queue_heap heap = {.first = NULL};
     test_random rng = {.state = 7};
     uint64_t count = 0;
     CHECK(waits);
@@ -51,12 +51,12 @@ UNIT(waiting_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put)
         qi_wait *wait = &waits[random_below(&rng, WAITS)];
         if (wait->order) {
             wait = random_below(&rng, 2) ? wait : heap.first;
-            CHECK(qi_wait_heap_take(&heap, wait) == wait);
+            CHECK(qi_queue_heap_take(&heap, wait) == wait);
             CHECK(!wait->order);
             count--;
         } else {
             wait->value = 1 + random_below(&rng, VALUES);
-            qi_wait_heap_put(&heap, wait);
+            qi_queue_heap_put(&heap, wait);
             count++;
         }
         if (i % 64 == 0)
@@ -73,7 +73,7 @@ UNIT(waiting_order, heap_takes_few_steps_in_every_order)
     qi_wait *waits = calloc(MANY, sizeof *waits);
     CHECK(waits);
     for (int order = 0; order < ORDERS; order++) {
-        qi_wait_heap heap = {.first = NULL};
+        qi_queue_heap heap = {.first = NULL};
         uint64_t before = 0, most = 0;
         for (uint64_t i = 0; i < MANY; i++) {
             waits[i].value = order == RISING    ? i + 1
@@ -81,12 +81,12 @@ UNIT(waiting_order, heap_takes_few_steps_in_every_order)
                              : order == MIXED   ? i * 7919 % MANY + 1
                                                 : 1;
             before = heap.steps;
-            qi_wait_heap_put(&heap, &waits[i]);
+            qi_queue_heap_put(&heap, &waits[i]);
             most = heap.steps - before > most ? heap.steps - before : most;
         }
         while (heap.first) {
             before = heap.steps;
-            qi_wait_heap_take(&heap, heap.first);
+            qi_queue_heap_take(&heap, heap.first);
             most = heap.steps - before > most ? heap.steps - before : most;
         }
         CHECK(most <= 100);                 /* log2 of 32,000 is 15 */
@@ -141,10 +141,10 @@ static uint64_t time_frees(uint64_t first_value, uint64_t (*order)(uint64_t i))
         CHECK_OK(quire_free_after(w.f.memory, w.made[i],
                                   &(quire_point){w.stream, first_value + order(i)}));
     uint64_t taken = now() - begun;
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, MANY);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, MANY);
     streams_pass(w.stream);
     CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     return taken;
 }
 
@@ -213,7 +213,7 @@ UNIT(waiting_order, frees_in_any_order_pass_in_the_order_of_their_points)
         CHECK_OK(quire_collect(w.f.memory, &released));
         CHECK_EQ(released, per_value[i] * KIB);
         left -= per_value[i];
-        CHECK_EQ(fixture_stats(&w.f).waiting_count, left);
+        CHECK_EQ(fixture_stats(&w.f).deferred_count, left);
     }
     end();
 }
@@ -236,7 +236,7 @@ UNIT(waiting_order, ranges_are_had_again_from_any_place_in_the_order)
                                    &w.made[i]));
         CHECK_OK(quire_memory_check(w.f.memory));
     }
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     streams_pass(w.stream);
     end();
 }
@@ -253,11 +253,11 @@ UNIT(waiting_order, who_waits_for_a_stream_waits_for_the_last_point)
     CHECK_OK(quire_free_after(w.f.memory, middle, &points[1])); /* late */
     CHECK_OK(quire_allocate_on(w.f.memory, &(quire_allocation_options){.size = 4 * KIB}, w.stream,
                                &last));
-    qi_lane *lane = qi_lane_find(w.f.memory->shards, w.stream);
+    qi_stream_queue *lane = qi_stream_queue_find(w.f.memory->shards, w.stream);
     CHECK(lane);
-    CHECK_EQ(qi_lane_highest(lane), points[1].value);
+    CHECK_EQ(qi_stream_queue_highest(lane), points[1].value);
     CHECK_OK(quire_free_after(w.f.memory, last, &points[0]));
-    CHECK(qi_lane_highest(lane) >= points[1].value);
+    CHECK(qi_stream_queue_highest(lane) >= points[1].value);
     streams_pass(w.stream);
     end();
 }
@@ -274,12 +274,13 @@ static uint64_t time_frees_on(quire_stream **streams, uint64_t count)
 }
 
 /* The most lanes that are looked at for one. */
-static uint32_t longest_chain(const qi_shard *shard)
+static uint32_t max_chain(const qi_shard *shard)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < UINT32_C(1) << shard->lane_bits; i++) {
+    for (uint32_t i = 0; i < UINT32_C(1) << shard->queue_bits; i++) {
         uint32_t length = 0;
-        for (const qi_lane *lane = shard->lane_buckets[i]; lane; lane = lane->next_of_bucket)
+        for (const qi_stream_queue *lane = shard->queue_buckets[i]; lane;
+             lane = lane->next_in_bucket)
             length++;
         most = length > most ? length : most;
     }
@@ -295,17 +296,17 @@ UNIT(waiting_order, frees_on_many_streams_cost_about_as_much_as_on_few)
     begin();
     for (int i = 0; i < STREAMS; i++)
         CHECK_OK(
-            quire_stream_create(w.f.device, &(quire_stream_options){.held = true}, &streams[i]));
+            quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &streams[i]));
     time_frees_on(streams, STREAMS); /* makes what there is of each in the memory */
     for (int i = 0; i < TRIES && !is_close; i++)
         is_close =
             time_frees_on(streams, STREAMS) < 8 * time_frees_on(streams + STREAMS - FEW, FEW);
     CHECK(is_close);
-    CHECK(longest_chain(w.f.memory->shards) <= 16);
+    CHECK(max_chain(w.f.memory->shards) <= 16);
     CHECK_OK(quire_memory_check(w.f.memory));
     for (int i = 0; i < STREAMS; i++)
         CHECK_OK(quire_stream_destroy(&streams[i * 7 % STREAMS]));
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     end();
 }
 
@@ -318,7 +319,7 @@ UNIT(waiting_order, table_of_streams_does_without_host_memory)
         begin();
         allocate(FEW);
         for (int i = 0; i < FEW; i++)
-            CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.held = true},
+            CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true},
                                          &streams[i]));
         test_memory_fail(unit_memory_state(), call, false);
         uint64_t waits = 0;
@@ -329,7 +330,7 @@ UNIT(waiting_order, table_of_streams_does_without_host_memory)
         }
         test_memory_fail(unit_memory_state(), 0, false);
         CHECK(waits >= FEW - 1);
-        CHECK_EQ(fixture_stats(&w.f).waiting_count, waits);
+        CHECK_EQ(fixture_stats(&w.f).deferred_count, waits);
         CHECK_OK(quire_memory_check(w.f.memory));
         for (int i = 0; i < FEW; i++)
             CHECK_OK(quire_stream_destroy(&streams[i]));

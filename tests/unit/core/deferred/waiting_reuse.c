@@ -1,6 +1,6 @@
 /*
  * waiting_reuse.c - who allocates on a stream: what was freed on it is had again at once and
- * without a call, what was freed on others behind their points, and a held stream keeps what is its
+ * without a call, what was freed on others behind their points, and a capture stream keeps what is its
  * own.
  */
 #include "tests/support/fixture.h"
@@ -16,7 +16,7 @@ typedef struct bench {
 static quire_stream *make(bench *w, bool held)
 {
     quire_stream *stream = NULL;
-    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.held = held}, &stream));
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.capture = held}, &stream));
     return stream;
 }
 
@@ -93,7 +93,7 @@ UNIT(reuse, on_the_same_stream_is_at_once_and_without_a_call)
     CHECK_EQ(stats.backend_calls, calls);
     CHECK_EQ(stats.allocations, 101);
     CHECK_EQ(stats.frees, 100);
-    CHECK_EQ(stats.waiting_bytes, KIB);
+    CHECK_EQ(stats.deferred_bytes, KIB);
     end(&w);
 }
 
@@ -211,7 +211,7 @@ UNIT(reuse, refused_by_a_limit_of_its_name_waits_again)
                     w.f.memory, &(quire_allocation_options){.size = KIB, .name = "xy"}, w.a, &none),
                 QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
     end(&w);
 }
 
@@ -270,7 +270,7 @@ UNIT(reuse, of_another_stream_that_cannot_be_ordered_makes_a_page)
     streams_state()->order_answers = QUIRE_ERROR_UNSUPPORTED;
     ON(&w, w.b, .size = PAGE - 256);
     CHECK_EQ(w.f.fake.pages, 2);
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
     CHECK_STR(quire_last_error(), "");
     end(&w);
 }
@@ -288,7 +288,7 @@ UNIT(reuse, of_another_stream_loses_nothing_where_one_cannot_be_marked)
     CHECK_OK(quire_free_after(w.f.memory, whole, &point));
     streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
     CHECK_FAILS(quire_allocate_on(w.f.memory, &options, w.b, &none), QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 1);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
     CHECK_EQ(fixture_stats(&w.f).allocation_count, 1);
     end(&w);
 }
@@ -313,7 +313,7 @@ UNIT(reuse, of_another_devices_stream_waits)
     CHECK_EQ(info.marked, 0);
     streams_pass(far);
     CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     CHECK_OK(quire_stream_destroy(&far));
     CHECK_OK(quire_device_destroy(&device));
     end(&w);
@@ -363,7 +363,7 @@ UNIT(reuse, of_a_buffer_does_not_happen)
     end(&w);
 }
 
-/* ---- held streams ------------------------------------------------------------------------- */
+/* ---- capture streams ------------------------------------------------------------------------- */
 
 UNIT(held, keeps_what_is_freed_for_itself)
 {
@@ -386,7 +386,7 @@ UNIT(held, keeps_what_is_freed_for_itself)
     fixture_info(&w.f, again[0]); /* live without it */
     CHECK_OK(quire_free(w.f.memory, again[0]));
     CHECK_OK(quire_free(w.f.memory, again[1]));
-    CHECK_EQ(fixture_stats(&w.f).waiting_count, 0);
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     end(&w);
 }
 
@@ -474,7 +474,7 @@ UNIT(reuse, without_host_memory_loses_nothing)
             test_memory_fail(unit_memory_state(), 0, false);
             CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
             CHECK_OK(quire_memory_check(w.f.memory));
-            CHECK_EQ(fixture_stats(&w.f).waiting_count, result ? 1 : 0);
+            CHECK_EQ(fixture_stats(&w.f).deferred_count, result ? 1 : 0);
             if (!result)
                 CHECK_OK(quire_free_on(w.f.memory, second, stream));
             quire_memory_destroy_all(&w.f.memory);

@@ -5,7 +5,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "src/memory/budget.h"
+#include "src/core/device/budget.h"
 
 enum { PAGE = 65536 };
 
@@ -65,7 +65,7 @@ UNIT(budget, an_account_gives_what_is_left_and_not_a_unit_more)
 {
     qi_account account = {0};
     uint64_t used = 7;
-    CHECK_EQ(qi_account_most(&account), UINT64_MAX);
+    CHECK_EQ(qi_account_max(&account), UINT64_MAX);
     CHECK(qi_account_take(&account, UINT64_MAX, UINT64_MAX, &used));
     CHECK_EQ(used, 0);
     CHECK(!qi_account_take(&account, 1, UINT64_MAX, &used));
@@ -78,7 +78,7 @@ UNIT(budget, an_account_gives_what_is_left_and_not_a_unit_more)
     CHECK(qi_account_take(&account, 10, 20, &used));
     CHECK_EQ(qi_account_used(&account), 20);
     qi_account_set_limit(&account, 5);
-    CHECK_EQ(qi_account_most(&account), 5);
+    CHECK_EQ(qi_account_max(&account), 5);
 }
 
 /* ---- limits of heaps ---------------------------------------------------------------------- */
@@ -380,7 +380,7 @@ UNIT(budget, the_callers_page_limit_holds_beside_the_backends)
 {
     fixture b;
     fixture_prepare(&b);
-    b.fake.info.limits.most_pages = 3;
+    b.fake.info.limits.max_pages = 3;
     fixture_open(&b, &(quire_memory_options){.pages = POLICY});
     CHECK_OK(quire_device_set_page_limit(b.device, 2));
     ALLOCATE(&b, .size = PAGE);

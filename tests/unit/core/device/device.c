@@ -46,7 +46,7 @@ static const group GROUPS[] = {
     {QUIRE_BACKEND_STREAM_ORDER, "stream_order", {AT(stream_order)}, 1},
     {QUIRE_BACKEND_STREAM_COPY, "stream_copy", {AT(stream_copy)}, 1},
     {QUIRE_BACKEND_STREAM_FILL, "stream_fill", {AT(stream_fill)}, 1},
-    {QUIRE_BACKEND_GROWTH, "page_resize", {AT(page_resize)}, 1},
+    {QUIRE_BACKEND_ELASTIC, "page_resize", {AT(page_resize)}, 1},
     {QUIRE_BACKEND_FORK,
      "fork_prepare, fork_done, fork_child",
      {AT(fork_prepare), AT(fork_done), AT(fork_child)},
@@ -89,8 +89,8 @@ static void expect_refused(fake_backend *fake, const char *part, const char *oth
 static void expect_accepted(fake_backend *fake)
 {
     quire_device *device = NULL;
-    if (!(fake->table.features & QUIRE_BACKEND_GROWTH))
-        fake->info.limits.growing_kinds = 0;
+    if (!(fake->table.features & QUIRE_BACKEND_ELASTIC))
+        fake->info.limits.elastic_kinds = 0;
     CHECK_OK(fake_open(fake, unit_memory(), &device));
     CHECK_OK(quire_device_destroy(&device));
     CHECK(device == NULL);
@@ -199,7 +199,7 @@ UNIT(device, the_smallest_table_opens_and_has_nothing_to_end)
     init_device_only(&fake);
     fake.table.size = AT(destroy); /* what stands behind is not the table's */
     fake.table.features = 0;
-    fake.info.limits.growing_kinds = 0;
+    fake.info.limits.elastic_kinds = 0;
     quire_device *device = NULL;
     CHECK_OK(fake_open(&fake, unit_memory(), &device));
     CHECK_OK(quire_device_destroy(&device));
@@ -263,11 +263,11 @@ UNIT(device, a_device_has_1_to_16_heaps_and_1_to_32_kinds)
     }
     fake_backend fake;
     fake_init(&fake);
-    fake.info.heap_count = QUIRE_MOST_HEAPS;
-    fake.info.kind_count = QUIRE_MOST_KINDS;
-    for (int i = 0; i < QUIRE_MOST_HEAPS; i++)
+    fake.info.heap_count = QUIRE_MAX_HEAPS;
+    fake.info.kind_count = QUIRE_MAX_KINDS;
+    for (int i = 0; i < QUIRE_MAX_HEAPS; i++)
         fake.info.heaps[i].size = 1;
-    for (int i = 0; i < QUIRE_MOST_KINDS; i++)
+    for (int i = 0; i < QUIRE_MAX_KINDS; i++)
         fake.info.kinds[i] = (quire_kind){.flags = QUIRE_DEVICE_LOCAL, .heap = 15};
     expect_accepted(&fake);
 }
@@ -370,7 +370,7 @@ UNIT(device, limits_of_0_are_resolved_to_what_asks_nothing)
 {
     fake_backend fake;
     fake_init(&fake);
-    fake.info.limits = (quire_limits){.largest_page = 3000, .most_pages = 7};
+    fake.info.limits = (quire_limits){.max_page = 3000, .max_pages = 7};
     memset(fake.info.name, 'n', sizeof fake.info.name); /* without an end */
     quire_device *device = NULL;
     quire_device_info info;
@@ -381,8 +381,8 @@ UNIT(device, limits_of_0_are_resolved_to_what_asks_nothing)
     CHECK_EQ(info.limits.non_coherent_atom, 1);
     CHECK_EQ(info.limits.buffer_alignment, 1);
     CHECK_EQ(info.limits.image_row_alignment, 1);
-    CHECK_EQ(info.limits.largest_page, 3000);
-    CHECK_EQ(info.limits.most_pages, 7);
+    CHECK_EQ(info.limits.max_page, 3000);
+    CHECK_EQ(info.limits.max_pages, 7);
     CHECK_EQ(strlen(info.name), sizeof info.name - 1);
     CHECK_STR(info.backend, "fake");
     CHECK_EQ(info.heap_count, 2);
@@ -428,10 +428,10 @@ UNIT(device, null_arguments_and_half_given_options_are_refused)
     half.release = NULL;
     CHECK_FAILS(fake_open(&fake, &half, &device), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "both allocate and release");
-    quire_device_options options = {.host_memory = unit_memory(), .reserved = {0, 0, 0, 1}};
+    quire_device_options options = {.host_memory = unit_memory(), .unused = {0, 0, 0, 1}};
     CHECK_FAILS(quire_device_create(&fake.table, &fake, &options, &device),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), "quire_device_options.reserved[3]");
+    CHECK_HAS(quire_last_error(), "quire_device_options.unused[3]");
     CHECK_EQ(fake.calls[FAKE_DESCRIBE], 0);
 }
 

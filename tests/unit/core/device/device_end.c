@@ -47,7 +47,7 @@ UNIT(device_end, a_list_of_names_that_is_too_long_is_cut)
     fake_init(&fake);
     quire_device *device = NULL;
     quire_memory *memories[COUNT] = {NULL};
-    char name[QUIRE_LONGEST_NAME + 1];
+    char name[QUIRE_MAX_NAME + 1];
     memset(name, 'm', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     CHECK_OK(fake_open(&fake, unit_memory(), &device));

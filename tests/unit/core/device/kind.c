@@ -6,7 +6,7 @@
 
 #include "quire/host.h"
 #include "quire/quire.h"
-#include "src/memory/device.h"
+#include "src/core/device/device.h"
 
 #define DL QUIRE_DEVICE_LOCAL
 #define HV QUIRE_HOST_VISIBLE
@@ -112,9 +112,9 @@ UNIT(kind, a_mask_allows_only_its_kinds)
 
 UNIT(kind, the_last_of_32_kinds_can_be_chosen)
 {
-    quire_memory_flags flags[QUIRE_MOST_KINDS] = {0};
+    quire_memory_flags flags[QUIRE_MAX_KINDS] = {0};
     flags[31] = DL;
-    quire_device *device = pose(flags, QUIRE_MOST_KINDS);
+    quire_device *device = pose(flags, QUIRE_MAX_KINDS);
     EXPECT(device, 31, .required = DL);
     EXPECT(device, 31, .required = DL, .kind_mask = UINT32_C(1) << 31);
     EXPECT(device, NONE, .required = DL, .kind_mask = UINT32_MAX >> 1);

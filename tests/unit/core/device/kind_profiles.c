@@ -58,8 +58,8 @@ static quire_host_profile profile_of(const json_t *root)
         .kind_count = count_of(types),
         .limits = {.buffer_image_granularity = number_of(limits, "bufferImageGranularity"),
                    .non_coherent_atom = number_of(limits, "nonCoherentAtomSize"),
-                   .most_pages = number_of(limits, "maxMemoryAllocationCount"),
-                   .largest_page = number_of(limits, "maxMemoryAllocationSize")},
+                   .max_pages = number_of(limits, "maxMemoryAllocationCount"),
+                   .max_page = number_of(limits, "maxMemoryAllocationSize")},
     };
     for (uint32_t i = 0; i < profile.heap_count; i++)
         profile.heaps[i].size = number_of(json_array_get(heaps, i), "size");

@@ -4,7 +4,7 @@
  */
 #include "tests/support/unit.h"
 
-#include "src/memory/policy.h"
+#include "src/core/device/policy.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)
@@ -34,9 +34,9 @@ UNIT(policy, pages_are_32_mib_in_a_large_heap)
     quire_page_policy p = resolve((quire_page_policy){0}, 8 * GIB, 256);
     CHECK_EQ(p.page_size, 32 * MIB);
     CHECK_EQ(p.first_page_size, 32 * MIB);
-    CHECK_EQ(p.largest_page, 32 * MIB);
+    CHECK_EQ(p.max_page, 32 * MIB);
     CHECK_EQ(p.size_granularity, 1);
-    CHECK_EQ(p.most_pages, 0);
+    CHECK_EQ(p.max_pages, 0);
     CHECK_EQ(p.dedicated_threshold, 0);
     CHECK_OK(qi_policy_validate(&p));
     CHECK_EQ(resolve((quire_page_policy){0}, 256 * MIB, 256).page_size, 32 * MIB);
@@ -62,7 +62,7 @@ UNIT(policy, given_sizes_are_kept_whatever_the_heap)
     quire_page_policy p = resolve((quire_page_policy){.page_size = 4 * GIB}, 1 * GIB, 256);
     CHECK_EQ(p.page_size, 4 * GIB);
     CHECK_EQ(p.first_page_size, 4 * GIB);
-    CHECK_EQ(p.largest_page, 4 * GIB);
+    CHECK_EQ(p.max_page, 4 * GIB);
 }
 
 UNIT(policy, sizes_are_rounded_up_to_the_granularity)
@@ -91,7 +91,7 @@ UNIT(policy, a_size_that_cannot_be_rounded_up_is_never_asked_of_a_backend)
 UNIT(policy, a_largest_page_given_as_the_page_size_is_no_contradiction)
 {
     quire_page_policy p =
-        resolve((quire_page_policy){.page_size = 1000, .largest_page = 1000}, GIB, 256);
+        resolve((quire_page_policy){.page_size = 1000, .max_page = 1000}, GIB, 256);
     CHECK_OK(qi_policy_validate(&p));
     CHECK_EQ(p.page_size, 1024);
 }
@@ -100,9 +100,9 @@ UNIT(policy, the_largest_page_is_the_larger_of_the_two_sizes)
 {
     quire_page_policy p =
         resolve((quire_page_policy){.page_size = 4096, .first_page_size = 16384}, GIB, 256);
-    CHECK_EQ(p.largest_page, 16384);
+    CHECK_EQ(p.max_page, 16384);
     p = resolve((quire_page_policy){.page_size = 16384, .first_page_size = 4096}, GIB, 256);
-    CHECK_EQ(p.largest_page, 16384);
+    CHECK_EQ(p.max_page, 16384);
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
@@ -120,11 +120,11 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
     expect_refused((quire_page_policy){.growth_percent = 1001}, invalid, "1001 percent, most 1000");
     expect_refused((quire_page_policy){.growth_percent = 50}, invalid,
                    "pages cannot grow by 50 percent: the first one, 32 MiB, is as large as");
-    expect_refused((quire_page_policy){.page_size = 4096, .largest_page = 2048}, invalid,
+    expect_refused((quire_page_policy){.page_size = 4096, .max_page = 2048}, invalid,
                    "largest page 2 KiB is below the page size 4 KiB");
     expect_refused(
-        (quire_page_policy){.page_size = 1024, .first_page_size = 8192, .largest_page = 4096},
-        invalid, "the first page's 8 KiB");
+        (quire_page_policy){.page_size = 1024, .first_page_size = 8192, .max_page = 4096}, invalid,
+        "the first page's 8 KiB");
     expect_refused((quire_page_policy){.dedicated = (quire_dedicated)3}, invalid,
                    "no dedicated mode 3");
     expect_refused(
@@ -133,15 +133,13 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
     expect_refused(
         (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .dedicated_threshold = 1}, invalid,
         "contradicts one page per object");
-    expect_refused((quire_page_policy){.reserved = {0, 1}}, invalid,
-                   "quire_page_policy.reserved[1]");
+    expect_refused((quire_page_policy){.unused = {0, 1}}, invalid, "quire_page_policy.unused[1]");
 }
 
 UNIT(policy, the_outermost_allowed_values_are_taken)
 {
-    quire_page_policy p =
-        resolve((quire_page_policy){.growth_percent = 1000, .largest_page = GIB, .most_pages = 1},
-                GIB, 256);
+    quire_page_policy p = resolve(
+        (quire_page_policy){.growth_percent = 1000, .max_page = GIB, .max_pages = 1}, GIB, 256);
     CHECK_OK(qi_policy_validate(&p));
     p = resolve((quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS}, GIB, 256);
     CHECK_OK(qi_policy_validate(&p));
@@ -177,13 +175,12 @@ UNIT(policy, without_growth_the_first_page_alone_may_differ)
 
 UNIT(policy, growth_goes_on_from_the_first_page_to_the_largest)
 {
-    const quire_page_policy doubling = {
-        .page_size = 1024, .growth_percent = 100, .largest_page = 5120};
+    const quire_page_policy doubling = {.page_size = 1024, .growth_percent = 100, .max_page = 5120};
     EXPECT_PAGES(doubling, 1024, 2048, 4096, 5120, 5120);
     const quire_page_policy fourfold = {.page_size = 1 * MIB,
                                         .first_page_size = 64 * KIB,
                                         .growth_percent = 300,
-                                        .largest_page = 2 * MIB};
+                                        .max_page = 2 * MIB};
     EXPECT_PAGES(fourfold, 64 * KIB, 256 * KIB, 1 * MIB, 2 * MIB, 2 * MIB);
 }
 
@@ -196,17 +193,17 @@ UNIT(policy, without_a_largest_page_growth_ends_at_the_page_size)
 
 UNIT(policy, grown_pages_are_rounded_up_to_the_granularity)
 {
-    const quire_page_policy slow = {.page_size = 1024, .growth_percent = 10, .largest_page = MIB};
+    const quire_page_policy slow = {.page_size = 1024, .growth_percent = 10, .max_page = MIB};
     EXPECT_PAGES(slow, 1024, 1280, 1536, 1792, 2048, 2304, 2560, 2816, 3328);
 }
 
 UNIT(policy, the_largest_page_is_rounded_too)
 {
-    const quire_page_policy odd = {.page_size = 1024, .growth_percent = 100, .largest_page = 3000};
+    const quire_page_policy odd = {.page_size = 1024, .growth_percent = 100, .max_page = 3000};
     EXPECT_PAGES(odd, 1024, 2048, 3072, 3072);
     quire_page_policy p =
-        resolve((quire_page_policy){.page_size = 4096, .largest_page = 9000}, GIB, 4096);
-    CHECK_EQ(p.largest_page, 12288);
+        resolve((quire_page_policy){.page_size = 4096, .max_page = 9000}, GIB, 4096);
+    CHECK_EQ(p.max_page, 12288);
 }
 
 UNIT(policy, growth_that_overflows_ends_at_the_largest_page)
@@ -214,7 +211,7 @@ UNIT(policy, growth_that_overflows_ends_at_the_largest_page)
     quire_page_policy p = {.page_size = UINT64_C(1) << 62,
                            .first_page_size = UINT64_C(1) << 62,
                            .growth_percent = 1000,
-                           .largest_page = UINT64_C(1) << 63};
+                           .max_page = UINT64_C(1) << 63};
     for (uint64_t last = UINT64_C(1) << 62; last; last <<= 1)
         CHECK_EQ(qi_policy_next_page(&p, &(qi_page_history){.last = last}, 256), UINT64_C(1) << 63);
 }

@@ -4,7 +4,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "src/memory/policy.h"
+#include "src/core/device/policy.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)
@@ -56,13 +56,13 @@ UNIT(policy_growth, the_smallest_growth_always_moves)
     quire_page_policy p = {.page_size = 1,
                            .first_page_size = 1,
                            .growth_percent = 1,
-                           .largest_page = UINT64_C(1) << 50,
+                           .max_page = UINT64_C(1) << 50,
                            .growth = QUIRE_GROWTH_LARGEST};
     qi_page_history had = {.largest = UINT64_C(1) << 49};
     uint64_t size = qi_policy_next_page(&p, &had, 1);
     CHECK(size > had.largest && size < had.largest + had.largest / 99);
     had.largest = UINT64_MAX;
-    CHECK_EQ(qi_policy_next_page(&p, &had, 1), p.largest_page);
+    CHECK_EQ(qi_policy_next_page(&p, &had, 1), p.max_page);
 }
 
 /* ---- all pages ---------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ UNIT(policy_growth, a_page_is_a_share_of_all)
     quire_page_policy p = resolve((quire_page_policy){.page_size = 1024,
                                                       .growth_percent = 100,
                                                       .growth = QUIRE_GROWTH_RESERVED,
-                                                      .largest_page = MIB});
+                                                      .max_page = MIB});
     CHECK_OK(qi_policy_validate(&p));
     CHECK_EQ(next_page(&p, 0, 0), 1024);
     CHECK_EQ(next_page(&p, 1024, 1024), 1024);
@@ -152,13 +152,13 @@ UNIT(policy_growth, sizes_are_multiples_of_the_policys_granularity)
     quire_page_policy p = resolve((quire_page_policy){.page_size = 5000,
                                                       .first_page_size = 1,
                                                       .growth_percent = 10,
-                                                      .largest_page = 20000,
+                                                      .max_page = 20000,
                                                       .page_granularity = 4096,
                                                       .classes = {{10, 10}}});
     CHECK_OK(qi_policy_validate(&p));
     CHECK_EQ(p.page_size, 8192);
     CHECK_EQ(p.first_page_size, 4096);
-    CHECK_EQ(p.largest_page, 20480);
+    CHECK_EQ(p.max_page, 20480);
     CHECK_EQ(p.classes[0].page_size, 4096);
     CHECK_EQ(qi_policy_next_page(&p, &(qi_page_history){.last = 4096}, 256), 8192);
     CHECK_EQ(qi_policy_round(&p, 1), 4096);
@@ -192,7 +192,7 @@ UNIT(policy_growth, contradictions_are_refused)
     expect_refused((quire_page_policy){.request_factor = 2,
                                        .growth = QUIRE_GROWTH_RESERVED,
                                        .growth_percent = 100,
-                                       .largest_page = GIB},
+                                       .max_page = GIB},
                    "need pages that grow by steps");
     const quire_dedicated always = QUIRE_DEDICATED_ALWAYS;
     const char *one = "contradict one page per object";
@@ -200,7 +200,7 @@ UNIT(policy_growth, contradictions_are_refused)
     expect_refused((quire_page_policy){.dedicated = always, .growth = QUIRE_GROWTH_LARGEST}, one);
     expect_refused(
         (quire_page_policy){
-            .dedicated = always, .growth_percent = 100, .largest_page = GIB, .request_factor = 2},
+            .dedicated = always, .growth_percent = 100, .max_page = GIB, .request_factor = 2},
         one);
 }
 
@@ -280,7 +280,7 @@ UNIT(policy_growth, the_devices_largest_page_cuts_a_class_and_a_granularity)
 {
     fixture b;
     fixture_prepare(&b);
-    b.fake.info.limits.largest_page = 10000;
+    b.fake.info.limits.max_page = 10000;
     fixture_open(&b, &(quire_memory_options){.pages = {.page_size = 4096,
                                                        .page_granularity = 4096,
                                                        .classes = {{1000, 16384}}}});

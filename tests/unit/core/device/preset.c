@@ -78,7 +78,7 @@ typedef struct live {
 } live;
 
 /* Empty pages are given back when a page is made: they do not count. */
-static uint64_t largest_of(const live *all, int count)
+static uint64_t max_of(const live *all, int count)
 {
     uint64_t largest = 0;
     for (int i = 0; i < count; i++)
@@ -94,9 +94,8 @@ static live vma_step(fixture *b, const live *all, int count, uint64_t request, u
     if (b->fake.calls[FAKE_PAGE_CREATE] != calls) {
         bool own = request > preferred / 2;
         CHECK_EQ(b->fake.last_page.dedicated, own);
-        CHECK_EQ(b->fake.last_page.size,
-                 own ? (request + 255) / 256 * 256
-                     : vma_block(preferred, largest_of(all, count), request));
+        CHECK_EQ(b->fake.last_page.size, own ? (request + 255) / 256 * 256
+                                             : vma_block(preferred, max_of(all, count), request));
     }
     quire_allocation_info info = fixture_info(b, new.allocation);
     quire_page_info page;

@@ -134,9 +134,9 @@ UNIT(preset_paddle, refusals)
     sizes = (quire_paddle_sizes){.extra_padding = UINT64_MAX - 63};
     CHECK_FAILS(quire_page_policy_paddle(NAIVE, &sizes, &p), invalid);
     CHECK_HAS(quire_last_error(), "cannot be counted with 64 of a descriptor");
-    sizes = (quire_paddle_sizes){.reserved = {0, 0, 1}};
+    sizes = (quire_paddle_sizes){.unused = {0, 0, 1}};
     CHECK_FAILS(quire_page_policy_paddle(AUTO, &sizes, &p), invalid);
-    CHECK_HAS(quire_last_error(), "quire_paddle_sizes.reserved[2]");
+    CHECK_HAS(quire_last_error(), "quire_paddle_sizes.unused[2]");
     sizes = (quire_paddle_sizes){0};
     CHECK_FAILS(quire_page_policy_paddle((quire_paddle_strategy)2, &sizes, &p), invalid);
     CHECK_HAS(quire_last_error(), "there is no strategy 2");

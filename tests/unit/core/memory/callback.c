@@ -3,7 +3,7 @@
  * makes, moves or gives back are done with by then, and what a callback does is no reason for the
  * call that it comes from to begin again. Every place on every backend is plain/callbacks.c.
  */
-#include "src/memory/memory.h"
+#include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
 
 enum { PAGE = 64 * 1024, MOST = 32 };
@@ -62,7 +62,7 @@ UNIT(callback, a_sink_may_allocate_when_a_page_that_grows_sends_another_away)
 {
     sink k;
     begin(&k, &(quire_memory_options){
-                  .contiguous = true, .reservation = 64 * PAGE, .pages.page_size = PAGE});
+                  .contiguous = true, .address_space = 64 * PAGE, .pages.page_size = PAGE});
     ALLOCATE(&k.f, .size = PAGE);
     CHECK_OK(quire_free(k.f.memory, ALLOCATE(&k.f, .size = PAGE, .dedicated = true)));
     k.memory = k.f.memory;
@@ -77,8 +77,8 @@ UNIT(callback, a_sink_may_ask_in_vain_when_pages_are_given_back_for_one)
 {
     sink k;
     begin(&k, &(quire_memory_options){.shards = 2, .limit = 9 * PAGE, .pages.page_size = 4 * PAGE});
-    CHECK_OK(quire_memory_reserve(k.f.memory, 8 * PAGE)); /* an empty page in each shard */
-    CHECK_OK(quire_memory_reserve(k.f.memory, 0));
+    CHECK_OK(quire_memory_preallocate(k.f.memory, 8 * PAGE)); /* an empty page in each shard */
+    CHECK_OK(quire_memory_preallocate(k.f.memory, 0));
     k.memory = k.f.memory;
     k.part = "page";
     k.skipped = 1; /* the second one is never told in the middle of making the page */
@@ -155,7 +155,7 @@ static void end_story(story *t)
 UNIT(callback, a_page_that_is_told_to_be_gone_counts_no_longer)
 {
     story t;
-    listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}},
+    listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}},
            QUIRE_EVENT_PAGE_GONE);
     CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = 64)));
     t.allocates = true;
@@ -281,7 +281,7 @@ static void ask_for_all_sorts(void *user, quire_memory *memory, const quire_even
     CHECK_FAILS(quire_allocate_batch(memory, &small, batch, 3), QUIRE_ERROR_WRONG_STATE);
     CHECK_FAILS(quire_buffer_create(memory, &(quire_buffer_options){.size = 64}, &buffer),
                 QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_memory_reserve(memory, PAGE), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_memory_preallocate(memory, PAGE), QUIRE_ERROR_WRONG_STATE);
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
     CHECK_OK(quire_memory_check(memory));
     CHECK_OK(quire_memory_get_stats(memory, &stats));
@@ -324,7 +324,7 @@ UNIT(callback, what_a_hook_allocates_while_a_memory_ends_goes_with_it)
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
     quire_stream *stream;
-    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.held = true}, &stream));
+    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &stream));
     quire_allocation first = ALLOCATE(&f, .size = 64), second = ALLOCATE(&f, .size = 64);
     CHECK_OK(quire_free(f.memory, first));
     CHECK_OK(quire_record_use(f.memory, second, stream));
@@ -368,11 +368,12 @@ static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
                  &(quire_memory_options){.shards = shards,
                                          .pages = {.page_size = PAGE, .retained_empty_bytes = 1}});
     if (waits)
-        CHECK_OK(quire_stream_create(h.f.device, &(quire_stream_options){.held = true}, &h.stream));
+        CHECK_OK(
+            quire_stream_create(h.f.device, &(quire_stream_options){.capture = true}, &h.stream));
     quire_allocation first = ALLOCATE(&h.f, .size = PAGE, .dedicated = true);
     uint32_t slot = 0;
     if (is_orphan)
-        CHECK_OK(qi_slot_leave(&h.f.memory->slots, first, QI_ACCEPT_LIVE, &slot));
+        CHECK_OK(qi_slot_claim(&h.f.memory->slots, first, QI_ACCEPT_LIVE, &slot));
     h.f.memory->has_orphans = is_orphan;
     h.left[0] = ALLOCATE_ELSEWHERE(&h.f, .size = 64);
     h.left[1] = ALLOCATE_ELSEWHERE(&h.f, .size = 64, .name = "named");
@@ -450,7 +451,7 @@ UNIT(callback, a_call_from_inside_a_backend_waits_for_no_page)
     fixture_prepare(&f);
     make_page = f.fake.table.page_create;
     f.fake.table.page_create = ask_from_inside;
-    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
+    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
     asked = f.memory;
     ALLOCATE(&f, .size = PAGE); /* of which the one from inside must not wait to have a part */
     CHECK_EQ(answer, QUIRE_ERROR_TOO_MANY_PAGES);

@@ -32,7 +32,7 @@ static void begin(record *r, quire_event_kinds kinds)
 {
     memset(r, 0, sizeof *r);
     fixture_make(&r->b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
-                                                .pages = {.page_size = 64 * KIB, .most_pages = 2}});
+                                                .pages = {.page_size = 64 * KIB, .max_pages = 2}});
     CHECK_OK(quire_memory_set_hook(r->b.memory, &(quire_hook){note, r, kinds}));
 }
 

@@ -109,17 +109,17 @@ UNIT(memory, a_name_has_at_most_255_bytes)
 {
     bench b;
     make(&b);
-    char name[QUIRE_LONGEST_NAME + 2];
+    char name[QUIRE_MAX_NAME + 2];
     memset(name, 'n', sizeof name);
-    name[QUIRE_LONGEST_NAME] = '\0';
+    name[QUIRE_MAX_NAME] = '\0';
     quire_memory *memory = CREATE(&b, .name = name);
     CHECK_STR(info_of(memory).name, name);
     CHECK_OK(quire_memory_destroy(&memory));
     memory = CREATE(&b, .name = "");
     CHECK_STR(info_of(memory).name, "");
     CHECK_OK(quire_memory_destroy(&memory));
-    name[QUIRE_LONGEST_NAME] = 'n';
-    name[QUIRE_LONGEST_NAME + 1] = '\0';
+    name[QUIRE_MAX_NAME] = 'n';
+    name[QUIRE_MAX_NAME + 1] = '\0';
     CHECK_FAILS(quire_memory_create(b.device, &(quire_memory_options){.name = name}, &memory),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "256 bytes: 255 are allowed");
@@ -224,17 +224,17 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.intent = &exported}, unsupported, "backend fake cannot export"},
         {{.contiguous = true, .kind_mask = 0x2}, unsupported, "kind 1 of backend fake cannot grow"},
         {{.contiguous = true, .shards = 2}, unsupported, "2 shards: a contiguous memory"},
-        {{.reservation = 1}, invalid, "a reservation is of contiguous memories alone"},
+        {{.address_space = 1}, invalid, "a reservation is of contiguous memories alone"},
         {{.shards = 65}, invalid, "65 shards: most 64"},
         {{.shards = 2, .fit = QUIRE_FIT_LINEAR}, unsupported, "2 shards: the linear fit"},
         {{.fit = (quire_fit)9}, invalid, "no fit 9"},
         {{.granule = 3}, invalid, "granule 3"},
         {{.granule = UINT64_C(2) << 30}, invalid, "granule 2147483648"},
         {{.granule = 256, .fit = QUIRE_FIT_FIRST}, invalid, "granule 256"},
-        {{.largest_alignment = 3}, invalid, "largest alignment 3"},
-        {{.largest_alignment = UINT64_C(2) << 30}, invalid, "largest alignment 2147483648"},
-        {{.reserved = {0, 0, 1}}, invalid, "quire_memory_options.reserved[2]"},
-        {{.pages = {.reserved = {1}}}, invalid, "quire_page_policy.reserved[0]"},
+        {{.max_alignment = 3}, invalid, "largest alignment 3"},
+        {{.max_alignment = UINT64_C(2) << 30}, invalid, "largest alignment 2147483648"},
+        {{.unused = {0, 0, 1}}, invalid, "quire_memory_options.unused[2]"},
+        {{.pages = {.unused = {1}}}, invalid, "quire_page_policy.unused[0]"},
         {{.pages = {.growth_percent = 2000}}, invalid, "2000 percent"},
     };
     bench b;
@@ -253,10 +253,10 @@ UNIT(memory, the_outermost_allowed_options_are_taken)
     bench b;
     make(&b);
     static const quire_memory_options cases[] = {
-        {.largest_alignment = UINT64_C(1) << 30}, {.largest_alignment = 1},
-        {.granule = UINT64_C(1) << 30},           {.granule = 1},
-        {.granule = 1, .fit = QUIRE_FIT_FIRST},   {.kind_mask = UINT32_MAX},
-        {.granule = 1, .fit = QUIRE_FIT_BUDDY},   {.granule = 1, .fit = QUIRE_FIT_LINEAR},
+        {.max_alignment = UINT64_C(1) << 30},   {.max_alignment = 1},
+        {.granule = UINT64_C(1) << 30},         {.granule = 1},
+        {.granule = 1, .fit = QUIRE_FIT_FIRST}, {.kind_mask = UINT32_MAX},
+        {.granule = 1, .fit = QUIRE_FIT_BUDDY}, {.granule = 1, .fit = QUIRE_FIT_LINEAR},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quire_memory *memory = create(&b, &cases[i]);
@@ -302,7 +302,7 @@ UNIT(memory, one_that_needs_atoms_can_be_used_whatever_its_largest_alignment)
     bench b;
     make(&b);
     quire_memory *memory = NULL;
-    quire_memory_options options = {.kind_mask = 4, .largest_alignment = 16}; /* the atom is 64 */
+    quire_memory_options options = {.kind_mask = 4, .max_alignment = 16}; /* the atom is 64 */
     if (quire_memory_create(b.device, &options, &memory)) /* refusing it would be as good */
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     quire_allocation allocation;

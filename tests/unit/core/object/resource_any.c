@@ -10,10 +10,10 @@ enum { PAGE = 65536 };
 typedef struct three {
     fixture f;
     quire_memory *memories[3]; /* the first is the fixture's */
-    uint32_t asked;            /* calls of on_shortage, of the last memory alone */
+    uint32_t asked;            /* calls of on_out_of_memory, of the last memory alone */
 } three;
 
-static bool last_is_asked(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool last_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     three *t = user;
     CHECK(memory == t->memories[2] && shortage->size > 0);
@@ -28,9 +28,9 @@ static void make(three *t)
     fixture_prepare(&t->f);
     for (uint32_t i = 0; i < 3; i++) {
         quire_memory_options options = {.kind_mask = UINT32_C(1) << KINDS[i],
-                                        .pages = {.page_size = PAGE, .most_pages = 1}};
+                                        .pages = {.page_size = PAGE, .max_pages = 1}};
         if (i == 2)
-            options.on_shortage = (quire_on_shortage){last_is_asked, t};
+            options.on_out_of_memory = (quire_on_out_of_memory){last_is_asked, t};
         if (!i)
             fixture_open(&t->f, &options);
         else
@@ -54,7 +54,7 @@ static uint32_t place(three *t, quire_buffer *buffer)
 {
     uint32_t chosen = 77;
     const quire_buffer_options options = {.size = PAGE, .name = "weights"};
-    CHECK_OK(quire_buffer_create_any(t->memories, 3, &options, &chosen, buffer));
+    CHECK_OK(quire_buffer_create_fallback(t->memories, 3, &options, &chosen, buffer));
     quire_buffer_info info;
     CHECK_OK(quire_buffer_get_info(t->memories[chosen], *buffer, &info));
     CHECK_EQ(info.size, PAGE);
@@ -84,10 +84,10 @@ UNIT(resource_any, a_kind_that_cannot_hold_it_is_passed_over)
     t.f.fake.object_needs =
         (quire_requirements){.size = 512, .alignment = 64, .kind_mask = 1u << 3};
     const quire_buffer_options options = {.size = 500};
-    CHECK_OK(quire_buffer_create_any(t.memories, 3, &options, &chosen, &buffer));
+    CHECK_OK(quire_buffer_create_fallback(t.memories, 3, &options, &chosen, &buffer));
     CHECK_EQ(chosen, 2);
     CHECK_EQ(t.f.fake.objects, 1);
-    CHECK_FAILS(quire_buffer_create_any(t.memories, 2, &options, &chosen, &buffer),
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 2, &options, &chosen, &buffer),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "of kind 0");
     CHECK_EQ(chosen, 0);
@@ -105,7 +105,7 @@ UNIT(resource_any, an_image_goes_the_same_way)
     make(&t);
     CHECK_EQ(place(&t, &buffer), 0);
     const quire_image_options options = {.width = 8, .height = 4, .channel_type = QUIRE_UINT8};
-    CHECK_OK(quire_image_create_any(t.memories, 3, &options, &chosen, &image));
+    CHECK_OK(quire_image_create_fallback(t.memories, 3, &options, &chosen, &image));
     CHECK_EQ(chosen, 1);
     quire_image_info info;
     CHECK_OK(quire_image_get_info(t.memories[1], image, &info));
@@ -122,7 +122,7 @@ UNIT(resource_any, a_refusal_by_all_leaves_nothing_and_is_told_by_the_first)
     make(&t);
     for (uint32_t i = 0; i < 3; i++)
         CHECK_EQ(place(&t, &made[i]), i);
-    CHECK_FAILS(quire_buffer_create_any(t.memories, 3, &options, &chosen, &none),
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &options, &chosen, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_EQ(chosen, 0);
     CHECK_EQ(none.allocation.id, 0);
@@ -154,20 +154,20 @@ UNIT(resource_any, wrong_options_and_nulls_end_the_search)
     const quire_image_options flat = {.width = 1}, no_width = {.width = 0};
     quire_memory *holed[] = {t.memories[0], NULL};
     const quire_result wrong = QUIRE_ERROR_INVALID_ARGUMENT;
-    CHECK_FAILS(quire_buffer_create_any(t.memories, 3, &empty, &chosen, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &empty, &chosen, &buffer), wrong);
     CHECK_EQ(buffer.allocation.id, 0);
     CHECK_EQ(chosen, 0);
-    CHECK_FAILS(quire_image_create_any(t.memories, 3, &no_width, &chosen, &image), wrong);
+    CHECK_FAILS(quire_image_create_fallback(t.memories, 3, &no_width, &chosen, &image), wrong);
     CHECK_EQ(image.allocation.id, 0);
-    CHECK_FAILS(quire_buffer_create_any(NULL, 3, &good, &chosen, &buffer), wrong);
-    CHECK_FAILS(quire_buffer_create_any(t.memories, 0, &good, &chosen, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(NULL, 3, &good, &chosen, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 0, &good, &chosen, &buffer), wrong);
     CHECK_HAS(quire_last_error(), "no memories");
-    CHECK_FAILS(quire_buffer_create_any(holed, 2, &good, &chosen, &buffer), wrong);
-    CHECK_FAILS(quire_buffer_create_any(t.memories, 3, NULL, &chosen, &buffer), wrong);
-    CHECK_FAILS(quire_buffer_create_any(t.memories, 3, &good, NULL, &buffer), wrong);
-    CHECK_FAILS(quire_buffer_create_any(t.memories, 3, &good, &chosen, NULL), wrong);
-    CHECK_FAILS(quire_image_create_any(holed, 2, &flat, &chosen, &image), wrong);
-    CHECK_FAILS(quire_image_create_any(t.memories, 3, &flat, &chosen, NULL), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(holed, 2, &good, &chosen, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, NULL, &chosen, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &good, NULL, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &good, &chosen, NULL), wrong);
+    CHECK_FAILS(quire_image_create_fallback(holed, 2, &flat, &chosen, &image), wrong);
+    CHECK_FAILS(quire_image_create_fallback(t.memories, 3, &flat, &chosen, NULL), wrong);
     CHECK_EQ(t.f.fake.objects, 0);
     CHECK_EQ(t.f.fake.pages, 0);
     end(&t);

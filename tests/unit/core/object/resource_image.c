@@ -211,7 +211,7 @@ UNIT(resource_image, what_is_no_image_is_refused)
         {{.width = 1, .channel_type = (quire_channel_type)11}, "no channel type 11"},
         {{.width = 1, .channel_type = (quire_channel_type)1000}, "no channel type 1000"},
         {{.width = 1, .tiling = (quire_tiling)2}, "no tiling 2"},
-        {{.width = 1, .reserved = {0, 0, 0, 1}}, "quire_image_options.reserved[3]"},
+        {{.width = 1, .unused = {0, 0, 0, 1}}, "quire_image_options.unused[3]"},
     };
     bench b;
     make(&b, 0);

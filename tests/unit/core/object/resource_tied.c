@@ -283,7 +283,7 @@ UNIT(resource_tied, memory_that_existed_lies_where_it_lies)
     quire_allocation made;
     fixture_prepare(&f);
     f.fake.address_step = 512;
-    fixture_open(&f, &(quire_memory_options){.largest_alignment = 1 << 20});
+    fixture_open(&f, &(quire_memory_options){.max_alignment = 1 << 20});
     const quire_allocation_options options = {.size = 3000};
     CHECK_OK(quire_page_adopt(f.memory, "somewhere", &options, &made));
     CHECK_EQ(fixture_info(&f, made).address % (1 << 20), 512);

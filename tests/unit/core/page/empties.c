@@ -1,5 +1,5 @@
 /*
- * empties.c - the pages without allocations: in which order they go, which requests find them, and
+ * empty_pages.c - the pages without allocations: in which order they go, which requests find them, and
  * what bounds them in bytes and in time.
  */
 #include "tests/support/fixture.h"
@@ -57,7 +57,7 @@ static bool is_there(fixture *f, uint32_t page)
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-UNIT(empties, without_a_bound_all_are_kept)
+UNIT(empty_pages, without_a_bound_all_are_kept)
 {
     fixture f;
     quire_allocation full[MOST];
@@ -72,7 +72,7 @@ UNIT(empties, without_a_bound_all_are_kept)
     fixture_end(&f);
 }
 
-UNIT(empties, a_bound_of_one_byte_keeps_none)
+UNIT(empty_pages, a_bound_of_one_byte_keeps_none)
 {
     fixture f;
     quire_allocation full[4];
@@ -88,7 +88,7 @@ UNIT(empties, a_bound_of_one_byte_keeps_none)
     fixture_end(&f);
 }
 
-UNIT(empties, a_bound_of_pages_keeps_those_that_became_empty_last)
+UNIT(empty_pages, a_bound_of_pages_keeps_those_that_became_empty_last)
 {
     fixture f;
     quire_allocation full[6];
@@ -106,7 +106,7 @@ UNIT(empties, a_bound_of_pages_keeps_those_that_became_empty_last)
     fixture_end(&f);
 }
 
-UNIT(empties, a_bound_that_is_no_multiple_holds_whole_pages)
+UNIT(empty_pages, a_bound_that_is_no_multiple_holds_whole_pages)
 {
     fixture f;
     quire_allocation full[4];
@@ -118,7 +118,7 @@ UNIT(empties, a_bound_that_is_no_multiple_holds_whole_pages)
     fixture_end(&f);
 }
 
-UNIT(empties, a_page_that_is_used_again_is_the_newest_when_it_is_empty_again)
+UNIT(empty_pages, a_page_that_is_used_again_is_the_newest_when_it_is_empty_again)
 {
     fixture f;
     quire_allocation full[3];
@@ -137,7 +137,7 @@ UNIT(empties, a_page_that_is_used_again_is_the_newest_when_it_is_empty_again)
     fixture_end(&f);
 }
 
-UNIT(empties, a_page_larger_than_the_bound_goes_at_once)
+UNIT(empty_pages, a_page_larger_than_the_bound_goes_at_once)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
@@ -149,7 +149,7 @@ UNIT(empties, a_page_larger_than_the_bound_goes_at_once)
     fixture_end(&f);
 }
 
-UNIT(empties, shards_have_their_share_of_the_bytes)
+UNIT(empty_pages, shards_have_their_share_of_the_bytes)
 {
     fixture f;
     quire_allocation here[3], there[3];
@@ -167,7 +167,7 @@ UNIT(empties, shards_have_their_share_of_the_bytes)
     fixture_end(&f);
 }
 
-UNIT(empties, a_bound_below_one_page_a_shard_keeps_none)
+UNIT(empty_pages, a_bound_below_one_page_a_shard_keeps_none)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE - 1});
@@ -177,7 +177,7 @@ UNIT(empties, a_bound_below_one_page_a_shard_keeps_none)
 }
 
 /* Who frees in another shard leaves it to that shard: the bound holds once somebody works there. */
-UNIT(empties, what_another_thread_freed_is_bounded_when_its_shard_is_used)
+UNIT(empty_pages, what_another_thread_freed_is_bounded_when_its_shard_is_used)
 {
     fixture f;
     quire_allocation full[3];
@@ -195,7 +195,7 @@ UNIT(empties, what_another_thread_freed_is_bounded_when_its_shard_is_used)
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-UNIT(empties, old_ones_go_at_the_next_free_that_empties_a_page)
+UNIT(empty_pages, old_ones_go_at_the_next_free_that_empties_a_page)
 {
     fixture f;
     quire_allocation full[4];
@@ -214,7 +214,7 @@ UNIT(empties, old_ones_go_at_the_next_free_that_empties_a_page)
     fixture_end(&f);
 }
 
-UNIT(empties, a_free_that_empties_no_page_lets_none_go)
+UNIT(empty_pages, a_free_that_empties_no_page_lets_none_go)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
@@ -230,7 +230,7 @@ UNIT(empties, a_free_that_empties_no_page_lets_none_go)
     fixture_end(&f);
 }
 
-UNIT(empties, the_time_of_a_page_used_meanwhile_begins_anew)
+UNIT(empty_pages, the_time_of_a_page_used_meanwhile_begins_anew)
 {
     fixture f;
     quire_allocation full[2];
@@ -245,7 +245,7 @@ UNIT(empties, the_time_of_a_page_used_meanwhile_begins_anew)
     fixture_end(&f);
 }
 
-UNIT(empties, a_trim_lets_old_ones_go_whatever_its_target)
+UNIT(empty_pages, a_trim_lets_old_ones_go_whatever_its_target)
 {
     fixture f;
     quire_allocation full[3];
@@ -269,7 +269,7 @@ UNIT(empties, a_trim_lets_old_ones_go_whatever_its_target)
 }
 
 /* Its own shard gives everything back then; a shard that nobody uses must not keep for ever. */
-UNIT(empties, old_ones_of_every_shard_go_when_a_page_is_made)
+UNIT(empty_pages, old_ones_of_every_shard_go_when_a_page_is_made)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
@@ -284,7 +284,7 @@ UNIT(empties, old_ones_of_every_shard_go_when_a_page_is_made)
     fixture_end(&f);
 }
 
-UNIT(empties, what_waits_in_an_inbox_is_old_from_when_it_is_seen)
+UNIT(empty_pages, what_waits_in_an_inbox_is_old_from_when_it_is_seen)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
@@ -295,7 +295,7 @@ UNIT(empties, what_waits_in_an_inbox_is_old_from_when_it_is_seen)
     fixture_end(&f);
 }
 
-UNIT(empties, both_bounds_hold)
+UNIT(empty_pages, both_bounds_hold)
 {
     fixture f;
     quire_allocation full[5];
@@ -316,7 +316,7 @@ UNIT(empties, both_bounds_hold)
     fixture_end(&f);
 }
 
-UNIT(empties, the_systems_clock_serves_where_none_is_given)
+UNIT(empty_pages, the_systems_clock_serves_where_none_is_given)
 {
     fixture f;
     quire_allocation full[2];
@@ -335,7 +335,7 @@ UNIT(empties, the_systems_clock_serves_where_none_is_given)
     fixture_end(&f);
 }
 
-UNIT(empties, without_a_bound_of_time_the_clock_is_not_asked)
+UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_asked)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -370,7 +370,7 @@ static bool gets_page_of_8_kib(uint64_t size)
     return gets;
 }
 
-UNIT(empties, a_dedicated_page_serves_requests_from_seven_eighths_of_it)
+UNIT(empty_pages, a_dedicated_page_serves_requests_from_seven_eighths_of_it)
 {
     CHECK(gets_page_of_8_kib(8 * KIB));
     CHECK(gets_page_of_8_kib(8 * KIB - 1));
@@ -382,7 +382,7 @@ UNIT(empties, a_dedicated_page_serves_requests_from_seven_eighths_of_it)
     CHECK(!gets_page_of_8_kib(100));
 }
 
-UNIT(empties, dedicated_pages_of_many_sizes_are_told_apart)
+UNIT(empty_pages, dedicated_pages_of_many_sizes_are_told_apart)
 {
     fixture f;
     quire_allocation own[MOST];
@@ -400,7 +400,7 @@ UNIT(empties, dedicated_pages_of_many_sizes_are_told_apart)
     fixture_end(&f);
 }
 
-UNIT(empties, dedicated_pages_go_by_age_and_bytes_like_others)
+UNIT(empty_pages, dedicated_pages_go_by_age_and_bytes_like_others)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 10 * KIB});
@@ -415,7 +415,7 @@ UNIT(empties, dedicated_pages_go_by_age_and_bytes_like_others)
     fixture_end(&f);
 }
 
-UNIT(empties, shared_pages_are_never_handed_to_dedicated_requests)
+UNIT(empty_pages, shared_pages_are_never_handed_to_dedicated_requests)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE});
@@ -428,7 +428,7 @@ UNIT(empties, shared_pages_are_never_handed_to_dedicated_requests)
     fixture_end(&f);
 }
 
-UNIT(empties, dedicated_pages_are_never_handed_to_shared_requests)
+UNIT(empty_pages, dedicated_pages_are_never_handed_to_shared_requests)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         fixture f;
@@ -443,7 +443,7 @@ UNIT(empties, dedicated_pages_are_never_handed_to_shared_requests)
     }
 }
 
-UNIT(empties, a_dedicated_page_that_the_policy_made_larger_is_found_again)
+UNIT(empty_pages, a_dedicated_page_that_the_policy_made_larger_is_found_again)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
@@ -455,7 +455,7 @@ UNIT(empties, a_dedicated_page_that_the_policy_made_larger_is_found_again)
     fixture_end(&f);
 }
 
-UNIT(empties, a_dedicated_page_that_could_not_be_rounded_is_found_again)
+UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_found_again)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
@@ -468,7 +468,7 @@ UNIT(empties, a_dedicated_page_that_could_not_be_rounded_is_found_again)
 }
 
 /* A backend need not tell that it rounds. */
-UNIT(empties, a_dedicated_page_that_the_backend_made_larger_is_found_again)
+UNIT(empty_pages, a_dedicated_page_that_the_backend_made_larger_is_found_again)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
@@ -484,7 +484,7 @@ UNIT(empties, a_dedicated_page_that_the_backend_made_larger_is_found_again)
     fixture_end(&f);
 }
 
-UNIT(empties, a_dedicated_page_is_used_again_at_another_alignment)
+UNIT(empty_pages, a_dedicated_page_is_used_again_at_another_alignment)
 {
     fixture f;
     fixture_prepare(&f);
@@ -513,7 +513,7 @@ static void play_frame(fixture *f)
         CHECK_OK(quire_free(f->memory, piece[i]));
 }
 
-UNIT(empties, transients_of_each_frame_cost_no_backend_call)
+UNIT(empty_pages, transients_of_each_frame_cost_no_backend_call)
 {
     fixture f;
     fixture_make(&f, NULL);
@@ -527,7 +527,7 @@ UNIT(empties, transients_of_each_frame_cost_no_backend_call)
     fixture_end(&f);
 }
 
-UNIT(empties, a_large_dedicated_allocation_again_and_again_costs_one_page)
+UNIT(empty_pages, a_large_dedicated_allocation_again_and_again_costs_one_page)
 {
     fixture f;
     fixture_make(&f, NULL);

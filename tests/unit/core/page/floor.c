@@ -1,5 +1,5 @@
 /*
- * floor.c - what quire_memory_reserve keeps beside pages that nothing keeps, and at the end of a
+ * floor.c - what quire_memory_preallocate keeps beside pages that nothing keeps, and at the end of a
  * page that grows.
  */
 #include "tests/support/fixture.h"
@@ -16,7 +16,7 @@ UNIT(floor, a_tied_page_leaves_though_fewer_bytes_stay_than_were_reserved)
     fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
     other = ALLOCATE(&f, .size = PAGE);
     CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &tied));
-    CHECK_OK(quire_memory_reserve(f.memory, PAGE + 1000)); /* there already */
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE + 1000)); /* there already */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
     CHECK_OK(quire_free(f.memory, other)); /* stays, though it is the older empty one */
     CHECK_EQ(f.fake.pages, 2);
@@ -35,7 +35,7 @@ UNIT(floor, a_tied_page_that_waits_in_an_inbox_leaves_when_memory_is_short)
     f.fake.object_needs.dedicated = true;
     fixture_open(&f, &(quire_memory_options){.shards = 2, .pages.page_size = PAGE});
     CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = PAGE}, &tied));
-    CHECK_OK(quire_memory_reserve(f.memory, PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
     f.fake.page_budget = PAGE;
     fixture_free_elsewhere(&f, tied.allocation); /* its shard is told later */
     CHECK_EQ(f.fake.pages, 1);
@@ -53,17 +53,17 @@ UNIT(floor, the_end_of_a_page_stays_as_far_as_it_was_reserved)
     fake_offer_growth(&f.fake);
     f.fake.object_needs.dedicated = true;
     fixture_open(&f, &(quire_memory_options){
-                         .contiguous = true, .reservation = 64 * PAGE, .pages.page_size = PAGE});
+                         .contiguous = true, .address_space = 64 * PAGE, .pages.page_size = PAGE});
     quire_allocation whole = ALLOCATE(&f, .size = 2 * PAGE);
     CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = PAGE}, &tied));
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     CHECK_OK(quire_free(f.memory, tied.allocation)); /* below the floor now */
     CHECK_OK(quire_free(f.memory, whole));
     CHECK_EQ(f.fake.page_bytes, 2 * PAGE);
     quire_allocation other = ALLOCATE(&f, .size = KIB, .dedicated = true);
     CHECK_EQ(f.fake.page_bytes, 2 * PAGE + KIB); /* no end was given for it */
     CHECK_OK(quire_free(f.memory, other));
-    CHECK_OK(quire_memory_reserve(f.memory, PAGE)); /* now there is more */
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE)); /* now there is more */
     CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 3 * KIB, .dedicated = true)));
     CHECK(f.fake.page_bytes >= PAGE && f.fake.page_bytes < 2 * PAGE);
     CHECK_OK(quire_memory_check(f.memory));

@@ -2,7 +2,7 @@
  * growth.c - the page of a contiguous memory: when and by how much it grows and shrinks, what stays
  * where it is meanwhile, and who waits for whom.
  */
-#include "src/memory/growth.h"
+#include "src/core/page/elastic.h"
 
 #include <sched.h>
 
@@ -18,8 +18,8 @@ static void make_with(fixture *f, const quire_memory_options *options)
     fixture_prepare(f);
     fake_offer_growth(&f->fake);
     all.contiguous = true;
-    if (!all.reservation)
-        all.reservation = MOST;
+    if (!all.address_space)
+        all.address_space = MOST;
     if (!all.pages.page_size)
         all.pages.page_size = PAGE;
     fixture_open(f, &all);
@@ -63,7 +63,7 @@ UNIT(growth, what_is_free_at_the_end_is_used_with_what_comes)
     make(&f);
     quire_allocation_info first = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
     expect_page(&f, PAGE);
-    CHECK_EQ(f.fake.last_page.most, MOST);
+    CHECK_EQ(f.fake.last_page.max_size, MOST);
     quire_allocation_info second = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
     CHECK_EQ(second.page, first.page);
     CHECK_EQ(second.offset, first.offset + 40 * KIB);
@@ -107,7 +107,7 @@ UNIT(growth, what_is_aligned_is_the_native_address)
     f.fake.address_step = 4096 + 64;
     f.fake.info.limits.page_alignment = 64;
     fixture_open(&f, &(quire_memory_options){
-                         .contiguous = true, .reservation = MOST, .pages.page_size = PAGE});
+                         .contiguous = true, .address_space = MOST, .pages.page_size = PAGE});
     ALLOCATE(&f, .size = 40 * KIB);
     for (uint64_t i = 0; i < 20; i++) {
         quire_allocation before = ALLOCATE(&f, .size = 1 + i * 512);
@@ -141,7 +141,7 @@ UNIT(growth, it_ends_where_its_addresses_end)
 {
     fixture f;
     quire_allocation none;
-    make_with(&f, &(quire_memory_options){.reservation = 100 * KIB});
+    make_with(&f, &(quire_memory_options){.address_space = 100 * KIB});
     ALLOCATE(&f, .size = 60 * KIB);
     CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 41 * KIB}, &none),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
@@ -155,10 +155,10 @@ UNIT(growth, it_ends_where_its_addresses_end)
 UNIT(growth, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
 {
     fixture f;
-    make_with(&f, &(quire_memory_options){.reservation = 32 * KIB});
+    make_with(&f, &(quire_memory_options){.address_space = 32 * KIB});
     ALLOCATE(&f, .size = 200 * KIB);
     expect_page(&f, 200 * KIB);
-    CHECK_EQ(f.fake.last_page.most, 200 * KIB);
+    CHECK_EQ(f.fake.last_page.max_size, 200 * KIB);
     fixture_end(&f);
 }
 
@@ -195,7 +195,7 @@ UNIT(growth, dedicated_pages_lie_beside_it)
     ALLOCATE(&f, .size = 40 * KIB);
     quire_allocation other = ALLOCATE(&f, .size = 100 * KIB, .dedicated = true);
     CHECK_EQ(fixture_info(&f, other).page, 1);
-    CHECK_EQ(f.fake.last_page.most, 0);
+    CHECK_EQ(f.fake.last_page.max_size, 0);
     quire_memory_stats stats = stats_of(&f);
     CHECK_EQ(stats.page_count, 2);
     CHECK_EQ(stats.reserved_bytes, 140 * KIB); /* the page gave its free end for it */
@@ -329,7 +329,7 @@ UNIT(growth, what_is_reserved_is_at_its_end)
 {
     fixture f;
     make(&f);
-    CHECK_OK(quire_memory_reserve(f.memory, 300 * KIB));
+    CHECK_OK(quire_memory_preallocate(f.memory, 300 * KIB));
     expect_page(&f, 5 * PAGE);
     ALLOCATE(&f, .size = 20 * KIB);
     quire_allocation other = ALLOCATE(&f, .size = 10 * KIB, .dedicated = true);
@@ -368,7 +368,7 @@ UNIT(growth, the_hook_is_told_of_each_size)
     ALLOCATE(&f, .size = 60 * KIB);
     CHECK_EQ(t.count, 0);
     CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 20 * KIB)));
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
     CHECK_EQ(t.count, 3);
     CHECK_EQ(t.sizes[0], 2 * PAGE);
@@ -383,11 +383,11 @@ UNIT(growth, a_memory_tells_how_far_its_page_may_grow)
     quire_memory_info info;
     make(&f);
     CHECK_OK(quire_memory_get_info(f.memory, &info));
-    CHECK_EQ(info.reservation, MOST);
+    CHECK_EQ(info.address_space, MOST);
     fixture_end(&f);
     fixture_make(&f, NULL);
     CHECK_OK(quire_memory_get_info(f.memory, &info));
-    CHECK_EQ(info.reservation, 0);
+    CHECK_EQ(info.address_space, 0);
     fixture_end(&f);
 }
 
@@ -401,7 +401,7 @@ UNIT(growth, what_cannot_be_contiguous_is_refused)
         {{.contiguous = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, "shards"},
         {{.contiguous = true, .fit = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy"},
         {{.contiguous = true, .fit = QUIRE_FIT_LINEAR}, QUIRE_ERROR_UNSUPPORTED, "linear"},
-        {{.reservation = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "reservation"},
+        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "reservation"},
     };
     fixture f;
     quire_memory *none = NULL;
@@ -540,7 +540,7 @@ UNIT(growth, bytes_and_pointers_stay_on_the_host)
     CHECK_OK(quire_host_open(NULL, &device));
     const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE,
                                           .contiguous = true,
-                                          .reservation =
+                                          .address_space =
                                               64 * MOST, /* what valgrind can reserve, too */
                                           .pages = {.page_size = PAGE}};
     CHECK_OK(quire_memory_create(device, &options, &memory));

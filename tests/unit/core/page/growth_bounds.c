@@ -2,14 +2,14 @@
  * growth_bounds.c - where the page of a contiguous memory must not grow: for a request that fits,
  * beyond what the device allows a page, and where the backend made another page than was asked.
  */
-#include "src/memory/growth.h"
+#include "src/core/page/elastic.h"
 
 #include "tests/support/fixture.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB, MOST = 1024 * KIB };
 
 static const quire_memory_options contiguous = {
-    .name = "one", .contiguous = true, .reservation = MOST, .pages = {.page_size = PAGE}};
+    .name = "one", .contiguous = true, .address_space = MOST, .pages = {.page_size = PAGE}};
 
 static void prepare(fixture *f)
 {
@@ -18,13 +18,13 @@ static void prepare(fixture *f)
 }
 
 /* Asks for growth as a request does that found no room; the bytes of the page afterwards. */
-static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_growth expected)
+static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_result expected)
 {
     qi_shard *shard = f->memory->shards;
-    qi_growth growth = QI_GROWTH_AWAITED;
-    qi_progress progress = {0};
+    qi_elastic_result growth = QI_ELASTIC_AWAITED;
+    qi_page_progress progress = {0};
     qi_lock_acquire(&shard->lock);
-    quire_result result = qi_growth_make(shard, size, alignment, &growth, &progress);
+    quire_result result = qi_elastic_grow_for(shard, size, alignment, &growth, &progress);
     qi_lock_release(&shard->lock);
     CHECK_OK(result);
     CHECK_EQ(growth, expected);
@@ -39,11 +39,11 @@ UNIT(growth_bounds, it_does_not_grow_for_what_fits)
     prepare(&f);
     fixture_open(&f, &contiguous);
     ALLOCATE(&f, .size = 40 * KIB);
-    CHECK_EQ(ask(&f, 24 * KIB - 1, 1, QI_GROWTH_NONE), PAGE);
-    CHECK_EQ(ask(&f, 24 * KIB, 1, QI_GROWTH_NONE), PAGE);
-    CHECK_EQ(ask(&f, 16 * KIB, 16 * KIB, QI_GROWTH_NONE), PAGE); /* from 48 KiB on */
+    CHECK_EQ(ask(&f, 24 * KIB - 1, 1, QI_ELASTIC_NONE), PAGE);
+    CHECK_EQ(ask(&f, 24 * KIB, 1, QI_ELASTIC_NONE), PAGE);
+    CHECK_EQ(ask(&f, 16 * KIB, 16 * KIB, QI_ELASTIC_NONE), PAGE); /* from 48 KiB on */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
-    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_GROWTH_DONE), 2 * PAGE);
+    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE);
     fixture_end(&f);
 }
 
@@ -53,7 +53,7 @@ UNIT(growth_bounds, it_grows_where_alignment_makes_what_fits_too_large)
     prepare(&f);
     fixture_open(&f, &contiguous);
     ALLOCATE(&f, .size = 40 * KIB);
-    CHECK_EQ(ask(&f, 16 * KIB + 1, 16 * KIB, QI_GROWTH_DONE), 2 * PAGE);
+    CHECK_EQ(ask(&f, 16 * KIB + 1, 16 * KIB, QI_ELASTIC_DONE), 2 * PAGE);
     CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 1);
     fixture_end(&f);
 }
@@ -68,18 +68,18 @@ UNIT(growth_bounds, it_does_not_grow_for_what_cannot_be_counted)
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MOST + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         qi_shard *shard = f.memory->shards;
-        qi_growth growth = QI_GROWTH_DONE;
-        qi_progress progress = {0};
+        qi_elastic_result growth = QI_ELASTIC_DONE;
+        qi_page_progress progress = {0};
         qi_lock_acquire(&shard->lock);
-        quire_result result = qi_growth_make(shard, sizes[i], 1, &growth, &progress);
+        quire_result result = qi_elastic_grow_for(shard, sizes[i], 1, &growth, &progress);
         qi_lock_release(&shard->lock);
         CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
         CHECK_HAS(quire_last_error(), "and addresses for 1 MiB");
-        CHECK_EQ(growth, QI_GROWTH_NONE);
+        CHECK_EQ(growth, QI_ELASTIC_NONE);
     }
     CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
     CHECK_EQ(fixture_stats(&f).reserved_bytes, PAGE);
-    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_GROWTH_DONE), 2 * PAGE); /* its end is free to move */
+    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE); /* its end is free to move */
     fixture_end(&f);
 }
 
@@ -87,12 +87,12 @@ UNIT(growth_bounds, the_page_reaches_no_further_than_the_devices_pages)
 {
     fixture f;
     prepare(&f);
-    f.fake.info.limits.largest_page = 5 * PAGE + 100; /* no multiple of the granularity */
+    f.fake.info.limits.max_page = 5 * PAGE + 100; /* no multiple of the granularity */
     fixture_open(&f, &contiguous);
     ALLOCATE(&f, .size = PAGE);
-    uint64_t most = f.fake.last_page.most;
-    CHECK(most <= f.fake.info.limits.largest_page);
-    CHECK(f.fake.info.limits.largest_page - most < f.fake.info.limits.page_granularity);
+    uint64_t most = f.fake.last_page.max_size;
+    CHECK(most <= f.fake.info.limits.max_page);
+    CHECK(f.fake.info.limits.max_page - most < f.fake.info.limits.page_granularity);
     for (int i = 1; i < 5; i++)
         ALLOCATE(&f, .size = PAGE);
     quire_allocation none = {1};
@@ -115,7 +115,7 @@ static quire_result make_other_page(void *state, const quire_page_request *reque
                                     quire_native_page *page)
 {
     quire_result result = make_page(state, request, page);
-    if (!result && request->most)
+    if (!result && request->max_size)
         page->size += (uint64_t)off;
     return result;
 }

@@ -6,9 +6,9 @@
 
 #include <time.h>
 
-#include "src/memory/empties.h"
+#include "src/core/page/empty_pages.h"
 
-enum { PAGE = 4096, FEW = 1000, TIMES = 16, AT_ONCE = QI_EMPTIES_AT_ONCE };
+enum { PAGE = 4096, FEW = 1000, TIMES = 16, AT_ONCE = QI_EMPTY_PAGES_PER_CALL };
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
@@ -29,7 +29,7 @@ static double reserve(uint32_t count)
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
     double begin = thread_seconds();
-    CHECK_OK(quire_memory_reserve(f.memory, (uint64_t)count * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, (uint64_t)count * PAGE));
     ALLOCATE(&f, .size = PAGE, .dedicated = true);
     double seconds = thread_seconds() - begin;
     CHECK_EQ(fixture_stats(&f).page_count, count + 1);
@@ -145,7 +145,7 @@ UNIT(many_pages, a_request_gives_back_what_it_needs_and_few_more)
 UNIT(many_pages, all_empty_ones_go_before_a_request_is_refused)
 {
     fixture f;
-    make_empties(&f, (quire_page_policy){.most_pages = 1000}, 1000);
+    make_empties(&f, (quire_page_policy){.max_pages = 1000}, 1000);
     ALLOCATE(&f, .size = PAGE); /* with as many pages as there may be */
     CHECK(f.fake.pages < 1000);
     uint64_t left = f.fake.pages - 1;
@@ -160,8 +160,7 @@ UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
     enum { LARGE = 10 * PAGE, COUNT = AT_ONCE + 1 };
     fixture f;
     quire_allocation large[COUNT], small[2];
-    fixture_make(&f,
-                 &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = COUNT + 2}});
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = COUNT + 2}});
     for (int i = 0; i < COUNT; i++)
         large[i] = ALLOCATE(&f, .size = LARGE, .dedicated = true);
     for (int i = 0; i < 2; i++)
@@ -170,7 +169,8 @@ UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
         CHECK_OK(quire_free(f.memory, large[i]));
     for (int i = 0; i < 2; i++)
         CHECK_OK(quire_free(f.memory, small[i]));
-    CHECK_OK(quire_memory_reserve(f.memory, COUNT * LARGE + PAGE)); /* all but a small one stay */
+    CHECK_OK(
+        quire_memory_preallocate(f.memory, COUNT * LARGE + PAGE)); /* all but a small one stay */
     ALLOCATE(&f, .size = 2 * LARGE, .dedicated = true);
     CHECK_EQ(f.fake.pages, COUNT + 2);
     CHECK_EQ(fixture_stats(&f).reserved_bytes, COUNT * LARGE + PAGE + 2 * LARGE);
@@ -190,7 +190,7 @@ UNIT(many_pages, old_ones_go_few_at_a_time_call_by_call)
     CHECK_OK(quire_free(f.memory, mine));
     there -= AT_ONCE;
     CHECK_EQ(f.fake.pages, there);
-    CHECK_OK(quire_free(f.memory, small[0])); /* goes on, though it empties no page */
+    CHECK_OK(quire_free(f.memory, small[0])); /* goes on, though it empty_pages no page */
     CHECK_EQ(f.fake.pages, 2);
     CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
     CHECK_EQ(f.fake.pages, 1);

@@ -3,7 +3,7 @@
  * given back, and their figures. Dedicated and weakly aligned pages are page_dedicated.c and
  * page_address.c, failures page_fault.c.
  */
-#include "src/memory/memory.h"
+#include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
 
 enum { PAGE = 4096 };
@@ -138,10 +138,9 @@ UNIT(page, a_request_above_the_page_size_gets_a_page_whose_rest_is_shared)
 UNIT(page, the_first_page_and_growth_follow_the_policy)
 {
     fixture b;
-    make(&b, (quire_page_policy){.page_size = 1024,
-                                 .first_page_size = 512,
-                                 .growth_percent = 100,
-                                 .largest_page = 2048});
+    make(&b,
+         (quire_page_policy){
+             .page_size = 1024, .first_page_size = 512, .growth_percent = 100, .max_page = 2048});
     static const uint64_t sizes[] = {512, 1024, 2048, 2048};
     quire_memory_info info;
     for (uint32_t i = 0; i < 4; i++) {
@@ -157,7 +156,7 @@ UNIT(page, the_first_page_and_growth_follow_the_policy)
 UNIT(page, neither_large_nor_dedicated_pages_change_the_growth)
 {
     fixture b;
-    make(&b, (quire_page_policy){.page_size = 1024, .growth_percent = 100, .largest_page = 8192});
+    make(&b, (quire_page_policy){.page_size = 1024, .growth_percent = 100, .max_page = 8192});
     quire_allocation_options dedicated = {.size = 256, .dedicated = true};
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b.memory, &dedicated, &allocation));
@@ -172,7 +171,7 @@ UNIT(page, the_devices_largest_page_holds_whatever_the_policy_says)
 {
     fixture b;
     fixture_prepare(&b);
-    b.fake.info.limits.largest_page = 5000; /* pages of 4864, the granularity being 256 */
+    b.fake.info.limits.max_page = 5000; /* pages of 4864, the granularity being 256 */
     open_prepared(&b, (quire_page_policy){.page_size = 65536});
     allocate(b.memory, 100);
     expect_page(b.memory, 0, 4864);
@@ -186,7 +185,7 @@ UNIT(page, a_request_as_large_as_the_devices_largest_page_is_granted)
 {
     fixture b;
     fixture_prepare(&b);
-    b.fake.info.limits.largest_page = 8192;
+    b.fake.info.limits.max_page = 8192;
     open_prepared(&b, (quire_page_policy){.page_size = PAGE});
     allocate(b.memory, 8192);
     expect_page(b.memory, 0, 8192);
@@ -197,7 +196,7 @@ UNIT(page, the_next_page_is_told_as_the_devices_limit_makes_it)
 {
     fixture b;
     fixture_prepare(&b);
-    b.fake.info.limits.largest_page = 4096;
+    b.fake.info.limits.max_page = 4096;
     open_prepared(&b, (quire_page_policy){.page_size = 65536});
     quire_memory_info info;
     CHECK_OK(quire_memory_get_info(b.memory, &info));
@@ -222,7 +221,7 @@ UNIT(page, more_than_the_heap_is_refused_without_asking_the_backend)
 UNIT(page, the_policys_most_pages_hold)
 {
     fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE, .most_pages = 2});
+    make(&b, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
     quire_allocation first = allocate(b.memory, PAGE), second = allocate(b.memory, 2048);
     expect_refused(b.memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES,
                    "memory 'weights' has 2 pages, as many as its policy allows");
@@ -239,7 +238,7 @@ UNIT(page, the_policys_most_pages_hold)
 UNIT(page, an_empty_page_makes_way_for_one_that_is_large_enough)
 {
     fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    make(&b, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
     CHECK_OK(quire_free(b.memory, allocate(b.memory, PAGE)));
     allocate(b.memory, 2 * PAGE);
     expect_page(b.memory, 0, 2 * PAGE);
@@ -251,7 +250,7 @@ UNIT(page, the_devices_most_pages_are_shared_by_its_memories)
 {
     fixture b;
     fixture_prepare(&b);
-    b.fake.info.limits.most_pages = 3;
+    b.fake.info.limits.max_pages = 3;
     open_prepared(&b, (quire_page_policy){.page_size = PAGE});
     quire_memory *other = NULL;
     quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}};
@@ -338,11 +337,11 @@ UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
 
 /* ---- waiting for pages of others ------------------------------------------------------------ */
 
-static bool waits(fixture *f, qi_patience *patience)
+static bool waits(fixture *f, qi_page_wait *stall_timeout)
 {
     qi_shard *shard = f->memory->shards;
     qi_lock_acquire(&shard->lock);
-    bool is_over = !qi_page_await_change(shard, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, patience);
+    bool is_over = !qi_page_wait_for_change(shard, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, stall_timeout);
     qi_lock_release(&shard->lock);
     return !is_over;
 }
@@ -353,17 +352,17 @@ UNIT(page, who_is_refused_after_a_change_waits_for_all_pages_begun_till_then)
     fixture f;
     fixture_make(&f, NULL);
     qi_pages *pages = &f.memory->pages;
-    qi_patience patience = {.changes = pages->changes};
+    qi_page_wait stall_timeout = {.changes = pages->changes};
     pages->changes++; /* after the page was asked for, and before it was refused */
     pages->turns = 7;
-    CHECK(waits(&f, &patience));
-    CHECK_EQ(patience.turn, 7);
-    patience.changes = pages->changes;
+    CHECK(waits(&f, &stall_timeout));
+    CHECK_EQ(stall_timeout.turn, 7);
+    stall_timeout.changes = pages->changes;
     pages->turns = 9;
-    CHECK(!waits(&f, &patience)); /* none is being made */
-    CHECK_EQ(patience.turn, 9);
+    CHECK(!waits(&f, &stall_timeout)); /* none is being made */
+    CHECK_EQ(stall_timeout.turn, 9);
     pages->turns = 10;
-    CHECK(!waits(&f, &patience));
-    CHECK_EQ(patience.turn, 9);
+    CHECK(!waits(&f, &stall_timeout));
+    CHECK_EQ(stall_timeout.turn, 9);
     fixture_end(&f);
 }

@@ -129,9 +129,8 @@ UNIT(page_address, granules_above_the_largest_alignment_hold)
     fixture b;
     fixture_prepare(&b);
     b.fake.info.limits.page_alignment = 0;
-    fixture_open(&b, &(quire_memory_options){.granule = 65536,
-                                             .largest_alignment = 4096,
-                                             .pages = {.page_size = 65536}});
+    fixture_open(&b, &(quire_memory_options){
+                         .granule = 65536, .max_alignment = 4096, .pages = {.page_size = 65536}});
     ALLOCATE(&b, .size = 65536);
     CHECK_EQ(b.fake.last_page.alignment, 65536);
     CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 5000000)).offset, 0);

@@ -181,7 +181,7 @@ UNIT(page_dedicated, an_abort_gives_it_back_too)
 UNIT(page_dedicated, as_many_as_the_policy_has_pages)
 {
     fixture b;
-    make(&b, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .most_pages = 2});
+    make(&b, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .max_pages = 2});
     quire_allocation first = allocate(&b, 1, false), none;
     allocate(&b, 1, false);
     CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &none),

@@ -240,7 +240,7 @@ UNIT(page_fault, no_page_is_made_for_which_the_line_has_no_place)
     fixture_prepare(&b);
     fixture_open(&b, &(quire_memory_options){.fit = QUIRE_FIT_SEGREGATED,
                                              .granule = 1,
-                                             .largest_alignment = UINT64_C(1) << 30,
+                                             .max_alignment = UINT64_C(1) << 30,
                                              .pages = {.page_size = 1 << 20}});
     quire_allocation allocation;
     quire_allocation_options options = {.size = 1 << 20};
@@ -262,7 +262,7 @@ UNIT(page_fault, empty_pages_give_their_place_on_the_line_back_first)
     fixture b;
     fixture_prepare(&b);
     fixture_open(&b, &(quire_memory_options){
-                         .granule = 1, .largest_alignment = gib, .pages = {.page_size = 1 << 20}});
+                         .granule = 1, .max_alignment = gib, .pages = {.page_size = 1 << 20}});
     quire_allocation small[COUNT];
     for (int i = 0; i < COUNT; i++) /* a page each, 1 GiB apart: they take the line */
         small[i] = ALLOCATE(&b, .size = 1 << 20);

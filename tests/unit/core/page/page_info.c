@@ -122,7 +122,7 @@ UNIT(page_info, the_backend_is_told_what_the_page_is_for)
     quire_intent shared = {.host_write = true, .exportable = true};
     make(&b, &(quire_memory_options){.name = "frames",
                                      .intent = &shared,
-                                     .largest_alignment = 8192,
+                                     .max_alignment = 8192,
                                      .pages = {.page_size = PAGE}});
     allocate(&b, 100);
     const quire_page_request *told = &b.fake.last_page;

@@ -24,11 +24,11 @@ UNIT(reserve, makes_pages_of_the_policys_sizes_until_there_are_enough)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, 1));
+    CHECK_OK(quire_memory_preallocate(f.memory, 1));
     expect_reserved(&f, PAGE, PAGE);
-    CHECK_OK(quire_memory_reserve(f.memory, 4 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
     expect_reserved(&f, 4 * PAGE, 4 * PAGE);
-    CHECK_OK(quire_memory_reserve(f.memory, 4 * PAGE + 1));
+    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE + 1));
     expect_reserved(&f, 5 * PAGE, 5 * PAGE);
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 5);
     fixture_end(&f);
@@ -37,9 +37,8 @@ UNIT(reserve, makes_pages_of_the_policys_sizes_until_there_are_enough)
 UNIT(reserve, growth_goes_on_from_what_was_reserved)
 {
     fixture f;
-    make(&f,
-         (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .largest_page = 64 * PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, 7 * PAGE));
+    make(&f, (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, 7 * PAGE));
     expect_reserved(&f, 7 * PAGE, 7 * PAGE); /* 1 + 2 + 4 */
     quire_memory_info info;
     CHECK_OK(quire_memory_get_info(f.memory, &info));
@@ -53,9 +52,9 @@ UNIT(reserve, counts_what_is_there_already_and_in_use)
     make(&f, (quire_page_policy){.page_size = PAGE});
     ALLOCATE(&f, .size = PAGE);
     ALLOCATE(&f, .size = PAGE, .dedicated = true);
-    CHECK_OK(quire_memory_reserve(f.memory, 2 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     expect_reserved(&f, 3 * PAGE, PAGE);
     fixture_end(&f);
 }
@@ -64,7 +63,7 @@ UNIT(reserve, allocations_within_it_make_no_page)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, 4 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
     uint64_t calls = f.fake.fallible_calls;
     for (int i = 0; i < 4; i++)
         ALLOCATE(&f, .size = PAGE);
@@ -77,7 +76,7 @@ UNIT(reserve, is_kept_when_pages_are_made)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     quire_allocation large = ALLOCATE(&f, .size = 2 * PAGE); /* fits no page of those */
     expect_reserved(&f, 5 * PAGE, 3 * PAGE);
     ALLOCATE(&f, .size = 2 * PAGE); /* two of them are beyond the promise by now */
@@ -91,7 +90,7 @@ UNIT(reserve, is_kept_beyond_the_bounds_of_retention)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
-    CHECK_OK(quire_memory_reserve(f.memory, 2 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
     quire_allocation full[4];
     for (int i = 0; i < 4; i++)
         full[i] = ALLOCATE(&f, .size = PAGE);
@@ -105,10 +104,10 @@ UNIT(reserve, lowered_or_given_up_lets_the_bounds_hold_at_once)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
-    CHECK_OK(quire_memory_reserve(f.memory, 4 * PAGE));
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     expect_reserved(&f, 3 * PAGE, 3 * PAGE);
-    CHECK_OK(quire_memory_reserve(f.memory, 0));
+    CHECK_OK(quire_memory_preallocate(f.memory, 0));
     expect_reserved(&f, 0, 0);
     fixture_end(&f);
 }
@@ -117,8 +116,8 @@ UNIT(reserve, zero_gives_the_promise_up_and_no_page)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
-    CHECK_OK(quire_memory_reserve(f.memory, 0));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 0));
     expect_reserved(&f, 3 * PAGE, 3 * PAGE); /* kept as any empty page is */
     ALLOCATE(&f, .size = 2 * PAGE);
     expect_reserved(&f, 2 * PAGE, 0);
@@ -130,7 +129,7 @@ UNIT(reserve, a_trim_gives_it_up)
     fixture f;
     uint64_t released = 0;
     make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     CHECK_OK(quire_memory_trim(f.memory, PAGE, &released));
     CHECK_EQ(released, 2 * PAGE);
     ALLOCATE(&f, .size = 2 * PAGE);
@@ -142,8 +141,8 @@ UNIT(reserve, more_than_the_heap_is_refused_at_once)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, PAGE));
-    CHECK_FAILS(quire_memory_reserve(f.memory, (UINT64_C(1) << 30) + 1),
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
+    CHECK_FAILS(quire_memory_preallocate(f.memory, (UINT64_C(1) << 30) + 1),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), "the heap of memory kind 0 has 1 GiB in all");
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
@@ -155,12 +154,12 @@ UNIT(reserve, more_than_the_heap_is_refused_at_once)
 UNIT(reserve, as_many_pages_as_the_policy_allows)
 {
     fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE, .most_pages = 3});
-    CHECK_OK(quire_memory_reserve(f.memory, PAGE));
-    CHECK_FAILS(quire_memory_reserve(f.memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
+    make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 3});
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
+    CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "as many as its policy allows");
     expect_reserved(&f, PAGE, PAGE);
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     expect_reserved(&f, 3 * PAGE, 3 * PAGE);
     fixture_end(&f);
 }
@@ -169,11 +168,11 @@ UNIT(reserve, no_more_than_the_memorys_limit)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
     CHECK_OK(quire_memory_set_limit(f.memory, 3 * PAGE));
-    CHECK_FAILS(quire_memory_reserve(f.memory, 4 * PAGE), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_OVER_BUDGET);
     expect_reserved(&f, PAGE, PAGE);
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     expect_reserved(&f, 3 * PAGE, 3 * PAGE);
     fixture_end(&f);
 }
@@ -182,8 +181,8 @@ UNIT(reserve, one_page_per_object_has_none_to_reserve)
 {
     fixture f;
     make(&f, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS});
-    CHECK_FAILS(quire_memory_reserve(f.memory, 1), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_OK(quire_memory_reserve(f.memory, 0));
+    CHECK_FAILS(quire_memory_preallocate(f.memory, 1), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_memory_preallocate(f.memory, 0));
     ALLOCATE(&f, .size = PAGE);
     expect_reserved(&f, PAGE, 0);
     fixture_end(&f);
@@ -193,9 +192,9 @@ UNIT(reserve, the_linear_fit_has_one_page)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .pages.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
     expect_reserved(&f, PAGE, PAGE);
-    CHECK_FAILS(quire_memory_reserve(f.memory, PAGE + 1), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_memory_preallocate(f.memory, PAGE + 1), QUIRE_ERROR_TOO_MANY_PAGES);
     expect_reserved(&f, PAGE, PAGE);
     ALLOCATE(&f, .size = PAGE);
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
@@ -206,7 +205,7 @@ UNIT(reserve, shards_take_turns_and_what_one_has_serves_the_others)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE});
-    CHECK_OK(quire_memory_reserve(f.memory, 6 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 6 * PAGE));
     expect_reserved(&f, 6 * PAGE, 6 * PAGE);
     for (int i = 0; i < 6; i++)
         ALLOCATE(&f, .size = PAGE);
@@ -236,9 +235,9 @@ UNIT(reserve, each_backend_call_that_fails_leaves_what_was)
             fixture_make(
                 &f, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages.page_size = PAGE});
             ALLOCATE(&f, .size = PAGE);
-            CHECK_OK(quire_memory_reserve(f.memory, 2 * PAGE));
+            CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
             fake_fail(&f.fake, call, from_then, QUIRE_ERROR_BACKEND_FAILURE);
-            CHECK_FAILS(quire_memory_reserve(f.memory, 6 * PAGE), QUIRE_ERROR_BACKEND_FAILURE);
+            CHECK_FAILS(quire_memory_preallocate(f.memory, 6 * PAGE), QUIRE_ERROR_BACKEND_FAILURE);
             CHECK_EQ(quire_last_native_code(), -13);
             fake_fail(&f.fake, 0, false, QUIRE_SUCCESS);
             expect_as_before(&f);
@@ -252,10 +251,10 @@ UNIT(reserve, where_the_backend_has_too_little_nothing_stays_reserved)
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
     f.fake.page_budget = 7 * PAGE - 256;
-    CHECK_FAILS(quire_memory_reserve(f.memory, 7 * PAGE), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_FAILS(quire_memory_preallocate(f.memory, 7 * PAGE), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), "the fake is full");
     expect_reserved(&f, 0, 0);
-    CHECK_OK(quire_memory_reserve(f.memory, 6 * PAGE + 256)); /* the last pages are smaller */
+    CHECK_OK(quire_memory_preallocate(f.memory, 6 * PAGE + 256)); /* the last pages are smaller */
     CHECK(f.fake.page_bytes >= 6 * PAGE + 256);
     fixture_end(&f);
 }
@@ -268,9 +267,9 @@ UNIT(reserve, each_host_allocation_that_fails_leaves_what_was)
             fixture f;
             make(&f, (quire_page_policy){.page_size = PAGE});
             ALLOCATE(&f, .size = PAGE);
-            CHECK_OK(quire_memory_reserve(f.memory, 2 * PAGE));
+            CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
             test_memory_fail(unit_memory_state(), call, from_then != 0);
-            result = quire_memory_reserve(f.memory, 100 * PAGE);
+            result = quire_memory_preallocate(f.memory, 100 * PAGE);
             test_memory_fail(unit_memory_state(), 0, false);
             if (result) {
                 CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
@@ -288,8 +287,8 @@ UNIT(reserve, a_refused_request_does_not_break_the_promise)
 {
     fixture f;
     quire_allocation none;
-    make(&f, (quire_page_policy){.page_size = PAGE, .most_pages = 2});
-    CHECK_OK(quire_memory_reserve(f.memory, 2 * PAGE));
+    make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
+    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
     CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 2 * PAGE}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     expect_reserved(&f, 2 * PAGE, 2 * PAGE);
@@ -316,7 +315,7 @@ UNIT(reserve, the_log_is_told_of_each_page)
     CHECK_OK(quire_device_create(&f.fake.table, &f.fake, &options, &f.device));
     CHECK_OK(
         quire_memory_create(f.device, &(quire_memory_options){.pages.page_size = PAGE}, &f.memory));
-    CHECK_OK(quire_memory_reserve(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     CHECK_EQ(lines, 3);
     fixture_end(&f);
 }
@@ -334,7 +333,7 @@ UNIT(reserve, a_trim_meanwhile_ends_it)
     fixture_make(&f, &(quire_memory_options){.pages.page_size = 4096});
     const quire_hook hook = {.event = trim_all, .kinds = QUIRE_EVENT_PAGE_MADE};
     CHECK_OK(quire_memory_set_hook(f.memory, &hook));
-    CHECK_OK(quire_memory_reserve(f.memory, 8 * 4096));
+    CHECK_OK(quire_memory_preallocate(f.memory, 8 * 4096));
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
     CHECK_EQ(f.fake.pages, 0);
     CHECK_OK(quire_memory_set_hook(f.memory, NULL));

@@ -3,14 +3,14 @@
  * and requests go from one shard to another, and what the figures say about all of them. Here the
  * test has shard 0 and the members of its crew the others.
  */
-#include "src/memory/shard.h"
+#include "src/core/state/shard.h"
 
-#include "src/memory/memory.h"
-#include "src/memory/waiting.h"
+#include "src/core/state/memory.h"
+#include "src/core/deferred/deferred_free.h"
 #include "tests/support/crew.h"
 #include "tests/support/fixture.h"
 
-enum { PAGE = 65536, MOST_WAITING = 1024 };
+enum { PAGE = 65536, MAX_WAITING = 1024 };
 
 typedef struct bench {
     fixture f;
@@ -194,7 +194,7 @@ UNIT(shard, who_needs_records_looks_for_frees_by_others)
 UNIT(shard, who_needs_room_looks_for_frees_by_others)
 {
     bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
     quire_allocation given = placed_of(&b, 1, PAGE);
     free_by(&b, 0, given);
     CHECK_EQ(waiting_in(&b, 1), 1);
@@ -232,7 +232,7 @@ UNIT(shard, one_with_a_name_leaves_it_before_it_waits)
     uint32_t slot = qi_handle_slot(given.id);
     free_by(&b, 0, given);
     CHECK_EQ(waiting_in(&b, 1), 1);
-    CHECK(!qi_memory_slot(b.f.memory, slot)->extra);
+    CHECK(!qi_memory_slot(b.f.memory, slot)->meta);
     end(&b);
 }
 
@@ -248,7 +248,7 @@ UNIT(shard, one_that_was_named_later_leaves_its_name_too)
         free_by(&b, 0, given);
         CHECK_EQ(waiting_in(&b, 1), 1);
         CHECK_EQ(stats_of(&b).allocation_count, 0); /* it looks into the inbox */
-        CHECK(!qi_memory_slot(b.f.memory, qi_handle_slot(given.id))->extra);
+        CHECK(!qi_memory_slot(b.f.memory, qi_handle_slot(given.id))->meta);
     }
     end(&b);
 }
@@ -258,14 +258,14 @@ UNIT(shard, one_that_a_stream_uses_waits_for_it)
     bench b;
     quire_stream *stream = NULL;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_stream_create(b.f.device, &(quire_stream_options){.held = true}, &stream));
+    CHECK_OK(quire_stream_create(b.f.device, &(quire_stream_options){.capture = true}, &stream));
     quire_allocation given = placed_of(&b, 1, 1000);
     CHECK_OK(quire_record_use(b.f.memory, given, stream));
     free_by(&b, 0, given);
     CHECK_EQ(waiting_in(&b, 1), 0);
-    CHECK_EQ(qi_waiting_count(b.f.memory), 1);
+    CHECK_EQ(qi_deferred_count(b.f.memory), 1);
     CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_EQ(qi_waiting_count(b.f.memory), 0);
+    CHECK_EQ(qi_deferred_count(b.f.memory), 0);
     end(&b);
 }
 
@@ -292,18 +292,18 @@ UNIT(shard, the_hook_is_told_of_a_free_by_another_thread)
 
 UNIT(shard, no_more_than_1024_wait)
 {
-    static quire_allocation allocations[MOST_WAITING];
+    static quire_allocation allocations[MAX_WAITING];
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE * 16});
-    for (int i = 0; i < MOST_WAITING; i++)
+    for (int i = 0; i < MAX_WAITING; i++)
         allocations[i] = placed_of(&b, 1, 100);
-    for (uint64_t i = 0; i < MOST_WAITING - 1; i++) {
+    for (uint64_t i = 0; i < MAX_WAITING - 1; i++) {
         CHECK_OK(quire_free(b.f.memory, allocations[i]));
         CHECK_EQ(waiting_in(&b, 1), i + 1);
     }
-    CHECK_OK(quire_free(b.f.memory, allocations[MOST_WAITING - 1]));
+    CHECK_OK(quire_free(b.f.memory, allocations[MAX_WAITING - 1]));
     CHECK_EQ(waiting_in(&b, 1), 0);
-    CHECK_EQ(b.f.memory->shards[1].stats.frees, MOST_WAITING);
+    CHECK_EQ(b.f.memory->shards[1].stats.frees, MAX_WAITING);
     end(&b);
 }
 
@@ -379,7 +379,7 @@ UNIT(shard, a_page_in_use_or_too_small_stays)
 UNIT(shard, a_request_that_fits_only_in_another_one_is_placed_there)
 {
     bench b;
-    make_with(&b, 3, (quire_page_policy){.page_size = PAGE, .most_pages = 1});
+    make_with(&b, 3, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
     placed_of(&b, 1, 1000);
     for (uint32_t by = 0; by < 3; by++)
         CHECK_EQ(shard_of(&b, placed_of(&b, by, 1000)), 1);
@@ -392,13 +392,13 @@ UNIT(shard, a_request_that_fits_only_in_another_one_is_placed_there)
 /* What has been freed must not stand in the way, wherever it lies and whoever freed it. */
 UNIT(shard, empty_pages_of_all_are_given_back_before_a_refusal)
 {
-    static const quire_page_policy limits[] = {{.page_size = PAGE, .most_pages = 1},
+    static const quire_page_policy limits[] = {{.page_size = PAGE, .max_pages = 1},
                                                {.page_size = PAGE}};
     for (int i = 0; i < 6; i++) {
         bool by_policy = i % 2 == 0, freed_by_other = i >= 2, kept_dedicated = i < 4;
         bench b;
         fixture_prepare(&b.f);
-        b.f.fake.info.limits.most_pages = by_policy ? 0 : 1;
+        b.f.fake.info.limits.max_pages = by_policy ? 0 : 1;
         fixture_open(&b.f,
                      &(quire_memory_options){.shards = 2, .pages = limits[by_policy ? 0 : 1]});
         crew_start(&b.crew, 1);
@@ -427,11 +427,11 @@ UNIT(shard, a_dedicated_page_freed_by_another_thread_makes_room)
 
 typedef struct giver {
     quire_allocation allocations[2];
-    quire_shortage last;
+    quire_out_of_memory last;
     uint32_t left, asked;
 } giver;
 
-static bool give_one(void *user, quire_memory *memory, const quire_shortage *shortage)
+static bool give_one(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
 {
     giver *g = user;
     g->asked++;
@@ -445,8 +445,8 @@ UNIT(shard, the_caller_may_free_what_lies_in_another_one_before_a_refusal)
     giver g = {.left = 0};
     make(&b,
          &(quire_memory_options){.shards = 2,
-                                 .pages = {.page_size = PAGE, .most_pages = 1},
-                                 .on_shortage = {give_one, &g}},
+                                 .pages = {.page_size = PAGE, .max_pages = 1},
+                                 .on_out_of_memory = {give_one, &g}},
          1);
     for (int i = 0; i < 2; i++)
         g.allocations[i] = placed_of(&b, 1, PAGE / 2);
@@ -473,7 +473,7 @@ UNIT(shard, pages_emptied_by_others_are_gone_before_a_new_one_is_asked_for)
 {
     bench b;
     make_with(&b, 2,
-              (quire_page_policy){.page_size = PAGE, .most_pages = 2, .retained_empty_bytes = 1});
+              (quire_page_policy){.page_size = PAGE, .max_pages = 2, .retained_empty_bytes = 1});
     for (int i = 0; i < 2; i++) {
         quire_allocation_options options = {.size = 1000, .dedicated = i == 0};
         quire_allocation first = placed(&b, 1, options), second = placed_of(&b, 1, PAGE);

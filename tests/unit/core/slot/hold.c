@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "quire/host.h"
-#include "src/memory/slot.h"
+#include "src/core/slot/slot.h"
 
 /* ---- beside a call -------------------------------------------------------------------------- */
 
@@ -75,14 +75,14 @@ UNIT(hold, it_is_refused_after_so_many_and_where_host_memory_is_out)
     CHECK_FAILS(quire_allocation_hold(b.memory, one), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_FAILS(quire_allocation_release(b.memory, one), QUIRE_ERROR_WRONG_STATE);
-    for (uint32_t i = 0; i < QI_MOST_HOLDS; i++)
+    for (uint32_t i = 0; i < QI_MAX_HOLDS; i++)
         CHECK_OK(quire_allocation_hold(b.memory, one));
     CHECK_FAILS(quire_allocation_hold(b.memory, one), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "held 131071 times");
     CHECK_FAILS(quire_allocation_release(b.memory, other), QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "is not held");
     CHECK_OK(quire_free(b.memory, other));
-    for (uint32_t i = 0; i < QI_MOST_HOLDS; i++)
+    for (uint32_t i = 0; i < QI_MAX_HOLDS; i++)
         CHECK_OK(quire_allocation_release(b.memory, one));
     CHECK_FAILS(quire_allocation_release(b.memory, one), QUIRE_ERROR_WRONG_STATE);
     CHECK_OK(quire_free(b.memory, one));
@@ -100,15 +100,15 @@ UNIT(hold, a_slot_used_again_begins_without_holds)
     for (uint32_t turn = 0; turn < 3; turn++) {
         uint32_t slot = 0;
         CHECK_OK(qi_slot_take(&slots, &queue, &host, &slot));
-        quire_allocation live = qi_slot_hand_out(&slots, slot, QI_PHASE_LIVE);
+        quire_allocation live = qi_slot_publish(&slots, slot, QI_PHASE_LIVE);
         CHECK_EQ(slot, 0); /* the same slot each time: a trim puts the lowest first */
         CHECK_FAILS(qi_slot_release(&slots, live), QUIRE_ERROR_WRONG_STATE);
         CHECK_OK(qi_slot_hold(&slots, &host, live));
         if (turn == 1) {
             CHECK_OK(qi_slot_release(&slots, live));
-            CHECK_OK(qi_slot_leave(&slots, live, QI_ACCEPT_LIVE, &slot));
+            CHECK_OK(qi_slot_claim(&slots, live, QI_ACCEPT_LIVE, &slot));
         } else {
-            CHECK(qi_slot_force_leave(&slots, slot));
+            CHECK(qi_slot_force_claim(&slots, slot));
         }
         qi_slot_give(&slots, &queue, slot);
         CHECK_FAILS(qi_slot_release(&slots, live), QUIRE_ERROR_STALE_HANDLE);

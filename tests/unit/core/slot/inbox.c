@@ -2,7 +2,7 @@
  * inbox.c - slots on their way: how many there are, in which order they come. Every interleaving
  * of threads is tests/model/inbox.c.
  */
-#include "src/memory/inbox.h"
+#include "src/core/slot/inbox.h"
 
 #include "tests/support/unit.h"
 
@@ -66,13 +66,14 @@ UNIT(inbox, a_slot_on_its_way_is_nobodys)
     bench b;
     make(&b);
     uint32_t slot = 0;
-    quire_allocation handle = qi_slot_hand_out(&b.slots, 3, QI_PHASE_LIVE);
-    CHECK_OK(qi_slot_leave(&b.slots, handle, QI_ACCEPT_LIVE, &slot));
+    quire_allocation handle = qi_slot_publish(&b.slots, 3, QI_PHASE_LIVE);
+    CHECK_OK(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot));
     qi_inbox_put(&b.inbox, &b.slots, 5);
     qi_inbox_put(&b.inbox, &b.slots, slot); /* linked to 5 */
     CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
     CHECK_EQ(qi_slot_public_handle(&b.slots, slot).id, 0);
-    CHECK_FAILS(qi_slot_pin(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(qi_slot_leave(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_LIVE, &slot),
+                QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
     end(&b);
 }

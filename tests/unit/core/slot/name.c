@@ -4,7 +4,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "src/memory/memory.h"
+#include "src/core/state/memory.h"
 
 enum { PAGE = 65536 };
 
@@ -273,12 +273,12 @@ UNIT(name, wrong_prefixes_are_refused)
 {
     fixture b;
     make(&b);
-    char name[QUIRE_LONGEST_NAME + 2] = {0};
-    memset(name, 'x', QUIRE_LONGEST_NAME);
+    char name[QUIRE_MAX_NAME + 2] = {0};
+    memset(name, 'x', QUIRE_MAX_NAME);
     limit(&b, name, 256);
     allocate(&b, name, 256);
     REFUSE(&b, .size = 1, .name = name);
-    name[QUIRE_LONGEST_NAME] = 'x';
+    name[QUIRE_MAX_NAME] = 'x';
     quire_name_usage usage = {.limit = 1};
     CHECK_FAILS(quire_memory_set_name_limit(b.memory, name, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_memory_get_name_usage(b.memory, name, &usage), QUIRE_ERROR_INVALID_ARGUMENT);

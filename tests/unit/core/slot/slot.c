@@ -4,7 +4,7 @@
  */
 #include "tests/support/unit.h"
 
-#include "src/memory/slot.h"
+#include "src/core/slot/slot.h"
 
 enum { TAG = 77, ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
 
@@ -39,7 +39,7 @@ static uint32_t take(bench *b)
 {
     uint32_t slot = 0;
     CHECK_OK(qi_slot_take(&b->slots, &b->queue, &b->host, &slot));
-    qi_slot_hand_out(&b->slots, slot, QI_PHASE_RESERVED);
+    qi_slot_publish(&b->slots, slot, QI_PHASE_RESERVED);
     return slot;
 }
 
@@ -55,7 +55,7 @@ static quire_allocation take_live(bench *b)
 static uint32_t give(bench *b, quire_allocation handle)
 {
     uint32_t slot = 0;
-    CHECK_OK(qi_slot_leave(&b->slots, handle, QI_ACCEPT_LIVE, &slot));
+    CHECK_OK(qi_slot_claim(&b->slots, handle, QI_ACCEPT_LIVE, &slot));
     qi_slot_give(&b->slots, &b->queue, slot);
     return slot;
 }
@@ -84,17 +84,17 @@ UNIT(slot, a_taken_slot_is_private_then_reserved_then_live_then_private_then_fre
     quire_allocation handle = handle_of(&b.slots, slot);
     CHECK_EQ(handle.id, qi_handle(TAG, 1, 0));
     CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
-    CHECK_FAILS(qi_slot_pin(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
     CHECK_FAILS(qi_slot_commit(&b.slots, handle), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
-    qi_slot_hand_out(&b.slots, slot, QI_PHASE_RESERVED);
+    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    qi_slot_publish(&b.slots, slot, QI_PHASE_RESERVED);
     CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_RESERVED);
     CHECK_OK(qi_slot_commit(&b.slots, handle));
     CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_LIVE);
-    CHECK_OK(qi_slot_leave(&b.slots, handle, QI_ACCEPT_LIVE, &slot));
+    CHECK_OK(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot));
     CHECK_EQ(slot, 0);
     CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
-    CHECK_FAILS(qi_slot_pin(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
     CHECK_EQ(b.queue.used, 1);
     qi_slot_give(&b.slots, &b.queue, slot);
     CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_FREE);
@@ -127,9 +127,9 @@ UNIT(slot, none_stale_and_foreign_handles_are_told_apart)
         quire_allocation handle = {cases[i].id};
         uint32_t slot = 0;
         CHECK_FAILS(qi_slot_remove_map(&b.slots, 0), QUIRE_ERROR_NOT_MAPPED); /* another error */
-        CHECK_FAILS(qi_slot_pin(&b.slots, handle, ANY, &slot), cases[i].code);
+        CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), cases[i].code);
         CHECK_FAILS(qi_slot_commit(&b.slots, handle), cases[i].code);
-        CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), cases[i].code);
+        CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), cases[i].code);
     }
     give(&b, live);
     end(&b);
@@ -141,16 +141,18 @@ UNIT(slot, calls_accept_only_the_phases_they_name)
     make(&b);
     uint32_t slot = take(&b);
     quire_allocation handle = handle_of(&b.slots, slot);
-    CHECK_FAILS(qi_slot_pin(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_LIVE, &slot),
+                QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "commit or abort");
-    CHECK_FAILS(qi_slot_leave(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
-    CHECK_OK(qi_slot_pin(&b.slots, handle, QI_ACCEPT_RESERVED, &slot));
-    qi_slot_unpin(&b.slots, slot);
+    CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_RESERVED, &slot));
+    qi_slot_end_use(&b.slots, slot);
     CHECK_OK(qi_slot_commit(&b.slots, handle));
     CHECK_FAILS(qi_slot_commit(&b.slots, handle), QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "committed already");
-    CHECK_FAILS(qi_slot_pin(&b.slots, handle, QI_ACCEPT_RESERVED, &slot), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(qi_slot_leave(&b.slots, handle, QI_ACCEPT_RESERVED, &slot),
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_RESERVED, &slot),
+                QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_RESERVED, &slot),
                 QUIRE_ERROR_WRONG_STATE);
     give(&b, handle);
     end(&b);
@@ -164,13 +166,13 @@ UNIT(slot, a_pinned_slot_cannot_leave_and_says_how_many_use_it)
     make(&b);
     quire_allocation handle = take_live(&b);
     uint32_t slot = 0;
-    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
-    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
-    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
+    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
+    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "2 calls");
-    qi_slot_unpin(&b.slots, slot);
-    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
-    qi_slot_unpin(&b.slots, slot);
+    qi_slot_end_use(&b.slots, slot);
+    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    qi_slot_end_use(&b.slots, slot);
     give(&b, handle);
     end(&b);
 }
@@ -181,10 +183,10 @@ UNIT(slot, a_commit_keeps_the_pins)
     make(&b);
     uint32_t slot = take(&b);
     quire_allocation handle = handle_of(&b.slots, slot);
-    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
+    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
     CHECK_OK(qi_slot_commit(&b.slots, handle));
-    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
-    qi_slot_unpin(&b.slots, slot);
+    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    qi_slot_end_use(&b.slots, slot);
     give(&b, handle);
     end(&b);
 }
@@ -195,13 +197,13 @@ UNIT(slot, maps_are_counted_apart_from_pins)
     make(&b);
     quire_allocation handle = take_live(&b);
     uint32_t slot = 0;
-    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
+    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
     CHECK_FAILS(qi_slot_remove_map(&b.slots, slot), QUIRE_ERROR_NOT_MAPPED);
     CHECK_OK(qi_slot_add_map(&b.slots, slot));
     CHECK_OK(qi_slot_add_map(&b.slots, slot));
     CHECK_EQ(qi_slot_map_count(&b.slots, slot), 2);
-    qi_slot_unpin(&b.slots, slot);
-    CHECK_FAILS(qi_slot_leave(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    qi_slot_end_use(&b.slots, slot);
+    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "mapped 2 times");
     CHECK_OK(qi_slot_remove_map(&b.slots, slot));
     CHECK_OK(qi_slot_remove_map(&b.slots, slot));
@@ -219,8 +221,8 @@ UNIT(slot, pins_and_maps_stop_at_their_limits_and_touch_nothing_else)
     const uint64_t most = (UINT64_C(1) << 18) - 1;
     uint32_t slot = 0;
     write_word(&b, 0, 1, QI_PHASE_LIVE, most - 1);
-    CHECK_OK(qi_slot_pin(&b.slots, handle, ANY, &slot));
-    CHECK_FAILS(qi_slot_pin(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
+    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "262143 calls");
     CHECK_EQ(qi_slot_map_count(&b.slots, 0), 0);
     write_word(&b, 0, 1, QI_PHASE_LIVE, (most - 1) << 18);
@@ -244,12 +246,12 @@ UNIT(slot, an_ending_memory_takes_mapped_pinned_and_reserved_ones)
     quire_allocation mapped = take_live(&b), gone = take_live(&b);
     take(&b); /* 2, reserved */
     uint32_t slot = 0;
-    CHECK_OK(qi_slot_pin(&b.slots, mapped, ANY, &slot));
+    CHECK_OK(qi_slot_begin_use(&b.slots, mapped, ANY, &slot));
     CHECK_OK(qi_slot_add_map(&b.slots, slot));
     give(&b, gone);
-    CHECK(qi_slot_force_leave(&b.slots, 0));
-    CHECK(!qi_slot_force_leave(&b.slots, 1));
-    CHECK(qi_slot_force_leave(&b.slots, 2));
+    CHECK(qi_slot_force_claim(&b.slots, 0));
+    CHECK(!qi_slot_force_claim(&b.slots, 1));
+    CHECK(qi_slot_force_claim(&b.slots, 2));
     CHECK_EQ(qi_slot_phase(&b.slots, 0), QI_PHASE_PRIVATE);
     qi_slot_give(&b.slots, &b.queue, 0);
     qi_slot_give(&b.slots, &b.queue, 2);
@@ -364,18 +366,18 @@ UNIT(slot, a_trim_gives_records_back_and_old_handles_stay_stale)
     trim(&b);
     CHECK(b.host.bytes < full);
     uint32_t slot = 9;
-    CHECK_OK(qi_slot_pin(&b.slots, handles[0], ANY, &slot)); /* its record stays */
-    qi_slot_unpin(&b.slots, slot);
+    CHECK_OK(qi_slot_begin_use(&b.slots, handles[0], ANY, &slot)); /* its record stays */
+    qi_slot_end_use(&b.slots, slot);
     CHECK(qi_table_get(&b.slots.records, 0) != NULL);
     CHECK(qi_table_get(&b.slots.records, COUNT - 1) == NULL);
     for (int i = 1; i < COUNT; i++)
-        CHECK_FAILS(qi_slot_pin(&b.slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(qi_slot_begin_use(&b.slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
     for (uint32_t i = 1; i < COUNT; i++) {
         CHECK_EQ(take(&b), i); /* the lowest first */
         CHECK_EQ(handle_of(&b.slots, i).id, qi_handle(TAG, 2, i));
     }
     CHECK_EQ(b.host.bytes, full);
     for (int i = 1; i < COUNT; i++)
-        CHECK_FAILS(qi_slot_pin(&b.slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(qi_slot_begin_use(&b.slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
     end(&b);
 }

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "src/memory/slot.h"
+#include "src/core/slot/slot.h"
 #include "tests/support/random.h"
 
 enum { TAG = 5, ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
@@ -56,7 +56,7 @@ static void try_commit(race *r, int i)
 static void try_leave(race *r, int i, int accept, qi_atomic_u64 *wins)
 {
     uint32_t slot = 0;
-    quire_result result = qi_slot_leave(&r->slots, r->handles[i], accept, &slot);
+    quire_result result = qi_slot_claim(&r->slots, r->handles[i], accept, &slot);
     if (!result)
         qi_atomic_add_u64(&wins[i], 1);
     else if (result != QUIRE_ERROR_STALE_HANDLE && result != QUIRE_ERROR_WRONG_STATE)
@@ -68,7 +68,7 @@ static void take_batch(race *r)
     for (int i = 0; i < BATCH; i++) {
         uint32_t slot = 0;
         CHECK_OK(qi_slot_take(&r->slots, &r->queue, &r->host, &slot));
-        qi_slot_hand_out(&r->slots, slot, QI_PHASE_RESERVED);
+        qi_slot_publish(&r->slots, slot, QI_PHASE_RESERVED);
         r->handles[i] = handle_of(&r->slots, slot);
         r->wins[i] = r->other_wins[i] = 0;
     }
@@ -82,7 +82,7 @@ static void judge_batch(race *r)
         if (r->split) {
             CHECK_EQ(r->wins[i] + r->other_wins[i], 1);
             if (r->wins[i])
-                CHECK_OK(qi_slot_leave(&r->slots, r->handles[i], QI_ACCEPT_LIVE, &slot));
+                CHECK_OK(qi_slot_claim(&r->slots, r->handles[i], QI_ACCEPT_LIVE, &slot));
         } else {
             CHECK_EQ(r->wins[i], 1);
             CHECK_EQ(r->other_wins[i], 1);
@@ -162,12 +162,12 @@ static void *run_pinner(void *user)
     pinner *p = user;
     uint32_t slot = 0;
     while (!p->done) {
-        if (qi_slot_pin(&p->slots, p->handle, QI_ACCEPT_LIVE, &slot))
+        if (qi_slot_begin_use(&p->slots, p->handle, QI_ACCEPT_LIVE, &slot))
             continue;
         if (qi_slot_phase(&p->slots, slot) != QI_PHASE_LIVE)
             qi_atomic_add_u64(&p->broken, 1);
         qi_atomic_add_u64(&p->pinned, 1);
-        qi_slot_unpin(&p->slots, slot);
+        qi_slot_end_use(&p->slots, slot);
     }
     return NULL;
 }
@@ -182,13 +182,13 @@ UNIT(slot_race, a_free_never_comes_between_a_pin_and_its_unpin)
     qi_slots_init(&p.slots, TAG);
     qi_slot_queue_init(&p.queue);
     CHECK_OK(qi_slot_take(&p.slots, &p.queue, &host, &slot));
-    qi_slot_hand_out(&p.slots, slot, QI_PHASE_LIVE);
+    qi_slot_publish(&p.slots, slot, QI_PHASE_LIVE);
     p.handle = handle_of(&p.slots, slot);
     for (int i = 0; i < 2; i++)
         CHECK(!pthread_create(&threads[i], NULL, run_pinner, &p));
     while (p.pinned < 1000) {
     }
-    while (qi_slot_leave(&p.slots, p.handle, QI_ACCEPT_LIVE, &slot)) /* busy at times */
+    while (qi_slot_claim(&p.slots, p.handle, QI_ACCEPT_LIVE, &slot)) /* busy at times */
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
     uint64_t pinned = p.pinned;
     for (int i = 0; i < 1000; i++)
@@ -225,9 +225,9 @@ static bool is_live(const forgery *f, uint64_t id)
 static void present(forgery *f, uint64_t id)
 {
     uint32_t slot = 0;
-    quire_result result = qi_slot_pin(&f->slots, (quire_allocation){id}, ANY, &slot);
+    quire_result result = qi_slot_begin_use(&f->slots, (quire_allocation){id}, ANY, &slot);
     if (!result)
-        qi_slot_unpin(&f->slots, slot);
+        qi_slot_end_use(&f->slots, slot);
     CHECK_EQ(!result, is_live(f, id));
     CHECK(!result || result == QUIRE_ERROR_STALE_HANDLE || result == QUIRE_ERROR_FOREIGN_HANDLE ||
           (!id && result == QUIRE_ERROR_INVALID_ARGUMENT));
@@ -249,7 +249,7 @@ UNIT(slot_race, forged_handles_are_refused_unless_they_are_live_ones)
             if (round < 2)
                 qi_slot_give(&f.slots, &f.queue, slot);
             else
-                qi_slot_hand_out(&f.slots, slot, QI_PHASE_LIVE);
+                qi_slot_publish(&f.slots, slot, QI_PHASE_LIVE);
         }
     for (int i = 0; i < 20000; i++) {
         uint64_t near_one = f.handles[random_below(&random, LIVE)].id;

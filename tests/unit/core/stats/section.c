@@ -28,7 +28,7 @@ UNIT(section, counts_what_happened_in_it)
 {
     fixture f;
     quire_allocation none;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 2}});
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 2}});
     quire_allocation before = ALLOCATE(&f, .size = PAGE);
     push(&f);
     quire_allocation first = ALLOCATE(&f, .size = 8 * KIB), second = ALLOCATE(&f, .size = 4 * KIB);

@@ -127,7 +127,7 @@ UNIT(stats, each_peak_stays_on_its_own)
 UNIT(stats, refusals_for_want_of_memory_pages_and_handles_are_failures_and_others_are_not)
 {
     fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE, .most_pages = 1}});
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
     quire_allocation none, whole = allocate(&b, PAGE);
     quire_allocation_options wrong = {.size = 0}, large = {.size = UINT64_MAX}, other = {.size = 1};
     CHECK_FAILS(quire_allocate(b.memory, &wrong, &none), QUIRE_ERROR_INVALID_ARGUMENT);

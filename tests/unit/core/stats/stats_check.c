@@ -6,8 +6,8 @@
 #include "tests/support/unit.h"
 
 #include "quire/quire.h"
-#include "src/memory/memory.h"
-#include "src/space/fit.h"
+#include "src/core/state/memory.h"
+#include "src/space/space.h"
 
 typedef struct bench {
     fake_backend fake;
@@ -90,7 +90,7 @@ UNIT(stats_check, figures_that_are_not_the_sum_of_the_pages)
     const char *says = "the page figures are not the sum of the pages (3)";
     DAMAGE(&b, stats->page_count, 4, says);
     DAMAGE(&b, stats->reserved_bytes, stats->reserved_bytes - 256, says);
-    DAMAGE(&b, b.memory->shards->empties.bytes, 0, says);
+    DAMAGE(&b, b.memory->shards->empty_pages.bytes, 0, says);
     end(&b);
 }
 

@@ -4,8 +4,8 @@
  */
 #include "tests/support/fixture.h"
 
-#include "src/memory/memory.h"
-#include "src/space/fit.h"
+#include "src/core/state/memory.h"
+#include "src/space/space.h"
 
 static uint32_t slot_of(quire_allocation allocation)
 {
@@ -162,7 +162,7 @@ UNIT(stats_damage, what_is_of_another_shard)
         qi_shard *shard = &f.memory->shards[i];
         DAMAGE(&f, shard->stats.live_bytes, shard->stats.live_bytes + 1,
                "the live figures are not");
-        DAMAGE(&f, shard->empties.bytes, 1, "the page figures are not the sum");
+        DAMAGE(&f, shard->empty_pages.bytes, 1, "the page figures are not the sum");
         DAMAGE(&f, shard->queue.used, shard->queue.used + 1, "the count of slots");
         DAMAGE(&f, shard->space->live_bytes, shard->space->live_bytes + 1, "space");
     }
@@ -187,7 +187,7 @@ UNIT(stats_damage, accounts_of_names)
         DAMAGE(&f, limit->count, 0, says);
     }
     CHECK_EQ(limits, 2);
-    char *name = record->extra->name;
+    char *name = record->meta->name;
     name[0] = 'L';
     expect_damaged(f.memory, says);
     name[0] = 'l';

@@ -6,19 +6,19 @@
 
 #include "tests/support/random.h"
 
-enum { PAGE = 65536, MOST_ITEMS = 512 };
+enum { PAGE = 65536, MAX_ITEMS = 512 };
 
 /* What a walk handed out; the names are copied. */
 typedef struct record {
-    quire_item items[MOST_ITEMS];
-    char names[MOST_ITEMS][32];
+    quire_item items[MAX_ITEMS];
+    char names[MAX_ITEMS][32];
     int count, most; /* the walk ends after `most` */
 } record;
 
 static bool keep_item(void *user, const quire_item *item)
 {
     record *r = user;
-    CHECK(r->count < MOST_ITEMS);
+    CHECK(r->count < MAX_ITEMS);
     CHECK(item->name != NULL && strlen(item->name) < sizeof r->names[0]);
     strcpy(r->names[r->count], item->name);
     r->items[r->count] = *item;

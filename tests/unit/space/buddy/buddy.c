@@ -2,7 +2,7 @@
  * buddy.c - the buddy fit: how blocks are chosen, halved and merged, what an alignment costs, walks
  * and handles.
  */
-#include "src/space/buddy.h"
+#include "src/space/buddy/buddy.h"
 
 #include "src/base/handle.h"
 #include "tests/support/buddy.h"

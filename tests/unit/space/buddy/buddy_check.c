@@ -2,7 +2,7 @@
  * buddy_check.c - the checker of the buddy fit finds every kind of damage to its records, each by
  * its sentence, and reads nothing that it has not checked.
  */
-#include "src/space/buddy.h"
+#include "src/space/buddy/buddy.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
@@ -31,7 +31,7 @@ static bench make_bench(void)
     bench b = {0};
     uint32_t region = 0;
     quire_space_options options = {.fit = QUIRE_FIT_BUDDY, .size = 8192, .granule = 1};
-    options.largest_alignment = 256;
+    options.max_alignment = 256;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     b.a = take(b.space, 4, 1);

@@ -3,7 +3,7 @@
  * given back, and that nothing changes when host memory runs out.
  */
 #include "src/base/handle.h"
-#include "src/space/fit.h"
+#include "src/space/space.h"
 #include "tests/support/buddy.h"
 #include "tests/support/random.h"
 

@@ -2,7 +2,7 @@
  * first.c - the first fit places every range where a naive look at all gaps places it, keeps left
  * paddings, uses numbers up, and changes nothing when host memory runs out.
  */
-#include "src/space/first.h"
+#include "src/space/first/first.h"
 
 #include "src/base/handle.h"
 #include "tests/support/random.h"

@@ -3,7 +3,7 @@
  * its sentence, and reads nothing that it has not checked (the tree has its own tests in
  * free_tree.c).
  */
-#include "src/space/first.h"
+#include "src/space/first/first.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
@@ -20,7 +20,7 @@ static bench make_bench(void)
 {
     bench b = {0};
     uint32_t region = 0;
-    quire_space_options options = {.fit = QUIRE_FIT_FIRST, .size = 4096, .largest_alignment = 256};
+    quire_space_options options = {.fit = QUIRE_FIT_FIRST, .size = 4096, .max_alignment = 256};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     quire_placement at[3];

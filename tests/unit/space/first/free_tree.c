@@ -2,7 +2,7 @@
  * free_tree.c - the tree of free ranges on nodes made by hand: balanced and in order whatever
  * comes and goes, and the lowest address that fits as a look at every node would find it.
  */
-#include "src/space/first.h"
+#include "src/space/first/first.h"
 
 #include "src/base/bits.h"
 #include "tests/support/random.h"

@@ -2,7 +2,7 @@
  * linear.c - where the linear fit puts ranges, as a stack, a ring and two stacks; what comes of
  * ranges freed out of order; what it refuses and tells. (How it clears is linear_clear.c.)
  */
-#include "src/space/linear.h"
+#include "src/space/linear/linear.h"
 
 #include "tests/support/unit.h"
 

@@ -2,7 +2,7 @@
  * linear_check.c - the checker of the linear fit finds every kind of damage to its records, each by
  * its sentence, and reads nothing that it has not checked.
  */
-#include "src/space/linear.h"
+#include "src/space/linear/linear.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
@@ -33,7 +33,7 @@ static void give(bench *b, uint32_t number)
 static bench make_straight(void)
 {
     bench b = {0};
-    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = 4096, .largest_alignment = 256};
+    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = 4096, .max_alignment = 256};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     b.l = (qi_linear *)(void *)b.space;

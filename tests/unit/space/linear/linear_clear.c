@@ -5,7 +5,7 @@
 #define _DEFAULT_SOURCE /* anonymous mappings */
 #include <sys/mman.h>
 
-#include "src/space/linear.h"
+#include "src/space/linear/linear.h"
 #include "tests/support/unit.h"
 
 enum { MANY = 3000 };

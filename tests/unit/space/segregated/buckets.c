@@ -2,17 +2,17 @@
  * buckets.c - the comparison of 16 fractions at once gives the same bits as the one by one, for
  * all fractions that can be asked for.
  */
-#include "src/space/buckets.h"
+#include "src/space/segregated/buckets.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
-static _Alignas(16) uint8_t fractions[QI_MOST_BUCKETS];
+static _Alignas(16) uint8_t fractions[QI_MAX_BUCKETS];
 
 static void expect_both(uint32_t fraction)
 {
     uint32_t expected = 0;
-    for (uint32_t i = 0; i < QI_MOST_BUCKETS; i++)
+    for (uint32_t i = 0; i < QI_MAX_BUCKETS; i++)
         expected += fractions[i] >= fraction ? 1u << i : 0;
     CHECK_EQ(qi_buckets_at_least_portable(fractions, fraction), expected);
     CHECK_EQ(qi_buckets_at_least(fractions, fraction), expected);
@@ -29,7 +29,7 @@ UNIT(buckets, equal_fractions_of_every_value_are_compared_without_sign)
 
 UNIT(buckets, each_bucket_has_its_own_bit)
 {
-    for (uint32_t i = 0; i < QI_MOST_BUCKETS; i++) {
+    for (uint32_t i = 0; i < QI_MAX_BUCKETS; i++) {
         memset(fractions, 0, sizeof fractions);
         fractions[i] = 200;
         CHECK_EQ(qi_buckets_at_least(fractions, 200), 1u << i);
@@ -40,10 +40,10 @@ UNIT(buckets, each_bucket_has_its_own_bit)
 
 UNIT(buckets, any_address_can_be_read_from)
 {
-    _Alignas(16) uint8_t wider[2 * QI_MOST_BUCKETS];
+    _Alignas(16) uint8_t wider[2 * QI_MAX_BUCKETS];
     for (uint32_t i = 0; i < sizeof wider; i++)
         wider[i] = (uint8_t)(i * 37);
-    for (uint32_t at = 0; at < QI_MOST_BUCKETS; at++)
+    for (uint32_t at = 0; at < QI_MAX_BUCKETS; at++)
         CHECK_EQ(qi_buckets_at_least(wider + at, 100),
                  qi_buckets_at_least_portable(wider + at, 100));
 }
@@ -52,10 +52,10 @@ UNIT(buckets, random_fractions)
 {
     test_random r = {9};
     for (int i = 0; i < 20000; i++) {
-        for (uint32_t j = 0; j < QI_MOST_BUCKETS; j++)
+        for (uint32_t j = 0; j < QI_MAX_BUCKETS; j++)
             fractions[j] = (uint8_t)random_next(&r);
         expect_both((uint32_t)random_below(&r, 256));
-        expect_both(fractions[random_below(&r, QI_MOST_BUCKETS)]);
+        expect_both(fractions[random_below(&r, QI_MAX_BUCKETS)]);
         expect_both((uint8_t)(fractions[0] + 1u));
     }
 }

@@ -2,7 +2,7 @@
  * classes.c - the rule of classes.h: a list entry whose class and fraction suffice is large
  * enough, for every size up to 2^20, and around every power of two up to 2^32 - 1.
  */
-#include "src/space/classes.h"
+#include "src/space/segregated/classes.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"

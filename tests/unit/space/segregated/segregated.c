@@ -2,17 +2,17 @@
  * segregated.c - which free range the segregated fit chooses, how far it looks, and what becomes
  * of the rest of a range.
  */
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 
 #include "tests/support/unit.h"
 
 /* A space with granules of one byte, laid out by hand: holes stay taken until they are opened. */
-enum { MOST_HOLES = 256 };
+enum { MAX_HOLES = 256 };
 
 typedef struct bench {
     quire_space *space;
     uint64_t laid; /* bytes laid out so far */
-    quire_range holes[MOST_HOLES];
+    quire_range holes[MAX_HOLES];
     int count;
 } bench;
 
@@ -57,7 +57,7 @@ static void give(bench *b, quire_range range)
 /* Lays a hole out, with live bytes up to it and one behind. */
 static void lay_hole(bench *b, uint64_t offset, uint64_t size)
 {
-    CHECK(b->count < MOST_HOLES && offset > b->laid);
+    CHECK(b->count < MAX_HOLES && offset > b->laid);
     take(b, offset - b->laid, 1);
     b->holes[b->count++] = expect_at(b, size, 1, offset);
     take(b, 1, 1);

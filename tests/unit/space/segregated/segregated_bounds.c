@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
@@ -60,14 +60,14 @@ static void lay_holes(quire_space *space, uint64_t below, uint64_t hole, uint64_
 static void expect_bounded_refusal(quire_space *space, uint64_t size, uint64_t alignment)
 {
     quire_placement at;
-    CHECK(stats_of(space).most_looked_at <= 1); /* so far the direct choice was good */
+    CHECK(stats_of(space).max_looked_at <= 1); /* so far the direct choice was good */
     CHECK_FAILS(quire_space_allocate(space, size, alignment, 0, &at), QUIRE_ERROR_NO_SPACE);
-    uint64_t looked = stats_of(space).most_looked_at;
-    CHECK(looked > 1 && looked <= QI_MOST_LOOKED_AT);
+    uint64_t looked = stats_of(space).max_looked_at;
+    CHECK(looked > 1 && looked <= QI_MAX_EXAMINED);
     CHECK_EQ(stats_of(space).full_passes, 0);
     CHECK_FAILS(quire_space_allocate_exhaustive(space, size, alignment, 0, &at),
                 QUIRE_ERROR_NO_SPACE);
-    CHECK_EQ(stats_of(space).most_looked_at, looked); /* a full pass does not count */
+    CHECK_EQ(stats_of(space).max_looked_at, looked); /* a full pass does not count */
     CHECK_EQ(stats_of(space).full_passes, 1);
     CHECK_EQ(stats_of(space).full_pass_hits, 0);
 }
@@ -122,9 +122,9 @@ static void live_nearly_full(quire_space_options options, uint64_t seed)
         else if (!full && quire_space_allocate_with(space, &wanted, &at))
             CHECK_EQ(quire_last_result(), QUIRE_ERROR_NO_SPACE);
         *range = at.range;
-        CHECK(space->most_looked_at <= QI_MOST_LOOKED_AT);
+        CHECK(space->max_looked_at <= QI_MAX_EXAMINED);
     }
-    CHECK(stats_of(space).most_looked_at > QI_MOST_LOOKED_AT / 2);
+    CHECK(stats_of(space).max_looked_at > QI_MAX_EXAMINED / 2);
     CHECK_EQ(stats_of(space).full_passes, 0);
     end_space(space);
 }

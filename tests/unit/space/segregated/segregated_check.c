@@ -2,7 +2,7 @@
  * segregated_check.c - the checker finds every kind of damage to the records of the segregated
  * fit, each by its sentence, and reads nothing that it has not checked.
  */
-#include "src/space/lists.h"
+#include "src/space/segregated/lists.h"
 
 #include "src/base/bits.h"
 #include "tests/support/random.h"
@@ -45,7 +45,7 @@ static bench make_bench(void)
 {
     bench b = {0};
     uint32_t region = 0;
-    quire_space_options options = {.granule = GRANULE, .largest_alignment = 1};
+    quire_space_options options = {.granule = GRANULE, .max_alignment = 1};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     b.s = qi_segregated_of(b.space);

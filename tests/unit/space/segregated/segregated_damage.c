@@ -3,7 +3,7 @@
  * finds every changed bit that lies on a range, and looks at numbers that no range uses.
  */
 #include "src/base/handle.h"
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 

@@ -3,7 +3,7 @@
  * used up: it is never handed out again, whatever becomes of the range that has it.
  */
 #include "src/base/handle.h"
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/unit.h"
 
 typedef struct bench {

@@ -3,12 +3,12 @@
  * with any fit, and nothing is wasted where there is nothing to keep apart.
  */
 #include "src/base/result.h"
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 
-enum { LIVE = 200, REGIONS = 3, MOST_STRETCHES = 4096, KIND = 1 };
+enum { LIVE = 200, REGIONS = 3, MAX_STRETCHES = 4096, KIND = 1 };
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
 
@@ -55,13 +55,13 @@ static uint64_t align_up(uint64_t value, uint64_t alignment)
 /* ---- the oracle: a kind per stretch --------------------------------------------------------- */
 
 /* Of all regions: 0 for a stretch without live ranges, 1 for linear, 2 for optimal. */
-static uint8_t kinds[REGIONS + 1][MOST_STRETCHES];
+static uint8_t kinds[REGIONS + 1][MAX_STRETCHES];
 
 static uint64_t stretch_at(const life *l, uint32_t region, uint64_t offset)
 {
     uint64_t base = l->bases[region];
     uint64_t stretch = (base + offset) / l->granularity - base / l->granularity;
-    CHECK(stretch < MOST_STRETCHES);
+    CHECK(stretch < MAX_STRETCHES);
     return stretch;
 }
 

@@ -3,7 +3,7 @@
  * its checker says to a damaged kind.
  */
 #include "src/base/handle.h"
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/unit.h"
 
 enum { GRANULARITY = 4096 };
@@ -132,7 +132,7 @@ UNIT(segregated_kinds_place, an_exhaustive_request_finds_what_kinds_hide)
         CHECK_OK(quire_space_free(space, holes[i]));
     quire_range_options wanted = {.size = REST, .optimal = true};
     CHECK_FAILS(quire_space_allocate_with(space, &wanted, &at), QUIRE_ERROR_NO_SPACE);
-    CHECK(space->most_looked_at > 0 && space->most_looked_at <= QI_MOST_LOOKED_AT);
+    CHECK(space->max_looked_at > 0 && space->max_looked_at <= QI_MAX_EXAMINED);
     wanted.exhaustive = true;
     expect_at(space, wanted, GOOD * GRANULARITY + 256);
     CHECK_FAILS(quire_space_allocate_with(space, &wanted, &at), QUIRE_ERROR_NO_SPACE);

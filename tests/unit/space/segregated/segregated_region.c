@@ -2,7 +2,7 @@
  * segregated_region.c - the rare half of the segregated fit: tables that grow with the regions,
  * buckets that widen with the line, host memory that runs out half way, trimming, and figures.
  */
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
@@ -11,7 +11,7 @@ static quire_space *make_space(uint64_t size)
 {
     quire_space *space = NULL;
     quire_space_options options = {.size = size, .granule = 1, .host_memory = unit_memory()};
-    options.largest_alignment = 1; /* regions lie close together */
+    options.max_alignment = 1; /* regions lie close together */
     CHECK_OK(quire_space_create(&options, &space));
     return space;
 }

@@ -2,7 +2,7 @@
  * segregated_wait.c - deferred coalescing: what waits, how long, and that nobody can tell.
  */
 #include "src/base/handle.h"
-#include "src/space/segregated.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
@@ -53,8 +53,8 @@ static uint32_t waiting_in(const quire_space *space)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < QI_WAITING; i++)
-        count += s->waiting[i] != 0;
+    for (uint32_t i = 0; i < QI_DEFERRED_FREES; i++)
+        count += s->deferred[i] != 0;
     return count;
 }
 

@@ -85,7 +85,7 @@ UNIT(slabs, what_is_larger_or_aligned_to_more_than_4_kib_is_none)
 
 UNIT(slabs, what_is_refused_without_slabs_is_refused_with_them)
 {
-    quire_space_options options = {.size = 1 << 20, .granule = 1, .largest_alignment = 64};
+    quire_space_options options = {.size = 1 << 20, .granule = 1, .max_alignment = 64};
     quire_space *space = make_slab_space(options);
     quire_placement at = {.size = 1};
     CHECK_FAILS(quire_space_allocate(space, 0, 1, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -199,7 +199,7 @@ UNIT(slabs, the_number_of_an_ended_slab_is_used_again)
     for (uint64_t i = 0; i < 200; i++) {
         quire_range range = take_slot_for(space, 1 + i % 50 * 80, 0).range;
         give(space, range);
-        qi_slabs_shed(qi_segregated_of(space));
+        qi_slabs_release_empty(qi_segregated_of(space));
         expect_sound(space);
     }
     CHECK_EQ(slabs_of(space)->top, 2);

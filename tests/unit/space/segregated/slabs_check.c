@@ -38,7 +38,7 @@ static bench make_bench(void)
         CHECK_OK(quire_space_free(b.space, ranges[F][j]));
         CHECK_OK(quire_space_free(b.space, ranges[E][j]));
     }
-    qi_slabs_shed(qi_segregated_of(b.space));
+    qi_slabs_release_empty(qi_segregated_of(b.space));
     for (int j = 0; j < 4; j++) {
         CHECK_OK(quire_space_free(b.space, ranges[D][j]));
         if (j == 1 || j == 3)

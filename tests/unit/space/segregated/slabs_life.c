@@ -65,7 +65,7 @@ UNIT(slabs_life, a_freed_slot_is_stale_also_when_it_is_used_again)
     expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
     give(space, again);
     give(space, keep);
-    qi_slabs_shed(qi_segregated_of(space));
+    qi_slabs_release_empty(qi_segregated_of(space));
     take_slot_for(space, 900, 0); /* the number of the slab, for another class */
     expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
     expect_refused(space, again, QUIRE_ERROR_STALE_HANDLE);

@@ -11,7 +11,7 @@ enum {
     REGIONS = 3,
     REGION_BYTES = 600000,
     STRETCH = 1024, /* buffer_image_granularity, where there is one */
-    MOST_LIVE = 6000,
+    MAX_LIVE = 6000,
     OLD = 64, /* ranges that were freed, remembered */
     STEPS = 40000,
     A_TIDE = 4000, /* steps while there are more allocations, or more frees */
@@ -30,7 +30,7 @@ typedef struct world {
     bool has_region[REGIONS];
     uint32_t *owner[REGIONS]; /* per granule: place in live, from 1 */
     uint32_t kinds[REGIONS][REGION_BYTES / STRETCH + 2][2];
-    live_range live[MOST_LIVE];
+    live_range live[MAX_LIVE];
     uint32_t live_count;
     quire_range old[OLD];
     uint64_t frees, slots, refusals;
@@ -132,7 +132,7 @@ static void expect_none_fits(world *w, const quire_range_options *options)
     hole h = {w, options};
     w->refusals++;
     CHECK_EQ(slabs_of(w->space)->empty, 0);
-    if (options->exhaustive && !w->kind_bytes && options->size > QI_SLAB_LARGEST)
+    if (options->exhaustive && !w->kind_bytes && options->size > QI_SLAB_MAX_BYTES)
         CHECK_OK(quire_space_walk(w->space, is_too_small, &h));
 }
 
@@ -149,7 +149,7 @@ static void allocate(world *w)
         .exhaustive = random_below(&r, 2),
         .optimal = !random_below(&r, 4),
     };
-    if (w->live_count == MOST_LIVE)
+    if (w->live_count == MAX_LIVE)
         return;
     quire_result result = quire_space_allocate_with(w->space, &options, &at);
     if (result)

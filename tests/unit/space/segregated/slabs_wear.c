@@ -105,7 +105,7 @@ UNIT(slabs_wear, without_numbers_for_slabs_the_fit_serves)
 {
     quire_space *space = make_space();
     qi_slabs *slabs = slabs_of(space);
-    slabs->top = slabs->capacity = QI_MOST_SLABS;
+    slabs->top = slabs->capacity = QI_MAX_SLABS;
     quire_placement at = take_slot_for(space, 100, 5);
     CHECK(!is_slot(at.range));
     CHECK_EQ(at.size, 100);

@@ -52,7 +52,7 @@ UNIT(fake_vulkan_memory, wrong_allocations_are_told_and_refused)
 {
     fv_fixture f;
     fv_layout layout = *fv_layout_named("swiftshader");
-    layout.most_allocations = 2;
+    layout.max_allocations = 2;
     fv_fixture_open_with(&f, &(fv_options){.layouts = {&layout}});
     VkDeviceMemory memory[3];
     CHECK_EQ(allocate(&f, 0, 0, NULL, memory), VK_ERROR_OUT_OF_DEVICE_MEMORY);

@@ -1,0 +1,128 @@
+/*
+ * quire/backend_types.h - what the core and a backend pass to each other: requests for pages and
+ * objects, native pages, budgets and copy jobs. Included by quire/backend.h.
+ *
+ * All structs here are plain data. The core owns those that it passes to a function of a backend;
+ * they are valid during the call. Sizes and offsets are bytes.
+ */
+#ifndef QUIRE_BACKEND_TYPES_H
+#define QUIRE_BACKEND_TYPES_H
+
+#include "quire/allocation.h"
+#include "quire/device.h"
+#include "quire/memory.h"
+#include "quire/resource.h"
+#include "quire/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The function table of a backend; defined in quire/backend.h. */
+typedef struct quire_backend quire_backend;
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+/* Two values of the backend that all pages of a memory are created with; {0}: none. */
+typedef struct quire_page_extra {
+    const void *pointer;
+    uint64_t number;
+} quire_page_extra;
+
+/* A request for a page, for quire_backend.page_create. */
+typedef struct quire_page_request {
+    uint32_t kind;
+    bool dedicated;  /* the page is for one allocation */
+    bool exportable; /* the memory has an exportable intent */
+    uint64_t size;   /* a multiple of the page granularity */
+    /* Alignment of the page's native address, a power of two. A backend that cannot provide it
+       states what it provides in limits.page_alignment. */
+    uint64_t alignment;
+    const char *label; /* name of the memory, for native debug names */
+    /* The object that requires a dedicated page (quire_requirements.dedicated). The page is for
+     * this
+       object alone, has exactly `size` bytes and is destroyed with it. NONE and 0: any page. */
+    quire_object object;
+    uint64_t native; /* handle of that object */
+    /* Description of existing memory, from quire_page_adopt. Its alignment is what it is. NULL: the
+       backend creates memory. */
+    const void *description;
+    float priority;         /* quire_memory_options.priority, from 0 to 1; 0: the default */
+    quire_page_extra extra; /* from quire_memory_create_with; {0} in other memories */
+    /* Bytes to which page_resize may grow the page, a multiple of the page granularity and at least
+       `size`. The backend reserves addresses for all of them and maps the first `size`. 0: the page
+       keeps its size. Above 0 only for kinds in limits.elastic_kinds. */
+    uint64_t max_size;
+} quire_page_request;
+
+/* A page as its backend knows it. page_create fills it in; the core stores it and passes it back.
+ * */
+typedef struct quire_native_page {
+    uint64_t handle;  /* VkDeviceMemory, CUDA handle, pointer, ...: the backend's choice */
+    uint64_t address; /* native address of the first byte; 0: pages have none */
+    /* Usable bytes, at least the requested ones. The core counts surplus bytes once it knows them,
+       and destroys the page if it then exceeds a budget. For a page that may grow: `most` of the
+       request; exactly the requested `size` of it is usable. */
+    uint64_t size;
+    uint64_t data; /* the backend's own */
+} quire_native_page;
+
+/* A part of a page. */
+typedef struct quire_page_range {
+    const quire_native_page *page;
+    uint64_t offset, size;
+} quire_page_range;
+
+/* Maximum number of ranges in one list. */
+#define QUIRE_MAX_RANGES 64
+
+/* The current budget and use of a heap. */
+typedef struct quire_heap_budget {
+    uint64_t budget; /* bytes that everything counted in `usage` may use; 0: no budget at present */
+    uint64_t usage;  /* bytes in use, by this process or by all. Includes quire's pages, also those
+                        of other devices on the heap. 0: unknown. */
+    uint64_t unused[2];
+} quire_heap_budget;
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+/*
+ * A buffer or image to create. The options that match `object` are set. If the backend itself
+ * called quire_object_create, `description` is set instead.
+ */
+typedef struct quire_object_request {
+    quire_object object;
+    const quire_buffer_options *buffer; /* defaults resolved */
+    const quire_image_options *image;   /* defaults resolved */
+    const void *description;            /* from quire_object_options */
+    bool borrowed;   /* the object exists and belongs to the caller; quire never destroys it */
+    bool exportable; /* the pages of the memory are exportable */
+} quire_object_request;
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+/*
+ * A copy of rows of bytes from one place to another. Each end is a page of a device of this
+ * backend, or host memory. `rows` counts per slice. Without QUIRE_BACKEND_ROWS both counts are 1.
+ */
+typedef struct quire_copy_job {
+    const quire_native_page *to;   /* NULL: host memory at `host_to` */
+    const quire_native_page *from; /* NULL: host memory at `host_from` */
+    uint64_t to_offset;            /* bytes from the start of the page */
+    uint64_t from_offset;
+    void *host_to;
+    const void *host_from;
+    uint64_t size; /* bytes of a row, above 0 */
+    uint64_t rows;
+    uint64_t slices;
+    uint64_t to_row, to_slice; /* bytes from row to row and from slice to slice */
+    uint64_t from_row, from_slice;
+    void *to_state; /* state pointers of the devices of the two pages */
+    void *from_state;
+} quire_copy_job;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * quire/cuda_share.h - sharing memory of the CUDA backend with other processes, APIs and devices:
+ * exports, imports, allocation handles, multicast objects. Included by quire/cuda.h, whose rules on
+ * threads and errors hold here.
+ */
+#ifndef QUIRE_CUDA_SHARE_H
+#define QUIRE_CUDA_SHARE_H
+
+#include "quire/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- export --------------------------------------------------------------------------------- */
+
+/* Handles by which pages are exported; the values are CUmemAllocationHandleType. */
+typedef uint32_t quire_cuda_handle_types;
+#define QUIRE_CUDA_FD UINT32_C(1)     /* a POSIX file descriptor */
+#define QUIRE_CUDA_FABRIC UINT32_C(8) /* 64 bytes, valid on other nodes of an NVLink fabric */
+
+#define QUIRE_CUDA_FABRIC_SIZE 64
+#define QUIRE_CUDA_UUID_SIZE 16
+
+/*
+ * Exports the page of an allocation as a file descriptor, which the caller closes. The memory must
+ * have an exportable intent, or be of kind QUIRE_CUDA_REGISTERED. quire_cuda_get_range has the
+ * position of the allocation: page_offset and padded_size. For pinned pages the descriptor is a
+ * memfd, otherwise one of the driver. On failure it is -1. UNSUPPORTED: the page consists of
+ * several handles or was created without the intent.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_fd(quire_memory *memory,
+                                                           quire_allocation allocation,
+                                                           int *descriptor);
+
+/*
+ * Like quire_cuda_export_fd, but writes a fabric handle: QUIRE_CUDA_FABRIC_SIZE bytes, which need
+ * no release.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_fabric(quire_memory *memory,
+                                                               quire_allocation allocation,
+                                                               void *fabric);
+
+/*
+ * Exports a device-local page as a dma-buf, for drivers of other hardware. The caller closes the
+ * descriptor. UNSUPPORTED: the driver or the device has no dma-bufs, or the page grows.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_dma_buf(quire_memory *memory,
+                                                                quire_allocation allocation,
+                                                                int *descriptor);
+
+/* ---- import --------------------------------------------------------------------------------- */
+
+typedef enum quire_cuda_import_type {
+    QUIRE_CUDA_IMPORT_FD = 1, /* from quire_cuda_export_fd or the driver; of a memory of the same
+                                 page kind; a memfd must be sealed (F_SEAL_SHRINK) */
+    QUIRE_CUDA_IMPORT_FABRIC,
+    QUIRE_CUDA_IMPORT_HANDLE,  /* a CUmemGenericAllocationHandle of this process */
+    QUIRE_CUDA_IMPORT_POINTER, /* a CUdeviceptr of existing memory, which stays the caller's */
+    /* An opaque descriptor of memory of another API, such as from quire_vulkan_export_fd. For
+       device-local kinds with addresses. Offsets are the same as in Vulkan: a range of the page
+       lies at page_address plus its offset there. */
+    QUIRE_CUDA_IMPORT_EXTERNAL_FD
+} quire_cuda_import_type;
+
+/* Memory that something else created. */
+typedef struct quire_cuda_import {
+    quire_cuda_import_type type;
+    int descriptor;     /* FD, EXTERNAL_FD; stays the caller's, who may close it after the call */
+    const void *fabric; /* FABRIC: QUIRE_CUDA_FABRIC_SIZE bytes */
+    uint64_t handle;    /* HANDLE: quire owns it on success and releases it with the allocation */
+    uint64_t pointer;   /* POINTER: must outlive the allocation */
+    /* Bytes of the whole memory: padded_size of the exporter; for EXTERNAL_FD
+       VkMemoryAllocateInfo.allocationSize. Except for POINTER a multiple of the granularity. */
+    uint64_t size;
+    const char *name; /* copied; NULL: none */
+    uint64_t user_data;
+    /* EXTERNAL_FD: QUIRE_CUDA_UUID_SIZE bytes that identify the GPU of the memory. An import on
+       another GPU is UNSUPPORTED, and the sentence names both. NULL: the caller ensures that the
+       GPU is the same; what the wrong GPU does with a descriptor is undefined. */
+    const void *device_uuid;
+    bool is_dedicated;  /* EXTERNAL_FD: made for one buffer or image (dedicated allocation) */
+    uint64_t unused[4]; /* must be zero */
+} quire_cuda_import;
+
+/*
+ * Makes an allocation of existing memory: a dedicated page, released with the allocation. The page
+ * has an address of its own, and the access that pages of the memory have. It counts in statistics
+ * and budgets like other pages.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_import_range(quire_memory *memory,
+                                                              const quire_cuda_import *import,
+                                                              quire_allocation *allocation);
+
+/* ---- allocation handles --------------------------------------------------------------------- */
+
+/*
+ * Writes the allocation handle at an address that virtual memory management mapped, by quire or by
+ * anything else, with a reference of its own. quire_cuda_release_handle or an import takes the
+ * reference back. *handle is 0 on failure. UNSUPPORTED: the address is not mapped in this way.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_retain_handle(quire_device *device,
+                                                               uint64_t address, uint64_t *handle);
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_release_handle(quire_device *device,
+                                                                uint64_t handle);
+
+/* ---- multicast ------------------------------------------------------------------------------ */
+
+/* Memory of several devices behind one address: a write to it goes to all of them. */
+typedef struct quire_cuda_multicast quire_cuda_multicast;
+
+typedef struct quire_cuda_multicast_options {
+    uint64_t size;          /* bytes of each device's memory, rounded up to the granularity */
+    const int32_t *devices; /* ordinals, each once */
+    uint32_t device_count;
+    quire_cuda_handle_types handle_types; /* for its export; 0: none */
+    uint64_t unused[4];                   /* must be zero */
+} quire_cuda_multicast_options;
+
+/*
+ * Creates a multicast object and adds the devices. The caller destroys it before the device, which
+ * does not know it. UNSUPPORTED: the driver or one of the devices has no multicast.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_cuda_multicast_create(quire_device *device, const quire_cuda_multicast_options *options,
+                            quire_cuda_multicast **multicast);
+
+/*
+ * Binds the page of an allocation, of a memory on one of the devices, at an offset of the object.
+ * The page must consist of one handle, have a multiple of the granularity, and not grow. Unbind it
+ * before it is released: keep the allocation. Errors: OUT_OF_RANGE, and errors of the driver.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_bind(quire_cuda_multicast *multicast,
+                                                                uint64_t offset,
+                                                                quire_memory *memory,
+                                                                quire_allocation allocation);
+
+/* Removes a binding of the device `ordinal`; offset and size as it was bound. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_unbind(quire_cuda_multicast *multicast,
+                                                                  int32_t ordinal, uint64_t offset,
+                                                                  uint64_t size);
+
+typedef struct quire_cuda_multicast_info {
+    uint64_t handle; /* CUmemGenericAllocationHandle; belongs to quire */
+    uint64_t size;   /* bytes, rounded up */
+    uint64_t granularity;
+    uint64_t address; /* CUdeviceptr at which the devices read and write; 0: not mapped yet */
+    uint64_t unused[4];
+} quire_cuda_multicast_info;
+
+/* Writes the description of a multicast object. Errors: INVALID_ARGUMENT. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_get_info(
+    const quire_cuda_multicast *multicast, quire_cuda_multicast_info *info);
+
+/* Maps the object for the device it was created with. WRONG_STATE: it is mapped already. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_map(quire_cuda_multicast *multicast);
+
+/*
+ * Unmaps and destroys the object with its bindings. The caller ensures that no device works on it.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_cuda_multicast_destroy(quire_cuda_multicast **multicast);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * wish.c - see wish.h.
+ */
+#include "src/core/allocate/request.h"
+
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/core/state/checked.h"
+#include "src/space/space.h"
+
+quire_result qi_request_check(const quire_memory *memory, const qi_request *request)
+{
+    if (!request->size)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an allocation of size 0 is asked for");
+    if (!qi_is_power_of_two(request->alignment))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
+                            request->alignment);
+    if (request->alignment > memory->max_alignment)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "alignment %llu is above the largest of memory '%s', %llu",
+                            (unsigned long long)request->alignment, memory->name,
+                            (unsigned long long)memory->max_alignment);
+    if (request->dedicated && memory->policy.dedicated == QUIRE_DEDICATED_NEVER)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "a page of its own is asked for, and memory '%s' never gives one",
+                            memory->name);
+    if (request->name && strlen(request->name) > QUIRE_MAX_NAME)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+                            strlen(request->name), QUIRE_MAX_NAME);
+    if (request->host_access && !(memory->flags & QUIRE_HOST_VISIBLE))
+        return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
+                            "host access is asked for, and memory '%s' of kind %u is not "
+                            "host-visible (%s)",
+                            memory->name, memory->kind, qi_flags(memory->flags).text);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_request_from(const quire_memory *memory, const quire_allocation_options *options,
+                             qi_request *request)
+{
+    quire_result result = qi_check_unused(options, "quire_allocation_options");
+    if (result)
+        return result;
+    *request = (qi_request){
+        .size = options->size,
+        .alignment = options->alignment ? options->alignment : 1,
+        .name = options->name,
+        .user_data = options->user_data,
+        .zero = options->zero,
+        .dedicated = options->dedicated,
+        .host_access = options->host_read || options->host_write,
+    };
+    return qi_request_check(memory, request);
+}
+
+bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *request)
+{
+    const quire_page_policy *policy = &memory->policy;
+    bool is_one_page = memory->shards->space->fit->max_regions; /* which nothing is to outgrow */
+    if (policy->dedicated == QUIRE_DEDICATED_NEVER)
+        return request->tied;
+    return request->dedicated || request->tied || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
+           (is_one_page && (request->size > policy->page_size ||
+                            policy->page_size - request->size < qi_checked_max_added(memory))) ||
+           (policy->dedicated_threshold && request->size >= policy->dedicated_threshold);
+}
+
+uint64_t qi_request_max_fast(const quire_memory *memory)
+{
+    const quire_page_policy *policy = &memory->policy;
+    bool is_one_page = memory->shards->space->fit->max_regions;
+    if (QI_IS_CHECKED || policy->extra_padding || policy->size_granularity > 1 ||
+        memory->atom > 1 || policy->dedicated == QUIRE_DEDICATED_ALWAYS)
+        return 0;
+    if (policy->dedicated_threshold)
+        return policy->dedicated_threshold - 1;
+    return is_one_page ? policy->page_size : UINT64_MAX;
+}

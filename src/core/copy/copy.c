@@ -1,0 +1,267 @@
+/*
+ * transfer.c - copies: what is asked is checked and pinned, then copied part by part (way.c).
+ *
+ * Each check is made before anything is copied. No lock is held: pins keep both ends.
+ */
+#include "src/core/copy/copy.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/base/transit.h"
+#include "src/core/memory/fork.h"
+
+/* Bytes between two calls of a progress callback that does not say. */
+static const uint64_t DEFAULT_STEP = UINT64_C(16) << 20;
+
+/* ---- the shape ---------------------------------------------------------------------------- */
+
+static quire_result check_options(const quire_copy_options *o)
+{
+    if (!o->to.memory && !o->from.memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "both ends of the copy are host memory: at least one is in a memory");
+    if ((o->to.memory ? o->host_to != NULL : o->to.allocation.id != 0) ||
+        (o->from.memory ? o->host_from != NULL : o->from.allocation.id != 0))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "an end of the copy is host memory or an allocation of a memory, not both");
+    if (o->size && ((!o->to.memory && !o->host_to) || (!o->from.memory && !o->host_from)))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the host memory of the copy is null");
+    if (!o->progress.goes_on && (o->progress.step || o->progress.user))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "the copy has a progress step or user, and no function to call");
+    return qi_check_unused(o, "quire_copy_options");
+}
+
+static quire_result refuse_pitch(const char *end, const char *what, uint64_t pitch, uint64_t least)
+{
+    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                        "the copy's %s has a %s pitch of %llu bytes, and a %s has %llu", end, what,
+                        (unsigned long long)pitch, what, (unsigned long long)least);
+}
+
+static quire_result refuse_extent(const qi_copy_region *region)
+{
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                        "%u slices of %u rows of %u bytes: they cannot be counted", region->slices,
+                        region->rows, region->size);
+}
+
+/* The pitches of an end, defaults resolved, and how far it reaches. */
+static quire_result resolve_side(const qi_copy_region *region, const quire_copy_end *end,
+                                 const char *name, qi_copy_region_side *side, uint64_t *extent)
+{
+    uint64_t slice = 0;
+    side->offset = end->offset;
+    side->row = end->row_pitch ? end->row_pitch : region->size;
+    if (side->row < region->size)
+        return refuse_pitch(name, "row", side->row, region->size);
+    if (qi_multiply_overflows(region->rows - 1, side->row, &slice) ||
+        qi_add_overflows(slice, region->size, &slice))
+        return refuse_extent(region);
+    side->slice = end->slice_pitch;
+    if (side->slice && side->slice < slice)
+        return refuse_pitch(name, "slice", side->slice, slice);
+    if (!side->slice && qi_multiply_overflows(region->rows, side->row, &side->slice))
+        return refuse_extent(region);
+    return qi_copy_region_extent_overflows(region, side, extent) ? refuse_extent(region)
+                                                                 : QUIRE_SUCCESS;
+}
+
+/* ---- the ends ----------------------------------------------------------------------------- */
+
+static const qi_device_page *page_of(const quire_memory *memory, uint32_t slot)
+{
+    return &qi_memory_page(memory, slot)->native;
+}
+
+/* Pins an allocation and moves the side from its first byte to its page's. */
+static quire_result begin_in_memory(const quire_copy_end *asked, uint64_t extent, qi_end *end,
+                                    qi_copy_region_side *side)
+{
+    quire_memory *memory = asked->memory;
+    quire_result result = qi_device_check_bytes(memory->device, memory->kind);
+    if (result)
+        return result;
+    result = qi_slot_begin_use(&memory->slots, asked->allocation, QI_ACCEPT_LIVE, &end->slot);
+    if (result)
+        return result;
+    const qi_slot *record = qi_memory_slot(memory, end->slot);
+    if (!qi_range_fits(side->offset, extent, record->requested)) {
+        result = qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                              "the copy takes %u bytes at offset %u of an allocation of %u bytes",
+                              extent, side->offset, record->requested);
+        qi_slot_end_use(&memory->slots, end->slot);
+        return result;
+    }
+    end->memory = memory;
+    end->page = page_of(memory, end->slot);
+    end->host = end->page->host;
+    side->offset += record->offset;
+    return QUIRE_SUCCESS;
+}
+
+/* The pointer is only read where it is the source. */
+static quire_result begin_on_host(const void *pointer, uint64_t extent, qi_end *end,
+                                  const qi_copy_region_side *side)
+{
+    uint64_t last = 0;
+    *end = (qi_end){.host = (char *)(uintptr_t)pointer};
+    if (qi_add_overflows((uintptr_t)pointer, side->offset, &last) ||
+        qi_add_overflows(last, extent, &last) || last > UINTPTR_MAX)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "the copy takes %u bytes at offset %u of host memory at %x: they go "
+                            "beyond the last address",
+                            extent, side->offset, (uintptr_t)pointer);
+    return QUIRE_SUCCESS;
+}
+
+static void unpin(const qi_end *end)
+{
+    if (end->memory)
+        qi_slot_end_use(&end->memory->slots, end->slot);
+}
+
+static quire_result begin_ends(qi_copy *t, const quire_copy_options *o, uint64_t to_extent,
+                               uint64_t from_extent)
+{
+    quire_result result = o->to.memory
+                              ? begin_in_memory(&o->to, to_extent, &t->to, &t->region.to)
+                              : begin_on_host(o->host_to, to_extent, &t->to, &t->region.to);
+    if (result)
+        return result;
+    result = o->from.memory ? begin_in_memory(&o->from, from_extent, &t->from, &t->region.from)
+                            : begin_on_host(o->host_from, from_extent, &t->from, &t->region.from);
+    if (result)
+        unpin(&t->to);
+    return result;
+}
+
+/* ---- overlap ------------------------------------------------------------------------------ */
+
+/*
+ * Whether one byte is of both ends: of one page, or at one address of the host, which two pages can
+ * be mapped at where one was made of the other's memory.
+ */
+static quire_result check_overlap(const qi_copy *t)
+{
+    qi_copy_region region = t->region;
+    if (t->to.page != t->from.page) {
+        if (!t->to.host || !t->from.host)
+            return QUIRE_SUCCESS;
+        region.to.offset += (uintptr_t)t->to.host;
+        region.from.offset += (uintptr_t)t->from.host;
+    }
+    if (!qi_copy_region_overlaps(&region))
+        return QUIRE_SUCCESS;
+    uint64_t apart = region.to.offset > region.from.offset ? region.to.offset - region.from.offset
+                                                           : region.from.offset - region.to.offset;
+    return qi_fail_with(QUIRE_ERROR_OVERLAP,
+                        "the ends of the copy share bytes: they begin %u bytes apart, and take %u "
+                        "and %u bytes",
+                        apart, qi_copy_region_extent(&region, &region.to),
+                        qi_copy_region_extent(&region, &region.from));
+}
+
+quire_result qi_copy_begin(qi_copy *transfer, const quire_copy_options *o)
+{
+    *transfer = (qi_copy){.region = {.size = o->size, .rows = 1, .slices = 1}};
+    qi_copy_region *region = &transfer->region;
+    uint64_t to_extent = 0, from_extent = 0;
+    if (o->size && o->rows)
+        region->rows = o->rows;
+    if (o->size && o->slices)
+        region->slices = o->slices;
+    quire_result result = check_options(o);
+    if (!result)
+        result = resolve_side(region, &o->to, "target", &region->to, &to_extent);
+    if (!result)
+        result = resolve_side(region, &o->from, "source", &region->from, &from_extent);
+    if (!result)
+        result = begin_ends(transfer, o, to_extent, from_extent);
+    if (result || !o->size)
+        return result;
+    qi_copy_region_merge(region);
+    result = check_overlap(transfer);
+    if (result)
+        qi_copy_end(transfer);
+    return result;
+}
+
+void qi_copy_end(qi_copy *transfer)
+{
+    qi_copy_finish(transfer);
+    unpin(&transfer->to);
+    unpin(&transfer->from);
+}
+
+/* ---- copying ------------------------------------------------------------------------------ */
+
+/* Whether to go on; what fails within the callback is not the copy's failure. */
+static bool tell(const quire_progress *progress, uint64_t done, uint64_t total)
+{
+    if (!progress->goes_on)
+        return true;
+    qi_transit_assert_none();
+    qi_error before = qi_error_save();
+    qi_fork_keep_uses(true);
+    bool goes_on = progress->goes_on(progress->user, done, total);
+    qi_fork_keep_uses(false);
+    qi_error_restore(&before);
+    return goes_on || done == total;
+}
+
+quire_result qi_copy_run(qi_copy *transfer, const quire_progress *progress)
+{
+    const qi_copy_region *region = &transfer->region;
+    uint64_t total = qi_copy_region_bytes(region), step = total;
+    if (progress->goes_on)
+        step = progress->step ? progress->step : DEFAULT_STEP;
+    for (uint64_t done = 0; done < total;) {
+        qi_copy_region part = qi_copy_region_part(region, done, step);
+        quire_result result = qi_copy_execute(transfer, &part);
+        if (result)
+            return result;
+        done += qi_copy_region_bytes(&part);
+        if (!tell(progress, done, total))
+            return qi_fail_with(QUIRE_ERROR_BUSY,
+                                "the copy was ended by its progress callback after %u of %u bytes",
+                                done, total);
+    }
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_copy(const quire_copy_options *options)
+{
+    if (!options)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy: options is null");
+    qi_copy transfer;
+    quire_result result = qi_copy_begin(&transfer, options);
+    if (result)
+        return result;
+    if (options->size)
+        result = qi_copy_run(&transfer, &options->progress);
+    qi_copy_end(&transfer);
+    return result;
+}
+
+static bool has_bytes(const quire_memory *memory)
+{
+    return !memory || !(memory->flags & QUIRE_OBJECTS_ONLY);
+}
+
+quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_copy_path *path)
+{
+    if (path)
+        *path = QUIRE_COPY_DIRECT;
+    if (!path)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy_get_path: path is null");
+    if (!to && !from)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_copy_get_path: both memories are null, which is host memory");
+    if ((to && to->device->is_disabled) || (from && from->device->is_disabled))
+        return qi_refuse_disabled();
+    qi_copy_path way =
+        has_bytes(to) && has_bytes(from) ? qi_copy_path_first(to, from) : QI_COPY_PATH_NONE;
+    *path = qi_copy_path_public(way, to, from);
+    return QUIRE_SUCCESS;
+}

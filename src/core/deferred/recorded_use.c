@@ -1,0 +1,47 @@
+/*
+ * waiting_use.c - uses of live allocations by streams, which every free of them waits for.
+ */
+#include "src/base/result.h"
+#include "src/core/slot/slot_meta.h"
+#include "src/core/deferred/stream_queue.h"
+#include "src/core/deferred/deferred_free.h"
+
+/* With the lock: a pinned slot's use of a stream, unless it is there already. */
+static bool add_use(qi_shard *shard, uint32_t slot, quire_stream *stream)
+{
+    qi_slot *record = qi_memory_slot(shard->memory, slot);
+    if (!record->meta)
+        record->meta = qi_slot_meta_create_empty(shard->memory);
+    if (!record->meta)
+        return false;
+    for (const qi_wait *use = record->meta->uses; use; use = use->then)
+        if (use->stream == stream)
+            return true;
+    qi_wait *use = qi_stream_queue_take_wait(shard, stream);
+    if (!use)
+        return false;
+    use->then = record->meta->uses;
+    record->meta->uses = use;
+    return true;
+}
+
+quire_result quire_record_use(quire_memory *memory, quire_allocation allocation,
+                              quire_stream *stream)
+{
+    if (!memory || !stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_use: memory or stream is null");
+    uint32_t slot = 0;
+    quire_result result = qi_stream_check_marks(stream);
+    if (!result)
+        result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    qi_shard *shard = qi_shard_of_slot(memory, slot);
+    qi_lock_acquire(&shard->lock);
+    bool is_added = add_use(shard, slot, stream);
+    qi_lock_release(&shard->lock);
+    qi_slot_end_use(&memory->slots, slot);
+    return is_added ? QUIRE_SUCCESS
+                    : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                              "no host memory for the use of an allocation by a stream");
+}

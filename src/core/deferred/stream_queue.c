@@ -1,0 +1,317 @@
+/*
+ * lane.c - see lane.h.
+ */
+#include "src/core/deferred/stream_queue.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+
+/* ---- the shard's table of lanes ----------------------------------------------------------- */
+
+static void link_into_bucket(const qi_shard *shard, qi_stream_queue *queue)
+{
+    qi_stream_queue **bucket = qi_stream_queue_bucket(shard, queue->stream);
+    queue->next_in_bucket = *bucket;
+    *bucket = queue;
+}
+
+static void release_buckets(qi_shard *shard)
+{
+    if (shard->queue_buckets != shard->first_buckets)
+        qi_host_release(&shard->memory->host, shard->queue_buckets, (size_t)1 << shard->queue_bits,
+                        sizeof *shard->queue_buckets);
+}
+
+/* Twice as many buckets. Without host memory they stay, and more lanes share one. */
+static void grow_table(qi_shard *shard)
+{
+    uint32_t bits = shard->queue_bits + 1;
+    qi_stream_queue **buckets =
+        qi_host_allocate(&shard->memory->host, (size_t)1 << bits, sizeof *buckets);
+    if (!buckets)
+        return;
+    release_buckets(shard);
+    shard->queue_buckets = buckets;
+    shard->queue_bits = bits;
+    for (qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard)
+        link_into_bucket(shard, queue);
+}
+
+static void add_to_table(qi_shard *shard, qi_stream_queue *queue)
+{
+    link_into_bucket(shard, queue);
+    if (++shard->queue_count > UINT32_C(1) << shard->queue_bits)
+        grow_table(shard);
+}
+
+static void remove_from_table(qi_shard *shard, const qi_stream_queue *queue)
+{
+    qi_stream_queue **link = qi_stream_queue_bucket(shard, queue->stream);
+    while (*link != queue)
+        link = &(*link)->next_in_bucket;
+    *link = queue->next_in_bucket;
+    shard->queue_count--;
+    if (shard->recent_queue == queue)
+        shard->recent_stream = NULL;
+}
+
+qi_stream_queue *qi_stream_queue_search(qi_shard *shard, const quire_stream *stream)
+{
+    qi_stream_queue *queue = *qi_stream_queue_bucket(shard, stream);
+    while (queue && queue->stream != stream)
+        queue = queue->next_in_bucket;
+    if (queue) {
+        shard->recent_stream = stream;
+        shard->recent_queue = queue;
+    }
+    return queue;
+}
+
+void qi_stream_queues_init(qi_shard *shard)
+{
+    shard->queue_buckets = shard->first_buckets;
+    shard->queue_bits = QI_FIRST_QUEUE_BITS;
+}
+
+/* ---- the records of waits ----------------------------------------------------------------- */
+
+static qi_wait *take_spare(qi_shard *shard)
+{
+    qi_wait *wait = shard->spare_waits;
+    if (wait) {
+        shard->spare_waits = wait->next;
+        return wait;
+    }
+    if (!qi_table_ensure(&shard->waits, &shard->memory->host, shard->wait_count))
+        return NULL;
+    return qi_table_at(&shard->waits, shard->wait_count++, sizeof(qi_wait));
+}
+
+static qi_stream_queue *make_lane(qi_shard *shard, quire_stream *stream)
+{
+    qi_stream_queue *queue = qi_host_allocate(&shard->memory->host, 1, sizeof *queue);
+    if (!queue)
+        return NULL;
+    queue->shard = shard;
+    queue->stream = stream;
+    queue->next_of_shard = shard->queues;
+    shard->queues = queue;
+    add_to_table(shard, queue);
+    qi_lock_acquire(&stream->lock);
+    queue->next_of_stream = stream->queues;
+    stream->queues = queue;
+    qi_lock_release(&stream->lock);
+    return queue;
+}
+
+qi_wait *qi_stream_queue_take_wait(qi_shard *shard, quire_stream *stream)
+{
+    if (!qi_stream_queue_find(shard, stream) && !make_lane(shard, stream))
+        return NULL;
+    qi_wait *wait = take_spare(shard);
+    if (!wait)
+        return NULL;
+    *wait = (qi_wait){.stream = stream};
+    qi_stream_add_wait(stream);
+    return wait;
+}
+
+qi_wait *qi_stream_queue_end_wait(qi_shard *shard, qi_wait *wait)
+{
+    qi_wait *then = wait->then;
+    qi_stream_drop_wait(wait->stream);
+    wait->next = shard->spare_waits;
+    shard->spare_waits = wait;
+    return then;
+}
+
+/* ---- bins --------------------------------------------------------------------------------- */
+
+static void put_into_bin(qi_stream_queue *queue, qi_wait *wait, uint64_t size)
+{
+    uint32_t bin = qi_stream_queue_bin_of(size);
+    wait->bin = bin + 1;
+    wait->bin_previous = NULL;
+    wait->bin_next = queue->bins[bin];
+    if (wait->bin_next)
+        wait->bin_next->bin_previous = wait;
+    queue->bins[bin] = wait;
+}
+
+static void take_from_bin(qi_stream_queue *queue, qi_wait *wait)
+{
+    if (!wait->bin)
+        return;
+    uint32_t bin = wait->bin - 1;
+    if (wait->bin_next)
+        wait->bin_next->bin_previous = wait->bin_previous;
+    if (wait->bin_previous)
+        wait->bin_previous->bin_next = wait->bin_next;
+    else
+        queue->bins[bin] = wait->bin_next;
+    wait->bin = 0;
+}
+
+/* ---- the order of the stream -------------------------------------------------------------- */
+
+static void append(qi_wait_list *list, qi_wait *wait)
+{
+    wait->previous = list->last;
+    wait->next = NULL;
+    *(list->last ? &list->last->next : &list->first) = wait;
+    list->last = wait;
+}
+
+static void unlink(qi_wait_list *list, const qi_wait *wait)
+{
+    *(wait->previous ? &wait->previous->next : &list->first) = wait->next;
+    *(wait->next ? &wait->next->previous : &list->last) = wait->previous;
+}
+
+void qi_stream_queue_put(qi_shard *shard, qi_wait *wait, bool is_raw)
+{
+    qi_stream_queue *queue = qi_stream_queue_find(shard, wait->stream);
+    qi_wait_list *list = wait->value ? &queue->marked : &queue->fresh;
+    const qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
+    wait->bin = 0;
+    shard->stats.deferred_bytes += qi_stream_queue_held_by(record);
+    if (is_raw && !wait->then && !QI_IS_CHECKED)
+        put_into_bin(queue, wait, record->size);
+    qi_atomic_store_release_u64(&shard->deferred, ++shard->stats.deferred_count);
+    if (list->last && qi_unlikely(list->last->value > wait->value))
+        qi_queue_heap_put(&queue->heap, wait);
+    else
+        append(list, wait);
+}
+
+static qi_wait *take_out(qi_stream_queue *queue, qi_wait *wait)
+{
+    qi_shard *shard = queue->shard;
+    take_from_bin(queue, wait);
+    shard->stats.deferred_bytes -=
+        qi_stream_queue_held_by(qi_memory_slot(shard->memory, wait->slot));
+    qi_atomic_store_release_u64(&shard->deferred, --shard->stats.deferred_count);
+    if (qi_unlikely(wait->order != 0))
+        return qi_queue_heap_take(&queue->heap, wait);
+    unlink(wait->value ? &queue->marked : &queue->fresh, wait);
+    return wait;
+}
+
+qi_wait *qi_stream_queue_take_passed(qi_stream_queue *queue, uint64_t passed)
+{
+    qi_wait *wait = queue->marked.first, *late = queue->heap.first;
+    if (late && (!wait || late->value < wait->value))
+        wait = late;
+    if (wait && wait->value <= passed)
+        return take_out(queue, wait);
+    wait = queue->fresh.first;
+    return wait && passed == QI_ALL_PASSED ? take_out(queue, wait) : NULL;
+}
+
+uint64_t qi_stream_queue_highest(const qi_stream_queue *queue)
+{
+    uint64_t late = qi_queue_heap_highest(&queue->heap);
+    uint64_t last = queue->marked.last ? queue->marked.last->value : 0;
+    return late > last ? late : last;
+}
+
+qi_wait *qi_stream_queue_take_fresh(qi_stream_queue *queue)
+{
+    qi_wait *first = NULL;
+    while (queue->fresh.last) {
+        qi_wait *wait = take_out(queue, queue->fresh.last);
+        wait->next = first;
+        first = wait;
+    }
+    return first;
+}
+
+/* ---- fits --------------------------------------------------------------------------------- */
+
+/* So many ranges of a bin are looked at. */
+enum { MAX_LOOKED_AT = 8 };
+
+static bool fits(const quire_memory *memory, uint32_t slot, const qi_fitting *fitting)
+{
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_page *page = record->tally->page;
+    uint64_t address = page->native.native.address + record->offset;
+    return !page->tied && record->size >= fitting->size &&
+           record->size - fitting->size <= fitting->size / 8 &&
+           !qi_padding(address, fitting->alignment) && !record->range.id == fitting->dedicated &&
+           qi_slot_can_renew(&memory->slots, slot);
+}
+
+/* The smallest of those of a bin that are looked at. */
+static qi_wait *best_of_bin(const qi_stream_queue *queue, uint32_t bin, const qi_fitting *fitting)
+{
+    const quire_memory *memory = queue->shard->memory;
+    qi_wait *best = NULL;
+    uint64_t least = UINT64_MAX;
+    int left = MAX_LOOKED_AT;
+    for (qi_wait *wait = queue->bins[bin]; wait && left-- > 0 && least > fitting->size;
+         wait = wait->bin_next) {
+        uint64_t size = qi_memory_slot(memory, wait->slot)->size;
+        if (size < least && fits(memory, wait->slot, fitting) &&
+            !qi_stream_is_ahead(wait->stream, wait->value)) {
+            best = wait;
+            least = size;
+        }
+    }
+    return best;
+}
+
+qi_wait *qi_stream_queue_take_fitting(qi_stream_queue *queue, const qi_fitting *fitting)
+{
+    uint32_t bin = qi_stream_queue_bin_of(fitting->size);
+    qi_wait *best = best_of_bin(queue, bin, fitting);
+    for (uint32_t above = 1; !best && above <= 2 && bin + above < QI_STREAM_QUEUE_BINS; above++)
+        best = best_of_bin(queue, bin + above, fitting); /* an eighth more lies two bins above */
+    return best ? take_out(queue, best) : NULL;
+}
+
+qi_wait *qi_stream_queue_take_fitting_on(qi_shard *shard, const quire_stream *stream,
+                                         const qi_fitting *fitting)
+{
+    qi_stream_queue *queue = qi_stream_queue_find(shard, stream);
+    return queue ? qi_stream_queue_take_fitting(queue, fitting) : NULL;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void remove_from_stream(const qi_stream_queue *queue)
+{
+    quire_stream *stream = queue->stream;
+    qi_lock_acquire(&stream->lock);
+    qi_stream_queue **link = &stream->queues;
+    while (*link != queue)
+        link = &(*link)->next_of_stream;
+    *link = queue->next_of_stream;
+    qi_lock_release(&stream->lock);
+}
+
+void qi_stream_queues_leave_streams(const qi_shard *shard)
+{
+    for (const qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard)
+        remove_from_stream(queue);
+}
+
+void qi_stream_queue_release(qi_stream_queue *queue)
+{
+    qi_shard *shard = queue->shard;
+    qi_stream_queue **link = &shard->queues;
+    while (*link != queue)
+        link = &(*link)->next_of_shard;
+    *link = queue->next_of_shard;
+    remove_from_table(shard, queue);
+    remove_from_stream(queue);
+    qi_host_release(&shard->memory->host, queue, 1, sizeof *queue);
+}
+
+void qi_stream_queues_finish(qi_shard *shard)
+{
+    while (shard->queues)
+        qi_stream_queue_release(shard->queues);
+    release_buckets(shard);
+    qi_table_finish(&shard->waits, &shard->memory->host);
+}

@@ -1,0 +1,208 @@
+/*
+ * image.c - images from this library's own options (see resource.h).
+ */
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/core/allocate/fallback.h"
+#include "src/core/object/object.h"
+
+static const quire_usage IMAGE_USAGES = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
+                                        QUIRE_USAGE_STORAGE | QUIRE_USAGE_SAMPLED;
+
+enum { MAX_CHANNELS = 4 };
+
+uint32_t quire_channel_size(quire_channel_type type)
+{
+    switch (type) {
+    case QUIRE_UINT8:
+    case QUIRE_INT8:
+        return 1;
+    case QUIRE_UINT16:
+    case QUIRE_INT16:
+    case QUIRE_FLOAT16:
+        return 2;
+    case QUIRE_UINT32:
+    case QUIRE_INT32:
+    case QUIRE_FLOAT32:
+        return 4;
+    case QUIRE_UINT64:
+    case QUIRE_INT64:
+    case QUIRE_FLOAT64:
+        return 8;
+    }
+    return 0;
+}
+
+static quire_image_options resolve_image(const quire_image_options *options)
+{
+    quire_image_options out = *options;
+    out.height += !out.height;
+    out.depth += !out.depth;
+    out.channel_count += !out.channel_count;
+    if (!out.usage)
+        out.usage = QUIRE_USAGE_STORAGE | QUIRE_USAGE_SAMPLED | QUIRE_USAGE_TRANSFER_SOURCE |
+                    QUIRE_USAGE_TRANSFER_TARGET;
+    return out;
+}
+
+static bool texels_overflow(const quire_image_options *o, uint64_t *bytes)
+{
+    return qi_multiply_overflows(o->width, o->height, bytes) ||
+           qi_multiply_overflows(*bytes, o->depth, bytes) ||
+           qi_multiply_overflows(*bytes, o->channel_count * quire_channel_size(o->channel_type),
+                                 bytes);
+}
+
+/* For resolved options; *minimum gets the bytes of the texels alone. */
+static quire_result check_image(const quire_image_options *options, uint64_t *minimum)
+{
+    quire_result result = qi_check_unused(options, "quire_image_options");
+    if (result)
+        return result;
+    if (!options->width)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an image of width 0 is asked for");
+    if (options->channel_count > MAX_CHANNELS)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "an image of %u channels: %u at most",
+                            options->channel_count, MAX_CHANNELS);
+    if (!quire_channel_size(options->channel_type))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no channel type %u",
+                            (uint64_t)options->channel_type);
+    if (options->tiling != QUIRE_TILING_OPTIMAL && options->tiling != QUIRE_TILING_LINEAR)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no tiling %u",
+                            (uint64_t)options->tiling);
+    if (options->usage & ~IMAGE_USAGES)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "usage %x is not of images",
+                            options->usage & ~IMAGE_USAGES);
+    if (texels_overflow(options, minimum))
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "an image of %u x %u x %u texels: its bytes cannot be counted",
+                            options->width, options->height, options->depth);
+    return QUIRE_SUCCESS;
+}
+
+static quire_image_info describe_image(const quire_image_options *o,
+                                       const quire_requirements *needs, uint64_t minimum)
+{
+    return (quire_image_info){
+        .width = o->width,
+        .height = o->height,
+        .depth = o->depth,
+        .channel_count = o->channel_count,
+        .channel_type = o->channel_type,
+        .tiling = o->tiling,
+        .usage = o->usage,
+        .dimensions = o->depth > 1    ? 3
+                      : o->height > 1 ? 2
+                                      : 1,
+        .minimum_size = minimum,
+        .row_pitch = needs->row_pitch,
+        .slice_pitch = needs->slice_pitch,
+    };
+}
+
+quire_result quire_image_get_requirements(quire_device *device, const quire_image_options *options,
+                                          quire_requirements *requirements)
+{
+    if (requirements)
+        *requirements = (quire_requirements){0};
+    if (!device || !options || !requirements)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_image_get_requirements: device, options or requirements is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    quire_image_options resolved = resolve_image(options);
+    uint64_t minimum = 0;
+    quire_result result = check_image(&resolved, &minimum);
+    if (!result)
+        result = qi_device_image_requirements(device, NULL, &resolved, requirements);
+    if (result)
+        *requirements = (quire_requirements){0};
+    return result;
+}
+
+static quire_result image_needs(qi_object_build *m)
+{
+    if (qi_object_backend_has(m->memory) &&
+        qi_device_offers(m->memory->device, QUIRE_BACKEND_IMAGES))
+        return qi_object_build_native(m);
+    return qi_device_image_requirements(m->memory->device, &m->memory->calls,
+                                        m->native_request.image, &m->needs);
+}
+
+static quire_result create(quire_memory *memory, const quire_image_options *asked, bool is_unaided,
+                           quire_image *image)
+{
+    if (image)
+        *image = (quire_image){0};
+    if (!memory || !asked || !image)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_image_create: memory, options or image is null");
+    quire_image_options options = resolve_image(asked);
+    uint64_t minimum = 0;
+    quire_result result = check_image(&options, &minimum);
+    qi_object_build m = {
+        .memory = memory,
+        .native_request = {.object = QUIRE_OBJECT_IMAGE,
+                           .image = &options,
+                           .exportable = memory->exportable},
+        .request = {.size = minimum,
+                    .alignment = 1,
+                    .name = options.name,
+                    .user_data = options.user_data,
+                    .zero = options.zero,
+                    .dedicated = options.dedicated,
+                    .host_access = options.host_read || options.host_write,
+                    .is_unaided = is_unaided,
+                    .object = QUIRE_OBJECT_IMAGE},
+    };
+    if (!result)
+        result = qi_request_check(memory, &m.request);
+    if (!result)
+        result = image_needs(&m);
+    if (result)
+        return result;
+    m.request.size = m.needs.size; /* the rows' padding can be read and written too */
+    uint32_t slot = 0;
+    result = qi_object_build_place(&m, options.tiling == QUIRE_TILING_OPTIMAL, &slot);
+    if (!result)
+        *qi_memory_slot(memory, slot)->meta->image = describe_image(&options, &m.needs, minimum);
+    return qi_object_build_finish(&m, result, slot, &image->allocation);
+}
+
+quire_result quire_image_create(quire_memory *memory, const quire_image_options *options,
+                                quire_image *image)
+{
+    return create(memory, options, false, image);
+}
+
+static quire_result create_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
+{
+    return create(memory, fallback->options, is_unaided, fallback->made);
+}
+
+quire_result quire_image_create_fallback(quire_memory *const *memories, uint32_t count,
+                                         const quire_image_options *options, uint32_t *chosen,
+                                         quire_image *image)
+{
+    if (image)
+        *image = (quire_image){0};
+    const qi_fallback fallback = {memories, count, options, image, create_in};
+    return qi_fallback_run(&fallback, chosen);
+}
+
+quire_result quire_image_get_info(quire_memory *memory, quire_image image, quire_image_info *info)
+{
+    if (info)
+        *info = (quire_image_info){0};
+    if (!memory || !info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_image_get_info: memory or info is null");
+    uint32_t slot = 0;
+    quire_result result = qi_object_begin_use(memory, image.allocation, QUIRE_OBJECT_IMAGE, &slot);
+    if (result)
+        return result;
+    *info = *qi_memory_slot(memory, slot)->meta->image;
+    qi_allocation_describe(memory, slot, &info->place);
+    qi_slot_end_use(&memory->slots, slot);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,94 @@
+/*
+ * page_size.c - see page_size.h.
+ */
+#include "src/core/page/page_size.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/core/device/policy.h"
+#include "src/space/space.h"
+
+uint64_t qi_page_unit(const quire_memory *memory)
+{
+    uint64_t granularity = memory->device->info.limits.page_granularity;
+    return granularity > memory->granule ? granularity : memory->granule;
+}
+
+uint64_t qi_page_alignment(const quire_memory *memory, uint64_t alignment)
+{
+    return alignment > memory->granule ? alignment : memory->granule;
+}
+
+/* The bytes a page needs so that the request fits whatever the native base turns out to be. */
+static bool page_overflows(const qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
+                           uint64_t *total)
+{
+    const quire_memory *memory = shard->memory;
+    uint64_t wanted = qi_page_alignment(memory, alignment),
+             base = memory->device->info.limits.page_alignment;
+    if (!base) /* pages come aligned as they are asked for */
+        base = qi_page_alignment(memory, memory->max_alignment);
+    if (!dedicated)
+        return qi_space_region_overflows(shard->space, size, alignment, base, total);
+    return qi_align_up_overflows(size, memory->granule, total) ||
+           qi_add_overflows(*total, wanted > base ? wanted - base : 0, total);
+}
+
+quire_result qi_page_check_total(const quire_memory *memory, uint64_t size, uint64_t total)
+{
+    const quire_device_info *info = &memory->device->info;
+    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
+    if (total > heap)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b (%u bytes) asked: the heap of memory kind %u has %b in all", size,
+                            size, memory->kind, heap);
+    if (info->limits.max_page && total > info->limits.max_page)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "%b asked: the device makes no page above %b", size,
+                            info->limits.max_page);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t alignment,
+                                 bool dedicated, uint64_t *needed)
+{
+    uint64_t total = 0;
+    if (page_overflows(shard, size, alignment, dedicated, &total) ||
+        qi_align_up_overflows(total, qi_page_unit(shard->memory), &total))
+        total = UINT64_MAX;
+    quire_result result = qi_page_check_total(shard->memory, size, total);
+    if (!result)
+        *needed = total;
+    return result;
+}
+
+/* No more than the device and the line of the space allow. */
+static uint64_t within_limits(const qi_shard *shard, uint64_t size)
+{
+    const quire_memory *memory = shard->memory;
+    uint64_t largest = memory->device->info.limits.max_page;
+    uint64_t line = qi_space_line_left(shard->space);
+    largest = largest && largest < line ? largest : line;
+    return size > largest ? qi_align_down(largest, qi_page_unit(memory)) : size;
+}
+
+uint64_t qi_page_policy_size(const qi_shard *shard)
+{
+    const quire_memory *memory = shard->memory;
+    qi_page_history had = qi_policy_history(&memory->policy, &memory->pages);
+    return within_limits(shard, qi_policy_next_page(&memory->policy, &had, qi_page_unit(memory)));
+}
+
+uint64_t qi_page_wanted_size(const qi_shard *shard, const qi_page *page, uint64_t size,
+                             uint64_t needed)
+{
+    const quire_page_policy *policy = &shard->memory->policy;
+    if (page->tied)
+        return needed;
+    uint64_t wanted = qi_policy_round(policy, needed);
+    if (!page->dedicated)
+        qi_raise(&wanted,
+                 qi_policy_page_for(policy, page->policy_size, size, qi_page_unit(shard->memory)));
+    wanted = within_limits(shard, wanted);
+    return wanted > needed ? wanted : needed;
+}

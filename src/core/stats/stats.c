@@ -1,0 +1,126 @@
+/*
+ * figures.c - see figures.h.
+ */
+#include "src/core/stats/stats.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/core/state/memory.h"
+#include "src/space/space.h"
+
+static double lost_share(uint64_t used, uint64_t whole)
+{
+    return whole ? 1.0 - (double)used / (double)whole : 0.0;
+}
+
+/* With its lock: adds what a shard counts. */
+static void add_shard(quire_memory_stats *out, const qi_shard *shard)
+{
+    quire_memory_stats now = shard->stats;
+    const quire_memory_stats *stats = &now;
+    qi_shard_keep_peaks(&now);
+    out->live_bytes += stats->live_bytes;
+    out->requested_bytes += stats->requested_bytes;
+    out->allocation_count += stats->allocation_count;
+    out->peak_live_bytes += stats->peak_live_bytes;
+    out->peak_requested_bytes += stats->peak_requested_bytes;
+    out->peak_allocation_count += stats->peak_allocation_count;
+    out->allocations += stats->allocations;
+    out->frees += stats->frees;
+    out->failures += stats->failures;
+    out->empty_bytes += shard->empty_pages.bytes;
+    out->deferred_bytes += stats->deferred_bytes;
+    out->deferred_count += stats->deferred_count;
+}
+
+static void add_space(quire_space_stats *spaces, const qi_shard *shard)
+{
+    quire_space_stats space;
+    qi_space_get_stats(shard->space, &space);
+    spaces->free_bytes += space.free_bytes;
+    spaces->metadata_bytes += space.metadata_bytes;
+    spaces->metadata_peak += space.metadata_peak;
+    spaces->full_passes += space.full_passes;
+    spaces->full_pass_hits += space.full_pass_hits;
+    qi_raise(&spaces->largest_free, space.largest_free);
+}
+
+/*
+ * The shards' peaks need not have been at one time. What was live lay in pages: their peak, which
+ * is exact, bounds it, too.
+ */
+static void bound_peaks(const quire_memory *memory, quire_memory_stats *out)
+{
+    uint32_t shards = 0; /* that had allocations */
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        shards += memory->shards[i].stats.peak_allocation_count ||
+                  memory->shards[i].stats.allocation_count;
+    out->peaks_are_bounds = shards > 1;
+    if (out->peak_live_bytes > out->peak_reserved_bytes)
+        out->peak_live_bytes = out->peak_reserved_bytes;
+    if (out->peak_requested_bytes > out->peak_live_bytes)
+        out->peak_requested_bytes = out->peak_live_bytes;
+}
+
+/* With the lock of the pages: adds what they count. */
+static void add_pages(quire_memory_stats *out, const quire_memory_stats *stats)
+{
+    out->reserved_bytes = stats->reserved_bytes;
+    out->page_count = stats->page_count;
+    out->peak_reserved_bytes = stats->peak_reserved_bytes;
+    out->peak_page_count = stats->peak_page_count;
+    out->pages_created = stats->pages_created;
+    out->pages_destroyed = stats->pages_destroyed;
+}
+
+quire_memory_stats qi_stats_counted(const quire_memory *memory)
+{
+    quire_memory_stats out = {0};
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        add_shard(&out, &memory->shards[i]);
+    add_pages(&out, &memory->pages.stats);
+    if (memory->shard_count > 1)
+        bound_peaks(memory, &out);
+    return out;
+}
+
+quire_memory_stats qi_stats_of(quire_memory *memory)
+{
+    quire_space_stats space = {0};
+    qi_lock_acquire(&memory->pages.lock);
+    quire_memory_stats out = qi_stats_counted(memory);
+    qi_lock_release(&memory->pages.lock);
+    for (uint32_t i = 0; i < memory->shard_count; i++)
+        add_space(&space, &memory->shards[i]);
+    qi_checked_correct(memory, &out);
+    out.free_bytes = out.reserved_bytes - out.live_bytes;
+    out.largest_free = space.largest_free;
+    out.full_passes = space.full_passes;
+    out.full_pass_hits = space.full_pass_hits;
+    out.backend_calls = qi_atomic_load_u64(&memory->calls.count);
+    out.backend_nanoseconds = qi_atomic_load_u64(&memory->calls.nanoseconds);
+    out.metadata_bytes = qi_atomic_load_u64(&memory->host.bytes) + space.metadata_bytes;
+    out.metadata_peak = qi_atomic_load_u64(&memory->host.peak) + space.metadata_peak;
+    out.fragmentation = (quire_fragmentation){
+        .reserved = lost_share(out.peak_live_bytes, out.peak_reserved_bytes),
+        .free = lost_share(space.largest_free, space.free_bytes),
+        .internal = out.live_bytes - out.requested_bytes,
+        .split = out.free_bytes - out.empty_bytes,
+    };
+    return out;
+}
+
+quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *out)
+{
+    if (out)
+        *out = (quire_memory_stats){0};
+    if (!memory || !out)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_get_stats: memory or stats is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    qi_shards_acquire(memory);
+    *out = qi_stats_of(memory);
+    qi_shards_release(memory);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,224 @@
+/*
+ * dump.c - a memory or a space as JSON; docs/formats.md describes the form, and QUIRE_JSON_SCHEMA
+ * counts its changes.
+ */
+#include "quire/insight.h"
+#include "src/base/json.h"
+#include "src/base/result.h"
+#include "src/space/space.h"
+
+static const char *fit_name(quire_fit fit)
+{
+    switch (fit) {
+    case QUIRE_FIT_SEGREGATED:
+        break;
+    case QUIRE_FIT_FIRST:
+        return "first";
+    case QUIRE_FIT_BUDDY:
+        return "buddy";
+    case QUIRE_FIT_LINEAR:
+        return "linear";
+    }
+    return "segregated";
+}
+
+static const char *object_name(quire_object object)
+{
+    return object == QUIRE_OBJECT_BUFFER  ? "buffer"
+           : object == QUIRE_OBJECT_IMAGE ? "image"
+                                          : "range";
+}
+
+static void write_flags(qi_json *json, const char *key, quire_memory_flags flags)
+{
+    qi_json_array(json, key);
+    for (quire_memory_flags flag = 1; quire_memory_flag_name(flag); flag <<= 1)
+        if (flags & flag)
+            qi_json_text(json, NULL, quire_memory_flag_name(flag));
+    qi_json_end_array(json);
+}
+
+static void write_stats(qi_json *json, const quire_memory_stats *stats)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {
+        {"live_bytes", stats->live_bytes},
+        {"deferred_bytes", stats->deferred_bytes},
+        {"requested_bytes", stats->requested_bytes},
+        {"reserved_bytes", stats->reserved_bytes},
+        {"free_bytes", stats->free_bytes},
+        {"empty_bytes", stats->empty_bytes},
+        {"largest_free", stats->largest_free},
+        {"allocation_count", stats->allocation_count},
+        {"deferred_count", stats->deferred_count},
+        {"page_count", stats->page_count},
+        {"peak_live_bytes", stats->peak_live_bytes},
+        {"peak_requested_bytes", stats->peak_requested_bytes},
+        {"peak_reserved_bytes", stats->peak_reserved_bytes},
+        {"peak_allocation_count", stats->peak_allocation_count},
+        {"peak_page_count", stats->peak_page_count},
+        {"allocations", stats->allocations},
+        {"frees", stats->frees},
+        {"failures", stats->failures},
+        {"full_passes", stats->full_passes},
+        {"full_pass_hits", stats->full_pass_hits},
+        {"pages_created", stats->pages_created},
+        {"pages_destroyed", stats->pages_destroyed},
+        {"backend_calls", stats->backend_calls},
+        {"backend_nanoseconds", stats->backend_nanoseconds},
+        {"metadata_bytes", stats->metadata_bytes},
+        {"metadata_peak", stats->metadata_peak},
+    };
+    qi_json_object(json, "stats");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        qi_json_number(json, numbers[i].key, numbers[i].value);
+    qi_json_bool(json, "peaks_are_bounds", stats->peaks_are_bounds);
+    qi_json_object(json, "fragmentation");
+    qi_json_real(json, "reserved", stats->fragmentation.reserved);
+    qi_json_real(json, "free", stats->fragmentation.free);
+    qi_json_number(json, "internal", stats->fragmentation.internal);
+    qi_json_number(json, "split", stats->fragmentation.split);
+    qi_json_end_object(json);
+    qi_json_end_object(json);
+}
+
+/* ---- a memory ----------------------------------------------------------------------------- */
+
+/* The page whose ranges are being written. */
+typedef struct dump {
+    qi_json json;
+    bool any_page;
+    uint32_t page;
+} dump;
+
+static void end_page(dump *d)
+{
+    if (d->any_page) {
+        qi_json_end_array(&d->json);
+        qi_json_end_object(&d->json);
+    }
+}
+
+static void begin_page(dump *d, const quire_item *item)
+{
+    end_page(d);
+    d->any_page = true;
+    d->page = item->page;
+    qi_json_object(&d->json, NULL);
+    qi_json_number(&d->json, "page", item->page);
+    qi_json_number(&d->json, "size", item->page_size);
+    qi_json_bool(&d->json, "dedicated", item->dedicated);
+    qi_json_array(&d->json, "ranges");
+}
+
+static bool write_item(void *user, const quire_item *item)
+{
+    dump *d = user;
+    qi_json *json = &d->json;
+    if (!d->any_page || d->page != item->page)
+        begin_page(d, item);
+    qi_json_object(json, NULL);
+    qi_json_number(json, "offset", item->offset);
+    qi_json_number(json, "size", item->size);
+    if (item->is_free) {
+        qi_json_text(json, "kind", "free");
+    } else {
+        qi_json_text(json, "kind", object_name(item->object));
+        qi_json_number(json, "left_padding", item->left_padding);
+        qi_json_number(json, "requested", item->requested);
+        qi_json_number(json, "allocation", item->allocation.id);
+        qi_json_number(json, "user_data", item->user_data);
+        qi_json_text(json, "name", item->name);
+    }
+    qi_json_end_object(json);
+    return !json->writer.failed;
+}
+
+quire_result quire_memory_write_json(quire_memory *memory, quire_sink sink, void *user)
+{
+    if (!memory || !sink)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_write_json: memory or sink is null");
+    quire_memory_info info;
+    quire_memory_stats stats;
+    qi_ignore(quire_memory_get_info(memory, &info));
+    qi_ignore(quire_memory_get_stats(memory, &stats));
+    dump d = {.any_page = false};
+    qi_json *json = &d.json;
+    qi_json_init(json, sink, user);
+    qi_json_object(json, NULL);
+    qi_json_number(json, "schema", QUIRE_JSON_SCHEMA);
+    qi_json_text(json, "what", "memory");
+    qi_json_text(json, "name", info.name);
+    qi_json_number(json, "kind", info.kind);
+    write_flags(json, "flags", info.flags);
+    qi_json_text(json, "fit", fit_name(info.fit));
+    qi_json_number(json, "granule", info.granule);
+    qi_json_number(json, "page_size", info.page_size);
+    write_stats(json, &stats);
+    qi_json_array(json, "pages");
+    quire_result result = quire_memory_walk(memory, write_item, &d);
+    end_page(&d);
+    qi_json_end_array(json);
+    qi_json_end_object(json);
+    return result ? result : qi_json_finish(json);
+}
+
+/* ---- a space ------------------------------------------------------------------------------ */
+
+static bool write_space_item(void *user, const quire_space_item *item)
+{
+    dump *d = user;
+    qi_json *json = &d->json;
+    if (!d->any_page || d->page != item->region) {
+        end_page(d);
+        d->any_page = true;
+        d->page = item->region;
+        qi_json_object(json, NULL);
+        qi_json_number(json, "region", item->region);
+        qi_json_array(json, "ranges");
+    }
+    qi_json_object(json, NULL);
+    qi_json_number(json, "offset", item->offset);
+    qi_json_number(json, "size", item->size);
+    qi_json_text(json, "kind", item->is_free ? "free" : "range");
+    if (!item->is_free) {
+        qi_json_number(json, "left_padding", item->left_padding);
+        qi_json_number(json, "range", item->range.id);
+        qi_json_number(json, "user", item->user);
+    }
+    qi_json_end_object(json);
+    return !json->writer.failed;
+}
+
+quire_result quire_space_write_json(const quire_space *space, quire_sink sink, void *user)
+{
+    if (!space || !sink)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_space_write_json: space or sink is null");
+    quire_space_stats stats;
+    qi_space_get_stats(space, &stats);
+    dump d = {.any_page = false};
+    qi_json *json = &d.json;
+    qi_json_init(json, sink, user);
+    qi_json_object(json, NULL);
+    qi_json_number(json, "schema", QUIRE_JSON_SCHEMA);
+    qi_json_text(json, "what", "space");
+    qi_json_number(json, "granule", stats.granule);
+    qi_json_number(json, "region_bytes", stats.region_bytes);
+    qi_json_number(json, "live_bytes", stats.live_bytes);
+    qi_json_number(json, "padding_bytes", stats.padding_bytes);
+    qi_json_number(json, "free_bytes", stats.free_bytes);
+    qi_json_number(json, "largest_free", stats.largest_free);
+    qi_json_number(json, "live_count", stats.live_count);
+    qi_json_number(json, "free_count", stats.free_count);
+    qi_json_number(json, "metadata_bytes", stats.metadata_bytes);
+    qi_json_array(json, "regions");
+    qi_space_walk(space, write_space_item, &d);
+    end_page(&d);
+    qi_json_end_array(json);
+    qi_json_end_object(json);
+    return qi_json_finish(json);
+}

@@ -1,0 +1,232 @@
+/*
+ * report.c - a memory in plain text, for people who ask why there is no room.
+ *
+ * Everything is gathered by one walk before the first piece of text, which goes to the sink without
+ * a lock; while other threads work the parts may be of different moments.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "src/base/result.h"
+#include "src/base/writer.h"
+#include "src/render/owners.h"
+#include "src/core/state/memory.h"
+
+enum { MAX_PAGES_TOLD = 10, MAX_NAMES_TOLD = 20 };
+
+typedef struct page_line {
+    uint32_t number;
+    bool dedicated;
+    uint64_t size;
+    uint64_t live;
+    uint64_t largest_free;
+} page_line;
+
+typedef struct report {
+    quire_memory *memory;
+    quire_memory_stats stats;
+    uint32_t heap;
+    bool has_budget; /* else the backend did not say, and of `budget` its own part is known */
+    quire_budget_info budget;
+    qi_oom_record last_oom;
+    qi_owners owners;
+    page_line page; /* the one whose ranges are coming */
+    uint64_t pages; /* so far, that one included */
+    page_line told[MAX_PAGES_TOLD];
+    uint32_t told_count;
+    bool lacks_memory;
+    qi_writer writer;
+} report;
+
+/* ---- gathering ---------------------------------------------------------------------------- */
+
+/* Keeps the page among those with the largest free ranges, of equal ones the lowest numbers. */
+static void end_page(report *r)
+{
+    if (!r->pages)
+        return;
+    uint32_t at = r->told_count;
+    while (at && r->told[at - 1].largest_free < r->page.largest_free)
+        at--;
+    if (at == MAX_PAGES_TOLD)
+        return;
+    r->told_count += r->told_count < MAX_PAGES_TOLD;
+    for (uint32_t i = r->told_count - 1; i > at; i--)
+        r->told[i] = r->told[i - 1];
+    r->told[at] = r->page;
+}
+
+static bool gather_item(void *user, const quire_item *item)
+{
+    report *r = user;
+    if (!r->pages || r->page.number != item->page) {
+        end_page(r);
+        r->pages++;
+        r->page = (page_line){
+            .number = item->page, .dedicated = item->dedicated, .size = item->page_size};
+    }
+    if (item->is_free) {
+        if (!item->dedicated && item->size > r->page.largest_free)
+            r->page.largest_free = item->size;
+        return true;
+    }
+    uint64_t held = item->size + item->left_padding;
+    r->page.live += held;
+    r->lacks_memory = !qi_owners_add(&r->owners, item->name, held);
+    return !r->lacks_memory;
+}
+
+/* A backend that fails to say is no reason not to report. */
+static void gather_budget(report *r)
+{
+    quire_device *device = r->memory->device;
+    r->heap = device->info.kinds[r->memory->kind].heap;
+    qi_error error = qi_error_save();
+    r->has_budget = !quire_device_get_budget(device, r->heap, &r->budget);
+    if (r->has_budget)
+        return;
+    qi_error_restore(&error);
+    r->budget.size = device->info.heaps[r->heap].size;
+    r->budget.used = qi_account_used(&device->heaps[r->heap].account);
+}
+
+static quire_result gather(report *r)
+{
+    gather_budget(r);
+    qi_ignore(quire_memory_get_stats(r->memory, &r->stats));
+    qi_oom_last(r->memory, &r->last_oom);
+    quire_result result = quire_memory_walk(r->memory, gather_item, r);
+    if (!result && r->lacks_memory)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a report");
+    end_page(r);
+    return result;
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+/* What came from outside, so that a line stays a line. */
+static void write_text(report *r, const char *text)
+{
+    char copy[QI_ERROR_TEXT];
+    snprintf(copy, sizeof copy, "%s", text);
+    qi_make_printable(copy);
+    qi_write_text(&r->writer, copy);
+}
+
+static void write_head(report *r)
+{
+    const quire_memory *memory = r->memory;
+    const quire_memory_stats *stats = &r->stats;
+    qi_write_text(&r->writer, "memory '");
+    write_text(r, memory->name);
+    qi_write_format(&r->writer, "': kind %" PRIu32 " (%s) of device '", memory->kind,
+                    qi_flags(memory->flags).text);
+    write_text(r, memory->device->info.name);
+    qi_write_format(&r->writer, "'\n  live:  %s in %" PRIu64 " allocation%s, %s of it asked for\n",
+                    qi_bytes(stats->live_bytes).text, stats->allocation_count,
+                    qi_plural(stats->allocation_count), qi_bytes(stats->requested_bytes).text);
+    qi_write_format(&r->writer,
+                    "  pages: %" PRIu64 " of %s, %s free in them, %s of it in empty ones\n",
+                    stats->page_count, qi_bytes(stats->reserved_bytes).text,
+                    qi_bytes(stats->free_bytes).text, qi_bytes(stats->empty_bytes).text);
+}
+
+static void write_limit(report *r, uint64_t limit, const char *of_what)
+{
+    if (limit)
+        qi_write_format(&r->writer, "  limit: %s for the pages of the %s\n", qi_bytes(limit).text,
+                        of_what);
+}
+
+/* How much there is, and how much may be had. */
+static void write_heap(report *r)
+{
+    const quire_budget_info *budget = &r->budget;
+    qi_write_format(&r->writer, "  heap:  number %" PRIu32 ", %s, %s of it in pages of quire\n",
+                    r->heap, qi_bytes(budget->size).text, qi_bytes(budget->used).text);
+    if (r->has_budget)
+        qi_write_format(&r->writer, "         %s in use, %s left of a budget of %s\n",
+                        qi_bytes(budget->usage).text, qi_bytes(budget->available).text,
+                        qi_bytes(budget->budget).text);
+    write_limit(r, budget->limit, "heap");
+    write_limit(r, qi_atomic_load_u64(&r->memory->account.limit), "memory");
+}
+
+static void write_refusal(report *r)
+{
+    const qi_oom_record *last_oom = &r->last_oom;
+    if (!last_oom->number) {
+        qi_write_text(&r->writer, "\nno allocation was refused\n");
+        return;
+    }
+    qi_write_format(
+        &r->writer,
+        "\nlast refusal of %" PRIu64 ": %s, %" PRIu64 " bytes at alignment %" PRIu64 " asked\n  ",
+        last_oom->number, quire_result_name(last_oom->code), last_oom->size, last_oom->alignment);
+    write_text(r, last_oom->text);
+    qi_write_text(&r->writer, "\n");
+}
+
+static void write_pages(report *r)
+{
+    qi_write_format(&r->writer, "\npages by their largest free range: %" PRIu32 " of %" PRIu64 "\n",
+                    r->told_count, r->pages);
+    if (r->told_count)
+        qi_write_format(&r->writer, "%8s %12s %12s %13s\n", "page", "size", "live", "largest free");
+    for (uint32_t i = 0; i < r->told_count; i++) {
+        const page_line *page = &r->told[i];
+        qi_write_format(&r->writer, "%8" PRIu32 " %12s %12s %13s%s\n", page->number,
+                        qi_bytes(page->size).text, qi_bytes(page->live).text,
+                        qi_bytes(page->largest_free).text, page->dedicated ? "  dedicated" : "");
+    }
+}
+
+static void write_owner(report *r, const qi_owner_sum *sum, const char *name)
+{
+    qi_write_format(&r->writer, "%12s %12" PRIu64 "  ", qi_bytes(sum->live_bytes).text, sum->count);
+    write_text(r, name);
+    qi_write_text(&r->writer, "\n");
+}
+
+static void write_owners(report *r)
+{
+    qi_owners *owners = &r->owners;
+    uint64_t told = owners->count < MAX_NAMES_TOLD ? owners->count : MAX_NAMES_TOLD, names = 0;
+    qi_write_format(&r->writer, "\nlive bytes by name: %" PRIu64 " of %" PRIu64 "\n", told,
+                    owners->count);
+    if (told)
+        qi_write_format(&r->writer, "%12s %12s  %s\n", "live", "allocations", "name");
+    for (uint64_t i = 0; i < told; i++) {
+        const qi_owner_sum *sum = qi_owners_take_largest(owners);
+        write_owner(r, sum, *sum->name ? sum->name : "(unnamed)");
+    }
+    const qi_owner_sum rest = qi_owners_rest(owners, &names);
+    if (names)
+        write_owner(r, &rest, "(others)");
+}
+
+static quire_result write(report *r, quire_sink sink, void *user)
+{
+    qi_writer_init(&r->writer, sink, user);
+    write_head(r);
+    write_heap(r);
+    write_refusal(r);
+    write_pages(r);
+    write_owners(r);
+    return qi_writer_finish(&r->writer);
+}
+
+quire_result quire_memory_write_report(quire_memory *memory, quire_sink sink, void *user)
+{
+    if (!memory || !sink)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_write_report: memory or sink is null");
+    report r = {.memory = memory};
+    quire_result result = qi_owners_init(&r.owners, &memory->device->host.callbacks);
+    if (!result)
+        result = gather(&r);
+    if (!result)
+        result = write(&r, sink, user);
+    qi_owners_finish(&r.owners);
+    return result;
+}

@@ -1,0 +1,316 @@
+/*
+ * linear.c - the linear fit: stack, ring and double stack in one region, cleared in O(1) (see
+ * linear.h for the records).
+ *
+ * An allocation looks at one gap, or at two where it wraps; a free closes the ring over the range
+ * and moves the three ends that the fit remembers.
+ */
+#include "src/space/linear/linear.h"
+
+/* ---- allocate ----------------------------------------------------------------------------- */
+
+/* Where a request is to lie: in the gap between two neighbours of the ring. */
+typedef struct place {
+    uint32_t below, above;
+    uint64_t offset, left_padding;
+} place;
+
+/* Whether the request fits behind `below`, in front of the range that follows there. */
+static inline bool fits_behind(const qi_linear *l, uint32_t below, uint64_t size,
+                               uint64_t alignment, place *out)
+{
+    uint32_t above = l->records[below].next;
+    uint64_t begin = qi_linear_end(&l->records[below]);
+    uint64_t room = qi_linear_begin(&l->records[above]) - begin;
+    uint64_t padding = qi_padding(begin, alignment);
+    if (size > room || padding > room - size)
+        return false;
+    *out = (place){below, above, begin + padding, padding};
+    return true;
+}
+
+static inline bool find_lower(const qi_linear *l, uint64_t size, uint64_t alignment, place *out)
+{
+    return fits_behind(l, l->newest, size, alignment, out) ||
+           (qi_linear_can_wrap(l) && fits_behind(l, 0, size, alignment, out));
+}
+
+/* The rest of the gap above an upper range stays free: it is no padding in front. */
+static bool find_upper(const qi_linear *l, uint64_t size, uint64_t alignment, place *out)
+{
+    uint32_t above = l->upper, below = l->records[above].before;
+    uint64_t begin = qi_linear_end(&l->records[below]);
+    uint64_t end = qi_linear_begin(&l->records[above]);
+    if (size > end - begin)
+        return false;
+    uint64_t offset = qi_align_down(end - size, alignment);
+    *out = (place){below, above, offset, 0};
+    return offset >= begin;
+}
+
+/*
+ * Makes the next unused number, which must not be worn, a live range between two neighbours: it
+ * takes the place of one gap and may leave one on each side.
+ */
+static inline void occupy(qi_linear *l, const place *at, uint64_t size, uint64_t user, bool upper,
+                          quire_placement *placement)
+{
+    quire_space *space = &l->space;
+    uint32_t number = space->pool.unused;
+    qi_linear_record *record = &l->records[number], *below = &l->records[at->below],
+                     *above = &l->records[at->above];
+    space->pool.unused = record->next;
+    space->pool.spare--;
+    l->gaps -= at->offset + size == qi_linear_begin(above);
+    if (upper)
+        l->gaps += at->offset != qi_linear_end(below);
+    *record = (qi_linear_record){
+        .generation = record->generation + 1,
+        .next = at->above,
+        .before = at->below,
+        .left_padding = (uint32_t)at->left_padding, /* below the largest alignment, 1 GiB */
+        .epoch = l->epoch,
+        .offset = at->offset,
+        .size = size,
+        .user = user,
+    };
+    below->next = above->before = number;
+    space->live_count++;
+    space->live_bytes += size;
+    space->padding_bytes += at->left_padding;
+    qi_linear_describe(l, number, placement);
+    if (upper) {
+        l->upper = number;
+        return;
+    }
+    if (!l->newest)
+        l->oldest = number;
+    l->newest = number;
+}
+
+static inline bool is_ready(const qi_linear *l)
+{
+    uint32_t number = l->space.pool.unused;
+    return number && l->records[number].generation < QI_LAST_GENERATION;
+}
+
+static quire_result allocate_upper(qi_linear *l, uint64_t size, uint64_t alignment, uint64_t user,
+                                   uint32_t how, quire_placement *placement)
+{
+    place at;
+    if (!find_upper(l, size, alignment, &at))
+        return qi_linear_refuse(l, size, alignment, how);
+    quire_result result = is_ready(l) ? QUIRE_SUCCESS : qi_linear_prepare(l);
+    if (!result)
+        occupy(l, &at, size, user, true, placement);
+    return result;
+}
+
+static quire_result linear_allocate(quire_space *space, uint64_t size, uint64_t alignment,
+                                    uint64_t user, uint32_t how, quire_placement *placement)
+{
+    qi_linear *l = qi_linear_of(space);
+    place at;
+    if (how & QI_UPPER)
+        return allocate_upper(l, size, alignment, user, how, placement);
+    if (!find_lower(l, size, alignment, &at))
+        return qi_linear_refuse(l, size, alignment, how);
+    quire_result result = is_ready(l) ? QUIRE_SUCCESS : qi_linear_prepare(l);
+    if (!result)
+        occupy(l, &at, size, user, false, placement);
+    return result;
+}
+
+/* ---- free --------------------------------------------------------------------------------- */
+
+/* The live range with this slot and generation, or 0. */
+static inline uint32_t find(const qi_linear *l, uint32_t slot, uint32_t generation)
+{
+    uint32_t number = slot - l->window;
+    if (number >= l->space.pool.top) /* slots below the window wrap around to here */
+        return 0;
+    const qi_linear_record *record = &l->records[number];
+    return record->epoch == l->epoch && record->generation == generation ? number : 0;
+}
+
+/* Moves the ends that the fit remembers past a range that left the ring. */
+static inline void move_ends(qi_linear *l, uint32_t number, uint32_t below, uint32_t above)
+{
+    if (number == l->upper)
+        l->upper = above;
+    if (number == l->newest) /* the first one behind a wrap: the newest is the topmost again */
+        l->newest = below ? below : l->records[l->upper].before;
+    if (number != l->oldest)
+        return;
+    if (above != l->upper)
+        l->oldest = above;
+    else /* the last one in front of a wrap, or the last of all */
+        l->oldest = l->newest ? l->records[0].next : 0;
+}
+
+static void give_number(qi_linear *l, uint32_t number)
+{
+    l->records[number].next = l->space.pool.unused;
+    l->space.pool.unused = number;
+    l->space.pool.spare++;
+}
+
+static bool linear_claim(quire_space *space, uint32_t slot, uint32_t generation)
+{
+    qi_linear *l = qi_linear_of(space);
+    uint32_t number = find(l, slot, generation);
+    if (!number)
+        return false;
+    qi_linear_record *record = &l->records[number];
+    record->epoch = 0;
+    space->live_count--;
+    space->live_bytes -= record->size;
+    space->padding_bytes -= record->left_padding;
+    return true;
+}
+
+static void linear_unclaim(quire_space *space, uint32_t slot)
+{
+    qi_linear *l = qi_linear_of(space);
+    qi_linear_record *record = &l->records[slot - l->window];
+    record->epoch = l->epoch;
+    space->live_count++;
+    space->live_bytes += record->size;
+    space->padding_bytes += record->left_padding;
+}
+
+static void linear_release_claimed(quire_space *space, uint32_t slot)
+{
+    qi_linear *l = qi_linear_of(space);
+    uint32_t number = slot - l->window;
+    const qi_linear_record *record = &l->records[number];
+    uint32_t below = record->before, above = record->next;
+    l->gaps++;
+    l->gaps -= qi_linear_begin(record) != qi_linear_end(&l->records[below]);
+    l->gaps -= qi_linear_end(record) != qi_linear_begin(&l->records[above]);
+    l->records[below].next = above;
+    l->records[above].before = below;
+    move_ends(l, number, below, above);
+    give_number(l, number);
+}
+
+static bool linear_release(quire_space *space, uint32_t slot, uint32_t generation)
+{
+    if (!linear_claim(space, slot, generation))
+        return false;
+    linear_release_claimed(space, slot);
+    return true;
+}
+
+/* Looks at two records, however many live: the ring's ends, to hang it into the chain. */
+static void linear_clear(quire_space *space)
+{
+    qi_linear *l = qi_linear_of(space);
+    qi_linear_record *own = &l->records[0];
+    if (own->next) {
+        l->records[own->before].next = space->pool.unused;
+        space->pool.unused = own->next;
+        space->pool.spare += (uint32_t)space->live_count;
+    }
+    own->next = own->before = 0;
+    l->oldest = l->newest = l->upper = 0;
+    l->gaps = space->region_count;
+    l->epoch++;
+    space->live_count = space->live_bytes = space->padding_bytes = 0;
+}
+
+static bool linear_get(const quire_space *space, uint32_t slot, uint32_t generation,
+                       quire_placement *placement)
+{
+    const qi_linear *l = qi_linear_of_const(space);
+    uint32_t number = find(l, slot, generation);
+    if (number)
+        qi_linear_describe(l, number, placement);
+    return number != 0;
+}
+
+static bool linear_set_user(quire_space *space, uint32_t slot, uint32_t generation, uint64_t user)
+{
+    qi_linear *l = qi_linear_of(space);
+    uint32_t number = find(l, slot, generation);
+    if (number)
+        l->records[number].user = user;
+    return number != 0;
+}
+
+/* ---- creation and the region -------------------------------------------------------------- */
+
+/* Record 0 is there from the beginning: without a region it is one of size 0. */
+static quire_result linear_init(quire_space *space, const quire_space_options *options)
+{
+    (void)options;
+    qi_linear *l = qi_linear_of(space);
+    qi_pool_init(&space->pool, sizeof *l->records);
+    l->epoch = 1;
+    return qi_linear_prepare(l);
+}
+
+static void linear_finish(quire_space *space)
+{
+    qi_pool_finish(&space->pool, &space->host);
+}
+
+static quire_result linear_add_region(quire_space *space, uint32_t number)
+{
+    qi_linear *l = qi_linear_of(space);
+    const qi_region *region = &space->regions[number];
+    l->records[0].offset = region->start + region->size;
+    l->records[0].size = UINT64_C(0) - region->size;
+    l->gaps = 1;
+    return QUIRE_SUCCESS;
+}
+
+static bool linear_region_is_empty(const quire_space *space, uint32_t region)
+{
+    (void)region;
+    return space->live_count == 0;
+}
+
+static void linear_remove_region(quire_space *space, uint32_t region)
+{
+    (void)region;
+    qi_linear *l = qi_linear_of(space);
+    l->records[0].offset = l->records[0].size = 0;
+    l->gaps = 0;
+}
+
+/* ---- the table ---------------------------------------------------------------------- */
+
+static uint64_t linear_free_count(const quire_space *space)
+{
+    return qi_linear_of_const(space)->gaps;
+}
+
+const qi_fit qi_linear_fit = {
+    .state_size = sizeof(qi_linear),
+    .default_granule = 1,
+    .max_granule = 1,
+    .max_granules = UINT64_C(1) << 62,
+    .max_regions = 1,
+    .init = linear_init,
+    .finish = linear_finish,
+    .add_region = linear_add_region,
+    .region_is_empty = linear_region_is_empty,
+    .remove_region = linear_remove_region,
+    .has_upper_end = true,
+    .clears_at_once = true,
+    .allocate = linear_allocate,
+    .claim = linear_claim,
+    .unclaim = linear_unclaim,
+    .release_claimed = linear_release_claimed,
+    .release = linear_release,
+    .get = linear_get,
+    .set_user = linear_set_user,
+    .clear = linear_clear,
+    .largest_free = qi_linear_largest_free,
+    .free_count = linear_free_count,
+    .walk = qi_linear_walk,
+    .check = qi_linear_check,
+    .in_use = qi_linear_in_use,
+    .trim = qi_linear_trim,
+};

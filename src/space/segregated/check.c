@@ -1,0 +1,191 @@
+/*
+ * check.c - verifies every record of a segregated space against the invariants written
+ * in segregated.h. Reads only; may be given damaged records, so that nothing is followed unchecked.
+ */
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/space/segregated/lists.h"
+#include "src/space/segregated/slabs.h"
+
+typedef struct count {
+    uint64_t live, free, live_granules, free_granules;
+    uint64_t free_slots; /* of slabs */
+    uint64_t last_end;   /* of the live range below, granules; 0 at the start of a region */
+    bool last_optimal;
+} count;
+
+static bool is_number(const qi_segregated *s, uint32_t number)
+{
+    return number != 0 && number < s->space.pool.top;
+}
+
+/* Whether the tables are there and as large as the checks below take them to be. */
+static bool tables_are_sound(const qi_segregated *s)
+{
+    if ((s->row_shift != 0 && s->row_shift != 2 && s->row_shift != 4) ||
+        s->row_mask != (1u << (1u << s->row_shift)) - 1)
+        return false;
+    return s->nodes == s->space.pool.items && s->free_capacity >= s->space.pool.capacity &&
+           s->list_count <= (uint32_t)QI_CLASS_LIMIT << s->row_shift && s->list_count % 32 == 0 &&
+           s->granule_shift < 64 && UINT64_C(1) << s->granule_shift == s->space.granule &&
+           s->bucket_shift <= 32 && s->kind_mask == s->space.kind_mask >> s->granule_shift;
+}
+
+/* No stretch holds live ranges of both kinds, and no other node has a kind. */
+static bool kind_is_sound(const qi_segregated *s, const qi_node *node, count *seen)
+{
+    if (!(node->generation & 1) || !s->kind_mask)
+        return !qi_node_is_optimal(node);
+    bool shares = seen->last_end > (node->offset & ~(uint64_t)s->kind_mask);
+    bool differs = qi_node_is_optimal(node) != seen->last_optimal;
+    seen->last_end = (uint64_t)node->offset + node->size;
+    seen->last_optimal = qi_node_is_optimal(node);
+    return !shares || !differs;
+}
+
+static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uint32_t before,
+                                    uint32_t number, count *seen)
+{
+    const qi_node *node = &s->nodes[number];
+    bool is_free = qi_node_is_free(s, number), is_live = node->generation & 1;
+    if (node->before != before || !is_number(s, node->after) ||
+        s->nodes[node->after].before != number)
+        return qi_space_damaged("a neighbour does not point back", number);
+    uint32_t fraction = is_free ? qi_node_fraction(node) : 0; /* check_list knows which */
+    uint32_t kind = node->owner & QI_OPTIMAL_MARK;
+    uint32_t slab_mark = is_live && s->slabs ? node->owner & QI_SLAB_MARK : 0;
+    if (node->owner != (region | kind | slab_mark | fraction << (QI_REGION_BITS + 1)))
+        return qi_space_damaged("a range is in the ring of another region", number);
+    if (is_free == is_live || node->size == 0)
+        return qi_space_damaged("a range is neither free nor live, or both", number);
+    if (is_free && qi_node_is_free(s, node->after))
+        return qi_space_damaged("two free neighbours touch", number);
+    if (!kind_is_sound(s, node, seen))
+        return qi_space_damaged("ranges of different kind share a stretch", number);
+    const qi_slab *slab = is_live && node->owner & QI_SLAB_MARK ? qi_slab_of_node(s, number) : NULL;
+    if (is_live && node->owner & QI_SLAB_MARK && !slab)
+        return qi_space_damaged("a range has the mark of a slab, and there is none", number);
+    if (slab) { /* qi_slabs_check verifies the rest of it */
+        seen->live += slab->live;
+        seen->free_slots += (uint64_t)slab->slots - slab->live;
+        seen->live_granules += (uint64_t)slab->live * slab->stride;
+        seen->free_granules += node->size - (uint64_t)slab->live * slab->stride;
+        return QUIRE_SUCCESS;
+    }
+    *(is_free ? &seen->free : &seen->live) += 1;
+    *(is_free ? &seen->free_granules : &seen->live_granules) += node->size;
+    return QUIRE_SUCCESS;
+}
+
+static bool is_region_node(const qi_segregated *s, uint32_t region, uint32_t number)
+{
+    if (!is_number(s, number))
+        return false;
+    const qi_node *node = &s->nodes[number];
+    return node->size == 0 && node->owner == region && !(node->generation & 1) &&
+           !qi_node_is_free(s, number);
+}
+
+static quire_result check_ring(const qi_segregated *s, uint32_t region, count *seen)
+{
+    const qi_region *place = &s->space.regions[region];
+    uint32_t own = place->node, before = own;
+    if (!is_region_node(s, region, own))
+        return qi_space_damaged("a region has no node of its own", own);
+    uint64_t offset = place->start >> s->granule_shift;
+    seen->last_end = 0;
+    for (uint32_t i = s->nodes[own].after; i != own; i = s->nodes[i].after) {
+        if (!is_number(s, i) || s->nodes[i].offset != offset)
+            return qi_space_damaged("a range does not begin where its neighbour ends", i);
+        quire_result result = check_ring_node(s, region, before, i, seen);
+        if (result)
+            return result;
+        offset += s->nodes[i].size;
+        before = i;
+    }
+    if (offset << s->granule_shift != place->start + place->size)
+        return qi_space_damaged("the ranges of a region do not fill it", own);
+    if ((offset - 1) >> s->bucket_shift >> s->row_shift)
+        return qi_space_damaged("a region ends behind the last address bucket", own);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_list(const qi_segregated *s, uint32_t list, uint64_t *listed)
+{
+    uint32_t back = QI_AT_HEAD | list;
+    for (uint32_t i = s->heads[list]; i; i = s->nodes[i].next) {
+        if (!is_number(s, i) || !qi_node_is_free(s, i) || s->nodes[i].back != back)
+            return qi_space_damaged("a list holds what is not free or not linked back", i);
+        const qi_node *node = &s->nodes[i];
+        if (qi_list_for(s, node->offset, node->size).number != list)
+            return qi_space_damaged("a free range is in the list of another size or place", i);
+        uint32_t fraction = qi_class_of_range(node->size).fraction;
+        if (qi_node_fraction(node) != fraction ||
+            (back & QI_AT_HEAD && s->fractions[list] != fraction))
+            return qi_space_damaged("a fraction is not that of the range's size", i);
+        if (++*listed > s->space.pool.top)
+            return qi_space_damaged("a list runs in a circle", i);
+        back = i;
+    }
+    bool marked = s->bits[list / 64] >> list % 64 & 1;
+    if (marked != (s->heads[list] != 0))
+        return qi_space_damaged("a list is marked wrongly", s->heads[list]);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_lists(const qi_segregated *s, uint64_t *listed)
+{
+    for (uint32_t list = 0; list < s->list_count; list++) {
+        quire_result result = check_list(s, list, listed);
+        if (result)
+            return result;
+    }
+    uint64_t words[QI_MAX_BIT_WORDS / 64 + 1] = {0};
+    if (s->list_count) /* the last word may reach further than the lists */
+        for (uint32_t word = 0; word <= s->list_count / 64; word++)
+            words[word / 64] |= (uint64_t)(s->bits[word] != 0) << word % 64;
+    if (s->list_count && s->bits[s->list_count / 64] >> s->list_count % 64)
+        return qi_space_damaged("a list that is not there is marked", s->list_count);
+    if (memcmp(words, s->bit_words, sizeof words))
+        return qi_space_damaged("a word of lists is marked wrongly", 0);
+    return QUIRE_SUCCESS;
+}
+
+static uint64_t count_marked_free(const qi_segregated *s)
+{
+    uint64_t marked = 0;
+    for (uint32_t word = 0; word < (s->free_capacity + 63) / 64; word++)
+        marked += qi_count_bits(s->is_free[word]);
+    return marked;
+}
+
+quire_result qi_segregated_check(const quire_space *space)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    count seen = {0};
+    if (!tables_are_sound(s))
+        return qi_space_damaged("the tables are not of the size they should be", 0);
+    for (uint32_t i = 0; i < space->region_capacity; i++) {
+        quire_result result = space->regions[i].used ? check_ring(s, i, &seen) : QUIRE_SUCCESS;
+        if (result)
+            return result;
+    }
+    uint64_t listed = 0;
+    quire_result result = s->slabs ? qi_slabs_check(s) : QUIRE_SUCCESS;
+    if (!result)
+        result = check_lists(s, &listed);
+    if (result)
+        return result;
+    if (listed != seen.free || seen.free + seen.free_slots != qi_segregated_free_count(space))
+        return qi_space_damaged("not every free range is listed once", 0);
+    if (seen.live != space->live_count ||
+        seen.live_granules << s->granule_shift != space->live_bytes || space->padding_bytes)
+        return qi_space_damaged("the live figures do not match the ranges", 0);
+    uint64_t free_bytes = space->region_bytes - space->live_bytes;
+    if (seen.free_granules << s->granule_shift != free_bytes)
+        return qi_space_damaged("the sums of live and free are not the regions", 0);
+    if (seen.free != count_marked_free(s))
+        return qi_space_damaged("a number that names no free range is marked free", 0);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,51 @@
+/*
+ * fast.c - the two hot calls of the segregated fit.
+ *
+ * An allocation takes, in this order: a first node of its own class that is large enough, in the
+ * lowest bucket; otherwise the lowest bucket of the next class with a free node, where every node is
+ * large enough. From 1 MiB on, while less than a quarter of the space is free, the search in
+ * search.c examines a few nodes of the own class in between.
+ *
+ * A free coalesces at once with free neighbours and never needs a new node.
+ */
+#include "src/space/segregated/lists.h"
+
+/*
+ * All that is usual, without a call: what is not goes the general way, with the same arguments.
+ */
+quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
+                                         uint64_t user, uint32_t how, quire_placement *placement)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    uint64_t rest = size - 1, align_mask = alignment - 1; /* 0 becomes larger than any limit */
+    if (qi_unlikely(rest >= space->region_bytes || align_mask >= space->max_alignment ||
+                    alignment & align_mask || space->pool.spare < 2))
+        return qi_space_allocate(space, size, alignment, user, how, placement);
+    uint32_t granules = (uint32_t)(rest >> s->granule_shift) + 1;
+    qi_class class = qi_class_of_request(granules);
+    uint32_t list = qi_pick_in_class(s, class);
+    if (list == QI_NO_LIST && (granules < s->tight_size || !qi_space_is_tight(space)))
+        list = qi_pick_above(s, class);
+    if (qi_unlikely(list == QI_NO_LIST))
+        return qi_space_allocate(space, size, alignment, user, how, placement);
+    uint32_t found = s->heads[list], start = s->nodes[found].offset;
+    uint32_t padding = (0 - start) & (uint32_t)(align_mask >> s->granule_shift);
+    if (qi_unlikely((uint64_t)padding + granules > s->nodes[found].size))
+        return qi_space_allocate(space, size, alignment, user, how, placement);
+    start += padding;
+    uint32_t live = qi_node_carve(s, found, QI_AT_HEAD | list, start, granules);
+    qi_node_make_live(s, live, start, granules, user, placement);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_segregated_fast_free(quire_space *space, quire_range range)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    uint32_t slot = qi_handle_slot(range.id);
+    if (qi_unlikely(slot >= space->pool.top ||
+                    !qi_handle_is(range.id, space->tag, s->nodes[slot].generation)))
+        return qi_space_free(space, range);
+    qi_node_make_stale(s, slot);
+    qi_node_free(s, slot);
+    return QUIRE_SUCCESS;
+}

@@ -1,0 +1,172 @@
+/*
+ * search.c - the segregated fit where the direct choice is not at once good: alignment
+ * made it too small, nothing is left above, kinds are to be kept apart, or the upper end is wanted.
+ *
+ * Lists are examined through here, a bounded number of nodes; what that can miss is told in
+ * quire/space.h, and a full pass finds it where it is asked for.
+ */
+#include "src/space/segregated/lists.h"
+
+/*
+ * Nodes looked at where the direct choice fails. A larger number finds a tighter place for aligned
+ * requests and costs as much more where there is none; 50,000 misaligned holes must not be felt.
+ */
+enum { EXAMINE_TIGHT = 8, EXAMINE_IN_CLASS = 8, EXAMINE_IN_ALL = 64 };
+
+_Static_assert(QI_MAX_EXAMINED == EXAMINE_TIGHT + 2 * (1 + EXAMINE_IN_CLASS) + EXAMINE_IN_ALL,
+               "the bound that is promised is the sum of all looks");
+
+/* What is asked for, in granules. */
+typedef struct request {
+    uint32_t size;
+    uint32_t align_mask;
+    bool optimal;
+} request;
+
+/* What a search found, and the nodes it looked at. */
+typedef struct finding {
+    uint32_t node;  /* 0: none */
+    uint32_t start; /* granules on the line */
+    uint64_t examined;
+} finding;
+
+/* Takes from both ends of a free range what shares a stretch with a neighbour of the other kind. */
+static void keep_kinds_apart(const qi_segregated *s, const qi_node *node, bool optimal,
+                             uint64_t *begin, uint64_t *end)
+{
+    const qi_node *before = &s->nodes[node->before], *after = &s->nodes[node->after];
+    if (before->size && qi_node_is_optimal(before) != optimal)
+        *begin = (*begin + s->kind_mask) & ~(uint64_t)s->kind_mask;
+    if (after->size && qi_node_is_optimal(after) != optimal)
+        *end &= ~(uint64_t)s->kind_mask;
+}
+
+/* Whether a free node holds the request, and where. */
+static bool place_in(const qi_segregated *s, uint32_t number, const request *r, finding *f)
+{
+    const qi_node *node = &s->nodes[number];
+    uint64_t begin = node->offset, end = begin + node->size;
+    if (s->kind_mask)
+        keep_kinds_apart(s, node, r->optimal, &begin, &end);
+    begin += (0 - begin) & r->align_mask;
+    if (begin + r->size > end)
+        return false;
+    f->node = number;
+    f->start = (uint32_t)begin;
+    if (r->size >= s->tail_size)
+        f->start = (uint32_t)(end - r->size) & ~r->align_mask;
+    return true;
+}
+
+/* The first node that fits in the lists of one class, until `limit` nodes were looked at. */
+static bool search_class(const qi_segregated *s, uint32_t class, const request *r, uint64_t limit,
+                         finding *f)
+{
+    uint32_t row = class << s->row_shift;
+    for (uint32_t buckets = qi_buckets_of(s, class); buckets; buckets &= buckets - 1) {
+        uint32_t number = s->heads[row + qi_lowest_bit(buckets)];
+        for (; number; number = s->nodes[number].next) {
+            if (f->examined == limit)
+                return false;
+            f->examined++;
+            if (place_in(s, number, r, f))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A range of so many granules holds the request, wherever it lies and whatever is beside it. */
+static uint64_t sure_size(const qi_segregated *s, const request *r)
+{
+    return (uint64_t)r->size + (r->align_mask | s->kind_mask) + s->kind_mask;
+}
+
+/* Looks through all classes that could hold the request and in which not every node does. */
+static bool search_all(const qi_segregated *s, const request *r, uint64_t limit, finding *f)
+{
+    uint64_t sure = sure_size(s, r);
+    uint32_t last =
+        sure > UINT32_MAX ? QI_CLASS_LIMIT - 1 : qi_class_of_range((uint32_t)sure).index;
+    uint32_t class = qi_next_class(s, qi_class_of_range(r->size).index);
+    while (class <= last && f->examined < limit) {
+        if (search_class(s, class, r, limit, f))
+            return true;
+        class = qi_next_class(s, class + 1);
+    }
+    return false;
+}
+
+/* Takes the direct choice for `size` granules where it holds the request. */
+static bool try_choice(const qi_segregated *s, uint64_t size, const request *r, finding *f)
+{
+    if (size > UINT32_MAX)
+        return false;
+    qi_class class = qi_class_of_request((uint32_t)size);
+    uint32_t list = qi_pick_in_class(s, class);
+    if (list == QI_NO_LIST)
+        list = qi_pick_above(s, class);
+    if (list == QI_NO_LIST)
+        return false;
+    f->examined++;
+    return place_in(s, s->heads[list], r, f) ||
+           search_class(s, list >> s->row_shift, r, f->examined + EXAMINE_IN_CLASS, f);
+}
+
+/*
+ * While less than a quarter is free, a few nodes of the class that no head is known to hold the
+ * request in are worth a look before a larger range is broken.
+ */
+static bool search_tight(const qi_segregated *s, const request *r, finding *f)
+{
+    uint32_t class = qi_class_of_range(r->size).index;
+    return r->size >= s->tight_size && class << s->row_shift < s->list_count &&
+           qi_space_is_tight(&s->space) &&
+           qi_pick_in_class(s, qi_class_of_request(r->size)) == QI_NO_LIST &&
+           search_class(s, class, r, EXAMINE_TIGHT, f);
+}
+
+/* The whole search, for a request whose direct choice was not at once good. */
+static finding search(qi_segregated *s, const request *r, uint32_t how)
+{
+    finding f = {0};
+    uint64_t sure = sure_size(s, r);
+    bool found = search_tight(s, r, &f) || try_choice(s, r->size, r, &f) ||
+                 (sure > r->size && try_choice(s, sure, r, &f)) ||
+                 search_all(s, r, f.examined + EXAMINE_IN_ALL, &f);
+    qi_raise(&s->space.max_looked_at, f.examined);
+    if (!found && how & QI_EXHAUSTIVE) {
+        s->space.full_passes++;
+        s->space.full_pass_hits += search_all(s, r, UINT64_MAX, &f);
+    }
+    return f;
+}
+
+quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
+                                    uint64_t user, uint32_t how, quire_placement *placement)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    if (size > space->region_bytes)
+        return qi_space_no_room(space, size, alignment, how);
+    request r = {
+        .size = (uint32_t)((size - 1) >> s->granule_shift) + 1,
+        .align_mask = (uint32_t)((alignment - 1) >> s->granule_shift),
+        .optimal = how & QI_OPTIMAL && s->kind_mask,
+    };
+    quire_result result = qi_segregated_reserve(s, 2);
+    if (result)
+        return result;
+    /* What waits may be what is wanted: a full pass had better come after it is merged. */
+    finding f = search(s, &r, s->deferred ? how & ~(uint32_t)QI_EXHAUSTIVE : how);
+    if (!f.node && s->deferred) {
+        qi_segregated_flush_deferred(space);
+        f = search(s, &r, how);
+    }
+    if (!f.node)
+        return qi_space_no_room(space, size, alignment, how);
+    uint32_t live = qi_node_carve(s, f.node, s->nodes[f.node].back, f.start, r.size);
+    if (r.optimal)
+        s->nodes[live].owner |= QI_OPTIMAL_MARK;
+    qi_node_make_live(s, live, f.start, r.size, user, placement);
+    return QUIRE_SUCCESS;
+}

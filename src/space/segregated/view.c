@@ -1,0 +1,95 @@
+/*
+ * view.c - reports the ranges of the segregated fit: placements, the walk, and the figures that are
+ * computed from the records. Only reads.
+ */
+#include "src/space/segregated/lists.h"
+#include "src/space/segregated/slabs.h"
+
+/* Nodes of the highest class that the search for the largest free range examines. */
+enum { MAX_EXAMINED = 1024 };
+
+static uint32_t highest_list(const qi_segregated *s)
+{
+    for (uint32_t group = QI_MAX_BIT_WORDS / 64 + 1; group-- > 0;)
+        if (s->bit_words[group]) {
+            uint32_t word = group * 64 + qi_highest_bit(s->bit_words[group]);
+            return word * 64 + qi_highest_bit(s->bits[word]);
+        }
+    return QI_NO_LIST;
+}
+
+/*
+ * The largest range lies in the highest class that has any. Exact unless that class has very many,
+ * of which the rest is not looked at: then it may be 3 % low.
+ */
+uint64_t qi_segregated_largest_free(const quire_space *space)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    uint32_t last = highest_list(s), left = MAX_EXAMINED, largest = 0;
+    if (last == QI_NO_LIST)
+        return 0;
+    uint32_t row = last >> s->row_shift << s->row_shift;
+    for (uint32_t list = row; list <= last; list++)
+        for (uint32_t i = s->heads[list]; i && left; i = s->nodes[i].next, left--)
+            if (s->nodes[i].size > largest)
+                largest = s->nodes[i].size;
+    return (uint64_t)largest << s->granule_shift;
+}
+
+void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_placement *out)
+{
+    const qi_node *node = &s->nodes[number];
+    uint64_t line = (uint64_t)node->offset << s->granule_shift;
+    uint64_t size = (uint64_t)node->size << s->granule_shift, user = qi_node_user(node);
+    uint32_t region = qi_node_region(node);
+    out->range.id = qi_handle(s->space.tag, node->generation, number);
+    out->region = region;
+    out->reserved = 0;
+    out->offset = line - s->space.regions[region].start;
+    out->left_padding = 0;
+    out->size = size;
+    out->user = user;
+}
+
+bool qi_segregated_walk(const quire_space *space, uint32_t region,
+                        bool (*visit)(void *, const quire_space_item *), void *user)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    uint32_t own = space->regions[region].node;
+    for (uint32_t i = s->nodes[own].after; i != own; i = s->nodes[i].after) {
+        if (qi_node_is_slab(&s->nodes[i])) {
+            if (!qi_slabs_walk(s, i, visit, user))
+                return false;
+            continue;
+        }
+        quire_placement at;
+        qi_segregated_describe(s, i, &at);
+        quire_space_item item = {.region = region, .offset = at.offset, .size = at.size};
+        item.is_free = qi_node_is_free(s, i);
+        if (!item.is_free) {
+            item.range = at.range;
+            item.user = at.user;
+        }
+        if (!visit(user, &item))
+            return false;
+    }
+    return true;
+}
+
+bool qi_segregated_in_use(const void *space, uint32_t number)
+{
+    const qi_segregated *s = space;
+    const qi_node *node =
+        (const qi_node *)s->space.pool.items + number; /* they may just have moved */
+    return node->generation & 1 || qi_node_is_free(s, number) ||
+           qi_space_is_region_node(&s->space, qi_node_region(node), number);
+}
+
+uint64_t qi_segregated_free_count(const quire_space *space)
+{
+    const qi_slabs *slabs = qi_segregated_of_const(space)->slabs;
+    if (!slabs)
+        return qi_space_free_count(space);
+    uint64_t nodes = qi_pool_used(&space->pool) - space->region_count - slabs->count;
+    return nodes + slabs->slots - space->live_count;
+}
