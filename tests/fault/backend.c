@@ -1,5 +1,5 @@
 /*
- * fault_backend.c - the backend fails, at every call that can fail, once and from then on, with
+ * backend.c - the backend fails, at every call that can fail, once and from then on, with
  * every code that a backend may answer: the code and the native code arrive at the caller and
  * nothing changed, except where quire/memory.h promises another attempt; a lost device can still be
  * ended. Then the same with threads: pages that fail at random, and a limit of pages that many
@@ -11,15 +11,15 @@
 #include <stdio.h>
 
 #include "quire/trace.h"
+#include "tests/fault/bench_sweep.h"
 #include "tests/support/random.h"
-#include "tests/support/state.h"
 
 #define KIB UINT64_C(1024)
 
 static bench b;
 static quire_fit fit;
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
-static uint64_t injected, seed, steps;
+static uint64_t seed, steps;
 
 /* ---- scenarios ------------------------------------------------------------------------------ */
 
@@ -271,10 +271,12 @@ static bool replay(bench *t)
     return done;
 }
 
-static const struct {
+typedef struct row {
     const char *name;
     bench_scenario scenario;
-} scenarios[] = {
+} row;
+
+static const row scenarios[] = {
     {"a device alone", device_alone},
     {"memory of the device", device_local},
     {"memory of the host, coherent", coherent},
@@ -294,17 +296,16 @@ static const struct {
     {"a replay", replay},
 };
 
-static size_t current;
-
-static void run_current(void)
+static void sweep(const void *row_)
 {
     static const quire_result codes[] = {QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                                          QUIRE_ERROR_OUT_OF_HOST_MEMORY, QUIRE_ERROR_NOT_PERMITTED,
                                          QUIRE_ERROR_DEVICE_LOST, QUIRE_ERROR_BACKEND_FAILURE};
+    const row *r = row_;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         for (int f = 0; f < 3; f++) {
             fit = fits[f];
-            injected += bench_run(&b, scenarios[current].scenario, true, true, codes[i]);
+            bench_sweep(&b, r->scenario, true, true, codes[i]);
         }
     }
 }
@@ -550,10 +551,11 @@ int main(int argc, char **argv)
     seed = plain_option(argc, argv, "seed", 1);
     steps = plain_option(argc, argv, "steps", 4000);
     printf("# --seed %" PRIu64 " --steps %" PRIu64 "\n", seed, steps);
-    for (; current < sizeof scenarios / sizeof *scenarios; current++)
-        plain_case(scenarios[current].name, run_current);
-    printf("# %" PRIu64 " failures injected; %" PRIu64 " of them the call could do without\n",
-           injected, b.recovered);
+    fault_begin(argc, argv);
+    FAULT_TABLE(scenarios, sweep);
+    printf("# after %" PRIu64 " of the faults the call succeeded\n", b.recovered);
+    if (!fault_runs_all())
+        return fault_end();
     CHECK(asked > 0);
     plain_case("smaller pages when memory is short", smaller_pages);
     plain_case("threads whose pages fail at random", pages_fail_at_random);
@@ -561,5 +563,5 @@ int main(int argc, char **argv)
     plain_case("a limit of pages is never overshot", page_limit_is_never_overshot);
     plain_case("refused calls are not counted", refused_calls_are_not_counted);
     plain_case("log sinks do not change results", sinks_do_not_change_results);
-    return plain_end();
+    return fault_end();
 }

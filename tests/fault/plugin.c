@@ -1,15 +1,13 @@
 /*
- * fault_plugin.c - every call of a plugin's functions fails, at every index and with each status,
+ * plugin.c - every call of a plugin's functions fails, at every index and with each status,
  * those that give something back among them; and every allocation of host memory of the device:
  * nothing is left behind in the plugin, no host memory is lost, the library's records stay whole,
  * and the plugin, which checks what it is asked, has nothing to say.
- *
- *     fault_plugin [--scenario NUMBER]
  */
 #include <stdio.h>
 
 #include "quire/transfer.h"
-#include "tests/support/plain.h"
+#include "tests/fault/fault.h"
 #include "tests/support/plugin_bench.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -162,72 +160,83 @@ static const scenario scenarios[] = {
     {"streams without events", {.absent = TP_BIT(88)}, streams},
 };
 
-enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
+/* What fails: calls of the plugin with a status, or allocations of host memory. */
+typedef struct target {
+    const scenario *scenario;
+    bool in_host_memory;
+    tp_fault fault;
+} target;
 
-static uint64_t failures;    /* made, all scenarios together */
-static uint64_t all_calls;   /* of the scenario when nothing fails */
-static uint64_t allocations; /* of host memory, likewise */
-static int running;
+typedef struct counts {
+    uint64_t calls;       /* of the plugin */
+    uint64_t allocations; /* of host memory */
+} counts;
 
-static void end(plugin_bench *b)
-{
-    test_memory_fail(&b->host_memory, 0, false);
-    if (b->result)
-        CHECK(*quire_last_error());
-    plugin_bench_end(b);
-}
-
-static bool run_once(const scenario *s, const tp_fault *fault, uint64_t allocation)
+/* Runs the scenario without a fault; returns the calls that can fail. */
+static counts count(const scenario *s)
 {
     plugin_bench b;
     plugin_bench_begin(&b, &s->options);
-    b.tp->fail(fault);
-    test_memory_fail(&b.host_memory, allocation, false);
+    b.tp->fail(NULL);
+    test_memory_fail(&b.host_memory, 0, false);
     s->body(&b);
-    bool hit = b.tp->has_failed();
-    if (!fault && !allocation) {
-        all_calls = b.tp->calls(0);
-        allocations = b.host_memory.calls;
-        bool cannot = s->options.absent == TP_BIT(88); /* order streams */
-        if (b.result != (cannot ? QUIRE_ERROR_UNSUPPORTED : QUIRE_SUCCESS))
-            check_failed(__FILE__, __LINE__, "%s: %s", s->name, quire_last_error());
-    }
-    failures += hit;
-    end(&b);
-    return hit;
+    counts found = {b.tp->calls(0), b.host_memory.calls};
+    bool orders_streams = s->options.absent != TP_BIT(88);
+    if (b.result != (orders_streams ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED))
+        check_failed(__FILE__, __LINE__, "%s: %s", s->name, quire_last_error());
+    CHECK(found.calls > 0 && found.allocations > 0);
+    plugin_bench_end(&b);
+    return found;
 }
 
-static void sweep(void)
+static bool run(void *context, uint64_t call)
 {
-    static const int32_t STATUSES[] = {TP_SUCCESS, TP_WARNING, TP_FAILED, TP_ERROR,
-                                       TP_INTERNAL_ERROR};
-    const scenario *s = &scenarios[running];
-    run_once(s, NULL, 0);
-    CHECK(all_calls > 0 && allocations > 0);
-    for (size_t i = 1; i < sizeof STATUSES / sizeof *STATUSES; i++)
-        for (uint64_t call = 1; call <= all_calls; call++)
-            run_once(s, &(tp_fault){.call = call, .status = STATUSES[i]}, 0);
-    /* memory that is there with a warning, and a success without any */
+    target *t = context;
+    plugin_bench b;
+    plugin_bench_begin(&b, &t->scenario->options);
+    t->fault.call = call;
+    b.tp->fail(t->in_host_memory ? NULL : &t->fault);
+    test_memory_fail(&b.host_memory, t->in_host_memory ? call : 0, false);
+    t->scenario->body(&b);
+    bool is_reached = t->in_host_memory ? b.host_memory.calls >= call : b.tp->has_failed();
+    test_memory_fail(&b.host_memory, 0, false);
+    if (b.result)
+        CHECK(*quire_last_error());
+    plugin_bench_end(&b);
+    return is_reached;
+}
+
+/* Memory that comes with a warning, and a success without any memory. */
+static void sweep_takes(target *t)
+{
     static const uint32_t TAKES[] = {216, 240, 256};
     for (size_t i = 0; i < sizeof TAKES / sizeof *TAKES; i++)
         for (int works = 0; works < 2; works++) {
-            tp_fault fault = {.offset = TAKES[i], .status = works ? TP_WARNING : TP_SUCCESS};
-            fault.works = works;
-            for (fault.call = 1; run_once(s, &fault, 0);)
-                fault.call++;
+            t->fault = (tp_fault){.offset = TAKES[i], .status = works ? TP_WARNING : TP_SUCCESS};
+            t->fault.works = works;
+            fault_sweep(run, t, FAULT_UNKNOWN);
         }
-    for (uint64_t allocation = 1; allocation <= allocations; allocation++)
-        run_once(s, NULL, allocation);
+}
+
+static void sweep(const void *scenario_)
+{
+    static const int32_t STATUSES[] = {TP_WARNING, TP_FAILED, TP_ERROR, TP_INTERNAL_ERROR};
+    target t = {.scenario = scenario_};
+    counts found = count(t.scenario);
+    for (size_t i = 0; i < sizeof STATUSES / sizeof *STATUSES; i++) {
+        t.fault = (tp_fault){.status = STATUSES[i]};
+        fault_sweep(run, &t, found.calls);
+    }
+    sweep_takes(&t);
+    t.in_host_memory = true;
+    fault_sweep(run, &t, found.allocations);
 }
 
 int main(int argc, char **argv)
 {
-    int chosen = (int)plain_option(argc, argv, "scenario", SCENARIOS);
+    fault_begin(argc, argv);
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (unsigned char)(i * 7 + 3);
-    for (running = 0; running < SCENARIOS; running++)
-        if (chosen == SCENARIOS || chosen == running)
-            plain_case(scenarios[running].name, sweep);
-    printf("# %" PRIu64 " calls failed\n", failures);
-    return plain_end();
+    FAULT_TABLE(scenarios, sweep);
+    return fault_end();
 }

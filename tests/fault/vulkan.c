@@ -1,16 +1,14 @@
 /*
- * fault_vulkan.c - every call of Vulkan fails, at every index and with each code that it may fail
+ * vulkan.c - every call of Vulkan fails, at every index and with each code that it may fail
  * with, and every allocation of host memory, in scenarios that between them make every call of the
  * backend: nothing is left behind in the driver, no host memory is lost, the library's records stay
  * whole, and the driver, which checks what it is asked, has nothing to say.
- *
- *     fault_vulkan [--scenario NUMBER]
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "quire/vulkan_sparse.h"
-#include "tests/support/plain.h"
+#include "tests/fault/fault.h"
 #include "tests/support/vulkan_bench.h"
 
 #define KIB UINT64_C(1024)
@@ -803,14 +801,9 @@ static const scenario scenarios[] = {
     {"streams whose work is done late", NULL, FV_LATE, streams},
 };
 
-enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
+/* ---- the sweep ------------------------------------------------------------------------------ */
 
-static uint64_t failures; /* made, all scenarios together */
-static uint64_t fallible; /* calls of the scenario when nothing fails */
-
-static uint64_t allocations; /* of host memory, likewise */
-
-/* Of a lost device nothing is waited for, neither by now nor at its end. */
+/* Nothing waits for the work of a lost device, neither now nor when the device ends. */
 static void forgive_haste(fv_driver *driver)
 {
     const char *message = NULL;
@@ -822,60 +815,69 @@ static void forgive_haste(fv_driver *driver)
     fv_allow(driver, "not done");
 }
 
-/* Runs a scenario, with a call of Vulkan or an allocation of host memory failing (0: none); whether
-   it came to that of Vulkan. */
-static bool run_once(const scenario *s, uint64_t call, uint32_t code, uint64_t allocation)
+/* What fails: calls of Vulkan with one of their codes, or allocations of host memory. */
+typedef struct target {
+    const scenario *scenario;
+    bool in_host_memory;
+    uint32_t code;
+} target;
+
+typedef struct counts {
+    uint64_t fallible;    /* calls of Vulkan */
+    uint64_t allocations; /* of host memory */
+} counts;
+
+/* Runs the scenario without a fault; returns the calls that can fail. */
+static counts count(const scenario *s)
 {
     vulkan_bench b;
     vulkan_bench_begin(&b, s->layout, s->flags);
-    const fv_fault fault = {.call = call, .code_index = code};
-    if (call)
-        CHECK(fv_fail(b.driver, &fault));
-    test_memory_fail(&b.host_memory, allocation, false);
-    s->body(&b);
-    fv_failure failed = fv_failed(b.driver);
-    if (!call && !allocation)
-        allocations = b.host_memory.calls;
     test_memory_fail(&b.host_memory, 0, false);
-    if (!call && !allocation && b.result)
+    s->body(&b);
+    if (b.result)
         check_failed(__FILE__, __LINE__, "%s: %s", s->name, quire_last_error());
+    counts found = {fv_fallible_calls(b.driver), b.host_memory.calls};
+    CHECK(found.fallible > 0 && found.allocations > 0);
+    vulkan_bench_end(&b);
+    return found;
+}
+
+static bool run(void *context, uint64_t call)
+{
+    const target *t = context;
+    vulkan_bench b;
+    vulkan_bench_begin(&b, t->scenario->layout, t->scenario->flags);
+    if (!t->in_host_memory)
+        CHECK(fv_fail(b.driver, &(fv_fault){.call = call, .code_index = t->code}));
+    test_memory_fail(&b.host_memory, t->in_host_memory ? call : 0, false);
+    t->scenario->body(&b);
+    fv_failure failed = fv_failed(b.driver);
+    bool is_reached = t->in_host_memory ? b.host_memory.calls >= call : failed.times > 0;
+    test_memory_fail(&b.host_memory, 0, false);
     if (b.result)
         CHECK(*quire_last_error());
-    if (!call && !allocation)
-        fallible = fv_fallible_calls(b.driver);
-    failures += failed.times > 0;
     if (failed.result == VK_ERROR_DEVICE_LOST)
         forgive_haste(b.driver);
     vulkan_bench_end(&b);
-    return failed.times > 0;
+    return is_reached;
 }
 
-static int chosen = -1;
-static int running;
-
-static void sweep(void)
+/* Each call has a few codes: the sweeps end with the code that none has. */
+static void sweep(const void *scenario_)
 {
-    const scenario *s = &scenarios[running];
-    bool any = true;
-    run_once(s, 0, 0, 0);
-    CHECK(fallible > 0 && allocations > 0);
-    for (uint32_t code = 0; any; code++) {
-        any = false;
-        for (uint64_t call = 1; call <= fallible; call++)
-            any |= run_once(s, call, code, 0);
-    }
-    for (uint64_t allocation = 1; allocation <= allocations; allocation++)
-        run_once(s, 0, 0, allocation);
+    target t = {.scenario = scenario_};
+    counts found = count(t.scenario);
+    while (fault_sweep(run, &t, found.fallible))
+        t.code++;
+    t.in_host_memory = true;
+    fault_sweep(run, &t, found.allocations);
 }
 
 int main(int argc, char **argv)
 {
-    chosen = (int)plain_option(argc, argv, "scenario", SCENARIOS);
+    fault_begin(argc, argv);
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (unsigned char)(i * 7 + i / 256);
-    for (running = 0; running < SCENARIOS; running++)
-        if (chosen == SCENARIOS || chosen == running)
-            plain_case(scenarios[running].name, sweep);
-    printf("# %d scenarios, %" PRIu64 " calls failed\n", SCENARIOS, failures);
-    return plain_end();
+    FAULT_TABLE(scenarios, sweep);
+    return fault_end();
 }

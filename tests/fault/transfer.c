@@ -1,12 +1,11 @@
 /*
- * fault_transfer.c - every backend call and every host allocation of every way of a copy or fill
+ * transfer.c - every backend call and every host allocation of every way of a copy or fill
  * fails, once and from then on, with every code that a backend may answer: the code arrives, both
  * allocations are as they were and free of pins, the source keeps its bytes, no host memory is
  * lost, and the same call succeeds afterwards.
  */
-#include <stdio.h>
-
 #include "src/core/state/memory.h"
+#include "tests/fault/fault.h"
 #include "tests/support/state.h"
 
 enum { DEVICE = 0, COHERENT, CACHED, WINDOW, SIZE = 2500000 };
@@ -218,7 +217,6 @@ static const quire_result codes[] = {QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                                      QUIRE_ERROR_OUT_OF_HOST_MEMORY, QUIRE_ERROR_NOT_PERMITTED,
                                      QUIRE_ERROR_DEVICE_LOST, QUIRE_ERROR_BACKEND_FAILURE};
 
-static uint64_t injected;
 static const scenario *current;
 
 /* Who fails: the n-th call of a backend, or of the host memory. */
@@ -237,8 +235,11 @@ static uint64_t calls_of(const world *w, int who)
 
 static void fill_source(world *w)
 {
-    for (uint64_t i = 0; i < SIZE; i++)
-        bytes[i] = (unsigned char)(i * 13 + i / 977);
+    static unsigned char pattern[SIZE];
+    if (!pattern[1])
+        for (uint64_t i = 0; i < SIZE; i++)
+            pattern[i] = (unsigned char)(i * 13 + i / 977);
+    memcpy(bytes, pattern, SIZE); /* copies to the host write there */
     CHECK_OK(quire_write(w->from, w->source, 0, bytes, SIZE));
 }
 
@@ -272,7 +273,6 @@ static void fail_once(world *w, int who, uint64_t call, bool from_then, quire_re
     bool was_hit = calls_of(w, who) >= call;
     plan(w, who, 0, false, QUIRE_SUCCESS);
     CHECK(was_hit);
-    injected++;
     CHECK_EQ(result, code);
     CHECK_EQ(quire_last_result(), code);
     CHECK_EQ(state_of_memory(w->to), to);
@@ -285,36 +285,58 @@ static void fail_once(world *w, int who, uint64_t call, bool from_then, quire_re
     CHECK_OK(current->run(w));
 }
 
-static void fail_each(world *w, int who, quire_result code)
+typedef struct target {
+    world w;
+    int who;
+    bool from_then;
+    quire_result code;
+} target;
+
+static bool run(void *context, uint64_t call)
 {
-    plan(w, who, 0, false, QUIRE_SUCCESS);
+    target *t = context;
+    fail_once(&t->w, t->who, call, t->from_then, t->code);
+    return true;
+}
+
+static void fail_each(target *t)
+{
+    world *w = &t->w;
+    plan(w, t->who, 0, false, QUIRE_SUCCESS);
     CHECK_OK(current->run(w));
-    uint64_t calls = calls_of(w, who);
-    for (uint64_t call = 1; call <= calls; call++)
-        for (int from_then = 0; from_then < 2; from_then++)
-            fail_once(w, who, call, from_then, code);
+    uint64_t calls = calls_of(w, t->who);
+    t->from_then = false;
+    fault_sweep(run, t, calls);
+    t->from_then = true;
+    fault_sweep(run, t, calls);
 }
 
-static void run_current(void)
+static void sweep_target(target *t)
 {
-    for (int who = 0; who < 3; who++)
-        for (size_t i = 0; i < (who < 2 ? sizeof codes / sizeof *codes : 1); i++) {
-            static world w;
-            begin(&w, current);
-            fill_source(&w);
-            fail_each(&w, who, who < 2 ? codes[i] : QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-            if (current->run != copy_out && current->run != pass_image)
-                check_source(&w);
-            end(&w);
+    begin(&t->w, current);
+    fill_source(&t->w);
+    fail_each(t);
+    if (current->run != copy_out && current->run != pass_image)
+        check_source(&t->w);
+    end(&t->w);
+}
+
+static void sweep(const void *scenario_)
+{
+    static target t;
+    current = scenario_;
+    for (t.who = 0; t.who < 2; t.who++)
+        for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+            t.code = codes[i];
+            sweep_target(&t);
         }
+    t.code = QUIRE_ERROR_OUT_OF_HOST_MEMORY; /* t.who: host memory */
+    sweep_target(&t);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        current = &scenarios[i];
-        plain_case(current->name, run_current);
-    }
-    printf("# %" PRIu64 " faults\n", injected);
-    return plain_end();
+    fault_begin(argc, argv);
+    FAULT_TABLE(scenarios, sweep);
+    return fault_end();
 }

@@ -1,5 +1,5 @@
 /*
- * fault_host.c - host memory runs out, at every allocation the library makes, once and from then
+ * host.c - host memory runs out, at every allocation the library makes, once and from then
  * on, in scenarios that go through the whole public API: the call that is hit answers
  * OUT_OF_HOST_MEMORY, changes nothing and works when made again; freeing, unmapping, trimming and
  * destroying need no host memory. Every scenario runs with both fits, on the host and the fake
@@ -8,13 +8,12 @@
 #include <stdio.h>
 
 #include "quire/trace.h"
-#include "tests/support/state.h"
+#include "tests/fault/bench_sweep.h"
 
 #define KIB UINT64_C(1024)
 
 static bench b;
 static quire_fit fit;
-static uint64_t injected, runs;
 
 /* ---- memories ------------------------------------------------------------------------------- */
 
@@ -544,7 +543,6 @@ static void growth_stays(void)
         uint64_t n = 1;
         while (next_page_is_the_same(size, n))
             n++;
-        injected += n - 1;
     }
 }
 
@@ -573,11 +571,13 @@ static void one_result(void)
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
-static const struct {
+typedef struct row {
     const char *name;
     bench_scenario scenario;
     bool has_device;
-} scenarios[] = {
+} row;
+
+static const row scenarios[] = {
     {"a device alone", device_alone, true},
     {"several memories on one device", several_memories, true},
     {"ranges", ranges, true},
@@ -610,27 +610,25 @@ static const struct {
     {"dedicated pages", dedicated, true},
 };
 
-static size_t current;
-
-static void run_current(void)
+static void sweep(const void *row_)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+    const row *r = row_;
     for (int i = 0; i < 3; i++) {
         fit = fits[i];
-        for (int fake = 0; fake <= scenarios[current].has_device; fake++, runs++)
-            injected += bench_run(&b, scenarios[current].scenario, fake != 0, false,
-                                  QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        for (int fake = 0; fake <= r->has_device; fake++)
+            bench_sweep(&b, r->scenario, fake != 0, false, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    for (; current < sizeof scenarios / sizeof *scenarios; current++)
-        plain_case(scenarios[current].name, run_current);
-    plain_case("a refused call does not let the pages grow", growth_stays);
-    plain_case("one result when two things go wrong", one_result);
-    printf("# %" PRIu64 " failures injected in %" PRIu64 " scenarios; %" PRIu64
-           " of them the call could do without\n",
-           injected, runs, b.recovered);
-    return plain_end();
+    fault_begin(argc, argv);
+    FAULT_TABLE(scenarios, sweep);
+    if (fault_runs_all()) {
+        plain_case("a refused call does not let the pages grow", growth_stays);
+        plain_case("one result when two things go wrong", one_result);
+    }
+    printf("# after %" PRIu64 " of the faults the call succeeded\n", b.recovered);
+    return fault_end();
 }

@@ -1,11 +1,9 @@
 /*
- * fault_cuda.c - every call of the CUDA driver fails, at every index and with each code that is
+ * cuda.c - every call of the CUDA driver fails, at every index and with each code that is
  * documented for it, those that give something back among them; and every allocation of host
  * memory; and every function of the driver is missing in turn: nothing is left behind in the
  * driver, no host memory is lost, the library's records stay whole, and the driver, which checks
  * what it is asked, has nothing to say.
- *
- *     fault_cuda [--scenario NUMBER]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +12,7 @@
 
 #include "quire/cuda_array.h"
 #include "tests/support/cuda_bench.h"
-#include "tests/support/plain.h"
+#include "tests/fault/fault.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -524,8 +522,6 @@ static const scenario scenarios[] = {
     {"streams of the caller's", NULL, FC_LATE, wrapped_stream},
 };
 
-enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
-
 /* Of the driver's functions, those that give something back, or that the ends of pages call. */
 static const char *const ENDS[] = {
     "cuMemUnmap",
@@ -544,10 +540,6 @@ static const char *const ENDS[] = {
     "cuDestroyExternalMemory",
 };
 
-static uint64_t failures;    /* made, all scenarios together */
-static uint64_t fallible;    /* calls of the scenario when nothing fails */
-static uint64_t allocations; /* of host memory, likewise */
-
 /* A driver with two devices that reach each other. */
 static void begin(cuda_bench *b, const scenario *s)
 {
@@ -560,29 +552,50 @@ static void begin(cuda_bench *b, const scenario *s)
         cuda_bench_make_context(b);
 }
 
-/* Runs a scenario with a fault (NULL: none), or an allocation of host memory failing (0: none);
-   whether it came to the fault. */
-static bool run_once(const scenario *s, const fc_fault *fault, uint64_t allocation)
+/* What fails: calls of the driver with one of their codes, calls of one function with a code, or
+   allocations of host memory. */
+typedef struct target {
+    const scenario *scenario;
+    bool in_host_memory;
+    fc_fault fault;
+} target;
+
+typedef struct counts {
+    uint64_t fallible;    /* calls of the driver */
+    uint64_t allocations; /* of host memory */
+} counts;
+
+/* Runs the scenario without a fault; returns the calls that can fail. */
+static counts count(const scenario *s)
 {
     cuda_bench b;
     begin(&b, s);
-    if (fault && !b.fc->fail(fault))
-        return false; /* no such code is documented */
-    test_memory_fail(&b.host_memory, allocation, false);
+    test_memory_fail(&b.host_memory, 0, false);
     s->body(&b);
-    fc_failure failed = b.fc->failed();
-    if (!fault && !allocation) {
-        fallible = b.fc->fallible_calls();
-        allocations = b.host_memory.calls;
-        if (b.result)
-            check_failed(__FILE__, __LINE__, "%s: %s", s->name, quire_last_error());
-    }
+    if (b.result)
+        check_failed(__FILE__, __LINE__, "%s: %s", s->name, quire_last_error());
+    counts found = {b.fc->fallible_calls(), b.host_memory.calls};
+    CHECK(found.fallible > 0 && found.allocations > 0);
+    cuda_bench_end(&b);
+    return found;
+}
+
+static bool run(void *context, uint64_t call)
+{
+    target *t = context;
+    cuda_bench b;
+    begin(&b, t->scenario);
+    t->fault.call = call;
+    if (!t->in_host_memory && !b.fc->fail(&t->fault))
+        return false; /* no such code is documented */
+    test_memory_fail(&b.host_memory, t->in_host_memory ? call : 0, false);
+    t->scenario->body(&b);
+    bool is_reached = t->in_host_memory ? b.host_memory.calls >= call : b.fc->failed().times > 0;
     test_memory_fail(&b.host_memory, 0, false);
     if (b.result)
         CHECK(*quire_last_error());
-    failures += failed.times > 0;
     cuda_bench_end(&b);
-    return failed.times > 0;
+    return is_reached;
 }
 
 /* Then the driver is gone and holds nothing: tests/unit/backends/cuda/cuda_open.c covers that. */
@@ -593,35 +606,29 @@ static bool is_gone(qi_cu_result code)
            code == QI_CUDA_ERROR_ECC_UNCORRECTABLE;
 }
 
-/* As often as the function is called; then with the next code, until there is none. */
-static void sweep_function(const scenario *s, const char *function)
+/* Every call of one function, with each of its codes. */
+static void sweep_function(target *t, const char *function)
 {
     qi_cu_result codes[32];
-    uint32_t count = cuda_bench_driver()->codes(function, codes, 32);
-    for (uint32_t i = 0; i < count; i++) {
-        fc_fault fault = {.function = function, .call = 1, .result = codes[i]};
-        while (!is_gone(codes[i]) && run_once(s, &fault, 0))
-            fault.call++;
+    uint32_t code_count = cuda_bench_driver()->codes(function, codes, 32);
+    for (uint32_t i = 0; i < code_count; i++) {
+        t->fault = (fc_fault){.function = function, .result = codes[i]};
+        if (!is_gone(codes[i]))
+            fault_sweep(run, t, FAULT_UNKNOWN);
     }
 }
 
-static int running;
-
-static void sweep(void)
+/* Each call has a few codes: the sweeps end with the code that none has. */
+static void sweep(const void *scenario_)
 {
-    const scenario *s = &scenarios[running];
-    bool any = true;
-    run_once(s, NULL, 0);
-    CHECK(fallible > 0 && allocations > 0);
-    for (uint32_t code = 0; any; code++) {
-        any = false;
-        for (uint64_t call = 1; call <= fallible; call++)
-            any |= run_once(s, &(fc_fault){.call = call, .code_index = code}, 0);
-    }
+    target t = {.scenario = scenario_};
+    counts found = count(t.scenario);
+    while (fault_sweep(run, &t, found.fallible))
+        t.fault.code_index++;
     for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++)
-        sweep_function(s, ENDS[i]);
-    for (uint64_t allocation = 1; allocation <= allocations; allocation++)
-        run_once(s, NULL, allocation);
+        sweep_function(&t, ENDS[i]);
+    t.in_host_memory = true;
+    fault_sweep(run, &t, found.allocations);
 }
 
 /* ---- missing functions ---------------------------------------------------------------------- */
@@ -655,27 +662,25 @@ static void run_without(const scenario *s, const char *function, presence needed
     cuda_bench_end(&b);
 }
 
-static void without(void)
+static bool hide(void *context, uint64_t number)
 {
-    const scenario *s = &scenarios[running];
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        run_without(s, functions[i].name, functions[i].presence);
+    run_without(context, functions[number - 1].name, functions[number - 1].presence);
+    return true;
+}
+
+static void sweep_functions(const void *scenario_)
+{
+    scenario s = *(const scenario *)scenario_;
+    fault_sweep(hide, &s, sizeof functions / sizeof *functions);
 }
 
 int main(int argc, char **argv)
 {
-    int chosen = (int)plain_option(argc, argv, "scenario", SCENARIOS);
-    char title[128];
+    fault_begin(argc, argv);
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (unsigned char)(i * 7 + i / 256);
-    for (running = 0; running < SCENARIOS; running++) {
-        if (chosen != SCENARIOS && chosen != running)
-            continue;
-        plain_case(scenarios[running].name, sweep);
-        snprintf(title, sizeof title, "%s, each function missing", scenarios[running].name);
-        plain_case(title, without);
-    }
-    printf("# %d scenarios, %" PRIu64 " calls failed, %zu functions missing in turn\n", SCENARIOS,
-           failures, sizeof functions / sizeof *functions);
-    return plain_end();
+    FAULT_TABLE(scenarios, sweep);
+    printf("# the same with each function of the driver missing\n");
+    FAULT_TABLE(scenarios, sweep_functions);
+    return fault_end();
 }
