@@ -8,8 +8,8 @@
 #include "tests/support/state.h"
 
 /*
- * Lets each call of the host memory, or of the fake backend, fail with `code`: first this call alone,
- * then this call and all later ones.
+ * Lets each call of the host memory, or of the fake backend, fail with `code`: first this call
+ * alone, then this call and all later ones.
  */
 void bench_sweep(bench *t, bench_scenario scenario, bool on_fake, bool in_backend,
                  quire_result code);

@@ -270,7 +270,7 @@ UNIT(text, reals_at_the_borders_of_their_forms)
 
 UNIT(text, reals_half_way_between_two_go_to_the_even_one)
 {
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < TEST_ROUNDS(20000); i++) {
         expect_around(i / 8.0);
         expect_around(i * 64 + 0.5);
         expect_around(i * 1000.0 + 500000005);
@@ -281,7 +281,7 @@ UNIT(text, reals_half_way_between_two_go_to_the_even_one)
 UNIT(text, reals_of_any_bits_are_those_of_printf)
 {
     test_random rng = {1};
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < TEST_ROUNDS(100000); i++) {
         uint64_t bits = random_next(&rng);
         double value;
         memcpy(&value, &bits, sizeof value);

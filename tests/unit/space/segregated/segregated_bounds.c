@@ -110,7 +110,7 @@ static void live_nearly_full(quire_space_options options, uint64_t seed)
     test_random random = {seed};
     quire_space *space = make_space(options);
     memset(live, 0, sizeof live);
-    for (int step = 0; step < 120000; step++) {
+    for (int step = 0; step < TEST_ROUNDS(120000); step++) {
         quire_range *range = &live[random_below(&random, LIVE)];
         bool full = space->live_bytes > options.size / 100 * 95;
         quire_placement at = {0};

@@ -195,7 +195,7 @@ static void live_randomly(quire_fit fit)
     for (uint64_t granularity = 1024; granularity <= 65536; granularity *= 4)
         for (uint64_t seed = 1; seed <= 4; seed++) {
             life l = begin_life(fit, granularity, seed);
-            live_on(&l, 4000);
+            live_on(&l, TEST_ROUNDS(4000));
             end_space(l.space);
         }
 }
@@ -231,7 +231,7 @@ UNIT(segregated_kinds, no_stretch_holds_two_kinds_while_ranges_wait_to_be_merged
     uint32_t region = 0;
     CHECK_OK(quire_space_add_region(l.space, 61 * 1024, 256 * 77, &region));
     l.bases[region] = 256 * 77;
-    live_on(&l, 6000);
+    live_on(&l, TEST_ROUNDS(6000));
     end_space(l.space);
 }
 
