@@ -1,7 +1,7 @@
 /*
  * fault.h - the harness of the fault tests. A fault test is a table of scenarios. Each scenario
  * runs once without a fault, which counts the calls that can fail, and then once for each of these
- * calls, which fails. A program adds its scenarios and a function that runs one with a failing call.
+ * calls, which fails. A program adds its scenarios and a function that runs one with a fault.
  *
  *     fault-NAME [--scenario NUMBER] [--stride N] [--first INDEX] [--last INDEX]
  *

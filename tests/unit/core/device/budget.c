@@ -1,7 +1,7 @@
 /*
  * budget.c - budgets of heaps, memories and devices: they hold on every path to a page, whoever
  * sets them and whenever, and are asked of the backend only where a page is made. Threads are in
- * tests/plain/budget_race.c, names in name.c.
+ * tests/plain/budget_race.c, names in name_limit.c.
  */
 #include "tests/support/fixture.h"
 

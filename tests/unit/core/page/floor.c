@@ -1,6 +1,6 @@
 /*
- * floor.c - what quire_memory_preallocate keeps beside pages that nothing keeps, and at the end of a
- * page that grows.
+ * floor.c - the bytes that quire_memory_preallocate keeps: with pages that nothing else keeps,
+ * and at the end of a page that grows.
  */
 #include "tests/support/fixture.h"
 

@@ -1,5 +1,5 @@
 /*
- * transfer.c - copies between all kinds of memory, of one device, of two devices of a backend and
+ * copy.c - copies between all kinds of memory, of one device, of two devices of a backend and
  * of two backends, and host memory: boxes of every form against a model that copies byte by byte.
  */
 #include <stdio.h>
@@ -197,7 +197,7 @@ static void run_random(world *w, uint64_t seed)
 
 /* ---- every pair, with all that a backend may offer and without ------------------------------ */
 
-UNIT(transfer, boxes_are_copied_between_all_memories)
+UNIT(copy, boxes_are_copied_between_all_memories)
 {
     static world w;
     prepare(&w);
@@ -208,7 +208,7 @@ UNIT(transfer, boxes_are_copied_between_all_memories)
     end_world(&w);
 }
 
-UNIT(transfer, the_bytes_are_the_same_whatever_the_backend_lacks)
+UNIT(copy, the_bytes_are_the_same_whatever_the_backend_lacks)
 {
     static const quire_backend_features lacks[] = {
         QUIRE_BACKEND_ROWS, QUIRE_BACKEND_COPY_PAGES, QUIRE_BACKEND_COPY_PEER,
@@ -226,7 +226,7 @@ UNIT(transfer, the_bytes_are_the_same_whatever_the_backend_lacks)
     }
 }
 
-UNIT(transfer, the_bytes_are_the_same_where_a_call_is_unsupported)
+UNIT(copy, the_bytes_are_the_same_where_a_call_is_unsupported)
 {
     static const fake_call calls[] = {FAKE_COPY_PAGES, FAKE_COPY_PEER};
     for (size_t i = 0; i < 2; i++) {
@@ -264,7 +264,7 @@ static void make_fixture(fixture *f, uint32_t kind)
     fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
 }
 
-UNIT(transfer, size_0_copies_nothing_and_checks_all_the_same)
+UNIT(copy, size_0_copies_nothing_and_checks_all_the_same)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -280,7 +280,7 @@ UNIT(transfer, size_0_copies_nothing_and_checks_all_the_same)
     fixture_end(&f);
 }
 
-UNIT(transfer, host_memory_that_is_mapped_from_the_allocation_overlaps)
+UNIT(copy, host_memory_that_is_mapped_from_the_allocation_overlaps)
 {
     fixture f;
     void *pointer;
@@ -296,7 +296,7 @@ UNIT(transfer, host_memory_that_is_mapped_from_the_allocation_overlaps)
     fixture_end(&f);
 }
 
-UNIT(transfer, rows_with_gaps_leave_the_gaps_alone)
+UNIT(copy, rows_with_gaps_leave_the_gaps_alone)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -314,7 +314,7 @@ UNIT(transfer, rows_with_gaps_leave_the_gaps_alone)
     fixture_end(&f);
 }
 
-UNIT(transfer, tight_rows_are_one_call)
+UNIT(copy, tight_rows_are_one_call)
 {
     fixture f;
     static unsigned char bytes[4096];
@@ -353,7 +353,7 @@ static bool goes_on(void *user, uint64_t done, uint64_t total)
     return t->calls != t->stop_at;
 }
 
-UNIT(transfer, progress_is_told_step_by_step_and_ends_a_copy)
+UNIT(copy, progress_is_told_step_by_step_and_ends_a_copy)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -393,7 +393,7 @@ static bool fails_within(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-UNIT(transfer, what_fails_in_a_callback_is_not_the_copys_error)
+UNIT(copy, what_fails_in_a_callback_is_not_the_copys_error)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -434,7 +434,7 @@ static void fill_and_check(uint32_t kind, bool offers)
     fixture_end(&f);
 }
 
-UNIT(transfer, a_fill_sets_its_range_on_every_kind)
+UNIT(copy, a_fill_sets_its_range_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fill_and_check(kind, true);

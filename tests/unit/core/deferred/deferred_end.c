@@ -1,5 +1,5 @@
 /*
- * waiting_end.c - memories that end while something waits for streams: they wait as long as points
+ * deferred_end.c - memories that end while something waits for streams: they wait as long as points
  * pass, and for no more than the device's stall_timeout for a point that never does.
  */
 #include <stdio.h>
@@ -84,7 +84,7 @@ static void free_after_marks(bench *w, quire_stream *stream, int count)
     }
 }
 
-UNIT(waiting_end, waits_on_while_points_pass)
+UNIT(deferred_end, waits_on_while_points_pass)
 {
     enum { POINTS = 20 };
     bench w;
@@ -98,7 +98,7 @@ UNIT(waiting_end, waits_on_while_points_pass)
     end(&w);
 }
 
-UNIT(waiting_end, gives_up_a_stream_of_which_no_point_passes)
+UNIT(deferred_end, gives_up_a_stream_of_which_no_point_passes)
 {
     bench w;
     begin(&w);
@@ -115,7 +115,7 @@ UNIT(waiting_end, gives_up_a_stream_of_which_no_point_passes)
 }
 
 /* The second has had the time of the first. */
-UNIT(waiting_end, gives_all_streams_the_same_time)
+UNIT(deferred_end, gives_all_streams_the_same_time)
 {
     bench w;
     begin(&w);
@@ -131,7 +131,7 @@ UNIT(waiting_end, gives_all_streams_the_same_time)
 }
 
 /* A value that its owner announced, or only named, and never signals. */
-UNIT(waiting_end, does_not_sleep_for_ever_for_a_value_that_is_never_signalled)
+UNIT(deferred_end, does_not_sleep_for_ever_for_a_value_that_is_never_signalled)
 {
     for (uint64_t announced = 5; announced <= 9; announced += 4) {
         bench w;
@@ -147,7 +147,7 @@ UNIT(waiting_end, does_not_sleep_for_ever_for_a_value_that_is_never_signalled)
     }
 }
 
-UNIT(waiting_end, says_nothing_of_held_streams_and_of_lost_devices)
+UNIT(deferred_end, says_nothing_of_held_streams_and_of_lost_devices)
 {
     bench w;
     begin(&w);
@@ -176,7 +176,7 @@ static void end_stream_at_line(void *user, quire_log_level level, const char *li
     to_end = NULL;
 }
 
-UNIT(waiting_end, a_sink_that_hears_of_a_stream_cannot_end_it)
+UNIT(deferred_end, a_sink_that_hears_of_a_stream_cannot_end_it)
 {
     bench w;
     begin(&w);

@@ -1,5 +1,5 @@
 /*
- * reserve.c - bytes of pages that a memory makes ahead and keeps.
+ * preallocate.c - bytes of pages that a memory makes ahead and keeps.
  */
 #include "tests/support/fixture.h"
 
@@ -20,7 +20,7 @@ static void expect_reserved(fixture *f, uint64_t bytes, uint64_t empty)
     CHECK_EQ(f->fake.pages, stats.page_count);
 }
 
-UNIT(reserve, makes_pages_of_the_policys_sizes_until_there_are_enough)
+UNIT(preallocate, makes_pages_of_the_policys_sizes_until_there_are_enough)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -34,7 +34,7 @@ UNIT(reserve, makes_pages_of_the_policys_sizes_until_there_are_enough)
     fixture_end(&f);
 }
 
-UNIT(reserve, growth_goes_on_from_what_was_reserved)
+UNIT(preallocate, growth_goes_on_from_what_was_reserved)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE});
@@ -46,7 +46,7 @@ UNIT(reserve, growth_goes_on_from_what_was_reserved)
     fixture_end(&f);
 }
 
-UNIT(reserve, counts_what_is_there_already_and_in_use)
+UNIT(preallocate, counts_what_is_there_already_and_in_use)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -59,7 +59,7 @@ UNIT(reserve, counts_what_is_there_already_and_in_use)
     fixture_end(&f);
 }
 
-UNIT(reserve, allocations_within_it_make_no_page)
+UNIT(preallocate, allocations_within_it_make_no_page)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -72,7 +72,7 @@ UNIT(reserve, allocations_within_it_make_no_page)
     fixture_end(&f);
 }
 
-UNIT(reserve, is_kept_when_pages_are_made)
+UNIT(preallocate, is_kept_when_pages_are_made)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -86,7 +86,7 @@ UNIT(reserve, is_kept_when_pages_are_made)
     fixture_end(&f);
 }
 
-UNIT(reserve, is_kept_beyond_the_bounds_of_retention)
+UNIT(preallocate, is_kept_beyond_the_bounds_of_retention)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -100,7 +100,7 @@ UNIT(reserve, is_kept_beyond_the_bounds_of_retention)
     fixture_end(&f);
 }
 
-UNIT(reserve, lowered_or_given_up_lets_the_bounds_hold_at_once)
+UNIT(preallocate, lowered_or_given_up_lets_the_bounds_hold_at_once)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -112,7 +112,7 @@ UNIT(reserve, lowered_or_given_up_lets_the_bounds_hold_at_once)
     fixture_end(&f);
 }
 
-UNIT(reserve, zero_gives_the_promise_up_and_no_page)
+UNIT(preallocate, zero_gives_the_promise_up_and_no_page)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -124,7 +124,7 @@ UNIT(reserve, zero_gives_the_promise_up_and_no_page)
     fixture_end(&f);
 }
 
-UNIT(reserve, a_trim_gives_it_up)
+UNIT(preallocate, a_trim_gives_it_up)
 {
     fixture f;
     uint64_t released = 0;
@@ -137,7 +137,7 @@ UNIT(reserve, a_trim_gives_it_up)
     fixture_end(&f);
 }
 
-UNIT(reserve, more_than_the_heap_is_refused_at_once)
+UNIT(preallocate, more_than_the_heap_is_refused_at_once)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -151,7 +151,7 @@ UNIT(reserve, more_than_the_heap_is_refused_at_once)
     fixture_end(&f);
 }
 
-UNIT(reserve, as_many_pages_as_the_policy_allows)
+UNIT(preallocate, as_many_pages_as_the_policy_allows)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 3});
@@ -164,7 +164,7 @@ UNIT(reserve, as_many_pages_as_the_policy_allows)
     fixture_end(&f);
 }
 
-UNIT(reserve, no_more_than_the_memorys_limit)
+UNIT(preallocate, no_more_than_the_memorys_limit)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -177,7 +177,7 @@ UNIT(reserve, no_more_than_the_memorys_limit)
     fixture_end(&f);
 }
 
-UNIT(reserve, one_page_per_object_has_none_to_reserve)
+UNIT(preallocate, one_page_per_object_has_none_to_reserve)
 {
     fixture f;
     make(&f, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS});
@@ -188,7 +188,7 @@ UNIT(reserve, one_page_per_object_has_none_to_reserve)
     fixture_end(&f);
 }
 
-UNIT(reserve, the_linear_fit_has_one_page)
+UNIT(preallocate, the_linear_fit_has_one_page)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .pages.page_size = PAGE});
@@ -201,7 +201,7 @@ UNIT(reserve, the_linear_fit_has_one_page)
     fixture_end(&f);
 }
 
-UNIT(reserve, shards_take_turns_and_what_one_has_serves_the_others)
+UNIT(preallocate, shards_take_turns_and_what_one_has_serves_the_others)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE});
@@ -227,7 +227,7 @@ static void expect_as_before(fixture *f)
     expect_reserved(f, 4 * PAGE, PAGE);
 }
 
-UNIT(reserve, each_backend_call_that_fails_leaves_what_was)
+UNIT(preallocate, each_backend_call_that_fails_leaves_what_was)
 {
     for (int from_then = 0; from_then < 2; from_then++) {
         for (uint64_t call = 1; call <= 8; call++) {
@@ -246,7 +246,7 @@ UNIT(reserve, each_backend_call_that_fails_leaves_what_was)
     }
 }
 
-UNIT(reserve, where_the_backend_has_too_little_nothing_stays_reserved)
+UNIT(preallocate, where_the_backend_has_too_little_nothing_stays_reserved)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -259,7 +259,7 @@ UNIT(reserve, where_the_backend_has_too_little_nothing_stays_reserved)
     fixture_end(&f);
 }
 
-UNIT(reserve, each_host_allocation_that_fails_leaves_what_was)
+UNIT(preallocate, each_host_allocation_that_fails_leaves_what_was)
 {
     for (int from_then = 0; from_then < 2; from_then++) {
         uint64_t call = 1;
@@ -283,7 +283,7 @@ UNIT(reserve, each_host_allocation_that_fails_leaves_what_was)
     }
 }
 
-UNIT(reserve, a_refused_request_does_not_break_the_promise)
+UNIT(preallocate, a_refused_request_does_not_break_the_promise)
 {
     fixture f;
     quire_allocation none;
@@ -305,7 +305,7 @@ static void count_lines(void *user, quire_log_level level, const char *line)
     lines += strstr(line, "made, 4 KiB, reserved") != NULL;
 }
 
-UNIT(reserve, the_log_is_told_of_each_page)
+UNIT(preallocate, the_log_is_told_of_each_page)
 {
     fixture f;
     fixture_prepare(&f);
@@ -327,7 +327,7 @@ static void trim_all(void *user, quire_memory *memory, const quire_event *event)
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
 }
 
-UNIT(reserve, a_trim_meanwhile_ends_it)
+UNIT(preallocate, a_trim_meanwhile_ends_it)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages.page_size = 4096});

@@ -1,5 +1,5 @@
 /*
- * waiting_order.c - frees whose points come in any order, and on many streams: they pass in the
+ * deferred_order.c - frees whose points come in any order, and on many streams: they pass in the
  * order of their points, and a free costs about the same whatever waits already.
  */
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void compare_heap(const qi_queue_heap *heap, qi_wait *waits, uint64_t cou
     CHECK(heap->first == first_of(waits));
 }
 
-UNIT(waiting_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put)
+UNIT(deferred_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put)
 {
     qi_wait *waits = calloc(WAITS, sizeof *waits);
     qi_queue_heap heap = {.first = NULL};
@@ -67,7 +67,7 @@ UNIT(waiting_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put)
 }
 
 /* So that what a free does under its shard's lock is bounded in whatever order the points come. */
-UNIT(waiting_order, heap_takes_few_steps_in_every_order)
+UNIT(deferred_order, heap_takes_few_steps_in_every_order)
 {
     enum { RISING, FALLING, MIXED, EQUAL, ORDERS };
     qi_wait *waits = calloc(MANY, sizeof *waits);
@@ -175,7 +175,7 @@ static uint64_t mark_many(void)
 
 /* A list that is walked takes a hundred times as long; on a machine that does other things the best
    of some tries counts. */
-UNIT(waiting_order, frees_in_any_order_cost_about_as_much_as_in_the_order_of_their_points)
+UNIT(deferred_order, frees_in_any_order_cost_about_as_much_as_in_the_order_of_their_points)
 {
     begin();
     bool is_close = false;
@@ -189,7 +189,7 @@ UNIT(waiting_order, frees_in_any_order_cost_about_as_much_as_in_the_order_of_the
     end();
 }
 
-UNIT(waiting_order, frees_in_any_order_pass_in_the_order_of_their_points)
+UNIT(deferred_order, frees_in_any_order_pass_in_the_order_of_their_points)
 {
     enum { COUNT = 500 };
     begin();
@@ -219,7 +219,7 @@ UNIT(waiting_order, frees_in_any_order_pass_in_the_order_of_their_points)
 }
 
 /* What is had again on the stream is taken from anywhere in list and heap. */
-UNIT(waiting_order, ranges_are_had_again_from_any_place_in_the_order)
+UNIT(deferred_order, ranges_are_had_again_from_any_place_in_the_order)
 {
     enum { COUNT = 64 };
     begin();
@@ -242,7 +242,7 @@ UNIT(waiting_order, ranges_are_had_again_from_any_place_in_the_order)
 }
 
 /* A memory that ends waits for the latest of them, wherever it lies. */
-UNIT(waiting_order, who_waits_for_a_stream_waits_for_the_last_point)
+UNIT(deferred_order, who_waits_for_a_stream_waits_for_the_last_point)
 {
     begin();
     quire_point points[3];
@@ -288,7 +288,7 @@ static uint32_t max_chain(const qi_shard *shard)
 }
 
 /* Held ones, of which there may be any number. */
-UNIT(waiting_order, frees_on_many_streams_cost_about_as_much_as_on_few)
+UNIT(deferred_order, frees_on_many_streams_cost_about_as_much_as_on_few)
 {
     enum { FEW = 8 };
     static quire_stream *streams[STREAMS];
@@ -311,7 +311,7 @@ UNIT(waiting_order, frees_on_many_streams_cost_about_as_much_as_on_few)
 }
 
 /* Calls that take host memory fail in turn: a table that cannot grow is used as it is. */
-UNIT(waiting_order, table_of_streams_does_without_host_memory)
+UNIT(deferred_order, table_of_streams_does_without_host_memory)
 {
     enum { FEW = 40 };
     for (uint64_t call = 1; call < 120; call += 7) {

@@ -1,6 +1,6 @@
 /*
- * box.c - the boxes of copies against a model that lists every byte: extents, merging, parts, and
- * which boxes share bytes.
+ * copy_region.c - copy regions against a model that lists every byte: extents, merging, parts, and
+ * which regions overlap.
  */
 #include "src/core/copy/copy_region.h"
 
@@ -49,7 +49,7 @@ static void expect_same_bytes(const qi_copy_region *expected, const qi_copy_regi
     }
 }
 
-UNIT(box, extents_reach_from_the_first_to_the_last_byte)
+UNIT(copy_region, extents_reach_from_the_first_to_the_last_byte)
 {
     test_random r = {1};
     for (int round = 0; round < ROUNDS; round++) {
@@ -62,7 +62,7 @@ UNIT(box, extents_reach_from_the_first_to_the_last_byte)
     }
 }
 
-UNIT(box, extents_that_cannot_be_counted_are_told)
+UNIT(copy_region, extents_that_cannot_be_counted_are_told)
 {
     const uint64_t half = UINT64_C(1) << 63;
     const qi_copy_region boxes[] = {
@@ -76,7 +76,7 @@ UNIT(box, extents_that_cannot_be_counted_are_told)
         CHECK(qi_copy_region_extent_overflows(&boxes[i], &boxes[i].to, &extent));
 }
 
-UNIT(box, merging_keeps_every_byte_and_leaves_nothing_to_merge)
+UNIT(copy_region, merging_keeps_every_byte_and_leaves_nothing_to_merge)
 {
     test_random r = {2};
     for (int round = 0; round < ROUNDS; round++) {
@@ -92,7 +92,7 @@ UNIT(box, merging_keeps_every_byte_and_leaves_nothing_to_merge)
     }
 }
 
-UNIT(box, slices_of_tight_rows_become_rows)
+UNIT(copy_region, slices_of_tight_rows_become_rows)
 {
     qi_copy_region box = {.size = 4,
                           .rows = 8,
@@ -107,7 +107,7 @@ UNIT(box, slices_of_tight_rows_become_rows)
     CHECK_EQ(box.from.row, 32);
 }
 
-UNIT(box, parts_of_any_size_follow_each_other)
+UNIT(copy_region, parts_of_any_size_follow_each_other)
 {
     test_random r = {3};
     for (int round = 0; round < ROUNDS; round++) {
@@ -126,7 +126,7 @@ UNIT(box, parts_of_any_size_follow_each_other)
     }
 }
 
-UNIT(box, what_fits_whole_is_one_part)
+UNIT(copy_region, what_fits_whole_is_one_part)
 {
     test_random r = {4};
     for (int round = 0; round < 1000; round++) {
@@ -150,7 +150,7 @@ static bool model_overlaps(const qi_copy_region *box)
     return false;
 }
 
-UNIT(box, overlap_is_a_shared_byte_and_nothing_else)
+UNIT(copy_region, overlap_is_a_shared_byte_and_nothing_else)
 {
     test_random r = {5};
     int shared = 0, apart = 0;
@@ -165,7 +165,7 @@ UNIT(box, overlap_is_a_shared_byte_and_nothing_else)
     CHECK(shared > ROUNDS / 10 && apart > ROUNDS / 10);
 }
 
-UNIT(box, interleaved_rows_do_not_overlap)
+UNIT(copy_region, interleaved_rows_do_not_overlap)
 {
     qi_copy_region box = {.size = 8,
                           .rows = 10,

@@ -1,6 +1,6 @@
 /*
- * growth.c - the page of a contiguous memory: when and by how much it grows and shrinks, what stays
- * where it is meanwhile, and who waits for whom.
+ * elastic.c - the page of an elastic memory: when and by how much it grows and shrinks, what
+ * keeps its offset, and which thread waits for which.
  */
 #include "src/core/page/elastic.h"
 
@@ -57,7 +57,7 @@ static void expect_page(const fixture *f, uint64_t bytes)
 
 /* ---- growing -------------------------------------------------------------------------------- */
 
-UNIT(growth, what_is_free_at_the_end_is_used_with_what_comes)
+UNIT(elastic, what_is_free_at_the_end_is_used_with_what_comes)
 {
     fixture f;
     make(&f);
@@ -76,7 +76,7 @@ UNIT(growth, what_is_free_at_the_end_is_used_with_what_comes)
     fixture_end(&f);
 }
 
-UNIT(growth, it_grows_as_far_as_a_large_request_needs)
+UNIT(elastic, it_grows_as_far_as_a_large_request_needs)
 {
     fixture f;
     make(&f);
@@ -86,7 +86,7 @@ UNIT(growth, it_grows_as_far_as_a_large_request_needs)
     fixture_end(&f);
 }
 
-UNIT(growth, alignment_is_counted_from_where_the_free_end_begins)
+UNIT(elastic, alignment_is_counted_from_where_the_free_end_begins)
 {
     fixture f;
     make(&f);
@@ -99,7 +99,7 @@ UNIT(growth, alignment_is_counted_from_where_the_free_end_begins)
     fixture_end(&f);
 }
 
-UNIT(growth, what_is_aligned_is_the_native_address)
+UNIT(elastic, what_is_aligned_is_the_native_address)
 {
     fixture f;
     fixture_prepare(&f);
@@ -121,7 +121,7 @@ UNIT(growth, what_is_aligned_is_the_native_address)
     fixture_end(&f);
 }
 
-UNIT(growth, within_a_limit_it_grows_by_less)
+UNIT(elastic, within_a_limit_it_grows_by_less)
 {
     fixture f;
     make_with(&f, &(quire_memory_options){.limit = 100 * KIB});
@@ -137,7 +137,7 @@ UNIT(growth, within_a_limit_it_grows_by_less)
     fixture_end(&f);
 }
 
-UNIT(growth, it_ends_where_its_addresses_end)
+UNIT(elastic, it_ends_where_its_addresses_end)
 {
     fixture f;
     quire_allocation none;
@@ -152,7 +152,7 @@ UNIT(growth, it_ends_where_its_addresses_end)
     fixture_end(&f);
 }
 
-UNIT(growth, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
+UNIT(elastic, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
 {
     fixture f;
     make_with(&f, &(quire_memory_options){.address_space = 32 * KIB});
@@ -162,7 +162,7 @@ UNIT(growth, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
     fixture_end(&f);
 }
 
-UNIT(growth, works_with_every_option_of_the_fits_that_follow_it)
+UNIT(elastic, works_with_every_option_of_the_fits_that_follow_it)
 {
     static const quire_memory_options CASES[] = {{.fit = QUIRE_FIT_FIRST},
                                                  {.slabs = true},
@@ -188,7 +188,7 @@ UNIT(growth, works_with_every_option_of_the_fits_that_follow_it)
     }
 }
 
-UNIT(growth, dedicated_pages_lie_beside_it)
+UNIT(elastic, dedicated_pages_lie_beside_it)
 {
     fixture f;
     make(&f);
@@ -204,7 +204,7 @@ UNIT(growth, dedicated_pages_lie_beside_it)
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-UNIT(growth, a_backend_that_fails_leaves_all_as_it_was)
+UNIT(elastic, a_backend_that_fails_leaves_all_as_it_was)
 {
     fixture f;
     quire_allocation none;
@@ -223,7 +223,7 @@ UNIT(growth, a_backend_that_fails_leaves_all_as_it_was)
     fixture_end(&f);
 }
 
-UNIT(growth, without_host_memory_it_is_as_large_as_before)
+UNIT(elastic, without_host_memory_it_is_as_large_as_before)
 {
     for (uint64_t at = 1;; at++) {
         fixture f;
@@ -251,7 +251,7 @@ UNIT(growth, without_host_memory_it_is_as_large_as_before)
 
 /* ---- shrinking ------------------------------------------------------------------------------ */
 
-UNIT(growth, a_trim_takes_the_free_end)
+UNIT(elastic, a_trim_takes_the_free_end)
 {
     fixture f;
     uint64_t released = 0;
@@ -272,7 +272,7 @@ UNIT(growth, a_trim_takes_the_free_end)
     fixture_end(&f);
 }
 
-UNIT(growth, what_lives_at_the_end_keeps_what_is_free_before_it)
+UNIT(elastic, what_lives_at_the_end_keeps_what_is_free_before_it)
 {
     fixture f;
     uint64_t released = 1;
@@ -286,7 +286,7 @@ UNIT(growth, what_lives_at_the_end_keeps_what_is_free_before_it)
     fixture_end(&f);
 }
 
-UNIT(growth, when_nothing_is_left_the_page_goes_and_another_comes)
+UNIT(elastic, when_nothing_is_left_the_page_goes_and_another_comes)
 {
     fixture f;
     uint64_t released = 0;
@@ -301,7 +301,7 @@ UNIT(growth, when_nothing_is_left_the_page_goes_and_another_comes)
     fixture_end(&f);
 }
 
-UNIT(growth, the_free_end_goes_before_others_want_for_memory)
+UNIT(elastic, the_free_end_goes_before_others_want_for_memory)
 {
     fixture f;
     make(&f);
@@ -314,7 +314,7 @@ UNIT(growth, the_free_end_goes_before_others_want_for_memory)
     fixture_end(&f);
 }
 
-UNIT(growth, a_lower_limit_takes_the_free_end)
+UNIT(elastic, a_lower_limit_takes_the_free_end)
 {
     fixture f;
     make(&f);
@@ -325,7 +325,7 @@ UNIT(growth, a_lower_limit_takes_the_free_end)
     fixture_end(&f);
 }
 
-UNIT(growth, what_is_reserved_is_at_its_end)
+UNIT(elastic, what_is_reserved_is_at_its_end)
 {
     fixture f;
     make(&f);
@@ -358,7 +358,7 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
         t->sizes[t->count++] = event->size;
 }
 
-UNIT(growth, the_hook_is_told_of_each_size)
+UNIT(elastic, the_hook_is_told_of_each_size)
 {
     fixture f;
     told t = {.count = 0};
@@ -377,7 +377,7 @@ UNIT(growth, the_hook_is_told_of_each_size)
     fixture_end(&f);
 }
 
-UNIT(growth, a_memory_tells_how_far_its_page_may_grow)
+UNIT(elastic, a_memory_tells_how_far_its_page_may_grow)
 {
     fixture f;
     quire_memory_info info;
@@ -391,7 +391,7 @@ UNIT(growth, a_memory_tells_how_far_its_page_may_grow)
     fixture_end(&f);
 }
 
-UNIT(growth, what_cannot_be_contiguous_is_refused)
+UNIT(elastic, what_cannot_be_contiguous_is_refused)
 {
     static const struct {
         quire_memory_options options;
@@ -456,7 +456,7 @@ static void allocate_together(fixture *f)
     crew_end(&c);
 }
 
-UNIT(growth, several_threads_grow_it_one_after_the_other)
+UNIT(elastic, several_threads_grow_it_one_after_the_other)
 {
     fixture f;
     make(&f);
@@ -468,7 +468,7 @@ UNIT(growth, several_threads_grow_it_one_after_the_other)
     fixture_end(&f);
 }
 
-UNIT(growth, several_threads_begin_with_one_page)
+UNIT(elastic, several_threads_begin_with_one_page)
 {
     fixture f;
     make(&f);
@@ -478,7 +478,7 @@ UNIT(growth, several_threads_begin_with_one_page)
 }
 
 /* Making a page larger is a call of the backend: nobody who has room waits for it. */
-UNIT(growth, frees_and_what_fits_go_on_meanwhile)
+UNIT(elastic, frees_and_what_fits_go_on_meanwhile)
 {
     fixture f;
     crew c;
@@ -507,7 +507,7 @@ UNIT(growth, frees_and_what_fits_go_on_meanwhile)
 }
 
 /* What it grew for may be another thread's by the time that it has grown. */
-UNIT(growth, it_grows_again_for_what_others_took)
+UNIT(elastic, it_grows_again_for_what_others_took)
 {
     fixture f;
     crew c;
@@ -530,7 +530,7 @@ UNIT(growth, it_grows_again_for_what_others_took)
 
 /* ---- on memory that is there ---------------------------------------------------------------- */
 
-UNIT(growth, bytes_and_pointers_stay_on_the_host)
+UNIT(elastic, bytes_and_pointers_stay_on_the_host)
 {
     enum { COUNT = 200 };
     quire_device *device = NULL;

@@ -1,5 +1,5 @@
 /*
- * transfer_path.c - which way a copy takes: with everything, with each function removed, and where
+ * copy_path.c - which way a copy takes: with everything, with each function removed, and where
  * there is none at all; and that it is the way that quire_copy_get_path told.
  */
 #include "tests/support/fixture.h"
@@ -96,7 +96,7 @@ static uint64_t calls(const pair *p, fake_call call)
 
 /* ---- with everything ----------------------------------------------------------------------- */
 
-UNIT(transfer_path, pages_of_a_device_are_copied_by_it)
+UNIT(copy_path, pages_of_a_device_are_copied_by_it)
 {
     static const uint32_t kinds[][2] = {
         {DEVICE, DEVICE}, {DEVICE, WINDOW}, {WINDOW, DEVICE}, {WINDOW, WINDOW}, {CACHED, COHERENT}};
@@ -111,7 +111,7 @@ UNIT(transfer_path, pages_of_a_device_are_copied_by_it)
     }
 }
 
-UNIT(transfer_path, what_the_host_reads_well_it_copies)
+UNIT(copy_path, what_the_host_reads_well_it_copies)
 {
     static const uint32_t targets[] = {COHERENT, CACHED, WINDOW};
     for (int i = 0; i < 3; i++) {
@@ -126,7 +126,7 @@ UNIT(transfer_path, what_the_host_reads_well_it_copies)
     }
 }
 
-UNIT(transfer_path, peers_copy_between_their_pages)
+UNIT(copy_path, peers_copy_between_their_pages)
 {
     pair p;
     prepare(&p);
@@ -136,7 +136,7 @@ UNIT(transfer_path, peers_copy_between_their_pages)
     end_pair(&p);
 }
 
-UNIT(transfer_path, two_backends_meet_in_host_memory)
+UNIT(copy_path, two_backends_meet_in_host_memory)
 {
     pair p;
     prepare(&p);
@@ -149,7 +149,7 @@ UNIT(transfer_path, two_backends_meet_in_host_memory)
     end_pair(&p);
 }
 
-UNIT(transfer_path, two_backends_meet_in_a_mapping)
+UNIT(copy_path, two_backends_meet_in_a_mapping)
 {
     pair p;
     prepare(&p);
@@ -168,7 +168,7 @@ UNIT(transfer_path, two_backends_meet_in_a_mapping)
 
 /* ---- a function removed --------------------------------------------------------------------- */
 
-UNIT(transfer_path, without_copy_pages_a_mapping_is_used)
+UNIT(copy_path, without_copy_pages_a_mapping_is_used)
 {
     pair p;
     prepare(&p);
@@ -186,7 +186,7 @@ UNIT(transfer_path, without_copy_pages_a_mapping_is_used)
     end_pair(&p);
 }
 
-UNIT(transfer_path, without_copy_pages_and_a_mapping_the_host_is_between)
+UNIT(copy_path, without_copy_pages_and_a_mapping_the_host_is_between)
 {
     pair p;
     prepare(&p);
@@ -198,7 +198,7 @@ UNIT(transfer_path, without_copy_pages_and_a_mapping_the_host_is_between)
     end_pair(&p);
 }
 
-UNIT(transfer_path, without_copy_peer_the_host_is_between)
+UNIT(copy_path, without_copy_peer_the_host_is_between)
 {
     pair p;
     prepare(&p);
@@ -209,7 +209,7 @@ UNIT(transfer_path, without_copy_peer_the_host_is_between)
     end_pair(&p);
 }
 
-UNIT(transfer_path, an_unsupported_call_is_done_in_another_way_and_leaves_no_error)
+UNIT(copy_path, an_unsupported_call_is_done_in_another_way_and_leaves_no_error)
 {
     static const fake_call refused[] = {FAKE_COPY_PAGES, FAKE_COPY_PEER};
     for (int i = 0; i < 2; i++) {
@@ -226,7 +226,7 @@ UNIT(transfer_path, an_unsupported_call_is_done_in_another_way_and_leaves_no_err
     }
 }
 
-UNIT(transfer_path, without_rows_each_row_is_a_job)
+UNIT(copy_path, without_rows_each_row_is_a_job)
 {
     pair p;
     prepare(&p);
@@ -267,14 +267,14 @@ static void copy_rows(uint32_t from, uint64_t copies, uint64_t syncs)
     end_pair(&p);
 }
 
-UNIT(transfer_path, rows_between_host_and_page_are_one_job)
+UNIT(copy_path, rows_between_host_and_page_are_one_job)
 {
     copy_rows(DEVICE, 1, 0); /* tight there: one call for all rows */
     copy_rows(CACHED, 0, 20);
     copy_rows(COHERENT, 0, 0);
 }
 
-UNIT(transfer_path, rows_that_are_unsupported_go_one_by_one)
+UNIT(copy_path, rows_that_are_unsupported_go_one_by_one)
 {
     pair p;
     prepare(&p);
@@ -293,7 +293,7 @@ UNIT(transfer_path, rows_that_are_unsupported_go_one_by_one)
     end_pair(&p);
 }
 
-UNIT(transfer_path, memory_of_the_backends_own_is_told)
+UNIT(copy_path, memory_of_the_backends_own_is_told)
 {
     pair p;
     prepare(&p);
@@ -309,7 +309,7 @@ UNIT(transfer_path, memory_of_the_backends_own_is_told)
 
 /* ---- no way --------------------------------------------------------------------------------- */
 
-UNIT(transfer_path, what_cannot_be_copied_is_unsupported_and_never_left_out)
+UNIT(copy_path, what_cannot_be_copied_is_unsupported_and_never_left_out)
 {
     static const quire_backend_features lacks[] = {QUIRE_BACKEND_COPY_TO_PAGE,
                                                    QUIRE_BACKEND_COPY_FROM_PAGE};
@@ -333,7 +333,7 @@ UNIT(transfer_path, what_cannot_be_copied_is_unsupported_and_never_left_out)
     }
 }
 
-UNIT(transfer_path, an_unsupported_fill_is_written_and_leaves_no_error)
+UNIT(copy_path, an_unsupported_fill_is_written_and_leaves_no_error)
 {
     pair p;
     prepare(&p);
@@ -350,7 +350,7 @@ UNIT(transfer_path, an_unsupported_fill_is_written_and_leaves_no_error)
     end_pair(&p);
 }
 
-UNIT(transfer_path, without_any_write_a_fill_is_unsupported)
+UNIT(copy_path, without_any_write_a_fill_is_unsupported)
 {
     pair p;
     prepare(&p);
@@ -363,7 +363,7 @@ UNIT(transfer_path, without_any_write_a_fill_is_unsupported)
 
 /* ---- the memory between --------------------------------------------------------------------- */
 
-UNIT(transfer_path, without_host_memory_to_copy_through_nothing_is_lost)
+UNIT(copy_path, without_host_memory_to_copy_through_nothing_is_lost)
 {
     pair p;
     prepare(&p);
@@ -382,7 +382,7 @@ UNIT(transfer_path, without_host_memory_to_copy_through_nothing_is_lost)
     end_pair(&p);
 }
 
-UNIT(transfer_path, kinds_without_bytes_have_none)
+UNIT(copy_path, kinds_without_bytes_have_none)
 {
     pair p;
     prepare(&p);

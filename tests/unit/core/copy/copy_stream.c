@@ -1,5 +1,5 @@
 /*
- * transfer_stream.c - copies and fills in the order of a stream: submitted and done later, or done
+ * copy_stream.c - copies and fills in the order of a stream: submitted and done later, or done
  * after the stream's work where the backend cannot, and the order is the same.
  */
 #include "tests/support/fixture.h"
@@ -61,7 +61,7 @@ static bool has_passed(const quire_point *point)
     return passed;
 }
 
-UNIT(transfer_stream, a_copy_is_done_when_the_stream_comes_to_it)
+UNIT(copy_stream, a_copy_is_done_when_the_stream_comes_to_it)
 {
     world w;
     prepare(&w);
@@ -83,7 +83,7 @@ UNIT(transfer_stream, a_copy_is_done_when_the_stream_comes_to_it)
     end_world(&w);
 }
 
-UNIT(transfer_stream, host_memory_is_read_and_written_later)
+UNIT(copy_stream, host_memory_is_read_and_written_later)
 {
     world w;
     unsigned char in[SIZE] = {0}, out[SIZE] = {0};
@@ -107,7 +107,7 @@ UNIT(transfer_stream, host_memory_is_read_and_written_later)
     end_world(&w);
 }
 
-UNIT(transfer_stream, rows_are_one_job_or_one_each)
+UNIT(copy_stream, rows_are_one_job_or_one_each)
 {
     for (int takes = 0; takes < 2; takes++) {
         world w;
@@ -129,7 +129,7 @@ UNIT(transfer_stream, rows_are_one_job_or_one_each)
     }
 }
 
-UNIT(transfer_stream, a_fill_is_done_when_the_stream_comes_to_it)
+UNIT(copy_stream, a_fill_is_done_when_the_stream_comes_to_it)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int i = 0; i < 2; i++) {
@@ -162,7 +162,7 @@ static void copy_after_the_work(const world *w)
     CHECK_OK(quire_fill_on(w->stream, w->f.memory, w->a, 0, 0, 8, NULL));
 }
 
-UNIT(transfer_stream, without_the_functions_the_work_is_awaited)
+UNIT(copy_stream, without_the_functions_the_work_is_awaited)
 {
     world w;
     prepare(&w);
@@ -178,7 +178,7 @@ UNIT(transfer_stream, without_the_functions_the_work_is_awaited)
     end_world(&w);
 }
 
-UNIT(transfer_stream, what_a_backend_refuses_is_done_after_the_work)
+UNIT(copy_stream, what_a_backend_refuses_is_done_after_the_work)
 {
     world w;
     prepare(&w);
@@ -196,7 +196,7 @@ UNIT(transfer_stream, what_a_backend_refuses_is_done_after_the_work)
     end_world(&w);
 }
 
-UNIT(transfer_stream, another_backends_memory_is_copied_after_the_work)
+UNIT(copy_stream, another_backends_memory_is_copied_after_the_work)
 {
     world w;
     fixture other;
@@ -223,7 +223,7 @@ static bool goes_on(void *user, uint64_t done, uint64_t total)
     return done <= total;
 }
 
-UNIT(transfer_stream, wrong_streams_are_refused_and_nothing_is_submitted)
+UNIT(copy_stream, wrong_streams_are_refused_and_nothing_is_submitted)
 {
     world w;
     fixture other;

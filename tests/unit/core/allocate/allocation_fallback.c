@@ -1,5 +1,5 @@
 /*
- * allocation_any.c - one allocation in the first of several memories that can serve it.
+ * allocation_fallback.c - one allocation in the first of several memories that can serve it.
  */
 #include "tests/support/fixture.h"
 
@@ -67,7 +67,7 @@ static uint32_t place(pair *p, quire_allocation *allocation)
     return chosen;
 }
 
-UNIT(allocation_any, the_first_that_has_room_serves)
+UNIT(allocation_fallback, the_first_that_has_room_serves)
 {
     pair p;
     quire_allocation first, second, third;
@@ -80,7 +80,7 @@ UNIT(allocation_any, the_first_that_has_room_serves)
     end(&p);
 }
 
-UNIT(allocation_any, a_success_leaves_the_last_error_as_it_was)
+UNIT(allocation_fallback, a_success_leaves_the_last_error_as_it_was)
 {
     pair p;
     quire_allocation first, second;
@@ -93,7 +93,7 @@ UNIT(allocation_any, a_success_leaves_the_last_error_as_it_was)
     end(&p);
 }
 
-UNIT(allocation_any, callers_are_asked_after_all_memories)
+UNIT(allocation_fallback, callers_are_asked_after_all_memories)
 {
     pair p;
     quire_allocation first, third;
@@ -107,7 +107,7 @@ UNIT(allocation_any, callers_are_asked_after_all_memories)
     end(&p);
 }
 
-UNIT(allocation_any, a_refusal_by_all_is_told_by_the_first)
+UNIT(allocation_fallback, a_refusal_by_all_is_told_by_the_first)
 {
     pair p;
     quire_allocation first, second, none = {1};
@@ -128,7 +128,7 @@ UNIT(allocation_any, a_refusal_by_all_is_told_by_the_first)
     end(&p);
 }
 
-UNIT(allocation_any, what_the_first_cannot_do_the_second_does)
+UNIT(allocation_fallback, what_the_first_cannot_do_the_second_does)
 {
     fixture f;
     fixture_prepare(&f);
@@ -149,7 +149,7 @@ UNIT(allocation_any, what_the_first_cannot_do_the_second_does)
 }
 
 /* The sentence is that of the last attempt, in which the caller was asked. */
-UNIT(allocation_any, a_refusal_tells_that_the_caller_was_asked)
+UNIT(allocation_fallback, a_refusal_tells_that_the_caller_was_asked)
 {
     pair p;
     quire_allocation first, second, none;
@@ -164,7 +164,7 @@ UNIT(allocation_any, a_refusal_tells_that_the_caller_was_asked)
     end(&p);
 }
 
-UNIT(allocation_any, memories_of_two_devices_without_callbacks)
+UNIT(allocation_fallback, memories_of_two_devices_without_callbacks)
 {
     fixture f[2];
     quire_memory *memories[2];
@@ -185,7 +185,7 @@ UNIT(allocation_any, memories_of_two_devices_without_callbacks)
         fixture_end(&f[i]);
 }
 
-UNIT(allocation_any, wrong_options_end_the_search)
+UNIT(allocation_fallback, wrong_options_end_the_search)
 {
     pair p;
     quire_allocation none = {1};
@@ -204,7 +204,7 @@ UNIT(allocation_any, wrong_options_end_the_search)
     end(&p);
 }
 
-UNIT(allocation_any, null_and_nothing_are_refused)
+UNIT(allocation_fallback, null_and_nothing_are_refused)
 {
     pair p;
     quire_allocation none = {1};

@@ -1,5 +1,5 @@
 /*
- * shortage.c - what is tried before a request is refused: empty pages of every shard, smaller
+ * out_of_memory.c - what is tried before a request is refused: empty pages of every shard, smaller
  * pages, other shards, a full pass, and the caller's word.
  */
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void expect_refused(fixture *f, quire_allocation_options options, quire_r
 
 /* ---- pages of other shards ------------------------------------------------------------------ */
 
-UNIT(shortage, an_empty_page_of_another_shard_that_is_too_small_makes_way)
+UNIT(out_of_memory, an_empty_page_of_another_shard_that_is_too_small_makes_way)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -37,7 +37,7 @@ UNIT(shortage, an_empty_page_of_another_shard_that_is_too_small_makes_way)
     fixture_end(&f);
 }
 
-UNIT(shortage, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one)
+UNIT(out_of_memory, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -47,7 +47,7 @@ UNIT(shortage, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one)
     fixture_end(&f);
 }
 
-UNIT(shortage, the_same_where_the_device_has_the_limit)
+UNIT(out_of_memory, the_same_where_the_device_has_the_limit)
 {
     fixture f;
     fixture_prepare(&f);
@@ -59,7 +59,7 @@ UNIT(shortage, the_same_where_the_device_has_the_limit)
     fixture_end(&f);
 }
 
-UNIT(shortage, an_empty_page_of_another_shard_is_used_where_it_is_large_enough)
+UNIT(out_of_memory, an_empty_page_of_another_shard_is_used_where_it_is_large_enough)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE});
@@ -72,7 +72,7 @@ UNIT(shortage, an_empty_page_of_another_shard_is_used_where_it_is_large_enough)
 }
 
 /* What another thread has freed lies in an inbox until somebody works in that shard. */
-UNIT(shortage, what_lies_in_another_shards_inbox_is_freed_before_a_refusal)
+UNIT(out_of_memory, what_lies_in_another_shards_inbox_is_freed_before_a_refusal)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE});
@@ -83,7 +83,7 @@ UNIT(shortage, what_lies_in_another_shards_inbox_is_freed_before_a_refusal)
     fixture_end(&f);
 }
 
-UNIT(shortage, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass)
+UNIT(out_of_memory, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -96,7 +96,7 @@ UNIT(shortage, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass)
 }
 
 /* The pages that this thread is about to give back are none to wait for. */
-UNIT(shortage, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judged)
+UNIT(out_of_memory, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judged)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 2, .retained_empty_bytes = 1});
@@ -110,7 +110,7 @@ UNIT(shortage, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judged)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-UNIT(shortage, the_sentence_tells_what_was_tried)
+UNIT(out_of_memory, the_sentence_tells_what_was_tried)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
@@ -125,7 +125,7 @@ UNIT(shortage, the_sentence_tells_what_was_tried)
     fixture_end(&f);
 }
 
-UNIT(shortage, what_no_attempt_could_help_tells_of_none)
+UNIT(out_of_memory, what_no_attempt_could_help_tells_of_none)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = PAGE});
@@ -183,7 +183,7 @@ static bool free_one(caller *c)
     return true;
 }
 
-UNIT(shortage, the_caller_is_asked_until_enough_is_free)
+UNIT(out_of_memory, the_caller_is_asked_until_enough_is_free)
 {
     caller c;
     make_full(&c);
@@ -197,7 +197,7 @@ UNIT(shortage, the_caller_is_asked_until_enough_is_free)
     fixture_end(&c.f);
 }
 
-UNIT(shortage, the_caller_is_not_asked_while_the_memory_can_help_itself)
+UNIT(out_of_memory, the_caller_is_not_asked_while_the_memory_can_help_itself)
 {
     caller c;
     make_full(&c);
@@ -209,7 +209,7 @@ UNIT(shortage, the_caller_is_not_asked_while_the_memory_can_help_itself)
     fixture_end(&c.f);
 }
 
-UNIT(shortage, a_caller_that_frees_nothing_and_says_so_is_asked_once)
+UNIT(out_of_memory, a_caller_that_frees_nothing_and_says_so_is_asked_once)
 {
     caller c;
     make_full(&c);
@@ -221,7 +221,7 @@ UNIT(shortage, a_caller_that_frees_nothing_and_says_so_is_asked_once)
     fixture_end(&c.f);
 }
 
-UNIT(shortage, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
+UNIT(out_of_memory, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
 {
     caller c;
     make_full(&c);
@@ -234,7 +234,7 @@ UNIT(shortage, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
     fixture_end(&c.f);
 }
 
-UNIT(shortage, nobody_is_asked_about_what_no_freeing_can_help)
+UNIT(out_of_memory, nobody_is_asked_about_what_no_freeing_can_help)
 {
     caller c;
     make_full(&c);
@@ -263,7 +263,7 @@ static bool look_at_everything(caller *c)
     return free_one(c);
 }
 
-UNIT(shortage, the_callback_is_called_without_a_lock)
+UNIT(out_of_memory, the_callback_is_called_without_a_lock)
 {
     caller c;
     make_full(&c);
@@ -279,7 +279,7 @@ static bool fail_inside(caller *c)
     return c->answer && free_one(c);
 }
 
-UNIT(shortage, what_fails_in_the_callback_is_not_the_reason_of_the_refusal)
+UNIT(out_of_memory, what_fails_in_the_callback_is_not_the_reason_of_the_refusal)
 {
     caller c;
     make_full(&c);
@@ -289,7 +289,7 @@ UNIT(shortage, what_fails_in_the_callback_is_not_the_reason_of_the_refusal)
     fixture_end(&c.f);
 }
 
-UNIT(shortage, what_failed_before_the_caller_helped_is_not_the_threads_last_error)
+UNIT(out_of_memory, what_failed_before_the_caller_helped_is_not_the_threads_last_error)
 {
     caller c;
     make_full(&c);
@@ -321,7 +321,7 @@ static bool free_in_other(caller *c)
     return true;
 }
 
-UNIT(shortage, the_caller_may_free_in_another_memory_of_the_device)
+UNIT(out_of_memory, the_caller_may_free_in_another_memory_of_the_device)
 {
     caller c;
     make_caller(&c, 1, (quire_page_policy){.page_size = PAGE});
@@ -362,7 +362,7 @@ static bool ask_in_turn(void *user, quire_memory *memory, const quire_out_of_mem
     return allocate_too(c);
 }
 
-UNIT(shortage, the_callback_may_allocate)
+UNIT(out_of_memory, the_callback_may_allocate)
 {
     caller c = {.asked = 0};
     fixture_make(&c.f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 2},
@@ -376,7 +376,7 @@ UNIT(shortage, the_callback_may_allocate)
     fixture_end(&c.f);
 }
 
-UNIT(shortage, what_the_caller_frees_in_another_shard_helps_at_once)
+UNIT(out_of_memory, what_the_caller_frees_in_another_shard_helps_at_once)
 {
     for (int dedicated = 0; dedicated < 2; dedicated++) {
         caller c;
@@ -390,7 +390,7 @@ UNIT(shortage, what_the_caller_frees_in_another_shard_helps_at_once)
     }
 }
 
-UNIT(shortage, the_caller_is_asked_over_budgets_too)
+UNIT(out_of_memory, the_caller_is_asked_over_budgets_too)
 {
     caller c;
     quire_allocation none;
@@ -417,7 +417,7 @@ UNIT(shortage, the_caller_is_asked_over_budgets_too)
     fixture_end(&c.f);
 }
 
-UNIT(shortage, buffers_ask_too)
+UNIT(out_of_memory, buffers_ask_too)
 {
     caller c;
     quire_buffer buffer;

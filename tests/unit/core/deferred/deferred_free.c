@@ -1,6 +1,6 @@
 /*
- * waiting.c - frees that wait for points: when the range comes back, what is told meanwhile, and
- * what ends while something waits.
+ * deferred_free.c - frees that wait for points: when the range is free again, what statistics
+ * and events report before, and what happens if a memory ends while a free waits.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/streams.h"
@@ -68,7 +68,7 @@ static uint64_t waiting(bench *w)
 
 /* ---- one point ---------------------------------------------------------------------------- */
 
-UNIT(waiting, free_after_a_point_comes_back_once_it_has_passed)
+UNIT(deferred_free, free_after_a_point_comes_back_once_it_has_passed)
 {
     bench w;
     begin(&w);
@@ -90,7 +90,7 @@ UNIT(waiting, free_after_a_point_comes_back_once_it_has_passed)
     end(&w);
 }
 
-UNIT(waiting, handle_is_stale_at_once)
+UNIT(deferred_free, handle_is_stale_at_once)
 {
     bench w;
     begin(&w);
@@ -106,7 +106,7 @@ UNIT(waiting, handle_is_stale_at_once)
     end(&w);
 }
 
-UNIT(waiting, for_nothing_or_what_has_passed_is_a_free)
+UNIT(deferred_free, for_nothing_or_what_has_passed_is_a_free)
 {
     bench w;
     begin(&w);
@@ -121,7 +121,7 @@ UNIT(waiting, for_nothing_or_what_has_passed_is_a_free)
     end(&w);
 }
 
-UNIT(waiting, points_given_out_of_order_pass_in_order)
+UNIT(deferred_free, points_given_out_of_order_pass_in_order)
 {
     enum { POINTS = 6 };
     static const int order[POINTS] = {3, 0, 5, 1, 4, 2};
@@ -141,7 +141,7 @@ UNIT(waiting, points_given_out_of_order_pass_in_order)
     end(&w);
 }
 
-UNIT(waiting, object_lives_until_its_point_has_passed)
+UNIT(deferred_free, object_lives_until_its_point_has_passed)
 {
     bench w;
     begin(&w);
@@ -160,7 +160,7 @@ UNIT(waiting, object_lives_until_its_point_has_passed)
 
 /* ---- many at once ------------------------------------------------------------------------- */
 
-UNIT(waiting, many_frees_on_a_stream_take_one_mark)
+UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
 {
     enum { MANY = 40 };
     bench w;
@@ -178,7 +178,7 @@ UNIT(waiting, many_frees_on_a_stream_take_one_mark)
     end(&w);
 }
 
-UNIT(waiting, free_on_a_stream_comes_after_what_is_submitted_by_then)
+UNIT(deferred_free, free_on_a_stream_comes_after_what_is_submitted_by_then)
 {
     bench w;
     begin(&w);
@@ -192,7 +192,7 @@ UNIT(waiting, free_on_a_stream_comes_after_what_is_submitted_by_then)
     end(&w);
 }
 
-UNIT(waiting, passed_points_serve_before_a_page_is_made)
+UNIT(deferred_free, passed_points_serve_before_a_page_is_made)
 {
     bench w;
     begin(&w);
@@ -207,7 +207,7 @@ UNIT(waiting, passed_points_serve_before_a_page_is_made)
     end(&w);
 }
 
-UNIT(waiting, what_waits_is_no_empty_page)
+UNIT(deferred_free, what_waits_is_no_empty_page)
 {
     bench w;
     begin(&w);
@@ -226,7 +226,7 @@ UNIT(waiting, what_waits_is_no_empty_page)
 
 /* ---- recorded uses ------------------------------------------------------------------------ */
 
-UNIT(waiting, recorded_use_makes_every_free_wait)
+UNIT(deferred_free, recorded_use_makes_every_free_wait)
 {
     bench w;
     begin(&w);
@@ -245,7 +245,7 @@ UNIT(waiting, recorded_use_makes_every_free_wait)
     end(&w);
 }
 
-UNIT(waiting, uses_on_two_streams_and_a_point_are_all_waited_for)
+UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_waited_for)
 {
     bench w;
     begin(&w);
@@ -273,7 +273,7 @@ UNIT(waiting, uses_on_two_streams_and_a_point_are_all_waited_for)
     end(&w);
 }
 
-UNIT(waiting, use_stays_when_the_name_goes)
+UNIT(deferred_free, use_stays_when_the_name_goes)
 {
     bench w;
     begin(&w);
@@ -287,7 +287,7 @@ UNIT(waiting, use_stays_when_the_name_goes)
     end(&w);
 }
 
-UNIT(waiting, reserved_range_cannot_be_used)
+UNIT(deferred_free, reserved_range_cannot_be_used)
 {
     bench w;
     begin(&w);
@@ -301,7 +301,7 @@ UNIT(waiting, reserved_range_cannot_be_used)
     end(&w);
 }
 
-UNIT(waiting, mapped_allocation_stays)
+UNIT(deferred_free, mapped_allocation_stays)
 {
     bench w;
     begin_with(&w, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
@@ -316,7 +316,7 @@ UNIT(waiting, mapped_allocation_stays)
 
 /* ---- the ends ----------------------------------------------------------------------------- */
 
-UNIT(waiting, memory_is_busy_while_something_waits)
+UNIT(deferred_free, memory_is_busy_while_something_waits)
 {
     bench w;
     begin(&w);
@@ -329,7 +329,7 @@ UNIT(waiting, memory_is_busy_while_something_waits)
     end(&w);
 }
 
-UNIT(waiting, memory_that_ends_with_all_awaits_the_streams)
+UNIT(deferred_free, memory_that_ends_with_all_awaits_the_streams)
 {
     bench w;
     begin(&w);
@@ -345,7 +345,7 @@ UNIT(waiting, memory_that_ends_with_all_awaits_the_streams)
     end(&w);
 }
 
-UNIT(waiting, memory_ends_though_the_backend_answers_nothing)
+UNIT(deferred_free, memory_ends_though_the_backend_answers_nothing)
 {
     bench w;
     begin(&w);
@@ -359,7 +359,7 @@ UNIT(waiting, memory_ends_though_the_backend_answers_nothing)
     end(&w);
 }
 
-UNIT(waiting, stream_is_busy_while_something_waits_for_it)
+UNIT(deferred_free, stream_is_busy_while_something_waits_for_it)
 {
     bench w;
     begin(&w);
@@ -381,7 +381,7 @@ UNIT(waiting, stream_is_busy_while_something_waits_for_it)
     end(&w);
 }
 
-UNIT(waiting, lost_device_holds_nothing_back)
+UNIT(deferred_free, lost_device_holds_nothing_back)
 {
     bench w;
     begin(&w);
@@ -396,7 +396,7 @@ UNIT(waiting, lost_device_holds_nothing_back)
     end(&w);
 }
 
-UNIT(waiting, failure_of_one_stream_does_not_keep_the_others)
+UNIT(deferred_free, failure_of_one_stream_does_not_keep_the_others)
 {
     bench w;
     begin(&w);
@@ -418,7 +418,7 @@ UNIT(waiting, failure_of_one_stream_does_not_keep_the_others)
 
 /* ---- misuse and host memory --------------------------------------------------------------- */
 
-UNIT(waiting, refuses_null)
+UNIT(deferred_free, refuses_null)
 {
     bench w;
     begin(&w);
@@ -437,7 +437,7 @@ UNIT(waiting, refuses_null)
     end(&w);
 }
 
-UNIT(waiting, stream_that_cannot_be_marked_takes_no_frees)
+UNIT(deferred_free, stream_that_cannot_be_marked_takes_no_frees)
 {
     bench w;
     begin(&w);
@@ -455,7 +455,7 @@ UNIT(waiting, stream_that_cannot_be_marked_takes_no_frees)
     end(&w);
 }
 
-UNIT(waiting, without_host_memory_nothing_changes)
+UNIT(deferred_free, without_host_memory_nothing_changes)
 {
     for (uint64_t call = 1; call < 4; call++) {
         bench w;

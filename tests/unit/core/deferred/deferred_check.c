@@ -1,5 +1,5 @@
 /*
- * waiting_check.c - quire_memory_check finds damage in what waits for points of streams: each
+ * deferred_check.c - quire_memory_check finds damage in what waits for points of streams: each
  * record is changed by hand, named, and put back.
  */
 #include "src/core/deferred/stream_queue.h"
@@ -68,7 +68,7 @@ static void end(bench *w)
         CHECK_OK(quire_memory_check((w)->f.memory));                                               \
     } while (0)
 
-UNIT(waiting_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
+UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
 {
     bench w;
     begin(&w);
@@ -80,7 +80,7 @@ UNIT(waiting_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
 }
 
 /* What holds of every wait, in the list, the heap, and among the fresh ones. */
-UNIT(waiting_check, waits_of_another_stream_or_of_no_slot_that_waits)
+UNIT(deferred_check, waits_of_another_stream_or_of_no_slot_that_waits)
 {
     bench w;
     begin(&w);
@@ -97,7 +97,7 @@ UNIT(waiting_check, waits_of_another_stream_or_of_no_slot_that_waits)
     end(&w);
 }
 
-UNIT(waiting_check, lists_whose_links_do_not_meet)
+UNIT(deferred_check, lists_whose_links_do_not_meet)
 {
     bench w;
     begin(&w);
@@ -116,7 +116,7 @@ UNIT(waiting_check, lists_whose_links_do_not_meet)
     end(&w);
 }
 
-UNIT(waiting_check, lists_whose_values_are_out_of_order)
+UNIT(deferred_check, lists_whose_values_are_out_of_order)
 {
     bench w;
     begin(&w);
@@ -131,7 +131,7 @@ UNIT(waiting_check, lists_whose_values_are_out_of_order)
     end(&w);
 }
 
-UNIT(waiting_check, heaps_whose_links_do_not_meet)
+UNIT(deferred_check, heaps_whose_links_do_not_meet)
 {
     bench w;
     begin(&w);
@@ -161,7 +161,7 @@ UNIT(waiting_check, heaps_whose_links_do_not_meet)
     end(&w);
 }
 
-UNIT(waiting_check, heaps_whose_values_are_out_of_order)
+UNIT(deferred_check, heaps_whose_values_are_out_of_order)
 {
     bench w;
     begin(&w);
@@ -189,7 +189,7 @@ UNIT(waiting_check, heaps_whose_values_are_out_of_order)
 }
 
 /* The bin's number of each wait, and what the bins lead to. */
-UNIT(waiting_check, bins_that_do_not_hold_what_says_so)
+UNIT(deferred_check, bins_that_do_not_hold_what_says_so)
 {
     bench w;
     begin(&w);
@@ -219,7 +219,7 @@ UNIT(waiting_check, bins_that_do_not_hold_what_says_so)
 }
 
 /* One wait of each stream changes places with the other's in the bins of one size. */
-UNIT(waiting_check, bins_of_another_stream)
+UNIT(deferred_check, bins_of_another_stream)
 {
     bench w;
     begin(&w);
@@ -238,7 +238,7 @@ UNIT(waiting_check, bins_of_another_stream)
 }
 
 /* An object's wait lies in no bin. */
-UNIT(waiting_check, waits_of_objects_of_another_stream)
+UNIT(deferred_check, waits_of_objects_of_another_stream)
 {
     bench w;
     quire_buffer buffer;
@@ -251,7 +251,7 @@ UNIT(waiting_check, waits_of_objects_of_another_stream)
     end(&w);
 }
 
-UNIT(waiting_check, lanes_that_the_table_does_not_know)
+UNIT(deferred_check, lanes_that_the_table_does_not_know)
 {
     bench w;
     begin(&w);

@@ -1,5 +1,5 @@
 /*
- * checked_waiting.c - checked builds and frees that wait for streams: damage beside what waits, or
+ * checked_deferred.c - checked builds and frees that wait for streams: damage beside what waits, or
  * might have, is told when its range is given back.
  */
 #include "tests/support/streams.h"
@@ -37,7 +37,7 @@ static void expect_stale(watched *w, const quire_allocation *many)
 }
 
 /* The stream that they were used on is gone: they wait for nothing, and the free finds it. */
-UNIT(checked_waiting, batch_with_uses_that_are_over_tells_of_damage)
+UNIT(checked_deferred, batch_with_uses_that_are_over_tells_of_damage)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -60,7 +60,7 @@ UNIT(checked_waiting, batch_with_uses_that_are_over_tells_of_damage)
 }
 
 /* While they wait the free succeeds; the log tells when they are given back. */
-UNIT(checked_waiting, batch_that_waits_tells_of_damage_when_it_is_given_back)
+UNIT(checked_deferred, batch_that_waits_tells_of_damage_when_it_is_given_back)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;

@@ -1,5 +1,5 @@
 /*
- * growth_bounds.c - where the page of a contiguous memory must not grow: for a request that fits,
+ * elastic_bounds.c - where the page of a contiguous memory must not grow: for a request that fits,
  * beyond what the device allows a page, and where the backend made another page than was asked.
  */
 #include "src/core/page/elastic.h"
@@ -33,7 +33,7 @@ static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_re
 }
 
 /* Another thread can have freed the room while this one had given up the lock. */
-UNIT(growth_bounds, it_does_not_grow_for_what_fits)
+UNIT(elastic_bounds, it_does_not_grow_for_what_fits)
 {
     fixture f;
     prepare(&f);
@@ -47,7 +47,7 @@ UNIT(growth_bounds, it_does_not_grow_for_what_fits)
     fixture_end(&f);
 }
 
-UNIT(growth_bounds, it_grows_where_alignment_makes_what_fits_too_large)
+UNIT(elastic_bounds, it_grows_where_alignment_makes_what_fits_too_large)
 {
     fixture f;
     prepare(&f);
@@ -59,7 +59,7 @@ UNIT(growth_bounds, it_grows_where_alignment_makes_what_fits_too_large)
 }
 
 /* Sizes and alignments whose end 64 bits do not count. */
-UNIT(growth_bounds, it_does_not_grow_for_what_cannot_be_counted)
+UNIT(elastic_bounds, it_does_not_grow_for_what_cannot_be_counted)
 {
     fixture f;
     prepare(&f);
@@ -83,7 +83,7 @@ UNIT(growth_bounds, it_does_not_grow_for_what_cannot_be_counted)
     fixture_end(&f);
 }
 
-UNIT(growth_bounds, the_page_reaches_no_further_than_the_devices_pages)
+UNIT(elastic_bounds, the_page_reaches_no_further_than_the_devices_pages)
 {
     fixture f;
     prepare(&f);
@@ -154,12 +154,12 @@ static void expect_refused(int64_t bytes)
     fixture_end(&f);
 }
 
-UNIT(growth_bounds, a_page_of_fewer_addresses_than_asked_is_refused)
+UNIT(elastic_bounds, a_page_of_fewer_addresses_than_asked_is_refused)
 {
     expect_refused(-4096);
 }
 
-UNIT(growth_bounds, a_page_of_more_addresses_than_asked_is_refused)
+UNIT(elastic_bounds, a_page_of_more_addresses_than_asked_is_refused)
 {
     expect_refused(4096);
 }

@@ -1,5 +1,5 @@
 /*
- * segregated_wait.c - deferred coalescing: what waits, how long, and that nobody can tell.
+ * deferred_coalescing.c - deferred coalescing: what waits, how long, and that nobody can tell.
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
@@ -65,7 +65,7 @@ static bool is_merged(const quire_space *space, int index)
 
 /* ---- how long ------------------------------------------------------------------------------ */
 
-UNIT(segregated_wait, nothing_waits_below_sixteen_thousand_records)
+UNIT(deferred_coalescing, nothing_waits_below_sixteen_thousand_records)
 {
     quire_space *space = make_space(RANGES * SIZE, true);
     int count = 0;
@@ -82,7 +82,7 @@ UNIT(segregated_wait, nothing_waits_below_sixteen_thousand_records)
     end_space(space);
 }
 
-UNIT(segregated_wait, a_range_merges_thirty_two_frees_later)
+UNIT(deferred_coalescing, a_range_merges_thirty_two_frees_later)
 {
     quire_space *space = make_full(true);
     for (int i = 0; i < 200; i++) { /* no two of them touch */
@@ -95,7 +95,7 @@ UNIT(segregated_wait, a_range_merges_thirty_two_frees_later)
     end_space(space);
 }
 
-UNIT(segregated_wait, a_range_that_waits_is_stale_at_once)
+UNIT(deferred_coalescing, a_range_that_waits_is_stale_at_once)
 {
     quire_space *space = make_full(true);
     quire_placement at;
@@ -112,7 +112,7 @@ UNIT(segregated_wait, a_range_that_waits_is_stale_at_once)
     end_space(space);
 }
 
-UNIT(segregated_wait, ranges_of_a_batch_wait_as_well)
+UNIT(deferred_coalescing, ranges_of_a_batch_wait_as_well)
 {
     quire_space *space = make_full(true), *other = make_full(false);
     quire_range batch[2][100];
@@ -134,7 +134,7 @@ UNIT(segregated_wait, ranges_of_a_batch_wait_as_well)
 
 /* ---- nobody can tell ----------------------------------------------------------------------- */
 
-UNIT(segregated_wait, a_request_that_needs_a_range_that_waits_finds_it)
+UNIT(deferred_coalescing, a_request_that_needs_a_range_that_waits_finds_it)
 {
     quire_space *space = make_full(true);
     quire_placement at;
@@ -151,7 +151,7 @@ UNIT(segregated_wait, a_request_that_needs_a_range_that_waits_finds_it)
     end_space(space);
 }
 
-UNIT(segregated_wait, an_exhaustive_refusal_makes_one_full_pass)
+UNIT(deferred_coalescing, an_exhaustive_refusal_makes_one_full_pass)
 {
     quire_space *space = make_full(true);
     quire_placement at;
@@ -171,7 +171,7 @@ static void release_three(quire_space *space)
     CHECK_EQ(waiting_in(space), 3);
 }
 
-UNIT(segregated_wait, figures_see_all_merged)
+UNIT(deferred_coalescing, figures_see_all_merged)
 {
     quire_space *space = make_full(true);
     quire_space_stats stats;
@@ -191,7 +191,7 @@ static bool count_free(void *user, const quire_space_item *item)
     return true;
 }
 
-UNIT(segregated_wait, a_walk_sees_all_merged)
+UNIT(deferred_coalescing, a_walk_sees_all_merged)
 {
     quire_space *space = make_full(true);
     uint64_t seen = 0;
@@ -201,7 +201,7 @@ UNIT(segregated_wait, a_walk_sees_all_merged)
     end_space(space);
 }
 
-UNIT(segregated_wait, the_check_sees_all_merged)
+UNIT(deferred_coalescing, the_check_sees_all_merged)
 {
     quire_space *space = make_full(true);
     release_three(space);
@@ -210,7 +210,7 @@ UNIT(segregated_wait, the_check_sees_all_merged)
     end_space(space);
 }
 
-UNIT(segregated_wait, a_region_whose_ranges_wait_can_be_removed)
+UNIT(deferred_coalescing, a_region_whose_ranges_wait_can_be_removed)
 {
     quire_space *space = make_full(true);
     quire_placement in_new[3];
@@ -228,7 +228,7 @@ UNIT(segregated_wait, a_region_whose_ranges_wait_can_be_removed)
     end_space(space);
 }
 
-UNIT(segregated_wait, a_clear_merges_all)
+UNIT(deferred_coalescing, a_clear_merges_all)
 {
     quire_space *space = make_full(true);
     release_three(space);
@@ -238,7 +238,7 @@ UNIT(segregated_wait, a_clear_merges_all)
     end_space(space);
 }
 
-UNIT(segregated_wait, a_trim_merges_all_and_gives_back)
+UNIT(deferred_coalescing, a_trim_merges_all_and_gives_back)
 {
     quire_space *space = make_full(true);
     uint64_t before = unit_memory_state()->bytes;
@@ -255,7 +255,7 @@ UNIT(segregated_wait, a_trim_merges_all_and_gives_back)
 
 /* ---- against a space without it ------------------------------------------------------------ */
 
-UNIT(segregated_wait, the_same_frees_leave_the_same_free_ranges)
+UNIT(deferred_coalescing, the_same_frees_leave_the_same_free_ranges)
 {
     for (uint64_t seed = 1; seed < 4; seed++) {
         quire_space *spaces[2] = {make_full(true), make_space((uint64_t)RANGES * SIZE, false)};
@@ -300,7 +300,7 @@ static void expect_same_requests(const quire_space *one, const quire_space *othe
         CHECK_EQ(sizes[i], 0);
 }
 
-UNIT(segregated_wait, a_random_life_keeps_the_same_requests_alive)
+UNIT(deferred_coalescing, a_random_life_keeps_the_same_requests_alive)
 {
     static quire_range live[2][LIVE];
     quire_space *spaces[2] = {make_space(UINT64_C(1) << 28, true),
@@ -333,7 +333,7 @@ UNIT(segregated_wait, a_random_life_keeps_the_same_requests_alive)
 
 /* ---- host memory --------------------------------------------------------------------------- */
 
-UNIT(segregated_wait, a_creation_without_host_memory_leaves_nothing)
+UNIT(deferred_coalescing, a_creation_without_host_memory_leaves_nothing)
 {
     test_memory *memory = unit_memory_state();
     for (int slabs = 0; slabs < 2; slabs++) {

@@ -1,6 +1,6 @@
 /*
- * resource_any.c - one buffer or image in the first of several memories that can hold it: a memory
- * kind that is full or unfit leads to the next, and nothing of the attempts is left.
+ * resource_fallback.c - one buffer or image in the first of several memories that can hold it.
+ * A memory kind that is full or unfit leads to the next, and the attempts leave nothing behind.
  */
 #include "tests/support/fixture.h"
 
@@ -61,7 +61,7 @@ static uint32_t place(three *t, quire_buffer *buffer)
     return chosen;
 }
 
-UNIT(resource_any, the_first_with_room_holds_the_buffer)
+UNIT(resource_fallback, the_first_with_room_holds_the_buffer)
 {
     three t;
     quire_buffer made[3], again;
@@ -75,7 +75,7 @@ UNIT(resource_any, the_first_with_room_holds_the_buffer)
     end(&t);
 }
 
-UNIT(resource_any, a_kind_that_cannot_hold_it_is_passed_over)
+UNIT(resource_fallback, a_kind_that_cannot_hold_it_is_passed_over)
 {
     three t;
     quire_buffer buffer;
@@ -96,7 +96,7 @@ UNIT(resource_any, a_kind_that_cannot_hold_it_is_passed_over)
     end(&t);
 }
 
-UNIT(resource_any, an_image_goes_the_same_way)
+UNIT(resource_fallback, an_image_goes_the_same_way)
 {
     three t;
     quire_buffer buffer;
@@ -113,7 +113,7 @@ UNIT(resource_any, an_image_goes_the_same_way)
     end(&t);
 }
 
-UNIT(resource_any, a_refusal_by_all_leaves_nothing_and_is_told_by_the_first)
+UNIT(resource_fallback, a_refusal_by_all_leaves_nothing_and_is_told_by_the_first)
 {
     three t;
     quire_buffer made[3], none = {{1}};
@@ -131,7 +131,7 @@ UNIT(resource_any, a_refusal_by_all_leaves_nothing_and_is_told_by_the_first)
     end(&t);
 }
 
-UNIT(resource_any, a_success_leaves_the_last_error_as_it_was)
+UNIT(resource_fallback, a_success_leaves_the_last_error_as_it_was)
 {
     three t;
     quire_buffer made[2];
@@ -143,7 +143,7 @@ UNIT(resource_any, a_success_leaves_the_last_error_as_it_was)
     end(&t);
 }
 
-UNIT(resource_any, wrong_options_and_nulls_end_the_search)
+UNIT(resource_fallback, wrong_options_and_nulls_end_the_search)
 {
     three t;
     quire_buffer buffer = {{1}};

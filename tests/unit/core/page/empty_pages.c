@@ -1,6 +1,6 @@
 /*
- * empty_pages.c - the pages without allocations: in which order they go, which requests find them, and
- * what bounds them in bytes and in time.
+ * empty_pages.c - pages without allocations: the order in which they go, the requests that find
+ * them, and their bounds in bytes and in time.
  */
 #include "tests/support/fixture.h"
 
