@@ -23,7 +23,7 @@ OPTIONS = ["-Dbuildtype=plain", "-Doptimization=1", "-Ddebug=false", "-Db_ndebug
 LEFT_OUT = {"driver", "static", "tool", "guard"}
 # Bytes of memory for a test, as a mutant may allocate without end; some reserve more on purpose.
 MAX_DATA = 4 << 30
-LIBRARIES = ["libquire-objects.a", "tests/libquire-objects-checked.a"]
+LIBRARIES = ["libquire-objects.a", "tests/support/libquire-objects-checked.a"]
 NO_END = "no end within its time"
 # Criterion runs each case in a process of its own, and now and then dies itself: such an end counts
 # when it comes again.
@@ -68,15 +68,16 @@ def limit():
 
 
 class Test:
-    """A test of the build: a command, and what has to be built for it."""
+    """A test of the build: a command, and what has to be built for it. Of a unit test program each file
+    is a test, which Criterion selects by the name of its suite."""
 
-    def __init__(self, described, targets, folder):
-        self.name = described["name"]
+    def __init__(self, described, targets, folder, suite=None):
+        self.name = suite or described["name"]
         self.targets = targets
         self.seconds = 1.0  # on the unchanged sources
         self.is_limited = True
         self.sources = set()  # names of files; none: not known
-        self._command = described["cmd"]
+        self._command = described["cmd"] + ([f"--filter={suite}/*"] if suite else [])
         self._folder = described.get("workdir") or folder
         self._environment = {**os.environ, **described.get("env", {})}
 
@@ -160,13 +161,21 @@ class Build:
         return json.loads(done.stdout)
 
     def _read_tests(self):
-        files = {target["id"]: target["filename"] for target in self._introspect("--targets")}
+        targets = {target["id"]: target for target in self._introspect("--targets")}
         for described in self._introspect("--tests"):
             suites = {suite.split(":")[-1] for suite in described["suite"]}
             if not suites & LEFT_OUT:
-                names = [name for target in described["depends"] for name in files.get(target, [])]
-                targets = {os.path.relpath(name, self._folder) for name in names}
-                yield Test(described, targets, str(self._folder))
+                needed = [targets[name] for name in described["depends"] if name in targets]
+                files = {os.path.relpath(name, self._folder) for target in needed for name in target["filename"]}
+                for suite in self._suites_of(needed) if "unit" in suites else [None]:
+                    yield Test(described, files, str(self._folder), suite)
+
+    @staticmethod
+    def _suites_of(targets):
+        """The files of a unit test program, which are named as their suites."""
+        paths = {pathlib.Path(source) for target in targets for part in target["target_sources"]
+                 for source in part.get("sources", [])}
+        return sorted(path.stem for path in paths if path.suffix == ".c" and "unit" in path.parts)
 
     def _make(self, targets):
         """None, or what the compiler said."""

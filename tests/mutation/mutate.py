@@ -4,7 +4,7 @@ usage: mutate.py [--count N] [--seed S] [--under PATH...] [--least PERCENT] [--j
 
 A mutant is one place of a source changed: a comparison, && or ||, + or -, a constant, a condition
 negated, a statement deleted, a result swapped, an early return dropped. The places are drawn at random
-from the sources under the paths (src/space and src/memory), the seed is that of the last commit, so
+from the sources under the paths (src/space and src/core), the seed is that of the last commit, so
 that a commit always gets the same ones. Mutants that do not compile, that compile to the same code, or
 that equivalent.txt lists are not counted: others are drawn for them. A mutant is killed when a test
 fails, crashes or does not end. Prints TAP; report.txt in the work folder has the same lines.
@@ -195,7 +195,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=lambda text: int(text, 0))
-    parser.add_argument("--under", nargs="+", default=["src/space", "src/memory"])
+    parser.add_argument("--under", nargs="+", default=["src/space", "src/core"])
     parser.add_argument("--least", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--root", type=pathlib.Path, default=HERE.parent.parent)

@@ -1,7 +1,7 @@
 /*
  * misuse_cuda.c - every function of quire/cuda.h with nulls, unknown values and memories of another
  * backend: the documented code, a sentence, zeroed outputs, nothing changed. No driver is needed:
- * what is wrong within a CUDA memory is in tests/unit/cuda_share.c.
+ * what is wrong within a CUDA memory is in tests/unit/backends/cuda/cuda_share.c.
  *
  *     misuse_cuda [--root SOURCE_FOLDER]
  */

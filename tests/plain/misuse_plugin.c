@@ -1,7 +1,7 @@
 /*
  * misuse_plugin.c - every function of quire/plugin.h with nulls, unknown values and devices of
  * another backend: the documented code, a sentence, zeroed outputs, nothing changed. No plugin is
- * needed: what is wrong with plugins is in tests/unit/plugin_open.c.
+ * needed: what is wrong with plugins is in tests/unit/backends/plugin/plugin_open.c.
  *
  *     misuse_plugin [--root SOURCE_FOLDER]
  */

@@ -1,7 +1,7 @@
 /*
  * misuse_vulkan.c - every function of quire/vulkan.h and quire/vulkan_sparse.h with nulls, unknown
  * values and memories of another backend: the documented code, a sentence, zeroed outputs, nothing
- * changed. What is wrong within a Vulkan memory is in tests/unit/vulkan_object.c.
+ * changed. Misuse within a Vulkan memory is in tests/unit/backends/vulkan_driver/vulkan_object.c.
  *
  *     misuse_vulkan [--root SOURCE_FOLDER]
  */

@@ -12,6 +12,22 @@
 
 #include "quire/base.h"
 
+/* Whether a sanitizer of addresses or threads slows the program down. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_IS_SANITIZED 1
+#endif
+#endif
+
+/* Rounds of a random test: a quarter under a sanitizer, where a round takes four times as long. */
+#ifdef TEST_IS_SANITIZED
+#define TEST_ROUNDS(rounds) ((rounds) / 4)
+#else
+#define TEST_ROUNDS(rounds) (rounds)
+#endif
+
 /* Ends the running test as failed; each harness (unit.c, plain.c) has its own. */
 _Noreturn void check_failed(const char *file, int line, const char *format, ...) QUIRE_PRINTF(3, 4);
 

@@ -18,7 +18,8 @@ void plain_begin(const char *name);
 /* A case that cannot run here; the reason is printed. */
 void plain_skip(const char *name, const char *reason);
 
-/* Prints the plan; the program's exit status. */
+/* Looks for leaks, where the program has a leak sanitizer, and prints the plan; returns the exit
+   status of the program. */
 int plain_end(void);
 
 /* A number from the command line or the environment ("--steps 1000"), or the given one. */

@@ -335,8 +335,7 @@ void bench_end(bench *t)
     pthread_mutex_destroy(&t->fake.lock);
 }
 
-/* One run; true when the planned fault was reached. */
-static bool run_once(bench *t, bench_scenario scenario, bool on_fake, uint64_t fail_at)
+bool bench_run(bench *t, bench_scenario scenario, bool on_fake, uint64_t fail_at)
 {
     t->fail_at = fail_at;
     bench_begin(t, on_fake);
@@ -353,24 +352,6 @@ static bool run_once(bench *t, bench_scenario scenario, bool on_fake, uint64_t f
     bool hit = t->hit;
     bench_end(t);
     return hit;
-}
-
-uint64_t bench_run(bench *t, bench_scenario scenario, bool on_fake, bool in_backend,
-                   quire_result code)
-{
-    uint64_t injected = 0;
-    t->in_backend = in_backend;
-    t->code = code;
-    for (int mode = 0; mode < 2; mode++) {
-        t->from_then = mode != 0;
-        CHECK(!run_once(t, scenario, on_fake, 0));
-        uint64_t calls = t->calls_before[t->step], n = 1;
-        while (run_once(t, scenario, on_fake, n))
-            n++;
-        CHECK_EQ(n, calls + 1); /* every call was made to fail */
-        injected += calls;
-    }
-    return injected;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */

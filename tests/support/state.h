@@ -84,11 +84,10 @@ typedef struct bench {
 typedef bool (*bench_scenario)(bench *t);
 
 /*
- * Runs a scenario without a fault, then once for every call in it that fails, once and from then
- * on; returns the number of faults that were hit.
+ * Runs a scenario while the call `fail_at` (0: none) fails as the plan says; returns whether the
+ * run reached that call. A run without a fault fills calls_before.
  */
-uint64_t bench_run(bench *t, bench_scenario scenario, bool on_fake, bool in_backend,
-                   quire_result code);
+bool bench_run(bench *t, bench_scenario scenario, bool on_fake, uint64_t fail_at);
 
 /* A bench without faults, for tests that need objects to misuse. */
 void bench_begin(bench *t, bool on_fake);

@@ -1,36 +1,34 @@
 /*
- * guard.c - tests that must fail, each in a program of its own by GUARD_CASE: the proof that a unit
- * test that leaks, breaks a rule of C, or ends wrongly is not counted as passed.
+ * guard.c - tests that must fail. They prove that a unit test that leaks, breaks a rule of C, or
+ * ends wrongly is not counted as passed. tests/unit/meson.build runs each one alone.
  */
 #include <stdlib.h>
 
 #include "tests/support/unit.h"
 
-#if GUARD_CASE == 1
-UNIT(guard, a_wrong_value_fails)
+UNIT(guard, wrong_value)
 {
     CHECK_EQ(1 + 1, 3);
 }
-#elif GUARD_CASE == 2
-UNIT(guard, memory_of_the_callbacks_left_behind_fails)
+
+UNIT(guard, lost_callback_memory)
 {
     const quire_host_memory *memory = unit_memory();
     CHECK(memory->allocate(memory->user, 100, 64) != NULL);
 }
-#elif GUARD_CASE == 3
-/* meaningful under a leak sanitizer only */
-UNIT(guard, a_leak_fails)
+
+/* Fails only under a leak sanitizer. */
+UNIT(guard, leak)
 {
     char *volatile leaked = malloc(100);
     CHECK(leaked != NULL);
     leaked = NULL;
 }
-#elif GUARD_CASE == 4
-/* meaningful under the undefined behaviour sanitizer only */
-UNIT(guard, a_signed_overflow_fails)
+
+/* Fails only under the undefined behaviour sanitizer. */
+UNIT(guard, signed_overflow)
 {
     volatile int large = 0x7fffffff;
     volatile int larger = large + 1;
     CHECK(larger != 0);
 }
-#endif

@@ -1,0 +1,17 @@
+/*
+ * bench_sweep.h - fault sweeps over scenarios of the bench of tests/support/state.h.
+ */
+#ifndef QUIRE_TESTS_FAULT_BENCH_SWEEP_H
+#define QUIRE_TESTS_FAULT_BENCH_SWEEP_H
+
+#include "tests/fault/fault.h"
+#include "tests/support/state.h"
+
+/*
+ * Lets each call of the host memory, or of the fake backend, fail with `code`: first this call
+ * alone, then this call and all later ones.
+ */
+void bench_sweep(bench *t, bench_scenario scenario, bool on_fake, bool in_backend,
+                 quire_result code);
+
+#endif

@@ -1,0 +1,231 @@
+/*
+ * allocation_fallback.c - one allocation in the first of several memories that can serve it.
+ */
+#include "tests/support/fixture.h"
+
+enum { PAGE = 4096 };
+
+/* Two memories on one device, each with one page at most. */
+typedef struct pair {
+    fixture f;
+    quire_memory *memories[2]; /* the first is the fixture's */
+    uint32_t asked[2];         /* calls of their on_out_of_memory */
+    quire_allocation given;    /* what the second one's gives up when asked; {0}: nothing */
+} pair;
+
+static bool first_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+{
+    pair *p = user;
+    CHECK(memory == p->memories[0] && shortage->size == PAGE);
+    p->asked[0]++;
+    return false;
+}
+
+static bool second_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+{
+    pair *p = user;
+    CHECK(memory == p->memories[1] && shortage->size == PAGE);
+    p->asked[1]++;
+    if (!p->given.id)
+        return false;
+    CHECK_OK(quire_free(memory, p->given));
+    p->given.id = 0;
+    return true;
+}
+
+static void make(pair *p)
+{
+    const quire_page_policy one_page = {.page_size = PAGE, .max_pages = 1};
+    *p = (pair){.given = {0}};
+    fixture_make(&p->f, &(quire_memory_options){.name = "first",
+                                                .pages = one_page,
+                                                .on_out_of_memory = {first_is_asked, p}});
+    p->memories[0] = p->f.memory;
+    CHECK_OK(quire_memory_create(p->f.device,
+                                 &(quire_memory_options){.name = "second",
+                                                         .pages = one_page,
+                                                         .on_out_of_memory = {second_is_asked, p}},
+                                 &p->memories[1]));
+}
+
+static void end(pair *p)
+{
+    quire_memory_destroy_all(&p->memories[1]);
+    fixture_end(&p->f);
+}
+
+/* A whole page from either; returns which. */
+static uint32_t place(pair *p, quire_allocation *allocation)
+{
+    uint32_t chosen = 77;
+    const quire_allocation_options options = {.size = PAGE};
+    CHECK_OK(quire_allocate_fallback(p->memories, 2, &options, &chosen, allocation));
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(p->memories[chosen], *allocation, &info));
+    CHECK_EQ(info.size, PAGE);
+    CHECK(info.committed);
+    return chosen;
+}
+
+UNIT(allocation_fallback, the_first_that_has_room_serves)
+{
+    pair p;
+    quire_allocation first, second, third;
+    make(&p);
+    CHECK_EQ(place(&p, &first), 0);
+    CHECK_EQ(place(&p, &second), 1);
+    CHECK_OK(quire_free(p.memories[0], first));
+    CHECK_EQ(place(&p, &third), 0);
+    CHECK_EQ(p.asked[0] + p.asked[1], 0);
+    end(&p);
+}
+
+UNIT(allocation_fallback, a_success_leaves_the_last_error_as_it_was)
+{
+    pair p;
+    quire_allocation first, second;
+    make(&p);
+    CHECK_FAILS(quire_free(p.memories[0], (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(place(&p, &first), 0);
+    CHECK_EQ(place(&p, &second), 1); /* the first one's refusal is not told */
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "none");
+    end(&p);
+}
+
+UNIT(allocation_fallback, callers_are_asked_after_all_memories)
+{
+    pair p;
+    quire_allocation first, third;
+    make(&p);
+    CHECK_EQ(place(&p, &first), 0);
+    CHECK_EQ(place(&p, &p.given), 1);
+    CHECK_EQ(place(&p, &third), 1);
+    CHECK_EQ(p.asked[0], 1);
+    CHECK_EQ(p.asked[1], 1);
+    CHECK_EQ(p.given.id, 0);
+    end(&p);
+}
+
+UNIT(allocation_fallback, a_refusal_by_all_is_told_by_the_first)
+{
+    pair p;
+    quire_allocation first, second, none = {1};
+    const quire_allocation_options options = {.size = PAGE};
+    uint32_t chosen = 77;
+    make(&p);
+    place(&p, &first);
+    place(&p, &second);
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, &chosen, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "'first'");
+    CHECK_EQ(chosen, 0);
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(p.asked[0], 1);
+    CHECK_EQ(p.asked[1], 1);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(quire_memory_check(p.memories[i]));
+    end(&p);
+}
+
+UNIT(allocation_fallback, what_the_first_cannot_do_the_second_does)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fixture_open(&f, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL, .exact = true});
+    quire_memory *memories[] = {f.memory, NULL};
+    quire_allocation made;
+    uint32_t chosen = 77;
+    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
+                                 &memories[1]));
+    const quire_allocation_options written = {.size = PAGE, .host_write = true};
+    CHECK_OK(quire_allocate_fallback(memories, 2, &written, &chosen, &made));
+    CHECK_EQ(chosen, 1);
+    CHECK_FAILS(quire_allocate_fallback(memories, 1, &written, &chosen, &made),
+                QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_EQ(chosen, 0);
+    quire_memory_destroy_all(&memories[1]);
+    fixture_end(&f);
+}
+
+/* The sentence is that of the last attempt, in which the caller was asked. */
+UNIT(allocation_fallback, a_refusal_tells_that_the_caller_was_asked)
+{
+    pair p;
+    quire_allocation first, second, none;
+    uint32_t chosen;
+    const quire_allocation_options options = {.size = PAGE};
+    make(&p);
+    place(&p, &first);
+    place(&p, &second);
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, &chosen, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "the caller's callback");
+    end(&p);
+}
+
+UNIT(allocation_fallback, memories_of_two_devices_without_callbacks)
+{
+    fixture f[2];
+    quire_memory *memories[2];
+    quire_allocation made[3];
+    uint32_t chosen = 77;
+    const quire_allocation_options options = {.size = PAGE};
+    for (int i = 0; i < 2; i++) {
+        fixture_make(&f[i], &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
+        memories[i] = f[i].memory;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_OK(quire_allocate_fallback(memories, 2, &options, &chosen, &made[i]));
+        CHECK_EQ(chosen, i);
+    }
+    CHECK_FAILS(quire_allocate_fallback(memories, 2, &options, &chosen, &made[2]),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    for (int i = 0; i < 2; i++)
+        fixture_end(&f[i]);
+}
+
+UNIT(allocation_fallback, wrong_options_end_the_search)
+{
+    pair p;
+    quire_allocation none = {1};
+    uint32_t chosen = 77;
+    make(&p);
+    const quire_allocation_options cases[] = {
+        {.size = 0}, {.size = 8, .alignment = 3}, {.size = 8, .unused[1] = 1}};
+    for (int i = 0; i < 3; i++) {
+        CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &cases[i], &chosen, &none),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_EQ(none.id, 0);
+    }
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(p.memories[1], &stats));
+    CHECK_EQ(stats.failures, 0);
+    end(&p);
+}
+
+UNIT(allocation_fallback, null_and_nothing_are_refused)
+{
+    pair p;
+    quire_allocation none = {1};
+    uint32_t chosen = 77;
+    make(&p);
+    const quire_allocation_options options = {.size = PAGE};
+    quire_memory *const holed[] = {p.memories[0], NULL};
+    CHECK_FAILS(quire_allocate_fallback(NULL, 2, &options, &chosen, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_fallback(holed, 2, &options, &chosen, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 0, &options, &chosen, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, NULL, &chosen, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, NULL, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, &chosen, NULL),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(chosen, 0);
+    CHECK_EQ(p.f.fake.pages, 0);
+    end(&p);
+}

@@ -1,0 +1,430 @@
+/*
+ * out_of_memory.c - what is tried before a request is refused: empty pages of every shard, smaller
+ * pages, other shards, a full pass, and the caller's word.
+ */
+#include <stdio.h>
+
+#include "tests/support/fixture.h"
+
+enum { PAGE = 4096 };
+#define KIB UINT64_C(1024)
+
+static void make(fixture *f, uint32_t shards, quire_page_policy pages)
+{
+    fixture_make(f, &(quire_memory_options){.shards = shards, .pages = pages});
+}
+
+static void expect_refused(fixture *f, quire_allocation_options options, quire_result code,
+                           const char *words)
+{
+    quire_allocation none = {1};
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), code);
+    CHECK_EQ(none.id, 0);
+    CHECK_HAS(quire_last_error(), words);
+    CHECK_OK(quire_memory_check(f->memory));
+}
+
+/* ---- pages of other shards ------------------------------------------------------------------ */
+
+UNIT(out_of_memory, an_empty_page_of_another_shard_that_is_too_small_makes_way)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
+    fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
+    ALLOCATE(&f, .size = 2 * PAGE);
+    CHECK_EQ(f.fake.pages, 1);
+    CHECK_EQ(f.fake.page_bytes, 2 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(out_of_memory, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
+    fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
+    ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    CHECK_EQ(f.fake.pages, 1);
+    fixture_end(&f);
+}
+
+UNIT(out_of_memory, the_same_where_the_device_has_the_limit)
+{
+    fixture f;
+    fixture_prepare(&f);
+    f.fake.info.limits.max_pages = 1;
+    fixture_open(&f, &(quire_memory_options){.shards = 2, .pages.page_size = PAGE});
+    fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
+    ALLOCATE(&f, .size = 2 * PAGE);
+    CHECK_EQ(f.fake.pages, 1);
+    fixture_end(&f);
+}
+
+UNIT(out_of_memory, an_empty_page_of_another_shard_is_used_where_it_is_large_enough)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE});
+    fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
+    ALLOCATE(&f, .size = PAGE);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_EQ(f.fake.pages, 1);
+    CHECK_EQ(fixture_stats(&f).empty_bytes, 0);
+    fixture_end(&f);
+}
+
+/* What another thread has freed lies in an inbox until somebody works in that shard. */
+UNIT(out_of_memory, what_lies_in_another_shards_inbox_is_freed_before_a_refusal)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE});
+    f.fake.page_budget = 64 * KIB;
+    CHECK_OK(quire_free(f.memory, ALLOCATE_ELSEWHERE(&f, .size = 40 * KIB, .dedicated = true)));
+    ALLOCATE(&f, .size = 60 * KIB, .dedicated = true);
+    CHECK_EQ(f.fake.pages, 1);
+    fixture_end(&f);
+}
+
+UNIT(out_of_memory, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
+    ALLOCATE_ELSEWHERE(&f, .size = 1024);
+    quire_allocation here = ALLOCATE(&f, .size = 1024);
+    CHECK_EQ(fixture_info(&f, here).page, 0);
+    expect_refused(&f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
+                   "tried: empty pages given back, other shards, a full pass");
+    fixture_end(&f);
+}
+
+/* The pages that this thread is about to give back are none to wait for. */
+UNIT(out_of_memory, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judged)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 2, .retained_empty_bytes = 1});
+    quire_allocation first = ALLOCATE(&f, .size = PAGE);
+    ALLOCATE(&f, .size = PAGE);
+    fixture_free_elsewhere(&f, first);
+    ALLOCATE(&f, .size = 2 * PAGE);
+    CHECK_EQ(f.fake.pages, 2);
+    fixture_end(&f);
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+UNIT(out_of_memory, the_sentence_tells_what_was_tried)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
+    f.fake.page_budget = 64 * KIB;
+    ALLOCATE(&f, .size = 40 * KIB);
+    expect_refused(&f, (quire_allocation_options){.size = 40 * KIB},
+                   QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                   "; tried: empty pages given back, a smaller page, a full pass");
+    expect_refused(&f, (quire_allocation_options){.size = 40 * KIB, .dedicated = true},
+                   QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "tried: empty pages given back");
+    CHECK(!strstr(quire_last_error(), "smaller"));
+    fixture_end(&f);
+}
+
+UNIT(out_of_memory, what_no_attempt_could_help_tells_of_none)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = PAGE});
+    expect_refused(&f, (quire_allocation_options){.size = UINT64_C(1) << 40},
+                   QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "in all");
+    CHECK(!strstr(quire_last_error(), "tried"));
+    fixture_end(&f);
+}
+
+/* ---- the caller's word ----------------------------------------------------------------------- */
+
+typedef struct caller {
+    fixture f;
+    quire_memory *other;
+    quire_allocation held[32];
+    uint32_t count;
+    uint32_t asked;
+    quire_out_of_memory last;
+    bool answer, is_inside;
+    bool (*act)(struct caller *c); /* NULL: nothing but the answer */
+} caller;
+
+static bool ask(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+{
+    caller *c = user;
+    CHECK(memory == c->f.memory);
+    c->asked++;
+    CHECK_EQ(shortage->times, c->asked);
+    CHECK_EQ(quire_last_result(), shortage->reason);
+    c->last = *shortage;
+    return c->act ? c->act(c) : c->answer;
+}
+
+static void make_caller(caller *c, uint32_t shards, quire_page_policy pages)
+{
+    *c = (caller){.asked = 0};
+    fixture_make(&c->f, &(quire_memory_options){
+                            .shards = shards, .pages = pages, .on_out_of_memory = {ask, c}});
+}
+
+/* Fills two pages, of which there are no more. */
+static void make_full(caller *c)
+{
+    make_caller(c, 1, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
+    for (; c->count < 4; c->count++)
+        c->held[c->count] = ALLOCATE(&c->f, .size = PAGE / 2);
+    CHECK_EQ(c->asked, 0);
+}
+
+static bool free_one(caller *c)
+{
+    if (!c->count)
+        return false;
+    CHECK_OK(quire_free(c->f.memory, c->held[--c->count]));
+    return true;
+}
+
+UNIT(out_of_memory, the_caller_is_asked_until_enough_is_free)
+{
+    caller c;
+    make_full(&c);
+    c.act = free_one;
+    ALLOCATE(&c.f, .size = PAGE);
+    CHECK_EQ(c.asked, 2);
+    CHECK_EQ(c.last.size, PAGE);
+    CHECK_EQ(c.last.alignment, 1);
+    CHECK_EQ(c.last.reason, QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(c.last.times, 2);
+    fixture_end(&c.f);
+}
+
+UNIT(out_of_memory, the_caller_is_not_asked_while_the_memory_can_help_itself)
+{
+    caller c;
+    make_full(&c);
+    c.act = free_one;
+    free_one(&c);
+    free_one(&c);
+    ALLOCATE(&c.f, .size = 2 * PAGE);
+    CHECK_EQ(c.asked, 0);
+    fixture_end(&c.f);
+}
+
+UNIT(out_of_memory, a_caller_that_frees_nothing_and_says_so_is_asked_once)
+{
+    caller c;
+    make_full(&c);
+    expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
+                   "tried: empty pages given back, a full pass, the caller's callback");
+    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(fixture_stats(&c.f).failures, 1);
+    CHECK_EQ(fixture_stats(&c.f).allocation_count, 4);
+    fixture_end(&c.f);
+}
+
+UNIT(out_of_memory, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
+{
+    caller c;
+    make_full(&c);
+    c.answer = true;
+    expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
+                   "the caller's callback");
+    CHECK_EQ(c.asked, QUIRE_MAX_OUT_OF_MEMORY_CALLS);
+    CHECK_EQ(c.last.times, QUIRE_MAX_OUT_OF_MEMORY_CALLS);
+    CHECK_EQ(fixture_stats(&c.f).failures, 1);
+    fixture_end(&c.f);
+}
+
+UNIT(out_of_memory, nobody_is_asked_about_what_no_freeing_can_help)
+{
+    caller c;
+    make_full(&c);
+    quire_allocation none;
+    fake_fail(&c.f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
+    CHECK_FAILS(quire_allocate(c.f.memory, &(quire_allocation_options){.alignment = 3}, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    free_one(&c);
+    free_one(&c); /* a page can be made again, and the device is lost */
+    expect_refused(&c.f, (quire_allocation_options){.size = 2 * PAGE}, QUIRE_ERROR_DEVICE_LOST,
+                   "fake failure");
+    CHECK_EQ(c.asked, 0);
+    fixture_end(&c.f);
+}
+
+/* Everything that takes locks; in debug builds a lock that is held would be told. */
+static bool look_at_everything(caller *c)
+{
+    quire_memory_info info;
+    quire_page_info page;
+    CHECK_OK(quire_memory_check(c->f.memory));
+    CHECK_OK(quire_memory_get_info(c->f.memory, &info));
+    CHECK_OK(quire_page_get_info(c->f.memory, 0, &page));
+    CHECK_OK(quire_memory_trim(c->f.memory, 0, NULL));
+    CHECK_OK(quire_memory_preallocate(c->f.memory, 0));
+    return free_one(c);
+}
+
+UNIT(out_of_memory, the_callback_is_called_without_a_lock)
+{
+    caller c;
+    make_full(&c);
+    c.act = look_at_everything;
+    ALLOCATE(&c.f, .size = PAGE);
+    CHECK_EQ(c.asked, 2);
+    fixture_end(&c.f);
+}
+
+static bool fail_inside(caller *c)
+{
+    CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    return c->answer && free_one(c);
+}
+
+UNIT(out_of_memory, what_fails_in_the_callback_is_not_the_reason_of_the_refusal)
+{
+    caller c;
+    make_full(&c);
+    c.act = fail_inside;
+    expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
+                   "as many as its policy allows");
+    fixture_end(&c.f);
+}
+
+UNIT(out_of_memory, what_failed_before_the_caller_helped_is_not_the_threads_last_error)
+{
+    caller c;
+    make_full(&c);
+    quire_allocation none;
+    char sentence[512];
+    c.act = fail_inside;
+    c.answer = true;
+    CHECK_FAILS(quire_allocate(c.f.memory, &(quire_allocation_options){.alignment = 3}, &none),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    snprintf(sentence, sizeof sentence, "%s", quire_last_error());
+    ALLOCATE(&c.f, .size = PAGE / 2); /* placed at once where the caller freed */
+    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_STR(quire_last_error(), sentence);
+    c.asked = 0;
+    ALLOCATE(&c.f, .size = 2 * PAGE); /* in a new page */
+    CHECK(c.asked > 0);
+    CHECK_STR(quire_last_error(), sentence);
+    fixture_end(&c.f);
+}
+
+/* Lets go of what fills the device: an empty page of another memory is that memory's to trim. */
+static bool free_in_other(caller *c)
+{
+    if (!c->count)
+        return false;
+    CHECK_OK(quire_free(c->other, c->held[--c->count]));
+    CHECK_OK(quire_memory_trim(c->other, 0, NULL));
+    return true;
+}
+
+UNIT(out_of_memory, the_caller_may_free_in_another_memory_of_the_device)
+{
+    caller c;
+    make_caller(&c, 1, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_create(c.f.device, &(quire_memory_options){.pages.page_size = PAGE},
+                                 &c.other));
+    c.f.fake.page_budget = 2 * PAGE;
+    const quire_allocation_options whole = {.size = PAGE};
+    for (; c.count < 2; c.count++)
+        CHECK_OK(quire_allocate(c.other, &whole, &c.held[c.count]));
+    c.act = free_in_other;
+    ALLOCATE(&c.f, .size = 2 * PAGE, .dedicated = true);
+    CHECK_EQ(c.asked, 2);
+    CHECK_EQ(c.last.reason, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    quire_memory_destroy_all(&c.other);
+    fixture_end(&c.f);
+}
+
+/* Makes room, and takes some of it itself; what is refused meanwhile asks in turn. */
+static bool allocate_too(caller *c)
+{
+    quire_allocation mine;
+    const quire_allocation_options large = {.size = 2 * PAGE}, small = {.size = PAGE / 4};
+    if (c->is_inside)
+        return false;
+    c->is_inside = true;
+    CHECK(free_one(c));
+    CHECK_FAILS(quire_allocate(c->f.memory, &large, &mine), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_OK(quire_allocate(c->f.memory, &small, &mine));
+    c->is_inside = false;
+    return true;
+}
+
+static bool ask_in_turn(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+{
+    caller *c = user;
+    (void)memory, (void)shortage;
+    c->asked++;
+    return allocate_too(c);
+}
+
+UNIT(out_of_memory, the_callback_may_allocate)
+{
+    caller c = {.asked = 0};
+    fixture_make(&c.f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 2},
+                                               .on_out_of_memory = {ask_in_turn, &c}});
+    for (; c.count < 4; c.count++)
+        c.held[c.count] = ALLOCATE(&c.f, .size = PAGE / 2);
+    ALLOCATE(&c.f, .size = PAGE / 2); /* two halves were freed, and two quarters taken */
+    CHECK_EQ(c.asked, 2 + 2);
+    CHECK_EQ(fixture_stats(&c.f).allocation_count, 2 + 2 + 1);
+    CHECK_EQ(fixture_stats(&c.f).failures, 2);
+    fixture_end(&c.f);
+}
+
+UNIT(out_of_memory, what_the_caller_frees_in_another_shard_helps_at_once)
+{
+    for (int dedicated = 0; dedicated < 2; dedicated++) {
+        caller c;
+        make_caller(&c, 2, (quire_page_policy){.page_size = 64 * KIB});
+        c.f.fake.page_budget = 64 * KIB;
+        c.held[c.count++] = ALLOCATE_ELSEWHERE(&c.f, .size = 40 * KIB);
+        c.act = free_one;
+        ALLOCATE(&c.f, .size = 50 * KIB, .dedicated = dedicated == 1);
+        CHECK_EQ(c.asked, 1);
+        fixture_end(&c.f);
+    }
+}
+
+UNIT(out_of_memory, the_caller_is_asked_over_budgets_too)
+{
+    caller c;
+    quire_allocation none;
+    make_caller(&c, 1, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_set_limit(c.f.memory, 2 * PAGE));
+    CHECK_OK(quire_memory_set_name_limit(c.f.memory, "few", PAGE));
+    c.held[c.count++] = ALLOCATE(&c.f, .size = PAGE, .name = "few");
+    CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    c.act = free_one;
+    quire_allocation more = ALLOCATE(&c.f, .size = PAGE, .name = "few/more"); /* by the name's */
+    c.held[c.count++] = more;
+    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.last.reason, QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    c.asked = 0;
+    ALLOCATE(&c.f, .size = 2 * PAGE); /* by the memory's */
+    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.last.reason, QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    c.asked = 0;
+    CHECK_FAILS(quire_allocate(c.f.memory, &(quire_allocation_options){.size = PAGE}, &none),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(c.asked, 1);
+    fixture_end(&c.f);
+}
+
+UNIT(out_of_memory, buffers_ask_too)
+{
+    caller c;
+    quire_buffer buffer;
+    make_full(&c);
+    c.act = free_one;
+    CHECK_OK(quire_buffer_create(c.f.memory, &(quire_buffer_options){.size = PAGE}, &buffer));
+    CHECK_EQ(c.asked, 2);
+    CHECK_EQ(c.f.fake.objects, 1);
+    fixture_end(&c.f);
+}

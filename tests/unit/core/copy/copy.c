@@ -1,0 +1,443 @@
+/*
+ * copy.c - copies between all kinds of memory, of one device, of two devices of a backend and
+ * of two backends, and host memory: boxes of every form against a model that copies byte by byte.
+ */
+#include <stdio.h>
+
+#include "tests/support/fixture.h"
+#include "tests/support/random.h"
+
+enum { PLACES = 14, ROOM = 3000, ROUNDS = 4000, KINDS = 4, DEVICE = 0, COHERENT, CACHED, WINDOW };
+
+/* Somewhere that bytes are copied to and from, and what they should be. */
+typedef struct place {
+    quire_memory *memory; /* NULL: host memory */
+    quire_allocation allocation;
+    unsigned char *host;
+    unsigned char model[ROOM];
+} place;
+
+/*
+ * Host memory, two allocations in each kind of one fake device, some of its peer (a second device
+ * on the same fake) and of a device of another backend.
+ */
+typedef struct world {
+    fake_backend fakes[2];
+    quire_device *devices[3];
+    quire_memory *memories[PLACES];
+    uint32_t memory_count;
+    place places[PLACES];
+    uint32_t place_count;
+    unsigned char host[ROOM];
+} world;
+
+static void prepare(world *w)
+{
+    memset(w, 0, sizeof *w);
+    for (int i = 0; i < 2; i++) {
+        fake_init(&w->fakes[i]);
+        fake_offer_copies(&w->fakes[i]);
+        fake_offer_fill(&w->fakes[i]);
+    }
+}
+
+static void add_place(world *w, quire_memory *memory)
+{
+    place *p = &w->places[w->place_count++];
+    p->memory = memory;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = ROOM, .zero = true},
+                            &p->allocation));
+}
+
+/* With so many allocations in pages of their own. */
+static void add_memory(world *w, quire_device *device, uint32_t kind, int places)
+{
+    quire_memory_options options = {.kind_mask = UINT32_C(1) << kind, .pages = {.page_size = 4096}};
+    quire_memory **memory = &w->memories[w->memory_count++];
+    CHECK_OK(quire_memory_create(device, &options, memory));
+    for (int i = 0; i < places; i++)
+        add_place(w, *memory);
+}
+
+static void open_world(world *w)
+{
+    CHECK_OK(fake_open(&w->fakes[0], unit_memory(), &w->devices[0]));
+    CHECK_OK(fake_open(&w->fakes[0], unit_memory(), &w->devices[1]));
+    CHECK_OK(fake_open(&w->fakes[1], unit_memory(), &w->devices[2]));
+    w->places[w->place_count++].host = w->host;
+    for (uint32_t kind = 0; kind < KINDS; kind++)
+        add_memory(w, w->devices[0], kind, 2);
+    add_memory(w, w->devices[1], DEVICE, 1);
+    add_memory(w, w->devices[1], WINDOW, 1);
+    add_memory(w, w->devices[2], DEVICE, 1);
+    add_memory(w, w->devices[2], CACHED, 1);
+    CHECK(w->place_count < PLACES);
+}
+
+static void end_world(world *w)
+{
+    for (uint32_t i = 0; i < w->memory_count; i++) {
+        CHECK_OK(quire_memory_check(w->memories[i]));
+        quire_memory_destroy_all(&w->memories[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_device_destroy(&w->devices[i]));
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(w->fakes[i].pages, 0);
+}
+
+/* ---- the model ---------------------------------------------------------------------------- */
+
+/* One end of a random copy; false where it does not fit. */
+static bool draw_end(test_random *r, const quire_copy_options *o, quire_copy_end *end)
+{
+    uint64_t row = o->size + random_below(r, 3) * random_below(r, 40);
+    uint64_t extent = (o->rows - 1) * row + o->size;
+    uint64_t slice = random_below(r, 2) ? o->rows * row : extent + random_below(r, 100);
+    extent += (o->slices - 1) * slice;
+    if (extent > ROOM)
+        return false;
+    end->offset = random_below(r, ROOM - extent + 1);
+    end->row_pitch = row == o->size && random_below(r, 2) ? 0 : row;
+    end->slice_pitch = slice == o->rows * row && random_below(r, 2) ? 0 : slice;
+    return true;
+}
+
+static uint64_t at(const quire_copy_options *o, const quire_copy_end *end, uint64_t n)
+{
+    uint64_t row = end->row_pitch ? end->row_pitch : o->size;
+    uint64_t slice = end->slice_pitch ? end->slice_pitch : o->rows * row;
+    uint64_t line = n / o->size;
+    return end->offset + line / o->rows * slice + line % o->rows * row + n % o->size;
+}
+
+static bool model_overlaps(const quire_copy_options *o)
+{
+    bool is_taken[ROOM] = {false};
+    for (uint64_t i = 0; i < o->size * o->rows * o->slices; i++)
+        is_taken[at(o, &o->to, i)] = true;
+    for (uint64_t i = 0; i < o->size * o->rows * o->slices; i++)
+        if (is_taken[at(o, &o->from, i)])
+            return true;
+    return false;
+}
+
+static void draw(test_random *r, quire_copy_options *o)
+{
+    do {
+        bool is_large = random_below(r, 8) == 0;
+        *o = (quire_copy_options){.size = 1 + random_below(r, is_large ? 900 : 60),
+                                  .rows = 1 + random_below(r, 6),
+                                  .slices = 1 + random_below(r, 4)};
+    } while (!draw_end(r, o, &o->to) || !draw_end(r, o, &o->from));
+}
+
+/* One random copy, or its refusal. True: it was refused. */
+static bool copy_once(world *w, test_random *r)
+{
+    place *to = &w->places[random_below(r, w->place_count)];
+    place *from = &w->places[random_below(r, w->place_count)];
+    quire_copy_options o;
+    draw(r, &o);
+    o.to.memory = to->memory;
+    o.to.allocation = to->allocation;
+    o.host_to = to->host;
+    o.from.memory = from->memory;
+    o.from.allocation = from->allocation;
+    o.host_from = from->host;
+    if (to->host && from->host) {
+        CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_INVALID_ARGUMENT);
+        return true;
+    }
+    if (to == from && model_overlaps(&o)) {
+        CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OVERLAP);
+        return true;
+    }
+    CHECK_OK(quire_copy(&o));
+    for (uint64_t i = 0; i < o.size * o.rows * o.slices; i++)
+        to->model[at(&o, &o.to, i)] = from->model[at(&o, &o.from, i)];
+    return false;
+}
+
+static void expect_model(place *p)
+{
+    unsigned char found[ROOM];
+    if (p->memory)
+        CHECK_OK(quire_read(p->memory, p->allocation, 0, found, ROOM));
+    CHECK(!memcmp(p->memory ? found : p->host, p->model, ROOM));
+}
+
+/* New bytes into a place, so that copies move something. */
+static void refresh(world *w, test_random *r)
+{
+    place *p = &w->places[random_below(r, w->place_count)];
+    for (int i = 0; i < ROOM; i++)
+        p->model[i] = (unsigned char)random_next(r);
+    if (p->memory)
+        CHECK_OK(quire_write(p->memory, p->allocation, 0, p->model, ROOM));
+    else
+        memcpy(p->host, p->model, ROOM);
+}
+
+static void run_random(world *w, uint64_t seed)
+{
+    test_random r = {seed};
+    uint32_t refused = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round % 20 == 0)
+            refresh(w, &r);
+        refused += copy_once(w, &r);
+        if (round % 10 == 9)
+            expect_model(&w->places[random_below(&r, w->place_count)]);
+    }
+    for (uint32_t i = 0; i < w->place_count; i++)
+        expect_model(&w->places[i]);
+    CHECK(refused > 0 && refused < ROUNDS / 2);
+}
+
+/* ---- every pair, with all that a backend may offer and without ------------------------------ */
+
+UNIT(copy, boxes_are_copied_between_all_memories)
+{
+    static world w;
+    prepare(&w);
+    open_world(&w);
+    run_random(&w, 1);
+    CHECK(w.fakes[0].calls[FAKE_COPY_PAGES] > 0);
+    CHECK(w.fakes[0].calls[FAKE_COPY_PEER] > 0);
+    end_world(&w);
+}
+
+UNIT(copy, the_bytes_are_the_same_whatever_the_backend_lacks)
+{
+    static const quire_backend_features lacks[] = {
+        QUIRE_BACKEND_ROWS, QUIRE_BACKEND_COPY_PAGES, QUIRE_BACKEND_COPY_PEER,
+        QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS};
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+        static world w;
+        prepare(&w);
+        fake_leave_out(&w.fakes[0], lacks[i]);
+        fake_leave_out(&w.fakes[1], lacks[i]);
+        open_world(&w);
+        run_random(&w, 2 + i);
+        CHECK(!(lacks[i] & QUIRE_BACKEND_COPY_PAGES) || !w.fakes[0].calls[FAKE_COPY_PAGES]);
+        CHECK(!(lacks[i] & QUIRE_BACKEND_COPY_PEER) || !w.fakes[0].calls[FAKE_COPY_PEER]);
+        end_world(&w);
+    }
+}
+
+UNIT(copy, the_bytes_are_the_same_where_a_call_is_unsupported)
+{
+    static const fake_call calls[] = {FAKE_COPY_PAGES, FAKE_COPY_PEER};
+    for (size_t i = 0; i < 2; i++) {
+        static world w;
+        prepare(&w);
+        w.fakes[0].unsupported = calls[i];
+        open_world(&w);
+        run_random(&w, 20 + i);
+        CHECK(w.fakes[0].calls[calls[i]] > 0);
+        CHECK_EQ(quire_last_result() == QUIRE_ERROR_UNSUPPORTED, false);
+        end_world(&w);
+    }
+}
+
+/* ---- what is copied ------------------------------------------------------------------------ */
+
+static quire_allocation make(fixture *f, uint64_t size, unsigned char value)
+{
+    quire_allocation made = ALLOCATE(f, .size = size);
+    CHECK_OK(quire_fill(f->memory, made, 0, 0, value));
+    return made;
+}
+
+static unsigned char byte_of(fixture *f, quire_allocation allocation, uint64_t offset)
+{
+    unsigned char byte = 0;
+    CHECK_OK(quire_read(f->memory, allocation, offset, &byte, 1));
+    return byte;
+}
+
+static void make_fixture(fixture *f, uint32_t kind)
+{
+    fixture_prepare(f);
+    fake_offer_copies(&f->fake);
+    fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+}
+
+UNIT(copy, size_0_copies_nothing_and_checks_all_the_same)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 100, 1), b = make(&f, 100, 2);
+    quire_copy_options o = {.to = {f.memory, a, 100, 0, 0}, .from = {f.memory, b, 0, 0, 0}};
+    CHECK_OK(quire_copy(&o));
+    o.to.offset = 101;
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OUT_OF_RANGE);
+    o.to.offset = 0;
+    CHECK_OK(quire_free(f.memory, b));
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(byte_of(&f, a, 0), 1);
+    fixture_end(&f);
+}
+
+UNIT(copy, host_memory_that_is_mapped_from_the_allocation_overlaps)
+{
+    fixture f;
+    void *pointer;
+    make_fixture(&f, COHERENT);
+    quire_allocation a = make(&f, 100, 1);
+    CHECK_OK(quire_map(f.memory, a, &pointer));
+    quire_copy_options o = {
+        .to = {f.memory, a, 10, 0, 0}, .host_from = (char *)pointer + 19, .size = 10};
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OVERLAP);
+    o.host_from = (char *)pointer + 20;
+    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_unmap(f.memory, a));
+    fixture_end(&f);
+}
+
+UNIT(copy, rows_with_gaps_leave_the_gaps_alone)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 100, 1);
+    const unsigned char bytes[6] = {10, 11, 12, 13, 14, 15};
+    CHECK_OK(quire_copy(&(quire_copy_options){
+        .to = {f.memory, a, 5, 10, 0}, .host_from = bytes, .size = 2, .rows = 3}));
+    CHECK_EQ(byte_of(&f, a, 4), 1);
+    CHECK_EQ(byte_of(&f, a, 5), 10);
+    CHECK_EQ(byte_of(&f, a, 6), 11);
+    CHECK_EQ(byte_of(&f, a, 7), 1);
+    CHECK_EQ(byte_of(&f, a, 15), 12);
+    CHECK_EQ(byte_of(&f, a, 26), 15);
+    CHECK_EQ(byte_of(&f, a, 27), 1);
+    fixture_end(&f);
+}
+
+UNIT(copy, tight_rows_are_one_call)
+{
+    fixture f;
+    static unsigned char bytes[4096];
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 8192, 1), b = make(&f, 8192, 2);
+    uint64_t before = f.fake.calls[FAKE_COPY_TO];
+    CHECK_OK(quire_copy(&(quire_copy_options){
+        .to = {f.memory, a, 0, 16, 0}, .host_from = bytes, .size = 16, .rows = 64, .slices = 4}));
+    CHECK_EQ(f.fake.calls[FAKE_COPY_TO] - before, 1);
+    CHECK_OK(quire_copy(&(quire_copy_options){
+        .to = {f.memory, a, 0, 32, 0}, .from = {f.memory, b, 0, 0, 0}, .size = 16, .rows = 64}));
+    CHECK_EQ(f.fake.calls[FAKE_COPY_PAGES], 1);
+    CHECK_EQ(f.fake.last_copy.rows, 64);
+    CHECK_EQ(f.fake.last_copy.to_row, 32);
+    CHECK_EQ(f.fake.last_copy.from_row, 16);
+    fixture_end(&f);
+}
+
+/* ---- progress ------------------------------------------------------------------------------ */
+
+typedef struct told {
+    uint64_t calls, done, total, stop_at;
+    fixture *f;
+    quire_allocation pinned;
+} told;
+
+static bool goes_on(void *user, uint64_t done, uint64_t total)
+{
+    told *t = user;
+    CHECK(done > t->done && done <= total);
+    t->calls++;
+    t->done = done;
+    t->total = total;
+    if (t->pinned.id)
+        CHECK_FAILS(quire_free(t->f->memory, t->pinned), QUIRE_ERROR_BUSY);
+    return t->calls != t->stop_at;
+}
+
+UNIT(copy, progress_is_told_step_by_step_and_ends_a_copy)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 1000, 1), b = make(&f, 1000, 2);
+    told t = {.f = &f, .pinned = a};
+    quire_copy_options o = {.to = {f.memory, a, 0, 0, 0},
+                            .from = {f.memory, b, 0, 0, 0},
+                            .size = 1000,
+                            .progress = {goes_on, &t, 300}};
+    CHECK_OK(quire_copy(&o));
+    CHECK_EQ(t.calls, 4);
+    CHECK_EQ(t.done, 1000);
+    CHECK_EQ(t.total, 1000);
+    CHECK_EQ(byte_of(&f, a, 999), 2);
+    CHECK_OK(quire_fill(f.memory, a, 0, 0, 1));
+    t = (told){.stop_at = 2};
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "600 of 1000");
+    CHECK_EQ(byte_of(&f, a, 599), 2);
+    CHECK_EQ(byte_of(&f, a, 600), 1);
+    t = (told){.stop_at = 4}; /* all is copied: nothing is left to end */
+    CHECK_OK(quire_copy(&o));
+    t = (told){0};
+    o.progress.step = 0;
+    CHECK_OK(quire_copy(&o));
+    CHECK_EQ(t.calls, 1);
+    CHECK_OK(quire_free(f.memory, a));
+    fixture_end(&f);
+}
+
+static bool fails_within(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    (void)done;
+    (void)total;
+    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    return true;
+}
+
+UNIT(copy, what_fails_in_a_callback_is_not_the_copys_error)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 100, 1);
+    unsigned char bytes[100] = {0};
+    CHECK_FAILS(quire_free(f.memory, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    char before[256];
+    snprintf(before, sizeof before, "%s", quire_last_error());
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = {f.memory, a, 0, 0, 0},
+                                              .host_from = bytes,
+                                              .size = 100,
+                                              .progress = {fails_within, NULL, 10}}));
+    CHECK_STR(quire_last_error(), before);
+    fixture_end(&f);
+}
+
+/* ---- fills --------------------------------------------------------------------------------- */
+
+static void fill_and_check(uint32_t kind, bool offers)
+{
+    fixture f;
+    fixture_prepare(&f);
+    if (offers)
+        fake_offer_fill(&f.fake);
+    fixture_open(&f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+    quire_allocation a = ALLOCATE(&f, .size = 100000, .zero = true);
+    static unsigned char found[100000];
+    CHECK_OK(quire_fill(f.memory, a, 7, 90001, 0xab));
+    CHECK_OK(quire_read(f.memory, a, 0, found, sizeof found));
+    for (uint64_t i = 0; i < sizeof found; i++)
+        CHECK_EQ(found[i], i >= 7 && i < 90008 ? 0xab : 0);
+    CHECK_OK(quire_fill(f.memory, a, 50000, 0, 3));
+    CHECK_OK(quire_read(f.memory, a, 0, found, sizeof found));
+    CHECK(found[49999] == 0xab && found[50000] == 3 && found[99999] == 3);
+    bool is_visible = kind != DEVICE;
+    CHECK_EQ(f.fake.calls[FAKE_FILL_PAGE] > 0, offers && !is_visible);
+    CHECK_EQ(f.fake.calls[FAKE_COPY_TO] > 0, !offers && !is_visible);
+    fixture_end(&f);
+}
+
+UNIT(copy, a_fill_sets_its_range_on_every_kind)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        fill_and_check(kind, true);
+        fill_and_check(kind, false);
+    }
+}

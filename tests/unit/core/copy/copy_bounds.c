@@ -1,0 +1,124 @@
+/*
+ * copy_bounds.c - copies whose pitches, rows and slices reach beyond what 64 bits count are
+ * refused before a byte is copied, from and to either end.
+ */
+#include "tests/support/fixture.h"
+
+enum { SIZE = 64 };
+
+static const uint64_t HALF = UINT64_C(1) << 63;
+
+typedef struct bench {
+    fixture f;
+    quire_allocation allocation;
+    unsigned char host[SIZE];
+} bench;
+
+static void make(bench *b)
+{
+    *b = (bench){.host = {0}};
+    fixture_prepare(&b->f);
+    fake_offer_copies(&b->f.fake);
+    fixture_open(&b->f, &(quire_memory_options){.kind_mask = 2, .pages = {.page_size = 4096}});
+    b->allocation = ALLOCATE(&b->f, .size = SIZE);
+}
+
+/* The box with one end in the memory and one on the host; the pitches are those of one of them. */
+static quire_result copy(bench *b, const quire_copy_options *box, const quire_copy_end *pitches,
+                         bool from_memory, bool at_memory)
+{
+    quire_copy_options o = *box;
+    quire_copy_end *in_memory = from_memory ? &o.from : &o.to;
+    quire_copy_end *on_host = from_memory ? &o.to : &o.from;
+    *(at_memory ? in_memory : on_host) = *pitches;
+    in_memory->memory = b->f.memory;
+    in_memory->allocation = b->allocation;
+    if (from_memory)
+        o.host_to = b->host;
+    else
+        o.host_from = b->host;
+    return quire_copy(&o);
+}
+
+static void expect(bench *b, const quire_copy_options *box, const quire_copy_end *pitches,
+                   quire_result code, const char *says)
+{
+    for (int i = 0; i < 4; i++) {
+        CHECK_FAILS(copy(b, box, pitches, i & 1, i & 2), code);
+        CHECK_HAS(quire_last_error(), says);
+    }
+    for (size_t i = 0; i < SIZE; i++)
+        CHECK_EQ(b->host[i], 0);
+}
+
+static void expect_uncounted(bench *b, const quire_copy_options *box, const quire_copy_end *pitches)
+{
+    expect(b, box, pitches, QUIRE_ERROR_OUT_OF_RANGE, "their size exceeds 64 bits");
+}
+
+UNIT(copy_bounds, rows_that_end_beyond_64_bits)
+{
+    bench b;
+    make(&b);
+    /* the third row would begin at 2^64, at 0 of the allocation again */
+    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = 3},
+                     &(quire_copy_end){.row_pitch = HALF});
+    /* the last row begins below 2^64 and ends at it */
+    expect_uncounted(&b, &(quire_copy_options){.size = 8, .rows = 2},
+                     &(quire_copy_end){.row_pitch = UINT64_MAX - 7});
+    /* no room for so many rows, without a gap */
+    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = UINT64_MAX},
+                     &(quire_copy_end){.offset = 0});
+    fixture_end(&b.f);
+}
+
+/* A slice ends below 2^64, and what is from slice to slice unless it is told does not. */
+UNIT(copy_bounds, slices_whose_distance_is_beyond_64_bits)
+{
+    bench b;
+    make(&b);
+    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = 2, .slices = 2},
+                     &(quire_copy_end){.row_pitch = HALF});
+    fixture_end(&b.f);
+}
+
+UNIT(copy_bounds, slices_that_end_beyond_64_bits)
+{
+    bench b;
+    make(&b);
+    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = 2, .slices = 3},
+                     &(quire_copy_end){.row_pitch = 4, .slice_pitch = HALF});
+    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = 2, .slices = 2},
+                     &(quire_copy_end){.row_pitch = 4, .slice_pitch = UINT64_MAX - 6});
+    fixture_end(&b.f);
+}
+
+/* What can be counted is judged by what is there. */
+UNIT(copy_bounds, what_ends_just_below_is_beyond_the_ends)
+{
+    bench b;
+    make(&b);
+    expect(&b, &(quire_copy_options){.size = 8, .rows = 2},
+           &(quire_copy_end){.row_pitch = UINT64_MAX - 8, .slice_pitch = UINT64_MAX},
+           QUIRE_ERROR_OUT_OF_RANGE, "the copy takes");
+    expect(&b, &(quire_copy_options){.size = 4, .rows = 2, .slices = 2},
+           &(quire_copy_end){.row_pitch = 4, .slice_pitch = UINT64_MAX - 8},
+           QUIRE_ERROR_OUT_OF_RANGE, "the copy takes");
+    expect(&b, &(quire_copy_options){.size = 4}, &(quire_copy_end){.offset = UINT64_MAX - 3},
+           QUIRE_ERROR_OUT_OF_RANGE, "");
+    fixture_end(&b.f);
+}
+
+UNIT(copy_bounds, pitches_below_a_row_and_a_slice)
+{
+    bench b;
+    make(&b);
+    expect(&b, &(quire_copy_options){.size = 8, .rows = 2}, &(quire_copy_end){.row_pitch = 7},
+           QUIRE_ERROR_INVALID_ARGUMENT, "has a row pitch of 7 bytes, and a row has 8");
+    expect(&b, &(quire_copy_options){.size = 8, .rows = 2, .slices = 2},
+           &(quire_copy_end){.row_pitch = 10, .slice_pitch = 17}, QUIRE_ERROR_INVALID_ARGUMENT,
+           "has a slice pitch of 17 bytes, and a slice has 18");
+    CHECK_OK(copy(&b, &(quire_copy_options){.size = 8, .rows = 2, .slices = 2},
+                  &(quire_copy_end){.row_pitch = 10, .slice_pitch = 18}, false, true));
+    fixture_end(&b.f);
+}

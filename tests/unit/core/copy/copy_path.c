@@ -1,0 +1,397 @@
+/*
+ * copy_path.c - which way a copy takes: with everything, with each function removed, and where
+ * there is none at all; and that it is the way that quire_copy_get_path told.
+ */
+#include "tests/support/fixture.h"
+
+enum { DEVICE = 0, COHERENT, CACHED, WINDOW, SIZE = 3 << 20 };
+
+/* Two memories, one allocation in each. */
+typedef struct pair {
+    fake_backend fakes[2];
+    quire_device *devices[2];
+    quire_memory *to, *from;
+    quire_allocation target, source;
+} pair;
+
+typedef enum relation { ONE_DEVICE = 0, PEERS, TWO_BACKENDS } relation;
+
+static void prepare(pair *p)
+{
+    *p = (pair){.to = NULL};
+    for (int i = 0; i < 2; i++) {
+        fake_init(&p->fakes[i]);
+        fake_offer_copies(&p->fakes[i]);
+    }
+}
+
+static quire_memory *open_memory(quire_device *device, uint32_t kind)
+{
+    quire_memory *memory;
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind},
+                                 &memory));
+    return memory;
+}
+
+static void open_pair(pair *p, relation are, uint32_t to, uint32_t from)
+{
+    CHECK_OK(fake_open(&p->fakes[0], unit_memory(), &p->devices[0]));
+    if (are != ONE_DEVICE)
+        CHECK_OK(fake_open(&p->fakes[are == TWO_BACKENDS], unit_memory(), &p->devices[1]));
+    p->to = open_memory(p->devices[0], to);
+    p->from = open_memory(p->devices[are != ONE_DEVICE], from);
+    const quire_allocation_options options = {.size = SIZE};
+    CHECK_OK(quire_allocate(p->to, &options, &p->target));
+    CHECK_OK(quire_allocate(p->from, &options, &p->source));
+}
+
+static void end_pair(pair *p)
+{
+    quire_memory_destroy_all(&p->to);
+    quire_memory_destroy_all(&p->from);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(quire_device_destroy(&p->devices[i]));
+    CHECK_EQ(p->fakes[0].pages + p->fakes[1].pages, 0);
+}
+
+static quire_copy_options whole(const pair *p)
+{
+    return (quire_copy_options){.to = {.memory = p->to, .allocation = p->target},
+                                .from = {.memory = p->from, .allocation = p->source},
+                                .size = SIZE};
+}
+
+/* The first byte of each allocation, straight from the fake's pages. */
+static unsigned char *first_byte(quire_memory *memory, quire_allocation allocation)
+{
+    quire_native native;
+    CHECK_OK(quire_get_native(memory, allocation, &native));
+    return fake_bytes(&native.page) + native.offset;
+}
+
+static quire_copy_path path_of(quire_memory *to, quire_memory *from)
+{
+    quire_copy_path path;
+    CHECK_OK(quire_copy_get_path(to, from, &path));
+    return path;
+}
+
+/* Copies all of it; the path is as told, and the bytes arrive. */
+static void copy(pair *p, quire_copy_path path)
+{
+    quire_copy_options o = whole(p);
+    unsigned char *to = first_byte(p->to, p->target), *from = first_byte(p->from, p->source);
+    memset(to, 1, SIZE);
+    for (uint64_t i = 0; i < SIZE; i++)
+        from[i] = (unsigned char)(i * 7 + i / 4099);
+    CHECK_EQ(path_of(p->to, p->from), path);
+    CHECK_OK(quire_copy(&o));
+    CHECK(!memcmp(to, from, SIZE));
+}
+
+static uint64_t calls(const pair *p, fake_call call)
+{
+    return p->fakes[0].calls[call] + p->fakes[1].calls[call];
+}
+
+/* ---- with everything ----------------------------------------------------------------------- */
+
+UNIT(copy_path, pages_of_a_device_are_copied_by_it)
+{
+    static const uint32_t kinds[][2] = {
+        {DEVICE, DEVICE}, {DEVICE, WINDOW}, {WINDOW, DEVICE}, {WINDOW, WINDOW}, {CACHED, COHERENT}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        pair p;
+        prepare(&p);
+        open_pair(&p, ONE_DEVICE, kinds[i][0], kinds[i][1]);
+        copy(&p, QUIRE_COPY_DIRECT);
+        CHECK_EQ(calls(&p, FAKE_COPY_PAGES), 1);
+        CHECK_EQ(calls(&p, FAKE_COPY_TO) + calls(&p, FAKE_COPY_FROM), 0);
+        end_pair(&p);
+    }
+}
+
+UNIT(copy_path, what_the_host_reads_well_it_copies)
+{
+    static const uint32_t targets[] = {COHERENT, CACHED, WINDOW};
+    for (int i = 0; i < 3; i++) {
+        pair p;
+        prepare(&p);
+        open_pair(&p, ONE_DEVICE, targets[i], CACHED);
+        copy(&p, QUIRE_COPY_DIRECT);
+        CHECK_EQ(calls(&p, FAKE_COPY_PAGES), 0);
+        CHECK_EQ(calls(&p, FAKE_INVALIDATE), 1);
+        CHECK_EQ(calls(&p, FAKE_FLUSH), targets[i] == CACHED);
+        end_pair(&p);
+    }
+}
+
+UNIT(copy_path, peers_copy_between_their_pages)
+{
+    pair p;
+    prepare(&p);
+    open_pair(&p, PEERS, DEVICE, DEVICE);
+    copy(&p, QUIRE_COPY_DIRECT);
+    CHECK_EQ(calls(&p, FAKE_COPY_PEER), 1);
+    end_pair(&p);
+}
+
+UNIT(copy_path, two_backends_meet_in_host_memory)
+{
+    pair p;
+    prepare(&p);
+    open_pair(&p, TWO_BACKENDS, DEVICE, DEVICE);
+    copy(&p, QUIRE_COPY_HOST);
+    CHECK_EQ(calls(&p, FAKE_COPY_PEER) + calls(&p, FAKE_COPY_PAGES), 0);
+    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], 3); /* by the MiB */
+    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 3);
+    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_FROM] + p.fakes[1].calls[FAKE_COPY_TO], 0);
+    end_pair(&p);
+}
+
+UNIT(copy_path, two_backends_meet_in_a_mapping)
+{
+    pair p;
+    prepare(&p);
+    open_pair(&p, TWO_BACKENDS, DEVICE, CACHED);
+    copy(&p, QUIRE_COPY_DIRECT);
+    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 1);
+    CHECK_EQ(p.fakes[1].calls[FAKE_INVALIDATE], 1);
+    end_pair(&p);
+    prepare(&p);
+    open_pair(&p, TWO_BACKENDS, CACHED, DEVICE);
+    copy(&p, QUIRE_COPY_DIRECT);
+    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], 1);
+    CHECK_EQ(p.fakes[0].calls[FAKE_FLUSH], 1);
+    end_pair(&p);
+}
+
+/* ---- a function removed --------------------------------------------------------------------- */
+
+UNIT(copy_path, without_copy_pages_a_mapping_is_used)
+{
+    pair p;
+    prepare(&p);
+    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PAGES);
+    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    copy(&p, QUIRE_COPY_DIRECT);
+    CHECK_EQ(calls(&p, FAKE_COPY_TO), 1);
+    CHECK_EQ(calls(&p, FAKE_COPY_FROM), 0);
+    end_pair(&p);
+    prepare(&p);
+    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PAGES);
+    open_pair(&p, ONE_DEVICE, WINDOW, COHERENT);
+    copy(&p, QUIRE_COPY_DIRECT); /* by the host alone */
+    CHECK_EQ(calls(&p, FAKE_COPY_TO) + calls(&p, FAKE_COPY_FROM), 0);
+    end_pair(&p);
+}
+
+UNIT(copy_path, without_copy_pages_and_a_mapping_the_host_is_between)
+{
+    pair p;
+    prepare(&p);
+    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PAGES);
+    open_pair(&p, ONE_DEVICE, DEVICE, DEVICE);
+    copy(&p, QUIRE_COPY_HOST);
+    CHECK_EQ(calls(&p, FAKE_COPY_TO), 3);
+    CHECK_EQ(calls(&p, FAKE_COPY_FROM), 3);
+    end_pair(&p);
+}
+
+UNIT(copy_path, without_copy_peer_the_host_is_between)
+{
+    pair p;
+    prepare(&p);
+    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PEER);
+    open_pair(&p, PEERS, DEVICE, DEVICE);
+    copy(&p, QUIRE_COPY_HOST);
+    CHECK_EQ(calls(&p, FAKE_COPY_TO), 3);
+    end_pair(&p);
+}
+
+UNIT(copy_path, an_unsupported_call_is_done_in_another_way_and_leaves_no_error)
+{
+    static const fake_call refused[] = {FAKE_COPY_PAGES, FAKE_COPY_PEER};
+    for (int i = 0; i < 2; i++) {
+        pair p;
+        prepare(&p);
+        p.fakes[0].unsupported = refused[i];
+        open_pair(&p, refused[i] == FAKE_COPY_PEER ? PEERS : ONE_DEVICE, DEVICE, DEVICE);
+        CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+        copy(&p, QUIRE_COPY_DIRECT);
+        CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_EQ(calls(&p, refused[i]), 1);
+        CHECK_EQ(calls(&p, FAKE_COPY_TO), 3);
+        end_pair(&p);
+    }
+}
+
+UNIT(copy_path, without_rows_each_row_is_a_job)
+{
+    pair p;
+    prepare(&p);
+    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_ROWS);
+    open_pair(&p, ONE_DEVICE, DEVICE, DEVICE);
+    quire_copy_options o = whole(&p);
+    o.size = 100;
+    o.rows = 5;
+    o.slices = 4;
+    o.to.row_pitch = 128;
+    CHECK_OK(quire_copy(&o));
+    CHECK_EQ(calls(&p, FAKE_COPY_PAGES), 20);
+    CHECK_EQ(p.fakes[0].last_copy.rows * p.fakes[0].last_copy.slices, 1);
+    end_pair(&p);
+}
+
+/* Many rows between the device and host memory, a mapping of another backend's, or its pages. */
+static void copy_rows(uint32_t from, uint64_t copies, uint64_t syncs)
+{
+    pair p;
+    prepare(&p);
+    open_pair(&p, TWO_BACKENDS, DEVICE, from);
+    quire_copy_options o = whole(&p);
+    o.size = 100;
+    o.rows = 5;
+    o.slices = 4;
+    o.to.row_pitch = 128;
+    unsigned char *to = first_byte(p.to, p.target), *source = first_byte(p.from, p.source);
+    memset(source, 7, 2000);
+    memset(to, 1, 20 * 128);
+    CHECK_OK(quire_copy(&o));
+    CHECK(to[0] == 7 && to[99] == 7 && to[100] == 1 && to[128] == 7 && to[19 * 128 + 99] == 7);
+    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_PAGES], 1);
+    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 0);
+    CHECK_EQ(p.fakes[0].last_copy.rows * p.fakes[0].last_copy.slices, 20);
+    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], copies);
+    CHECK_EQ(p.fakes[1].calls[FAKE_INVALIDATE], syncs);
+    end_pair(&p);
+}
+
+UNIT(copy_path, rows_between_host_and_page_are_one_job)
+{
+    copy_rows(DEVICE, 1, 0); /* tight there: one call for all rows */
+    copy_rows(CACHED, 0, 20);
+    copy_rows(COHERENT, 0, 0);
+}
+
+UNIT(copy_path, rows_that_are_unsupported_go_one_by_one)
+{
+    pair p;
+    prepare(&p);
+    p.fakes[0].unsupported = FAKE_COPY_PAGES;
+    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    unsigned char bytes[1000] = {5};
+    quire_copy_options o = {.to = {.memory = p.to, .allocation = p.target, .row_pitch = 200},
+                            .host_from = bytes,
+                            .size = 100,
+                            .rows = 10};
+    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_copy(&o));
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(calls(&p, FAKE_COPY_TO), 10);
+    CHECK_EQ(first_byte(p.to, p.target)[0], 5);
+    end_pair(&p);
+}
+
+UNIT(copy_path, memory_of_the_backends_own_is_told)
+{
+    pair p;
+    prepare(&p);
+    p.fakes[0].table.features |= QUIRE_BACKEND_STAGES;
+    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    CHECK_EQ(path_of(p.to, NULL), QUIRE_COPY_STAGED);
+    CHECK_EQ(path_of(NULL, p.to), QUIRE_COPY_STAGED);
+    CHECK_EQ(path_of(p.from, NULL), QUIRE_COPY_DIRECT);
+    CHECK_EQ(path_of(NULL, p.from), QUIRE_COPY_DIRECT);
+    CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_DIRECT);
+    end_pair(&p);
+}
+
+/* ---- no way --------------------------------------------------------------------------------- */
+
+UNIT(copy_path, what_cannot_be_copied_is_unsupported_and_never_left_out)
+{
+    static const quire_backend_features lacks[] = {QUIRE_BACKEND_COPY_TO_PAGE,
+                                                   QUIRE_BACKEND_COPY_FROM_PAGE};
+    for (int i = 0; i < 2; i++) {
+        pair p;
+        prepare(&p);
+        fake_leave_out(&p.fakes[0], lacks[i] | QUIRE_BACKEND_COPY_PAGES);
+        open_pair(&p, ONE_DEVICE, DEVICE, DEVICE);
+        quire_copy_options o = whole(&p);
+        CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_UNSUPPORTED);
+        CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_UNSUPPORTED);
+        bool can_read = lacks[i] == QUIRE_BACKEND_COPY_TO_PAGE;
+        char byte = 0;
+        CHECK_EQ(path_of(NULL, p.from), can_read ? QUIRE_COPY_DIRECT : QUIRE_COPY_UNSUPPORTED);
+        CHECK_EQ(path_of(p.to, NULL), can_read ? QUIRE_COPY_UNSUPPORTED : QUIRE_COPY_DIRECT);
+        quire_copy_options in = {.to = o.to, .host_from = &byte, .size = 1};
+        quire_copy_options out = {.from = o.from, .host_to = &byte, .size = 1};
+        CHECK_EQ(quire_copy(&in), can_read ? QUIRE_ERROR_UNSUPPORTED : QUIRE_SUCCESS);
+        CHECK_EQ(quire_copy(&out), can_read ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
+        end_pair(&p);
+    }
+}
+
+UNIT(copy_path, an_unsupported_fill_is_written_and_leaves_no_error)
+{
+    pair p;
+    prepare(&p);
+    fake_offer_fill(&p.fakes[0]);
+    p.fakes[0].unsupported = FAKE_FILL_PAGE;
+    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_fill(p.to, p.target, 5, 10000, 3));
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(calls(&p, FAKE_FILL_PAGE), 1);
+    CHECK_EQ(calls(&p, FAKE_COPY_TO), 2); /* 8 KiB at a time */
+    const unsigned char *to = first_byte(p.to, p.target);
+    CHECK(to[5] == 3 && to[10004] == 3 && to[4] != 3 && to[10005] != 3);
+    end_pair(&p);
+}
+
+UNIT(copy_path, without_any_write_a_fill_is_unsupported)
+{
+    pair p;
+    prepare(&p);
+    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_TO_PAGE);
+    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    CHECK_FAILS(quire_fill(p.to, p.target, 0, 0, 1), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_fill(p.from, p.source, 0, 0, 1));
+    end_pair(&p);
+}
+
+/* ---- the memory between --------------------------------------------------------------------- */
+
+UNIT(copy_path, without_host_memory_to_copy_through_nothing_is_lost)
+{
+    pair p;
+    prepare(&p);
+    open_pair(&p, TWO_BACKENDS, DEVICE, DEVICE);
+    quire_copy_options o = whole(&p);
+    unsigned char *to = first_byte(p.to, p.target);
+    memset(to, 9, SIZE);
+    test_memory_fail(unit_memory_state(), 1, false);
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    test_memory_fail(unit_memory_state(), 0, false);
+    for (uint64_t i = 0; i < SIZE; i++)
+        CHECK_EQ(to[i], 9);
+    copy(&p, QUIRE_COPY_HOST);
+    CHECK_OK(quire_free(p.to, p.target)); /* nobody pins it */
+    CHECK_OK(quire_free(p.from, p.source));
+    end_pair(&p);
+}
+
+UNIT(copy_path, kinds_without_bytes_have_none)
+{
+    pair p;
+    prepare(&p);
+    p.fakes[0].info.kinds[DEVICE].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
+    open_pair(&p, ONE_DEVICE, DEVICE, COHERENT);
+    quire_copy_options o = whole(&p);
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_UNSUPPORTED);
+    CHECK_EQ(path_of(p.from, p.to), QUIRE_COPY_UNSUPPORTED);
+    CHECK_EQ(path_of(p.to, NULL), QUIRE_COPY_UNSUPPORTED);
+    end_pair(&p);
+}

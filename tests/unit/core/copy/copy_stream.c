@@ -1,0 +1,259 @@
+/*
+ * copy_stream.c - copies and fills in the order of a stream: submitted and done later, or done
+ * after the stream's work where the backend cannot, and the order is the same.
+ */
+#include "tests/support/fixture.h"
+
+enum { DEVICE = 0, COHERENT, CACHED, WINDOW, SIZE = 1000 };
+
+typedef struct world {
+    fixture f;
+    quire_stream *stream;
+    uint64_t native;
+    quire_allocation a, b;
+    unsigned char *bytes_a, *bytes_b; /* straight from the fake's pages */
+} world;
+
+static unsigned char *bytes_of(fixture *f, quire_allocation allocation)
+{
+    quire_native native;
+    CHECK_OK(quire_get_native(f->memory, allocation, &native));
+    return fake_bytes(&native.page) + native.offset;
+}
+
+static void prepare(world *w)
+{
+    fixture_prepare(&w->f);
+    fake_offer_copies(&w->f.fake);
+    fake_offer_fill(&w->f.fake);
+    fake_offer_streams(&w->f.fake);
+}
+
+static void open_world(world *w, uint32_t kind)
+{
+    fixture_open(&w->f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+    CHECK_OK(quire_stream_create(w->f.device, NULL, &w->stream));
+    w->native = quire_stream_native(w->stream);
+    w->a = ALLOCATE(&w->f, .size = SIZE, .zero = true);
+    w->b = ALLOCATE(&w->f, .size = SIZE, .zero = true);
+    w->bytes_a = bytes_of(&w->f, w->a);
+    w->bytes_b = bytes_of(&w->f, w->b);
+}
+
+static void end_world(world *w)
+{
+    CHECK_OK(quire_stream_destroy(&w->stream));
+    CHECK_EQ(w->f.fake.streams, 0);
+    fixture_end(&w->f);
+}
+
+static quire_copy_options a_to_b(const world *w)
+{
+    return (quire_copy_options){.to = {.memory = w->f.memory, .allocation = w->b},
+                                .from = {.memory = w->f.memory, .allocation = w->a},
+                                .size = SIZE};
+}
+
+static bool has_passed(const quire_point *point)
+{
+    bool passed = false;
+    CHECK_OK(quire_point_has_passed(point, &passed));
+    return passed;
+}
+
+UNIT(copy_stream, a_copy_is_done_when_the_stream_comes_to_it)
+{
+    world w;
+    prepare(&w);
+    open_world(&w, DEVICE);
+    quire_copy_options o = a_to_b(&w);
+    quire_point done = {0};
+    memset(w.bytes_a, 1, SIZE);
+    fake_stream_submit(w.native);
+    CHECK_OK(quire_copy_on(w.stream, &o, &done));
+    CHECK(done.stream == w.stream);
+    CHECK(!has_passed(&done));
+    CHECK_EQ(w.bytes_b[0], 0);
+    memset(w.bytes_a, 2, SIZE); /* as a kernel before it would have */
+    CHECK_EQ(fake_stream_run(w.native, 1), 1);
+    CHECK(!has_passed(&done));
+    CHECK_EQ(fake_stream_run(w.native, 1), 1);
+    CHECK(has_passed(&done));
+    CHECK(w.bytes_b[0] == 2 && w.bytes_b[SIZE - 1] == 2);
+    end_world(&w);
+}
+
+UNIT(copy_stream, host_memory_is_read_and_written_later)
+{
+    world w;
+    unsigned char in[SIZE] = {0}, out[SIZE] = {0};
+    prepare(&w);
+    open_world(&w, DEVICE);
+    quire_point done;
+    CHECK_OK(quire_copy_on(w.stream,
+                           &(quire_copy_options){.to = {.memory = w.f.memory, .allocation = w.a},
+                                                 .host_from = in,
+                                                 .size = SIZE},
+                           NULL));
+    CHECK_OK(quire_copy_on(w.stream,
+                           &(quire_copy_options){.from = {.memory = w.f.memory, .allocation = w.a},
+                                                 .host_to = out,
+                                                 .size = SIZE},
+                           &done));
+    memset(in, 5, SIZE);
+    CHECK_EQ(out[0], 0);
+    CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
+    CHECK(out[0] == 5 && out[SIZE - 1] == 5);
+    end_world(&w);
+}
+
+UNIT(copy_stream, rows_are_one_job_or_one_each)
+{
+    for (int takes = 0; takes < 2; takes++) {
+        world w;
+        prepare(&w);
+        if (!takes)
+            fake_leave_out(&w.f.fake, QUIRE_BACKEND_ROWS);
+        open_world(&w, DEVICE);
+        quire_copy_options o = a_to_b(&w);
+        memset(w.bytes_a, 1, SIZE);
+        o.size = 10;
+        o.rows = 6;
+        o.from.row_pitch = 12;
+        o.to.row_pitch = 20;
+        CHECK_OK(quire_copy_on(w.stream, &o, NULL));
+        CHECK_EQ(fake_stream_waiting(w.native), takes ? 1 : 6);
+        CHECK_EQ(fake_stream_run(w.native, UINT64_MAX), takes ? 1 : 6);
+        CHECK(w.bytes_b[109] == 1 && w.bytes_b[110] == 0 && w.bytes_b[10] == 0);
+        end_world(&w);
+    }
+}
+
+UNIT(copy_stream, a_fill_is_done_when_the_stream_comes_to_it)
+{
+    static const uint32_t kinds[] = {DEVICE, CACHED};
+    for (int i = 0; i < 2; i++) {
+        world w;
+        quire_point done;
+        prepare(&w);
+        open_world(&w, kinds[i]);
+        CHECK_OK(quire_fill_on(w.stream, w.f.memory, w.a, 10, 0, 9, &done));
+        CHECK_EQ(w.bytes_a[10], 0);
+        CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
+        CHECK(w.bytes_a[9] == 0 && w.bytes_a[10] == 9 && w.bytes_a[SIZE - 1] == 9);
+        end_world(&w);
+    }
+}
+
+/* ---- without ------------------------------------------------------------------------------- */
+
+static void copy_after_the_work(const world *w)
+{
+    quire_copy_options o = a_to_b(w);
+    quire_point done = {w->stream, 1};
+    memset(w->bytes_a, 7, SIZE);
+    fake_stream_submit(w->native);
+    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_copy_on(w->stream, &o, &done));
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT); /* nothing failed since */
+    CHECK_EQ(fake_stream_waiting(w->native), 0);
+    CHECK(!done.stream && !done.value && has_passed(&done));
+    CHECK(w->bytes_b[0] == 7 && w->bytes_b[SIZE - 1] == 7);
+    CHECK_OK(quire_fill_on(w->stream, w->f.memory, w->a, 0, 0, 8, NULL));
+}
+
+UNIT(copy_stream, without_the_functions_the_work_is_awaited)
+{
+    world w;
+    prepare(&w);
+    fake_leave_out(&w.f.fake, QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL);
+    open_world(&w, DEVICE);
+    copy_after_the_work(&w);
+    fake_stream_submit(w.native);
+    quire_point done;
+    CHECK_OK(quire_fill_on(w.stream, w.f.memory, w.a, 0, 0, 9, &done));
+    CHECK_EQ(fake_stream_waiting(w.native), 0);
+    CHECK(!done.stream);
+    CHECK_EQ(w.bytes_a[0], 9);
+    end_world(&w);
+}
+
+UNIT(copy_stream, what_a_backend_refuses_is_done_after_the_work)
+{
+    world w;
+    prepare(&w);
+    w.f.fake.unsupported = FAKE_STREAM_COPY;
+    open_world(&w, DEVICE);
+    copy_after_the_work(&w);
+    end_world(&w);
+    prepare(&w);
+    w.f.fake.unsupported = FAKE_STREAM_FILL;
+    open_world(&w, DEVICE);
+    fake_stream_submit(w.native);
+    CHECK_OK(quire_fill_on(w.stream, w.f.memory, w.a, 0, 0, 9, NULL));
+    CHECK_EQ(fake_stream_waiting(w.native), 0);
+    CHECK_EQ(w.bytes_a[0], 9);
+    end_world(&w);
+}
+
+UNIT(copy_stream, another_backends_memory_is_copied_after_the_work)
+{
+    world w;
+    fixture other;
+    prepare(&w);
+    open_world(&w, DEVICE);
+    fixture_make(&other, &(quire_memory_options){.kind_mask = 1});
+    quire_allocation far = ALLOCATE(&other, .size = SIZE);
+    memset(bytes_of(&other, far), 3, SIZE);
+    quire_copy_options o = a_to_b(&w);
+    o.from = (quire_copy_end){.memory = other.memory, .allocation = far};
+    fake_stream_submit(w.native);
+    CHECK_OK(quire_copy_on(w.stream, &o, NULL));
+    CHECK_EQ(fake_stream_waiting(w.native), 0);
+    CHECK_EQ(w.bytes_b[0], 3);
+    fixture_end(&other);
+    end_world(&w);
+}
+
+/* ---- refused ------------------------------------------------------------------------------- */
+
+static bool goes_on(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    return done <= total;
+}
+
+UNIT(copy_stream, wrong_streams_are_refused_and_nothing_is_submitted)
+{
+    world w;
+    fixture other;
+    quire_stream *held, *foreign;
+    prepare(&w);
+    open_world(&w, DEVICE);
+    fixture_prepare(&other);
+    fake_offer_streams(&other.fake);
+    fixture_open(&other, NULL);
+    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
+    CHECK_OK(quire_stream_create(other.device, NULL, &foreign));
+    quire_copy_options o = a_to_b(&w), told = o;
+    told.progress.goes_on = goes_on;
+    quire_point done = {w.stream, 1};
+    CHECK_FAILS(quire_copy_on(held, &o, &done), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(!done.stream);
+    CHECK_FAILS(quire_copy_on(foreign, &o, &done), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_FAILS(quire_copy_on(w.stream, &told, &done), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_copy_on(NULL, &o, &done), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_fill_on(held, w.f.memory, w.a, 0, 0, 1, &done), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_fill_on(foreign, w.f.memory, w.a, 0, 0, 1, &done),
+                QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_EQ(fake_stream_waiting(w.native), 0);
+    o.size = SIZE + 1;
+    CHECK_FAILS(quire_copy_on(w.stream, &o, &done), QUIRE_ERROR_OUT_OF_RANGE);
+    o.size = 0;
+    CHECK_OK(quire_copy_on(w.stream, &o, &done));
+    CHECK(!done.stream);
+    CHECK_OK(quire_stream_destroy(&held));
+    CHECK_OK(quire_stream_destroy(&foreign));
+    fixture_end(&other);
+    end_world(&w);
+}

@@ -1,0 +1,271 @@
+/*
+ * deferred_check.c - quire_memory_check finds damage in what waits for points of streams: each
+ * record is changed by hand, named, and put back.
+ */
+#include "src/core/deferred/stream_queue.h"
+#include "tests/support/fixture.h"
+#include "tests/support/streams.h"
+
+enum { KIB = 1024 };
+
+static const char *const says = "the queues of deferred frees are inconsistent";
+
+typedef struct bench {
+    fixture f;
+    quire_stream *a, *b;
+    qi_shard *shard;
+    qi_stream_queue *lane; /* of a */
+} bench;
+
+static quire_stream *make(bench *w)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(w->f.device, NULL, &stream));
+    return stream;
+}
+
+/* On `a` three in the list, four in the heap and two fresh ones; on `b` a fresh one. */
+static void begin(bench *w)
+{
+    static const int order[] = {4, 5, 6, 2, 1, 3, 0};
+    quire_point points[7];
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    fixture_open(&w->f, &(quire_memory_options){0});
+    w->a = make(w);
+    w->b = make(w);
+    for (int i = 0; i < 7; i++)
+        CHECK_OK(quire_stream_mark(w->a, &points[i]));
+    for (int i = 0; i < 7; i++)
+        CHECK_OK(quire_free_after(w->f.memory, ALLOCATE(&w->f, .size = KIB), &points[order[i]]));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
+    CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
+    w->shard = w->f.memory->shards;
+    w->lane = qi_stream_queue_find(w->shard, w->a);
+    CHECK(w->lane && w->lane->heap.first && w->lane->marked.first && w->lane->fresh.first);
+    CHECK_OK(quire_memory_check(w->f.memory));
+}
+
+static void end(bench *w)
+{
+    CHECK_OK(quire_memory_check(w->f.memory));
+    streams_state()->await_passes = true;
+    quire_memory_destroy_all(&w->f.memory);
+    CHECK_OK(quire_stream_destroy(&w->a));
+    CHECK_OK(quire_stream_destroy(&w->b));
+    CHECK_OK(quire_device_destroy(&w->f.device));
+}
+
+/* With the field changed the check says so; without, all is well again. */
+#define DAMAGE(w, field, damaged)                                                                  \
+    do {                                                                                           \
+        __typeof__(field) kept_ = (field);                                                         \
+        (field) = (damaged);                                                                       \
+        CHECK_FAILS(quire_memory_check((w)->f.memory), QUIRE_ERROR_CORRUPTED);                     \
+        CHECK_HAS(quire_last_error(), says);                                                       \
+        (field) = kept_;                                                                           \
+        CHECK_OK(quire_memory_check((w)->f.memory));                                               \
+    } while (0)
+
+UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
+{
+    bench w;
+    begin(&w);
+    quire_memory_stats *stats = &w.shard->stats;
+    DAMAGE(&w, stats->deferred_count, stats->deferred_count + 1);
+    DAMAGE(&w, stats->deferred_count, stats->deferred_count - 1);
+    DAMAGE(&w, stats->deferred_bytes, stats->deferred_bytes + 1);
+    end(&w);
+}
+
+/* What holds of every wait, in the list, the heap, and among the fresh ones. */
+UNIT(deferred_check, waits_of_another_stream_or_of_no_slot_that_waits)
+{
+    bench w;
+    begin(&w);
+    quire_allocation live = ALLOCATE(&w.f, .size = KIB);
+    qi_wait *waits[] = {w.lane->marked.first, w.lane->marked.last, w.lane->heap.first,
+                        w.lane->heap.first->next ? w.lane->heap.first->next
+                                                 : w.lane->heap.first->previous,
+                        w.lane->fresh.first};
+    for (int i = 0; i < 5; i++) {
+        DAMAGE(&w, waits[i]->stream, w.b);
+        DAMAGE(&w, waits[i]->slot, qi_handle_slot(live.id)); /* of the same size, and live */
+        DAMAGE(&w, waits[i]->slot, UINT32_MAX);
+    }
+    end(&w);
+}
+
+UNIT(deferred_check, lists_whose_links_do_not_meet)
+{
+    bench w;
+    begin(&w);
+    qi_wait_list *lists[] = {&w.lane->marked, &w.lane->fresh};
+    for (int i = 0; i < 2; i++) {
+        qi_wait_list *list = lists[i];
+        DAMAGE(&w, list->first, NULL);
+        DAMAGE(&w, list->first, list->first->next);
+        DAMAGE(&w, list->last, NULL);
+        DAMAGE(&w, list->last, list->first);
+        DAMAGE(&w, list->first->previous, list->last);
+        DAMAGE(&w, list->last->previous, NULL);
+        DAMAGE(&w, list->first->next, NULL);
+        DAMAGE(&w, list->last->next, list->first); /* a circle */
+    }
+    end(&w);
+}
+
+UNIT(deferred_check, lists_whose_values_are_out_of_order)
+{
+    bench w;
+    begin(&w);
+    qi_wait *first = w.lane->marked.first, *last = w.lane->marked.last;
+    DAMAGE(&w, first->value, first->next->value + 1);
+    DAMAGE(&w, last->value, first->value - 1);
+    DAMAGE(&w, first->value, 0); /* known, and among those that are */
+    DAMAGE(&w, w.lane->fresh.first->value, 1);
+    DAMAGE(&w, w.lane->fresh.last->value, 1);
+    DAMAGE(&w, first->order, 1);
+    DAMAGE(&w, w.lane->fresh.first->order, 1);
+    end(&w);
+}
+
+UNIT(deferred_check, heaps_whose_links_do_not_meet)
+{
+    bench w;
+    begin(&w);
+    qi_queue_heap *heap = &w.lane->heap;
+    qi_wait *first = heap->first, *below = first->next ? first->next : first->previous;
+    DAMAGE(&w, heap->first, NULL);
+    DAMAGE(&w, heap->first, below);
+    DAMAGE(&w, first->above, below);
+    DAMAGE(&w, below->above, NULL);
+    DAMAGE(&w, below->above, below);
+    DAMAGE(&w, first->next, first);
+    DAMAGE(&w, first->previous, first);
+    for (qi_wait *wait = first; wait; wait = qi_queue_heap_next(wait)) {
+        if (wait->next)
+            DAMAGE(&w, wait->next, NULL);
+        else
+            DAMAGE(&w, wait->next, w.lane->marked.first);
+        if (wait->previous)
+            DAMAGE(&w, wait->previous, NULL);
+        else
+            DAMAGE(&w, wait->previous, w.lane->fresh.first);
+        if (wait->next && !wait->previous)
+            DAMAGE(&w, wait->previous, wait->next); /* twice below it */
+        if (wait->previous && !wait->next)
+            DAMAGE(&w, wait->next, wait->previous);
+    }
+    end(&w);
+}
+
+UNIT(deferred_check, heaps_whose_values_are_out_of_order)
+{
+    bench w;
+    begin(&w);
+    qi_wait *first = w.lane->heap.first;
+    for (qi_wait *wait = first; wait; wait = qi_queue_heap_next(wait)) {
+        DAMAGE(&w, wait->order, 0);
+        if (wait != first)
+            DAMAGE(&w, wait->value, 0);
+    }
+    DAMAGE(&w, first->value, 0);
+    DAMAGE(&w, first->value, UINT64_MAX);
+    qi_wait *below = first->next ? first->next : first->previous;
+    uint64_t kept = below->value;
+    below->value = first->value; /* equals, which come in the order in which they were put */
+    uint64_t later = first->order < below->order ? below->order : first->order;
+    uint64_t orders[2] = {first->order, below->order};
+    first->order = later - 1;
+    below->order = later;
+    CHECK_OK(quire_memory_check(w.f.memory));
+    DAMAGE(&w, first->order, later + 1);
+    below->value = kept;
+    first->order = orders[0];
+    below->order = orders[1];
+    end(&w);
+}
+
+/* The bin's number of each wait, and what the bins lead to. */
+UNIT(deferred_check, bins_that_do_not_hold_what_says_so)
+{
+    bench w;
+    begin(&w);
+    qi_wait *waits[] = {w.lane->marked.first, w.lane->heap.first, w.lane->fresh.first};
+    for (int i = 0; i < 3; i++) {
+        CHECK(waits[i]->bin != 0);
+        DAMAGE(&w, waits[i]->bin, 0);
+        DAMAGE(&w, waits[i]->bin, waits[i]->bin + 1);
+    }
+    qi_wait **bin = &w.lane->bins[waits[0]->bin - 1];
+    qi_wait *top = *bin;
+    DAMAGE(&w, *bin, NULL);
+    DAMAGE(&w, *bin, top->bin_next);
+    DAMAGE(&w, bin[1], top);
+    DAMAGE(&w, top->bin_previous, top->bin_next);
+    DAMAGE(&w, top->bin_next, NULL);
+    DAMAGE(&w, top->bin_next, top); /* a circle */
+    DAMAGE(&w, top->bin_next->bin_previous, NULL);
+    qi_slot *record = qi_memory_slot(w.f.memory, waits[0]->slot);
+    uint64_t size = record->size, bytes = w.shard->stats.deferred_bytes;
+    record->size += 8 * KIB; /* another bin's, with all figures adjusted */
+    w.shard->stats.deferred_bytes += 8 * KIB;
+    CHECK(!qi_stream_queues_agree(w.shard));
+    record->size = size;
+    w.shard->stats.deferred_bytes = bytes;
+    end(&w);
+}
+
+/* One wait of each stream changes places with the other's in the bins of one size. */
+UNIT(deferred_check, bins_of_another_stream)
+{
+    bench w;
+    begin(&w);
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.a));
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.b));
+    qi_stream_queue *other = qi_stream_queue_find(w.shard, w.b);
+    uint32_t bin = other->fresh.last->bin - 1;
+    qi_wait *own = w.lane->bins[bin], *theirs = other->bins[bin];
+    CHECK(own && own != theirs && !own->bin_next && !theirs->bin_next);
+    w.lane->bins[bin] = theirs;
+    other->bins[bin] = own;
+    CHECK_FAILS(quire_memory_check(w.f.memory), QUIRE_ERROR_CORRUPTED);
+    w.lane->bins[bin] = own;
+    other->bins[bin] = theirs;
+    end(&w);
+}
+
+/* An object's wait lies in no bin. */
+UNIT(deferred_check, waits_of_objects_of_another_stream)
+{
+    bench w;
+    quire_buffer buffer;
+    begin(&w);
+    CHECK_OK(quire_buffer_create(
+        w.f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
+    CHECK_OK(quire_free_on(w.f.memory, buffer.allocation, w.a));
+    CHECK(!w.lane->fresh.last->bin);
+    DAMAGE(&w, w.lane->fresh.last->stream, w.b);
+    end(&w);
+}
+
+UNIT(deferred_check, lanes_that_the_table_does_not_know)
+{
+    bench w;
+    begin(&w);
+    qi_stream_queue *other = qi_stream_queue_find(w.shard, w.b);
+    qi_stream_queue **bucket = qi_stream_queue_bucket(w.shard, w.a);
+    DAMAGE(&w, *bucket, NULL);
+    DAMAGE(&w, w.shard->queue_count, 1);
+    DAMAGE(&w, w.shard->queue_count, 3);
+    DAMAGE(&w, w.lane->stream, w.b);
+    DAMAGE(&w, w.lane->shard, NULL);
+    DAMAGE(&w, w.shard->queues, NULL);
+    DAMAGE(&w, w.shard->queues->next_of_shard, NULL);
+    DAMAGE(&w, w.shard->recent_queue, w.lane); /* that was asked for last is the other one */
+    DAMAGE(&w, w.shard->recent_stream, w.a);
+    CHECK(qi_stream_queue_find(w.shard, w.b) == other);
+    end(&w);
+}

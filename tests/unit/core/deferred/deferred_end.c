@@ -1,0 +1,191 @@
+/*
+ * deferred_end.c - memories that end while something waits for streams: they wait as long as points
+ * pass, and for no more than the device's stall_timeout for a point that never does.
+ */
+#include <stdio.h>
+
+#include "src/base/clock.h"
+#include "src/core/device/device.h"
+#include "tests/support/fixture.h"
+#include "tests/support/streams.h"
+
+enum { KIB = 1024 };
+
+#define MILLISECOND UINT64_C(1000000)
+
+/* What a stream of the fake does when it is waited for: its next point passes, or time does. */
+static struct {
+    quire_backend inner;
+    uint64_t points; /* that still pass, one a call */
+    uint64_t calls, longest;
+} slow;
+
+static struct {
+    int warnings;
+    char text[256]; /* the last one */
+} lines;
+
+static void note_line(void *user, quire_log_level level, const char *line)
+{
+    (void)user;
+    if (level != QUIRE_LOG_WARNING)
+        return;
+    lines.warnings++;
+    snprintf(lines.text, sizeof lines.text, "%s", line);
+}
+
+typedef struct bench {
+    fixture f;
+    quire_stream *a, *b;
+} bench;
+
+static quire_result await_slowly(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
+                                 bool *has_passed)
+{
+    fake_streams *s = streams_state();
+    slow.calls++;
+    slow.longest = nanoseconds > slow.longest ? nanoseconds : slow.longest;
+    if (slow.points && slow.points--)
+        s->passed[stream]++;
+    else
+        nanosleep(&(struct timespec){.tv_nsec = (long)(nanoseconds % (1000 * MILLISECOND))}, NULL);
+    return slow.inner.stream_await(state, stream, value, 0, has_passed);
+}
+
+static void begin(bench *w)
+{
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    slow.inner = w->f.fake.table;
+    slow.points = slow.calls = slow.longest = 0;
+    lines.warnings = 0;
+    w->f.fake.table.stream_await = await_slowly;
+    fixture_open(&w->f, &(quire_memory_options){.name = "ending"});
+    w->f.device->log = (quire_log){.write = note_line};
+    w->f.device->stall_timeout = 50 * MILLISECOND;
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "a"}, &w->a));
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "b"}, &w->b));
+}
+
+static void end(bench *w)
+{
+    CHECK_EQ(w->f.fake.pages, 0);
+    CHECK_OK(quire_stream_destroy(&w->a));
+    CHECK_OK(quire_stream_destroy(&w->b));
+    CHECK_OK(quire_device_destroy(&w->f.device));
+}
+
+static void free_after_marks(bench *w, quire_stream *stream, int count)
+{
+    for (int i = 0; i < count; i++) {
+        quire_point point;
+        CHECK_OK(quire_stream_mark(stream, &point));
+        CHECK_OK(quire_free_after(w->f.memory, ALLOCATE(&w->f, .size = KIB), &point));
+    }
+}
+
+UNIT(deferred_end, waits_on_while_points_pass)
+{
+    enum { POINTS = 20 };
+    bench w;
+    begin(&w);
+    free_after_marks(&w, w.a, POINTS);
+    slow.points = POINTS;
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK_EQ(slow.calls, POINTS); /* each told that one more had passed */
+    CHECK(slow.longest <= 50 * MILLISECOND);
+    CHECK_EQ(lines.warnings, 0);
+    end(&w);
+}
+
+UNIT(deferred_end, gives_up_a_stream_of_which_no_point_passes)
+{
+    bench w;
+    begin(&w);
+    free_after_marks(&w, w.a, 5);
+    slow.points = 2;
+    uint64_t before = qi_clock();
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK(qi_clock() - before >= 50 * MILLISECOND);
+    CHECK_EQ(slow.calls, 3);
+    CHECK_EQ(lines.warnings, 1);
+    CHECK_HAS(lines.text, "'ending'");
+    CHECK_HAS(lines.text, "'a'");
+    end(&w);
+}
+
+/* The second has had the time of the first. */
+UNIT(deferred_end, gives_all_streams_the_same_time)
+{
+    bench w;
+    begin(&w);
+    free_after_marks(&w, w.a, 1);
+    free_after_marks(&w, w.b, 1);
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
+    uint64_t before = qi_clock();
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK(qi_clock() - before < 20 * w.f.device->stall_timeout);
+    CHECK_EQ(slow.calls, 1);
+    CHECK_EQ(lines.warnings, 2);
+    end(&w);
+}
+
+/* A value that its owner announced, or only named, and never signals. */
+UNIT(deferred_end, does_not_sleep_for_ever_for_a_value_that_is_never_signalled)
+{
+    for (uint64_t announced = 5; announced <= 9; announced += 4) {
+        bench w;
+        begin(&w);
+        streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
+        CHECK_OK(quire_stream_announce(w.a, announced));
+        CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 9}));
+        CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
+        quire_memory_destroy_all(&w.f.memory);
+        CHECK(slow.longest && slow.longest <= 50 * MILLISECOND);
+        CHECK_EQ(lines.warnings, 1);
+        end(&w);
+    }
+}
+
+UNIT(deferred_end, says_nothing_of_held_streams_and_of_lost_devices)
+{
+    bench w;
+    begin(&w);
+    quire_stream *held = NULL;
+    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), held));
+    free_after_marks(&w, w.a, 1);
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST;
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK_EQ(lines.warnings, 0);
+    CHECK_OK(quire_stream_destroy(&held));
+    end(&w);
+}
+
+/* At the warning all of it passes. The sink cannot end the stream while the memory looks at it. */
+static quire_stream **to_end;
+
+static void end_stream_at_line(void *user, quire_log_level level, const char *line)
+{
+    note_line(user, level, line);
+    if (level != QUIRE_LOG_WARNING || !to_end)
+        return;
+    streams_pass(*to_end);
+    CHECK_FAILS(quire_stream_destroy(to_end), QUIRE_ERROR_BUSY);
+    to_end = NULL;
+}
+
+UNIT(deferred_end, a_sink_that_hears_of_a_stream_cannot_end_it)
+{
+    bench w;
+    begin(&w);
+    w.f.device->log.write = end_stream_at_line;
+    free_after_marks(&w, w.b, 1);
+    free_after_marks(&w, w.a, 2);
+    to_end = &w.a; /* its lane is looked at first */
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK(!to_end);
+    CHECK_EQ(lines.warnings, 2);
+    end(&w);
+}

@@ -1,0 +1,270 @@
+/*
+ * deferred_failure.c - frees that wait, where the backend fails, points lie ahead of all that was
+ * submitted, or a stream ends while others look at it.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/support/fixture.h"
+#include "tests/support/streams.h"
+
+enum { KIB = 1024, PAGE = 64 * KIB };
+
+typedef struct bench {
+    fixture f;
+    quire_stream *a;
+} bench;
+
+static void open_bench(bench *w)
+{
+    fixture_open(&w->f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "a"}, &w->a));
+}
+
+static void begin(bench *w)
+{
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    open_bench(w);
+}
+
+static void end(bench *w)
+{
+    streams_state()->await_passes = true;
+    CHECK_OK(quire_memory_check(w->f.memory));
+    quire_memory_destroy_all(&w->f.memory);
+    CHECK_OK(quire_stream_destroy(&w->a));
+    CHECK_OK(quire_device_destroy(&w->f.device));
+    CHECK_EQ(w->f.fake.pages, 0);
+}
+
+static void free_one_on(bench *w, quire_stream *stream)
+{
+    CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), stream));
+}
+
+static uint64_t collect(bench *w)
+{
+    uint64_t released = 1;
+    CHECK_OK(quire_collect(w->f.memory, &released));
+    CHECK_OK(quire_memory_check(w->f.memory));
+    return released;
+}
+
+static void mark(quire_stream *stream, quire_point *point)
+{
+    CHECK_OK(quire_stream_mark(stream, point));
+}
+
+/* ---- a backend that fails ----------------------------------------------------------------- */
+
+UNIT(deferred_failure, what_could_not_be_marked_still_waits)
+{
+    bench w;
+    begin(&w);
+    quire_point point;
+    uint64_t released = 1;
+    for (int i = 0; i < 3; i++)
+        mark(w.a, &point);
+    free_one_on(&w, w.a);
+    streams_pass(w.a); /* of what was marked, which the free comes after */
+    streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    for (int i = 0; i < 2; i++) {
+        CHECK_FAILS(quire_collect(w.f.memory, &released), QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_EQ(released, 0);
+        CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
+    }
+    streams_state()->mark_answers = QUIRE_SUCCESS;
+    CHECK_EQ(collect(&w), 0);
+    streams_pass(w.a);
+    CHECK_EQ(collect(&w), KIB);
+    end(&w);
+}
+
+UNIT(deferred_failure, memory_that_ends_awaits_what_is_marked_though_the_rest_cannot_be)
+{
+    bench w;
+    begin(&w);
+    quire_point point;
+    mark(w.a, &point);
+    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
+    free_one_on(&w, w.a);
+    streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    streams_state()->await_passes = true;
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK_EQ(streams_state()->awaited, 1);
+    CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
+    end(&w);
+}
+
+UNIT(deferred_failure, frees_on_a_lost_device_are_done)
+{
+    bench w;
+    begin(&w);
+    quire_allocation used = ALLOCATE(&w.f, .size = KIB);
+    streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST;
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a)); /* never marked yet */
+    CHECK_STR(quire_last_error(), "");
+    CHECK_OK(quire_record_use(w.f.memory, used, w.a));
+    CHECK_OK(quire_free(w.f.memory, used));
+    CHECK_EQ(fixture_stats(&w.f).allocation_count, 0);
+    end(&w);
+}
+
+/* ---- points ahead of all that was submitted ----------------------------------------------- */
+
+static void announce_only(bench *w, uint64_t value)
+{
+    streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
+    CHECK_OK(quire_stream_announce(w->a, value));
+}
+
+UNIT(deferred_failure, use_on_a_stream_does_not_hide_a_later_point_of_it)
+{
+    bench w;
+    begin(&w);
+    announce_only(&w, 5);
+    quire_allocation used = ALLOCATE(&w.f, .size = KIB);
+    CHECK_OK(quire_record_use(w.f.memory, used, w.a));
+    CHECK_OK(quire_free_after(w.f.memory, used, &(quire_point){w.a, 10}));
+    streams_pass_to(w.a, 5);
+    CHECK_EQ(collect(&w), 0);
+    streams_pass_to(w.a, 10);
+    CHECK_EQ(collect(&w), KIB);
+    end(&w);
+}
+
+UNIT(deferred_failure, point_that_was_not_announced_lets_nobody_have_the_range)
+{
+    bench w;
+    begin(&w);
+    const quire_allocation_options options = {.size = KIB};
+    quire_allocation early, late;
+    announce_only(&w, 5);
+    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 10}));
+    CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &early)); /* its work may come first */
+    CHECK_EQ(fixture_info(&w.f, early).offset, KIB);
+    CHECK_OK(quire_stream_announce(w.a, 10));
+    CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &late));
+    CHECK_EQ(fixture_info(&w.f, late).offset, 0);
+    end(&w);
+}
+
+/* ---- streams that end --------------------------------------------------------------------- */
+
+UNIT(deferred_failure, stream_that_ends_is_waited_for_once)
+{
+    bench w;
+    begin(&w);
+    quire_memory *other = NULL;
+    quire_allocation there;
+    CHECK_OK(quire_memory_create(w.f.device, NULL, &other));
+    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = KIB}, &there));
+    free_one_on(&w, w.a);
+    CHECK_OK(quire_free_on(other, there, w.a));
+    CHECK_FAILS(quire_stream_destroy(&w.a), QUIRE_ERROR_BUSY);
+    CHECK_EQ(streams_state()->awaited, 1); /* a second at most, in whatever many memories */
+    streams_state()->await_passes = true;
+    quire_memory_destroy_all(&other);
+    end(&w);
+}
+
+UNIT(deferred_failure, device_stays_while_uses_name_a_held_stream_of_it_that_is_gone)
+{
+    bench w;
+    begin(&w);
+    fake_backend other;
+    quire_device *device = NULL;
+    quire_stream *graph = NULL;
+    quire_allocation used = ALLOCATE(&w.f, .size = KIB);
+    fake_init(&other);
+    other.table = w.f.fake.table;
+    CHECK_OK(fake_open(&other, unit_memory(), &device));
+    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &graph));
+    CHECK_OK(quire_record_use(w.f.memory, used, graph));
+    CHECK_OK(quire_stream_destroy(&graph));
+    CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
+    CHECK(strstr(quire_last_error(), "capture stream"));
+    CHECK_OK(quire_free(w.f.memory, used));
+    CHECK_OK(quire_device_destroy(&device));
+    end(&w);
+}
+
+/* A thread that ends a stream while the backend answers another thread's question about it. */
+static struct {
+    quire_backend asked; /* the table without the hooks */
+    quire_stream **stream;
+    pthread_t thread;
+    quire_result result;
+} ending;
+
+static void *end_stream(void *unused)
+{
+    (void)unused;
+    ending.result = quire_stream_destroy(ending.stream);
+    return NULL;
+}
+
+static void end_meanwhile(void)
+{
+    if (!ending.stream || ending.thread)
+        return;
+    streams_state()->await_passes = true;
+    CHECK_EQ(pthread_create(&ending.thread, NULL, end_stream, NULL), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    CHECK_EQ(streams_state()->destroyed, 0); /* it is being asked about */
+}
+
+static quire_result passed_meanwhile(void *state, uint64_t stream, uint64_t *value)
+{
+    end_meanwhile();
+    return ending.asked.stream_passed(state, stream, value);
+}
+
+static quire_result mark_meanwhile(void *state, uint64_t stream, uint64_t *value)
+{
+    end_meanwhile();
+    return ending.asked.stream_mark(state, stream, value);
+}
+
+static void begin_to_end(bench *w, bool at_mark)
+{
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    memset(&ending, 0, sizeof ending);
+    ending.asked = w->f.fake.table;
+    if (at_mark)
+        w->f.fake.table.stream_mark = mark_meanwhile;
+    else
+        w->f.fake.table.stream_passed = passed_meanwhile;
+    open_bench(w);
+}
+
+static void collect_and_end(bench *w)
+{
+    ending.stream = &w->a;
+    CHECK_OK(quire_collect(w->f.memory, NULL));
+    CHECK_EQ(pthread_join(ending.thread, NULL), 0);
+    CHECK_OK(ending.result);
+    CHECK_EQ(streams_state()->destroyed, 1);
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
+    end(w);
+}
+
+UNIT(deferred_failure, stream_that_is_asked_about_ends_afterwards)
+{
+    bench w;
+    begin_to_end(&w, false);
+    free_one_on(&w, w.a);
+    CHECK_EQ(collect(&w), 0); /* marked, and not passed */
+    collect_and_end(&w);
+}
+
+UNIT(deferred_failure, stream_that_is_marked_for_what_waits_ends_afterwards)
+{
+    bench w;
+    begin_to_end(&w, true);
+    free_one_on(&w, w.a);
+    collect_and_end(&w);
+}

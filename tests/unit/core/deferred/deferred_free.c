@@ -1,0 +1,478 @@
+/*
+ * deferred_free.c - frees that wait for points: when the range is free again, what statistics
+ * and events report before, and what happens if a memory ends while a free waits.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/streams.h"
+
+enum { KIB = 1024, PAGE = 64 * KIB };
+
+typedef struct bench {
+    fixture f;
+    quire_stream *a, *b;
+} bench;
+
+static quire_stream *make(bench *w, const quire_stream_options *options)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(w->f.device, options, &stream));
+    return stream;
+}
+
+static void begin_with(bench *w, const quire_memory_options *options)
+{
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    fixture_open(&w->f, options);
+    w->a = make(w, &(quire_stream_options){.name = "a"});
+    w->b = make(w, &(quire_stream_options){.name = "b"});
+}
+
+static void begin(bench *w)
+{
+    begin_with(w, &(quire_memory_options){.pages = {.page_size = PAGE}});
+}
+
+static void end(bench *w)
+{
+    streams_state()->await_passes = true;
+    CHECK_OK(quire_memory_check(w->f.memory));
+    quire_memory_destroy_all(&w->f.memory);
+    CHECK_OK(quire_stream_destroy(&w->a));
+    CHECK_OK(quire_stream_destroy(&w->b));
+    CHECK_OK(quire_device_destroy(&w->f.device));
+    CHECK_EQ(w->f.fake.pages, 0);
+    CHECK_EQ(w->f.fake.objects, 0);
+}
+
+static quire_point mark(quire_stream *stream)
+{
+    quire_point point;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return point;
+}
+
+static uint64_t collect(bench *w)
+{
+    uint64_t released = 1;
+    CHECK_OK(quire_collect(w->f.memory, &released));
+    CHECK_OK(quire_memory_check(w->f.memory));
+    return released;
+}
+
+static uint64_t waiting(bench *w)
+{
+    CHECK_OK(quire_memory_check(w->f.memory));
+    return fixture_stats(&w->f).deferred_count;
+}
+
+/* ---- one point ---------------------------------------------------------------------------- */
+
+UNIT(deferred_free, free_after_a_point_comes_back_once_it_has_passed)
+{
+    bench w;
+    begin(&w);
+    quire_allocation first = ALLOCATE(&w.f, .size = KIB);
+    quire_point point = mark(w.a);
+    CHECK_OK(quire_free_after(w.f.memory, first, &point));
+    quire_memory_stats stats = fixture_stats(&w.f);
+    CHECK_EQ(stats.deferred_count, 1);
+    CHECK_EQ(stats.deferred_bytes, KIB);
+    CHECK_EQ(stats.live_bytes, KIB);
+    CHECK_EQ(stats.allocation_count, 1);
+    CHECK_EQ(collect(&w), 0);
+    quire_allocation second = ALLOCATE(&w.f, .size = KIB);
+    CHECK_EQ(fixture_info(&w.f, second).offset, KIB); /* not where the first still is */
+    streams_pass(w.a);
+    CHECK_EQ(collect(&w), KIB);
+    CHECK_EQ(waiting(&w), 0);
+    CHECK_EQ(fixture_info(&w.f, ALLOCATE(&w.f, .size = KIB)).offset, 0);
+    end(&w);
+}
+
+UNIT(deferred_free, handle_is_stale_at_once)
+{
+    bench w;
+    begin(&w);
+    quire_allocation gone = ALLOCATE(&w.f, .size = KIB);
+    quire_allocation_info info;
+    quire_point point = mark(w.a);
+    CHECK_OK(quire_free_after(w.f.memory, gone, &point));
+    CHECK_FAILS(quire_allocation_get_info(w.f.memory, gone, &info), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_free(w.f.memory, gone), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_free_after(w.f.memory, gone, &point), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_free_on(w.f.memory, gone, w.a), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_record_use(w.f.memory, gone, w.a), QUIRE_ERROR_STALE_HANDLE);
+    end(&w);
+}
+
+UNIT(deferred_free, for_nothing_or_what_has_passed_is_a_free)
+{
+    bench w;
+    begin(&w);
+    quire_point point = mark(w.a);
+    bool has_passed = false;
+    streams_pass(w.a);
+    CHECK_OK(quire_point_has_passed(&point, &has_passed));
+    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
+    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){0}));
+    CHECK_EQ(waiting(&w), 0);
+    CHECK_EQ(fixture_stats(&w.f).allocation_count, 0);
+    end(&w);
+}
+
+UNIT(deferred_free, points_given_out_of_order_pass_in_order)
+{
+    enum { POINTS = 6 };
+    static const int order[POINTS] = {3, 0, 5, 1, 4, 2};
+    bench w;
+    begin(&w);
+    quire_point points[POINTS];
+    for (int i = 0; i < POINTS; i++)
+        points[i] = mark(w.a);
+    for (int i = 0; i < POINTS; i++)
+        CHECK_OK(quire_free_after(
+            w.f.memory, ALLOCATE(&w.f, .size = (uint64_t)(order[i] + 1) * KIB), &points[order[i]]));
+    for (int i = 0; i < POINTS; i++) {
+        CHECK_EQ(waiting(&w), (uint64_t)(POINTS - i));
+        streams_pass_to(w.a, points[i].value);
+        CHECK_EQ(collect(&w), (uint64_t)(i + 1) * KIB);
+    }
+    end(&w);
+}
+
+UNIT(deferred_free, object_lives_until_its_point_has_passed)
+{
+    bench w;
+    begin(&w);
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(
+        w.f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
+    CHECK_OK(quire_free_on(w.f.memory, buffer.allocation, w.a));
+    CHECK_EQ(w.f.fake.objects, 1);
+    collect(&w);
+    CHECK_EQ(w.f.fake.objects, 1);
+    streams_pass(w.a);
+    CHECK(collect(&w) >= KIB);
+    CHECK_EQ(w.f.fake.objects, 0);
+    end(&w);
+}
+
+/* ---- many at once ------------------------------------------------------------------------- */
+
+UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
+{
+    enum { MANY = 40 };
+    bench w;
+    begin(&w);
+    for (int i = 0; i < MANY; i++)
+        CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    uint64_t marks = streams_state()->marks;
+    CHECK(marks <= 1); /* to learn that it can be marked */
+    CHECK_EQ(collect(&w), 0);
+    CHECK_EQ(streams_state()->marks, marks + 1);
+    CHECK_EQ(collect(&w), 0);
+    CHECK_EQ(streams_state()->marks, marks + 1);
+    streams_pass(w.a);
+    CHECK_EQ(collect(&w), MANY * KIB);
+    end(&w);
+}
+
+UNIT(deferred_free, free_on_a_stream_comes_after_what_is_submitted_by_then)
+{
+    bench w;
+    begin(&w);
+    quire_allocation first = ALLOCATE(&w.f, .size = KIB);
+    mark(w.a);
+    streams_pass(w.a); /* nothing of this is behind the free */
+    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_EQ(collect(&w), 0);
+    streams_pass(w.a);
+    CHECK_EQ(collect(&w), KIB);
+    end(&w);
+}
+
+UNIT(deferred_free, passed_points_serve_before_a_page_is_made)
+{
+    bench w;
+    begin(&w);
+    quire_allocation whole = ALLOCATE(&w.f, .size = PAGE);
+    CHECK_OK(quire_free_on(w.f.memory, whole, w.a));
+    CHECK_EQ(w.f.fake.pages, 1);
+    collect(&w);
+    streams_pass(w.a);
+    ALLOCATE(&w.f, .size = KIB);
+    CHECK_EQ(w.f.fake.pages, 1);
+    CHECK_EQ(waiting(&w), 0);
+    end(&w);
+}
+
+UNIT(deferred_free, what_waits_is_no_empty_page)
+{
+    bench w;
+    begin(&w);
+    uint64_t released = 1;
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_memory_trim(w.f.memory, 0, &released));
+    CHECK_EQ(released, 0);
+    CHECK_EQ(w.f.fake.pages, 1);
+    collect(&w);
+    streams_pass(w.a);
+    collect(&w);
+    CHECK_OK(quire_memory_trim(w.f.memory, 0, &released));
+    CHECK_EQ(released, PAGE);
+    end(&w);
+}
+
+/* ---- recorded uses ------------------------------------------------------------------------ */
+
+UNIT(deferred_free, recorded_use_makes_every_free_wait)
+{
+    bench w;
+    begin(&w);
+    quire_allocation one = ALLOCATE(&w.f, .size = KIB, .name = "one");
+    quire_allocation two[2] = {ALLOCATE(&w.f, .size = KIB), ALLOCATE(&w.f, .size = KIB)};
+    CHECK_OK(quire_record_use(w.f.memory, one, w.a));
+    CHECK_OK(quire_record_use(w.f.memory, one, w.a)); /* nothing new */
+    CHECK_OK(quire_record_use(w.f.memory, two[1], w.a));
+    CHECK_OK(quire_free(w.f.memory, one));
+    CHECK_OK(quire_free_batch(w.f.memory, two, 2));
+    CHECK_EQ(waiting(&w), 2);
+    CHECK_EQ(fixture_stats(&w.f).allocation_count, 2);
+    collect(&w);
+    streams_pass(w.a);
+    CHECK_EQ(collect(&w), 2 * KIB);
+    end(&w);
+}
+
+UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_waited_for)
+{
+    bench w;
+    begin(&w);
+    quire_stream *c = make(&w, &(quire_stream_options){.name = "c"});
+    quire_allocation used = ALLOCATE(&w.f, .size = KIB);
+    CHECK_OK(quire_record_use(w.f.memory, used, w.a));
+    CHECK_OK(quire_record_use(w.f.memory, used, w.b));
+    quire_point point = mark(c);
+    CHECK_OK(quire_free_after(w.f.memory, used, &point));
+    quire_stream *const streams[] = {c, w.a, w.b};
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(collect(&w), 0);
+        CHECK_EQ(waiting(&w), 1);
+        streams_pass(streams[i]);
+    }
+    uint64_t released = 0; /* each is marked when the one before it has passed */
+    for (int i = 0; i < 3 && !released; i++) {
+        streams_pass(w.a);
+        streams_pass(w.b);
+        streams_pass(c);
+        released = collect(&w);
+    }
+    CHECK_EQ(released, KIB);
+    CHECK_OK(quire_stream_destroy(&c));
+    end(&w);
+}
+
+UNIT(deferred_free, use_stays_when_the_name_goes)
+{
+    bench w;
+    begin(&w);
+    quire_allocation used = ALLOCATE(&w.f, .size = KIB, .name = "name");
+    CHECK_OK(quire_record_use(w.f.memory, used, w.a));
+    CHECK_OK(quire_allocation_set_name(w.f.memory, used, NULL));
+    CHECK_OK(quire_allocation_set_name(w.f.memory, used, "other"));
+    CHECK_OK(quire_allocation_set_name(w.f.memory, used, NULL));
+    CHECK_OK(quire_free(w.f.memory, used));
+    CHECK_EQ(waiting(&w), 1);
+    end(&w);
+}
+
+UNIT(deferred_free, reserved_range_cannot_be_used)
+{
+    bench w;
+    begin(&w);
+    quire_allocation reserved;
+    quire_point point = mark(w.a);
+    CHECK_OK(quire_reserve(w.f.memory, &(quire_allocation_options){.size = KIB}, &reserved));
+    CHECK_FAILS(quire_record_use(w.f.memory, reserved, w.a), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_free_on(w.f.memory, reserved, w.a), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_free_after(w.f.memory, reserved, &point), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(quire_abort(w.f.memory, reserved));
+    end(&w);
+}
+
+UNIT(deferred_free, mapped_allocation_stays)
+{
+    bench w;
+    begin_with(&w, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    quire_allocation mapped = ALLOCATE(&w.f, .size = KIB);
+    void *pointer = NULL;
+    CHECK_OK(quire_map(w.f.memory, mapped, &pointer));
+    CHECK_FAILS(quire_free_on(w.f.memory, mapped, w.a), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_unmap(w.f.memory, mapped));
+    CHECK_OK(quire_free_on(w.f.memory, mapped, w.a));
+    end(&w);
+}
+
+/* ---- the ends ----------------------------------------------------------------------------- */
+
+UNIT(deferred_free, memory_is_busy_while_something_waits)
+{
+    bench w;
+    begin(&w);
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
+    CHECK(w.f.memory && strstr(quire_last_error(), "wait"));
+    streams_pass(w.a);
+    CHECK_OK(quire_memory_destroy(&w.f.memory)); /* looks by itself */
+    CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
+    end(&w);
+}
+
+UNIT(deferred_free, memory_that_ends_with_all_awaits_the_streams)
+{
+    bench w;
+    begin(&w);
+    quire_allocation live = ALLOCATE(&w.f, .size = KIB);
+    CHECK_OK(quire_record_use(w.f.memory, live, w.b));
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    streams_state()->await_passes = true;
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK(streams_state()->awaited >= 2);
+    CHECK(streams_state()->last_nanoseconds > UINT64_C(50000000000)); /* of a minute */
+    CHECK_EQ(w.f.fake.pages, 0);
+    CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
+    end(&w);
+}
+
+UNIT(deferred_free, memory_ends_though_the_backend_answers_nothing)
+{
+    bench w;
+    begin(&w);
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    streams_state()->asked_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    streams_state()->awaited_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    quire_memory_destroy_all(&w.f.memory);
+    CHECK_EQ(w.f.fake.pages, 0);
+    CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
+    end(&w);
+}
+
+UNIT(deferred_free, stream_is_busy_while_something_waits_for_it)
+{
+    bench w;
+    begin(&w);
+    quire_stream *c = make(&w, &(quire_stream_options){.name = "c"});
+    quire_allocation used = ALLOCATE(&w.f, .size = KIB);
+    quire_stream_info info;
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), c));
+    CHECK_OK(quire_record_use(w.f.memory, used, c));
+    CHECK_OK(quire_stream_get_info(c, &info));
+    CHECK_EQ(info.deferred, 2);
+    CHECK_FAILS(quire_stream_destroy(&c), QUIRE_ERROR_BUSY);
+    CHECK(c && strstr(quire_last_error(), "'c'"));
+    streams_state()->await_passes = true;
+    CHECK_FAILS(quire_stream_destroy(&c), QUIRE_ERROR_BUSY); /* the live one was used on it */
+    CHECK_EQ(waiting(&w), 0);
+    CHECK_OK(quire_free(w.f.memory, used));
+    CHECK_OK(quire_stream_destroy(&c));
+    CHECK_EQ(fixture_stats(&w.f).allocation_count, 0);
+    end(&w);
+}
+
+UNIT(deferred_free, lost_device_holds_nothing_back)
+{
+    bench w;
+    begin(&w);
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
+    streams_state()->asked_answers = QUIRE_ERROR_DEVICE_LOST;
+    uint64_t released = 0;
+    CHECK_FAILS(quire_collect(w.f.memory, &released), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(released, 2 * KIB);
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_EQ(waiting(&w), 0);
+    end(&w);
+}
+
+UNIT(deferred_free, failure_of_one_stream_does_not_keep_the_others)
+{
+    bench w;
+    begin(&w);
+    quire_point point = mark(w.b);
+    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
+    streams_pass(w.b);
+    streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
+    uint64_t released = 0;
+    CHECK_FAILS(quire_collect(w.f.memory, &released), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_EQ(released, KIB);
+    CHECK_EQ(waiting(&w), 1);
+    streams_state()->mark_answers = QUIRE_SUCCESS;
+    CHECK_EQ(collect(&w), 0);
+    streams_pass(w.a);
+    CHECK_EQ(collect(&w), KIB);
+    end(&w);
+}
+
+/* ---- misuse and host memory --------------------------------------------------------------- */
+
+UNIT(deferred_free, refuses_null)
+{
+    bench w;
+    begin(&w);
+    quire_allocation live = ALLOCATE(&w.f, .size = KIB);
+    quire_point point = mark(w.a);
+    CHECK_FAILS(quire_free_after(NULL, live, &point), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_after(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_on(NULL, live, w.a), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_on(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_record_use(NULL, live, w.a), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_record_use(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_collect(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK_FAILS(quire_free_on(w.f.memory, (quire_allocation){0}, w.a),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&w);
+}
+
+UNIT(deferred_free, stream_that_cannot_be_marked_takes_no_frees)
+{
+    bench w;
+    begin(&w);
+    quire_allocation live = ALLOCATE(&w.f, .size = KIB);
+    streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
+    CHECK_FAILS(quire_free_on(w.f.memory, live, w.a), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_record_use(w.f.memory, live, w.a), QUIRE_ERROR_UNSUPPORTED);
+    fixture_info(&w.f, live);
+    CHECK_OK(quire_stream_announce(w.a, 9));
+    CHECK_OK(quire_free_on(w.f.memory, live, w.a));
+    streams_pass_to(w.a, 8);
+    CHECK_EQ(collect(&w), 0);
+    streams_pass_to(w.a, 9);
+    CHECK_EQ(collect(&w), KIB);
+    end(&w);
+}
+
+UNIT(deferred_free, without_host_memory_nothing_changes)
+{
+    for (uint64_t call = 1; call < 4; call++) {
+        bench w;
+        begin(&w);
+        quire_allocation live = ALLOCATE(&w.f, .size = KIB);
+        mark(w.a);
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result used = quire_record_use(w.f.memory, live, w.a);
+        test_memory_fail(unit_memory_state(), call == 3 ? 0 : call, false);
+        quire_result freed = quire_free_on(w.f.memory, live, w.b);
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK(used == QUIRE_SUCCESS || used == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK_EQ(waiting(&w), freed ? 0 : 1);
+        if (freed) {
+            CHECK_EQ(freed, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            fixture_info(&w.f, live);
+        }
+        end(&w);
+    }
+}

@@ -1,0 +1,339 @@
+/*
+ * deferred_order.c - frees whose points come in any order, and on many streams: they pass in the
+ * order of their points, and a free costs about the same whatever waits already.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "src/core/deferred/stream_queue.h"
+#include "tests/support/fixture.h"
+#include "tests/support/random.h"
+#include "tests/support/streams.h"
+
+enum { KIB = 1024, MANY = 32000, STREAMS = 2000, TRIES = 5 };
+
+/* ---- the heap by itself --------------------------------------------------------------------- */
+
+enum { WAITS = 1000, OPERATIONS = 40000, VALUES = 60 };
+
+/* The one to come first, by looking at all. */
+static qi_wait *first_of(qi_wait *waits)
+{
+    qi_wait *first = NULL;
+    for (int i = 0; i < WAITS; i++)
+        if (waits[i].order && (!first || waits[i].value < first->value ||
+                               (waits[i].value == first->value && waits[i].order < first->order)))
+            first = &waits[i];
+    return first;
+}
+
+static void compare_heap(const qi_queue_heap *heap, qi_wait *waits, uint64_t count)
+{
+    uint64_t seen = 0, highest = 0;
+    for (int i = 0; i < WAITS; i++)
+        if (waits[i].order && waits[i].value > highest)
+            highest = waits[i].value;
+    for (const qi_wait *wait = heap->first; wait; wait = qi_queue_heap_next(wait), seen++)
+        CHECK(qi_queue_heap_agrees_at(wait));
+    CHECK_EQ(seen, count);
+    CHECK_EQ(qi_queue_heap_highest(heap), highest);
+    CHECK(heap->first == first_of(waits));
+}
+
+UNIT(deferred_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put)
+{
+    qi_wait *waits = calloc(WAITS, sizeof *waits);
+    qi_queue_heap heap = {.first = NULL};
+    test_random rng = {.state = 7};
+    uint64_t count = 0;
+    CHECK(waits);
+    for (int i = 0; i < OPERATIONS; i++) {
+        qi_wait *wait = &waits[random_below(&rng, WAITS)];
+        if (wait->order) {
+            wait = random_below(&rng, 2) ? wait : heap.first;
+            CHECK(qi_queue_heap_take(&heap, wait) == wait);
+            CHECK(!wait->order);
+            count--;
+        } else {
+            wait->value = 1 + random_below(&rng, VALUES);
+            qi_queue_heap_put(&heap, wait);
+            count++;
+        }
+        if (i % 64 == 0)
+            compare_heap(&heap, waits, count);
+    }
+    CHECK(count > WAITS / 4);
+    free(waits);
+}
+
+/* So that what a free does under its shard's lock is bounded in whatever order the points come. */
+UNIT(deferred_order, heap_takes_few_steps_in_every_order)
+{
+    enum { RISING, FALLING, MIXED, EQUAL, ORDERS };
+    qi_wait *waits = calloc(MANY, sizeof *waits);
+    CHECK(waits);
+    for (int order = 0; order < ORDERS; order++) {
+        qi_queue_heap heap = {.first = NULL};
+        uint64_t before = 0, most = 0;
+        for (uint64_t i = 0; i < MANY; i++) {
+            waits[i].value = order == RISING    ? i + 1
+                             : order == FALLING ? MANY - i
+                             : order == MIXED   ? i * 7919 % MANY + 1
+                                                : 1;
+            before = heap.steps;
+            qi_queue_heap_put(&heap, &waits[i]);
+            most = heap.steps - before > most ? heap.steps - before : most;
+        }
+        while (heap.first) {
+            before = heap.steps;
+            qi_queue_heap_take(&heap, heap.first);
+            most = heap.steps - before > most ? heap.steps - before : most;
+        }
+        CHECK(most <= 100);                 /* log2 of 32,000 is 15 */
+        CHECK(heap.steps <= MANY * 2 * 20); /* of 32,000 puts and takes */
+    }
+    free(waits);
+}
+
+/* ---- frees ---------------------------------------------------------------------------------- */
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+typedef struct bench {
+    fixture f;
+    quire_stream *stream;
+    quire_allocation made[MANY];
+} bench;
+
+static bench w;
+
+static void begin(void)
+{
+    fixture_prepare(&w.f);
+    streams_offer(&w.f.fake.table);
+    fixture_open(&w.f, &(quire_memory_options){.pages = {.page_size = MANY * KIB}});
+    CHECK_OK(quire_stream_create(w.f.device, NULL, &w.stream));
+}
+
+static void end(void)
+{
+    CHECK_OK(quire_stream_destroy(&w.stream));
+    fixture_end(&w.f);
+}
+
+static void allocate(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        CHECK_OK(quire_allocate(w.f.memory, &(quire_allocation_options){.size = KIB}, &w.made[i]));
+}
+
+/* Nanoseconds of the thread for the frees alone; point number p is what `order` of i tells. */
+static uint64_t time_frees(uint64_t first_value, uint64_t (*order)(uint64_t i))
+{
+    allocate(MANY);
+    uint64_t begun = now();
+    for (uint64_t i = 0; i < MANY; i++)
+        CHECK_OK(quire_free_after(w.f.memory, w.made[i],
+                                  &(quire_point){w.stream, first_value + order(i)}));
+    uint64_t taken = now() - begun;
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, MANY);
+    streams_pass(w.stream);
+    CHECK_OK(quire_collect(w.f.memory, NULL));
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
+    return taken;
+}
+
+static uint64_t rising(uint64_t i)
+{
+    return i;
+}
+
+static uint64_t falling(uint64_t i)
+{
+    return MANY - 1 - i;
+}
+
+static uint64_t mixed(uint64_t i)
+{
+    return i * 7919 % MANY;
+}
+
+static uint64_t mark_many(void)
+{
+    quire_point first, last;
+    CHECK_OK(quire_stream_mark(w.stream, &first));
+    for (int i = 1; i < MANY; i++)
+        CHECK_OK(quire_stream_mark(w.stream, &last));
+    CHECK_EQ(last.value, first.value + MANY - 1);
+    return first.value;
+}
+
+/* A list that is walked takes a hundred times as long; on a machine that does other things the best
+   of some tries counts. */
+UNIT(deferred_order, frees_in_any_order_cost_about_as_much_as_in_the_order_of_their_points)
+{
+    begin();
+    bool is_close = false;
+    for (int i = 0; i < TRIES && !is_close; i++) {
+        uint64_t straight = time_frees(mark_many(), rising);
+        uint64_t backward = time_frees(mark_many(), falling);
+        uint64_t any = time_frees(mark_many(), mixed);
+        is_close = backward < 8 * straight && any < 8 * straight;
+    }
+    CHECK(is_close);
+    end();
+}
+
+UNIT(deferred_order, frees_in_any_order_pass_in_the_order_of_their_points)
+{
+    enum { COUNT = 500 };
+    begin();
+    test_random rng = {.state = 3};
+    quire_point points[COUNT];
+    uint64_t left = COUNT;
+    for (int i = 0; i < COUNT; i++)
+        CHECK_OK(quire_stream_mark(w.stream, &points[i]));
+    allocate(COUNT);
+    uint64_t per_value[COUNT] = {0};
+    for (int i = 0; i < COUNT; i++) {
+        uint64_t point = random_below(&rng, COUNT);
+        per_value[point]++;
+        CHECK_OK(quire_free_after(w.f.memory, w.made[i], &points[point]));
+        if (i % 16 == 0)
+            CHECK_OK(quire_memory_check(w.f.memory));
+    }
+    for (int i = 0; i < COUNT; i++) {
+        uint64_t released = 0;
+        streams_pass_to(w.stream, points[i].value);
+        CHECK_OK(quire_collect(w.f.memory, &released));
+        CHECK_EQ(released, per_value[i] * KIB);
+        left -= per_value[i];
+        CHECK_EQ(fixture_stats(&w.f).deferred_count, left);
+    }
+    end();
+}
+
+/* What is had again on the stream is taken from anywhere in list and heap. */
+UNIT(deferred_order, ranges_are_had_again_from_any_place_in_the_order)
+{
+    enum { COUNT = 64 };
+    begin();
+    quire_point points[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        CHECK_OK(quire_stream_mark(w.stream, &points[i]));
+    for (uint64_t i = 0; i < COUNT; i++)
+        w.made[i] = ALLOCATE(&w.f, .size = (i + 1) * KIB);
+    for (uint64_t i = 0; i < COUNT; i++)
+        CHECK_OK(quire_free_after(w.f.memory, w.made[i], &points[i * 37 % COUNT]));
+    for (uint64_t i = 0; i < COUNT; i++) {
+        uint64_t size = (i * 23 % COUNT + 1) * KIB;
+        CHECK_OK(quire_allocate_on(w.f.memory, &(quire_allocation_options){.size = size}, w.stream,
+                                   &w.made[i]));
+        CHECK_OK(quire_memory_check(w.f.memory));
+    }
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
+    streams_pass(w.stream);
+    end();
+}
+
+/* A memory that ends waits for the latest of them, wherever it lies. */
+UNIT(deferred_order, who_waits_for_a_stream_waits_for_the_last_point)
+{
+    begin();
+    quire_point points[3];
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_stream_mark(w.stream, &points[i]));
+    quire_allocation last = ALLOCATE(&w.f, .size = 4 * KIB), middle = ALLOCATE(&w.f, .size = KIB);
+    CHECK_OK(quire_free_after(w.f.memory, last, &points[2]));
+    CHECK_OK(quire_free_after(w.f.memory, middle, &points[1])); /* late */
+    CHECK_OK(quire_allocate_on(w.f.memory, &(quire_allocation_options){.size = 4 * KIB}, w.stream,
+                               &last));
+    qi_stream_queue *lane = qi_stream_queue_find(w.f.memory->shards, w.stream);
+    CHECK(lane);
+    CHECK_EQ(qi_stream_queue_highest(lane), points[1].value);
+    CHECK_OK(quire_free_after(w.f.memory, last, &points[0]));
+    CHECK(qi_stream_queue_highest(lane) >= points[1].value);
+    streams_pass(w.stream);
+    end();
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static uint64_t time_frees_on(quire_stream **streams, uint64_t count)
+{
+    allocate(STREAMS);
+    uint64_t begun = now();
+    for (uint64_t i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_free_on(w.f.memory, w.made[i], streams[i % count]));
+    return now() - begun;
+}
+
+/* The most lanes that are looked at for one. */
+static uint32_t max_chain(const qi_shard *shard)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < UINT32_C(1) << shard->queue_bits; i++) {
+        uint32_t length = 0;
+        for (const qi_stream_queue *lane = shard->queue_buckets[i]; lane;
+             lane = lane->next_in_bucket)
+            length++;
+        most = length > most ? length : most;
+    }
+    return most;
+}
+
+/* Held ones, of which there may be any number. */
+UNIT(deferred_order, frees_on_many_streams_cost_about_as_much_as_on_few)
+{
+    enum { FEW = 8 };
+    static quire_stream *streams[STREAMS];
+    bool is_close = false;
+    begin();
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(
+            quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &streams[i]));
+    time_frees_on(streams, STREAMS); /* makes what there is of each in the memory */
+    for (int i = 0; i < TRIES && !is_close; i++)
+        is_close =
+            time_frees_on(streams, STREAMS) < 8 * time_frees_on(streams + STREAMS - FEW, FEW);
+    CHECK(is_close);
+    CHECK(max_chain(w.f.memory->shards) <= 16);
+    CHECK_OK(quire_memory_check(w.f.memory));
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_stream_destroy(&streams[i * 7 % STREAMS]));
+    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
+    end();
+}
+
+/* Calls that take host memory fail in turn: a table that cannot grow is used as it is. */
+UNIT(deferred_order, table_of_streams_does_without_host_memory)
+{
+    enum { FEW = 40 };
+    for (uint64_t call = 1; call < 120; call += 7) {
+        quire_stream *streams[FEW];
+        begin();
+        allocate(FEW);
+        for (int i = 0; i < FEW; i++)
+            CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true},
+                                         &streams[i]));
+        test_memory_fail(unit_memory_state(), call, false);
+        uint64_t waits = 0;
+        for (int i = 0; i < FEW; i++) {
+            quire_result result = quire_free_on(w.f.memory, w.made[i], streams[i]);
+            CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            waits += !result;
+        }
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK(waits >= FEW - 1);
+        CHECK_EQ(fixture_stats(&w.f).deferred_count, waits);
+        CHECK_OK(quire_memory_check(w.f.memory));
+        for (int i = 0; i < FEW; i++)
+            CHECK_OK(quire_stream_destroy(&streams[i]));
+        end();
+    }
+}

@@ -1,0 +1,174 @@
+/*
+ * resource_fallback.c - one buffer or image in the first of several memories that can hold it.
+ * A memory kind that is full or unfit leads to the next, and the attempts leave nothing behind.
+ */
+#include "tests/support/fixture.h"
+
+enum { PAGE = 65536 };
+
+/* Memories of the kinds 0, 1 and 3 of the fake backend, each with one page at most. */
+typedef struct three {
+    fixture f;
+    quire_memory *memories[3]; /* the first is the fixture's */
+    uint32_t asked;            /* calls of on_out_of_memory, of the last memory alone */
+} three;
+
+static bool last_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+{
+    three *t = user;
+    CHECK(memory == t->memories[2] && shortage->size > 0);
+    t->asked++;
+    return false;
+}
+
+static void make(three *t)
+{
+    static const uint32_t KINDS[] = {0, 1, 3};
+    *t = (three){.asked = 0};
+    fixture_prepare(&t->f);
+    for (uint32_t i = 0; i < 3; i++) {
+        quire_memory_options options = {.kind_mask = UINT32_C(1) << KINDS[i],
+                                        .pages = {.page_size = PAGE, .max_pages = 1}};
+        if (i == 2)
+            options.on_out_of_memory = (quire_on_out_of_memory){last_is_asked, t};
+        if (!i)
+            fixture_open(&t->f, &options);
+        else
+            CHECK_OK(quire_memory_create(t->f.device, &options, &t->memories[i]));
+    }
+    t->memories[0] = t->f.memory;
+}
+
+static void end(three *t)
+{
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_memory_check(t->memories[i]));
+    quire_memory_destroy_all(&t->memories[1]);
+    quire_memory_destroy_all(&t->memories[2]);
+    fixture_end(&t->f);
+    CHECK_EQ(t->f.fake.objects, 0);
+}
+
+/* A buffer that fills a page; returns in which memory it is. */
+static uint32_t place(three *t, quire_buffer *buffer)
+{
+    uint32_t chosen = 77;
+    const quire_buffer_options options = {.size = PAGE, .name = "weights"};
+    CHECK_OK(quire_buffer_create_fallback(t->memories, 3, &options, &chosen, buffer));
+    quire_buffer_info info;
+    CHECK_OK(quire_buffer_get_info(t->memories[chosen], *buffer, &info));
+    CHECK_EQ(info.size, PAGE);
+    return chosen;
+}
+
+UNIT(resource_fallback, the_first_with_room_holds_the_buffer)
+{
+    three t;
+    quire_buffer made[3], again;
+    make(&t);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_EQ(place(&t, &made[i]), i);
+    CHECK_EQ(t.asked, 0);
+    CHECK_EQ(t.f.fake.objects, 3);
+    CHECK_OK(quire_free(t.memories[1], made[1].allocation));
+    CHECK_EQ(place(&t, &again), 1);
+    end(&t);
+}
+
+UNIT(resource_fallback, a_kind_that_cannot_hold_it_is_passed_over)
+{
+    three t;
+    quire_buffer buffer;
+    uint32_t chosen = 77;
+    make(&t);
+    t.f.fake.object_needs =
+        (quire_requirements){.size = 512, .alignment = 64, .kind_mask = 1u << 3};
+    const quire_buffer_options options = {.size = 500};
+    CHECK_OK(quire_buffer_create_fallback(t.memories, 3, &options, &chosen, &buffer));
+    CHECK_EQ(chosen, 2);
+    CHECK_EQ(t.f.fake.objects, 1);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 2, &options, &chosen, &buffer),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "of kind 0");
+    CHECK_EQ(chosen, 0);
+    CHECK_EQ(buffer.allocation.id, 0);
+    CHECK_EQ(t.f.fake.objects, 1);
+    end(&t);
+}
+
+UNIT(resource_fallback, an_image_goes_the_same_way)
+{
+    three t;
+    quire_buffer buffer;
+    quire_image image;
+    uint32_t chosen = 77;
+    make(&t);
+    CHECK_EQ(place(&t, &buffer), 0);
+    const quire_image_options options = {.width = 8, .height = 4, .channel_type = QUIRE_UINT8};
+    CHECK_OK(quire_image_create_fallback(t.memories, 3, &options, &chosen, &image));
+    CHECK_EQ(chosen, 1);
+    quire_image_info info;
+    CHECK_OK(quire_image_get_info(t.memories[1], image, &info));
+    CHECK_EQ(info.width, 8);
+    end(&t);
+}
+
+UNIT(resource_fallback, a_refusal_by_all_leaves_nothing_and_is_told_by_the_first)
+{
+    three t;
+    quire_buffer made[3], none = {{1}};
+    uint32_t chosen = 77;
+    const quire_buffer_options options = {.size = PAGE};
+    make(&t);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_EQ(place(&t, &made[i]), i);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &options, &chosen, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(chosen, 0);
+    CHECK_EQ(none.allocation.id, 0);
+    CHECK_EQ(t.asked, 1);
+    CHECK_EQ(t.f.fake.objects, 3);
+    end(&t);
+}
+
+UNIT(resource_fallback, a_success_leaves_the_last_error_as_it_was)
+{
+    three t;
+    quire_buffer made[2];
+    make(&t);
+    CHECK_EQ(place(&t, &made[0]), 0);
+    CHECK_FAILS(quire_free(t.memories[0], (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(place(&t, &made[1]), 1);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&t);
+}
+
+UNIT(resource_fallback, wrong_options_and_nulls_end_the_search)
+{
+    three t;
+    quire_buffer buffer = {{1}};
+    quire_image image = {{1}};
+    uint32_t chosen = 77;
+    make(&t);
+    const quire_buffer_options good = {.size = 64}, empty = {.size = 0};
+    const quire_image_options flat = {.width = 1}, no_width = {.width = 0};
+    quire_memory *holed[] = {t.memories[0], NULL};
+    const quire_result wrong = QUIRE_ERROR_INVALID_ARGUMENT;
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &empty, &chosen, &buffer), wrong);
+    CHECK_EQ(buffer.allocation.id, 0);
+    CHECK_EQ(chosen, 0);
+    CHECK_FAILS(quire_image_create_fallback(t.memories, 3, &no_width, &chosen, &image), wrong);
+    CHECK_EQ(image.allocation.id, 0);
+    CHECK_FAILS(quire_buffer_create_fallback(NULL, 3, &good, &chosen, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 0, &good, &chosen, &buffer), wrong);
+    CHECK_HAS(quire_last_error(), "no memories");
+    CHECK_FAILS(quire_buffer_create_fallback(holed, 2, &good, &chosen, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, NULL, &chosen, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &good, NULL, &buffer), wrong);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &good, &chosen, NULL), wrong);
+    CHECK_FAILS(quire_image_create_fallback(holed, 2, &flat, &chosen, &image), wrong);
+    CHECK_FAILS(quire_image_create_fallback(t.memories, 3, &flat, &chosen, NULL), wrong);
+    CHECK_EQ(t.f.fake.objects, 0);
+    CHECK_EQ(t.f.fake.pages, 0);
+    end(&t);
+}

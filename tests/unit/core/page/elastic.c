@@ -1,0 +1,571 @@
+/*
+ * elastic.c - the page of an elastic memory: when and by how much it grows and shrinks, what
+ * keeps its offset, and which thread waits for which.
+ */
+#include "src/core/page/elastic_grow.h"
+
+#include <sched.h>
+
+#include "quire/host.h"
+#include "tests/support/crew.h"
+#include "tests/support/fixture.h"
+#include "src/core/page/elastic_end.h"
+
+enum { KIB = 1024, PAGE = 64 * KIB, MOST = 1024 * KIB };
+
+static void make_with(fixture *f, const quire_memory_options *options)
+{
+    quire_memory_options all = *options;
+    fixture_prepare(f);
+    fake_offer_growth(&f->fake);
+    all.contiguous = true;
+    if (!all.address_space)
+        all.address_space = MOST;
+    if (!all.pages.page_size)
+        all.pages.page_size = PAGE;
+    fixture_open(f, &all);
+}
+
+static void make(fixture *f)
+{
+    make_with(f, &(quire_memory_options){.name = "one"});
+}
+
+static quire_memory_stats stats_of(const fixture *f)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(f->memory, &stats));
+    CHECK_OK(quire_memory_check(f->memory));
+    return stats;
+}
+
+/* One page of so many bytes is all there is, for the backend and the budgets too. */
+static void expect_page(const fixture *f, uint64_t bytes)
+{
+    quire_page_info page;
+    quire_budget_info budget;
+    quire_memory_stats stats = stats_of(f);
+    CHECK_EQ(stats.page_count, 1);
+    CHECK_EQ(stats.reserved_bytes, bytes);
+    CHECK_OK(quire_page_get_info(f->memory, 0, &page));
+    CHECK_EQ(page.size, bytes);
+    CHECK_EQ(page.live_bytes + page.free_bytes, bytes);
+    CHECK_EQ(f->fake.page_bytes, bytes);
+    CHECK_EQ(f->fake.pages, 1);
+    CHECK_OK(quire_device_get_budget(f->device, 0, &budget));
+    CHECK_EQ(budget.used, bytes);
+}
+
+/* ---- growing -------------------------------------------------------------------------------- */
+
+UNIT(elastic, what_is_free_at_the_end_is_used_with_what_comes)
+{
+    fixture f;
+    make(&f);
+    quire_allocation_info first = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
+    expect_page(&f, PAGE);
+    CHECK_EQ(f.fake.last_page.max_size, MOST);
+    quire_allocation_info second = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
+    CHECK_EQ(second.page, first.page);
+    CHECK_EQ(second.offset, first.offset + 40 * KIB);
+    CHECK_EQ(second.address, first.address + 40 * KIB);
+    expect_page(&f, 2 * PAGE);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 1);
+    ALLOCATE(&f, .size = 48 * KIB);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 1);
+    fixture_end(&f);
+}
+
+UNIT(elastic, it_grows_as_far_as_a_large_request_needs)
+{
+    fixture f;
+    make(&f);
+    ALLOCATE(&f, .size = 60 * KIB);
+    CHECK_EQ(fixture_info(&f, ALLOCATE(&f, .size = 500 * KIB)).offset, 60 * KIB);
+    expect_page(&f, 560 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, alignment_is_counted_from_where_the_free_end_begins)
+{
+    fixture f;
+    make(&f);
+    ALLOCATE(&f, .size = 33 * KIB);
+    quire_allocation_info info =
+        fixture_info(&f, ALLOCATE(&f, .size = 100 * KIB, .alignment = 32 * KIB));
+    CHECK_EQ(info.offset, 64 * KIB);
+    CHECK_EQ(info.address % (32 * KIB), 0);
+    expect_page(&f, 164 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, what_is_aligned_is_the_native_address)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fake_offer_growth(&f.fake);
+    f.fake.address_step = 4096 + 64;
+    f.fake.info.limits.page_alignment = 64;
+    fixture_open(&f, &(quire_memory_options){
+                         .contiguous = true, .address_space = MOST, .pages.page_size = PAGE});
+    ALLOCATE(&f, .size = 40 * KIB);
+    for (uint64_t i = 0; i < 20; i++) {
+        quire_allocation before = ALLOCATE(&f, .size = 1 + i * 512);
+        quire_allocation made = ALLOCATE(&f, .size = 200 * KIB, .alignment = 8 * KIB);
+        CHECK_EQ(fixture_info(&f, made).address % (8 * KIB), 0);
+        CHECK_EQ(stats_of(&f).page_count, 1);
+        CHECK_OK(quire_free(f.memory, made));
+        CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+        CHECK_OK(quire_free(f.memory, before));
+    }
+    fixture_end(&f);
+}
+
+UNIT(elastic, within_a_limit_it_grows_by_less)
+{
+    fixture f;
+    make_with(&f, &(quire_memory_options){.limit = 100 * KIB});
+    ALLOCATE(&f, .size = 40 * KIB);
+    ALLOCATE(&f, .size = 40 * KIB);
+    expect_page(&f, 96 * KIB); /* not 128, but half of what was asked */
+    quire_allocation none;
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 24 * KIB}, &none),
+                QUIRE_ERROR_OVER_BUDGET);
+    expect_page(&f, 96 * KIB);
+    ALLOCATE(&f, .size = 20 * KIB); /* all that the limit leaves */
+    expect_page(&f, 100 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, it_ends_where_its_addresses_end)
+{
+    fixture f;
+    quire_allocation none;
+    make_with(&f, &(quire_memory_options){.address_space = 100 * KIB});
+    ALLOCATE(&f, .size = 60 * KIB);
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 41 * KIB}, &none),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "100 KiB");
+    expect_page(&f, PAGE);
+    ALLOCATE(&f, .size = 40 * KIB);
+    expect_page(&f, 100 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
+{
+    fixture f;
+    make_with(&f, &(quire_memory_options){.address_space = 32 * KIB});
+    ALLOCATE(&f, .size = 200 * KIB);
+    expect_page(&f, 200 * KIB);
+    CHECK_EQ(f.fake.last_page.max_size, 200 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, works_with_every_option_of_the_fits_that_follow_it)
+{
+    static const quire_memory_options CASES[] = {{.fit = QUIRE_FIT_FIRST},
+                                                 {.slabs = true},
+                                                 {.least_fragmentation = true},
+                                                 {.deferred_coalescing = true},
+                                                 {.granule = 4096}};
+    for (size_t n = 0; n < sizeof CASES / sizeof *CASES; n++) {
+        fixture f;
+        quire_allocation all[64];
+        make_with(&f, &CASES[n]);
+        for (uint64_t i = 0; i < 64; i++)
+            all[i] = ALLOCATE(&f, .size = 1 + i * i * 3);
+        for (int i = 0; i < 64; i += 2)
+            CHECK_OK(quire_free(f.memory, all[i]));
+        for (int i = 0; i < 64; i += 2)
+            all[i] = ALLOCATE(&f, .size = 10 * KIB);
+        CHECK_EQ(stats_of(&f).page_count, 1);
+        for (int i = 0; i < 64; i++)
+            CHECK_OK(quire_free(f.memory, all[i]));
+        CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+        CHECK_EQ(stats_of(&f).page_count, 0);
+        fixture_end(&f);
+    }
+}
+
+UNIT(elastic, dedicated_pages_lie_beside_it)
+{
+    fixture f;
+    make(&f);
+    ALLOCATE(&f, .size = 40 * KIB);
+    quire_allocation other = ALLOCATE(&f, .size = 100 * KIB, .dedicated = true);
+    CHECK_EQ(fixture_info(&f, other).page, 1);
+    CHECK_EQ(f.fake.last_page.max_size, 0);
+    quire_memory_stats stats = stats_of(&f);
+    CHECK_EQ(stats.page_count, 2);
+    CHECK_EQ(stats.reserved_bytes, 140 * KIB); /* the page gave its free end for it */
+    fixture_end(&f);
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+UNIT(elastic, a_backend_that_fails_leaves_all_as_it_was)
+{
+    fixture f;
+    quire_allocation none;
+    make(&f);
+    ALLOCATE(&f, .size = 60 * KIB);
+    f.fake.fail_at = f.fake.fallible_calls + 1;
+    f.fake.fail_from_then = true;
+    f.fake.fail_with = QUIRE_ERROR_BACKEND_FAILURE;
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 8 * KIB}, &none),
+                QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_EQ(f.fake.failed_call, FAKE_PAGE_RESIZE);
+    f.fake.fail_at = 0;
+    expect_page(&f, PAGE);
+    ALLOCATE(&f, .size = 8 * KIB);
+    expect_page(&f, 2 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(elastic, without_host_memory_it_is_as_large_as_before)
+{
+    for (uint64_t at = 1;; at++) {
+        fixture f;
+        quire_allocation made;
+        make(&f);
+        for (int i = 0; i < 15; i++)
+            ALLOCATE(&f, .size = 4 * KIB + 1);
+        uint64_t before = stats_of(&f).reserved_bytes;
+        test_memory_fail(unit_memory_state(), at, true);
+        quire_result result =
+            quire_allocate(f.memory, &(quire_allocation_options){.size = 800 * KIB}, &made);
+        bool failed = unit_memory_state()->calls >= at;
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (result) {
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK_EQ(f.fake.page_bytes, before);
+            CHECK_EQ(stats_of(&f).reserved_bytes, before);
+        }
+        fixture_end(&f);
+        if (!failed)
+            break;
+        CHECK(at < 100);
+    }
+}
+
+/* ---- shrinking ------------------------------------------------------------------------------ */
+
+UNIT(elastic, a_trim_takes_the_free_end)
+{
+    fixture f;
+    uint64_t released = 0;
+    make(&f);
+    ALLOCATE(&f, .size = 40 * KIB);
+    quire_allocation second = ALLOCATE(&f, .size = 80 * KIB);
+    CHECK_OK(quire_free(f.memory, second));
+    expect_page(&f, 128 * KIB);
+    CHECK_OK(quire_memory_trim(f.memory, 50 * KIB, &released));
+    CHECK_EQ(released, 38 * KIB);
+    expect_page(&f, 90 * KIB);
+    CHECK_OK(quire_memory_trim(f.memory, 0, &released));
+    CHECK_EQ(released, 50 * KIB);
+    expect_page(&f, 40 * KIB);
+    CHECK_OK(quire_memory_trim(f.memory, 0, &released));
+    CHECK_EQ(released, 0);
+    CHECK_EQ(fixture_info(&f, ALLOCATE(&f, .size = 8 * KIB)).offset, 40 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, what_lives_at_the_end_keeps_what_is_free_before_it)
+{
+    fixture f;
+    uint64_t released = 1;
+    make(&f);
+    quire_allocation low = ALLOCATE(&f, .size = 60 * KIB);
+    ALLOCATE(&f, .size = 60 * KIB);
+    CHECK_OK(quire_free(f.memory, low));
+    CHECK_OK(quire_memory_trim(f.memory, 0, &released));
+    CHECK_EQ(released, 8 * KIB);
+    expect_page(&f, 120 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, when_nothing_is_left_the_page_goes_and_another_comes)
+{
+    fixture f;
+    uint64_t released = 0;
+    make(&f);
+    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 100 * KIB)));
+    CHECK_OK(quire_memory_trim(f.memory, 0, &released));
+    CHECK_EQ(released, 100 * KIB);
+    CHECK_EQ(f.fake.pages, 0);
+    CHECK_EQ(stats_of(&f).reserved_bytes, 0);
+    ALLOCATE(&f, .size = 10 * KIB);
+    expect_page(&f, PAGE);
+    fixture_end(&f);
+}
+
+UNIT(elastic, the_free_end_goes_before_others_want_for_memory)
+{
+    fixture f;
+    make(&f);
+    f.fake.page_budget = 200 * KIB;
+    ALLOCATE(&f, .size = 20 * KIB);
+    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 150 * KIB)));
+    ALLOCATE(&f, .size = 180 * KIB, .dedicated = true);
+    CHECK_EQ(f.fake.page_bytes, 200 * KIB);
+    stats_of(&f);
+    fixture_end(&f);
+}
+
+UNIT(elastic, a_lower_limit_takes_the_free_end)
+{
+    fixture f;
+    make(&f);
+    ALLOCATE(&f, .size = 40 * KIB);
+    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 80 * KIB)));
+    CHECK_OK(quire_memory_set_limit(f.memory, 50 * KIB));
+    expect_page(&f, 40 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, what_is_reserved_is_at_its_end)
+{
+    fixture f;
+    make(&f);
+    CHECK_OK(quire_memory_preallocate(f.memory, 300 * KIB));
+    expect_page(&f, 5 * PAGE);
+    ALLOCATE(&f, .size = 20 * KIB);
+    quire_allocation other = ALLOCATE(&f, .size = 10 * KIB, .dedicated = true);
+    CHECK_EQ(f.fake.page_bytes, 310 * KIB); /* the rest beyond it went for the other page */
+    CHECK_OK(quire_free(f.memory, other));
+    uint64_t resizes = f.fake.calls[FAKE_PAGE_RESIZE];
+    ALLOCATE(&f, .size = 280 * KIB);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], resizes);
+    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    CHECK_EQ(stats_of(&f).reserved_bytes, 300 * KIB);
+    fixture_end(&f);
+}
+
+/* ---- what is told --------------------------------------------------------------------------- */
+
+typedef struct told {
+    uint64_t sizes[8];
+    uint32_t count;
+} told;
+
+static void hear(void *user, quire_memory *memory, const quire_event *event)
+{
+    told *t = user;
+    (void)memory;
+    if (t->count < 8)
+        t->sizes[t->count++] = event->size;
+}
+
+UNIT(elastic, the_hook_is_told_of_each_size)
+{
+    fixture f;
+    told t = {.count = 0};
+    make(&f);
+    const quire_hook hook = {.event = hear, .user = &t, .kinds = QUIRE_EVENT_PAGE_RESIZED};
+    CHECK_OK(quire_memory_set_hook(f.memory, &hook));
+    ALLOCATE(&f, .size = 60 * KIB);
+    CHECK_EQ(t.count, 0);
+    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 20 * KIB)));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    CHECK_EQ(t.count, 3);
+    CHECK_EQ(t.sizes[0], 2 * PAGE);
+    CHECK_EQ(t.sizes[1], 3 * PAGE);
+    CHECK_EQ(t.sizes[2], 60 * KIB);
+    fixture_end(&f);
+}
+
+UNIT(elastic, a_memory_tells_how_far_its_page_may_grow)
+{
+    fixture f;
+    quire_memory_info info;
+    make(&f);
+    CHECK_OK(quire_memory_get_info(f.memory, &info));
+    CHECK_EQ(info.address_space, MOST);
+    fixture_end(&f);
+    fixture_make(&f, NULL);
+    CHECK_OK(quire_memory_get_info(f.memory, &info));
+    CHECK_EQ(info.address_space, 0);
+    fixture_end(&f);
+}
+
+UNIT(elastic, what_cannot_be_contiguous_is_refused)
+{
+    static const struct {
+        quire_memory_options options;
+        quire_result result;
+        const char *text;
+    } CASES[] = {
+        {{.contiguous = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, "shards"},
+        {{.contiguous = true, .fit = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy"},
+        {{.contiguous = true, .fit = QUIRE_FIT_LINEAR}, QUIRE_ERROR_UNSUPPORTED, "linear"},
+        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "reservation"},
+    };
+    fixture f;
+    quire_memory *none = NULL;
+    make(&f);
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        CHECK_FAILS(quire_memory_create(f.device, &CASES[i].options, &none), CASES[i].result);
+        CHECK_HAS(quire_last_error(), CASES[i].text);
+        CHECK(!none);
+    }
+    fixture_end(&f);
+    fixture_make(&f, NULL);
+    CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.contiguous = true}, &none),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "cannot grow");
+    fixture_end(&f);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+typedef struct request {
+    quire_memory *memory;
+    uint64_t size;
+    quire_allocation allocation;
+    quire_result result;
+} request;
+
+static void do_allocate(void *user)
+{
+    request *r = user;
+    const quire_allocation_options options = {.size = r->size};
+    r->result = quire_allocate(r->memory, &options, &r->allocation);
+}
+
+/* Four threads, 50 KiB each, while the backend takes its time. */
+static void allocate_together(fixture *f)
+{
+    enum { COUNT = 4 };
+    crew c;
+    request requests[COUNT];
+    f->fake.slow_ms = 20;
+    crew_start(&c, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        requests[i] = (request){.memory = f->memory, .size = 50 * KIB};
+        crew_tell(&c, i + 1, do_allocate, &requests[i]);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        crew_await(&c, i + 1);
+        CHECK_EQ(requests[i].result, QUIRE_SUCCESS);
+        CHECK_EQ(fixture_info(f, requests[i].allocation).page, 0);
+    }
+    f->fake.slow_ms = 0;
+    crew_end(&c);
+}
+
+UNIT(elastic, several_threads_grow_it_one_after_the_other)
+{
+    fixture f;
+    make(&f);
+    ALLOCATE(&f, .size = 60 * KIB);
+    allocate_together(&f);
+    CHECK_EQ(stats_of(&f).page_count, 1);
+    CHECK(stats_of(&f).reserved_bytes >= 260 * KIB);
+    CHECK(stats_of(&f).reserved_bytes <= 260 * KIB + PAGE);
+    fixture_end(&f);
+}
+
+UNIT(elastic, several_threads_begin_with_one_page)
+{
+    fixture f;
+    make(&f);
+    allocate_together(&f);
+    CHECK_EQ(stats_of(&f).page_count, 1);
+    fixture_end(&f);
+}
+
+/* Making a page larger is a call of the backend: nobody who has room waits for it. */
+UNIT(elastic, frees_and_what_fits_go_on_meanwhile)
+{
+    fixture f;
+    crew c;
+    make(&f);
+    quire_allocation small = ALLOCATE(&f, .size = KIB);
+    ALLOCATE(&f, .size = 60 * KIB);
+    f.fake.slow_ms = 200;
+    crew_start(&c, 1);
+    request large = {.memory = f.memory, .size = 50 * KIB};
+    crew_tell(&c, 1, do_allocate, &large);
+    while (!f.memory->pages.records.chunks[0] ||
+           !qi_page_at(&f.memory->pages, 0)->resizing) /* it has begun */
+        sched_yield();
+    CHECK_OK(quire_free(f.memory, small));
+    ALLOCATE(&f, .size = KIB);
+    CHECK_EQ(stats_of(&f).reserved_bytes, PAGE); /* before the other came back */
+    uint64_t released = 1;
+    CHECK_OK(quire_memory_trim(f.memory, 0, &released)); /* the end is another thread's to move */
+    CHECK_EQ(released, 0);
+    f.fake.slow_ms = 0;
+    crew_await(&c, 1);
+    CHECK_EQ(large.result, QUIRE_SUCCESS);
+    crew_end(&c);
+    CHECK_EQ(stats_of(&f).reserved_bytes, 2 * PAGE);
+    fixture_end(&f);
+}
+
+/* What it grew for may be another thread's by the time that it has grown. */
+UNIT(elastic, it_grows_again_for_what_others_took)
+{
+    fixture f;
+    crew c;
+    make_with(&f, &(quire_memory_options){.limit = 120 * KIB});
+    ALLOCATE(&f, .size = 60 * KIB);
+    f.fake.slow_ms = 200;
+    crew_start(&c, 1);
+    request large = {.memory = f.memory, .size = 50 * KIB};
+    crew_tell(&c, 1, do_allocate, &large);
+    while (!qi_page_at(&f.memory->pages, 0)->resizing)
+        sched_yield();
+    ALLOCATE(&f, .size = 4 * KIB); /* of what the other counts on */
+    f.fake.slow_ms = 0;
+    crew_await(&c, 1);
+    CHECK_EQ(large.result, QUIRE_SUCCESS);
+    crew_end(&c);
+    expect_page(&f, 118 * KIB); /* four more were needed, and eight were the least of the halves */
+    fixture_end(&f);
+}
+
+/* ---- on memory that is there ---------------------------------------------------------------- */
+
+UNIT(elastic, bytes_and_pointers_stay_on_the_host)
+{
+    enum { COUNT = 200 };
+    quire_device *device = NULL;
+    quire_memory *memory = NULL;
+    quire_allocation all[COUNT];
+    unsigned char *pointers[COUNT];
+    CHECK_OK(quire_host_open(NULL, &device));
+    const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE,
+                                          .contiguous = true,
+                                          .address_space =
+                                              64 * MOST, /* what valgrind can reserve, too */
+                                          .pages = {.page_size = PAGE}};
+    CHECK_OK(quire_memory_create(device, &options, &memory));
+    for (int i = 0; i < COUNT; i++) {
+        void *pointer = NULL;
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 10 * KIB}, &all[i]));
+        CHECK_OK(quire_map(memory, all[i], &pointer));
+        pointers[i] = pointer;
+        memset(pointer, i, 10 * KIB);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_EQ(pointers[i][0], i);
+        CHECK_EQ(pointers[i][10 * KIB - 1], i);
+        CHECK_OK(quire_unmap(memory, all[i]));
+    }
+    for (int i = COUNT / 2; i < COUNT; i++)
+        CHECK_OK(quire_free(memory, all[i]));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    for (int i = 0; i < COUNT / 2; i++)
+        CHECK_EQ(pointers[i][5000], i);
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(memory, &stats));
+    CHECK_EQ(stats.page_count, 1);
+    CHECK(stats.reserved_bytes < 10 * KIB * COUNT / 2 + PAGE);
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_device_destroy(&device));
+}

@@ -1,0 +1,166 @@
+/*
+ * elastic_bounds.c - where the page of a contiguous memory must not grow: for a request that fits,
+ * beyond what the device allows a page, and where the backend made another page than was asked.
+ */
+#include "src/core/page/elastic_grow.h"
+
+#include "tests/support/fixture.h"
+#include "src/core/page/elastic_end.h"
+
+enum { KIB = 1024, PAGE = 64 * KIB, MOST = 1024 * KIB };
+
+static const quire_memory_options contiguous = {
+    .name = "one", .contiguous = true, .address_space = MOST, .pages = {.page_size = PAGE}};
+
+static void prepare(fixture *f)
+{
+    fixture_prepare(f);
+    fake_offer_growth(&f->fake);
+}
+
+/* Asks for growth as a request does that found no room; the bytes of the page afterwards. */
+static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_result expected)
+{
+    qi_shard *shard = f->memory->shards;
+    qi_elastic_result growth = QI_ELASTIC_AWAITED;
+    qi_page_progress progress = {0};
+    qi_lock_acquire(&shard->lock);
+    quire_result result = qi_elastic_grow_for(shard, size, alignment, &growth, &progress);
+    qi_lock_release(&shard->lock);
+    CHECK_OK(result);
+    CHECK_EQ(growth, expected);
+    CHECK_OK(quire_memory_check(f->memory));
+    return fixture_stats(f).reserved_bytes;
+}
+
+/* Another thread can have freed the room while this one had given up the lock. */
+UNIT(elastic_bounds, it_does_not_grow_for_what_fits)
+{
+    fixture f;
+    prepare(&f);
+    fixture_open(&f, &contiguous);
+    ALLOCATE(&f, .size = 40 * KIB);
+    CHECK_EQ(ask(&f, 24 * KIB - 1, 1, QI_ELASTIC_NONE), PAGE);
+    CHECK_EQ(ask(&f, 24 * KIB, 1, QI_ELASTIC_NONE), PAGE);
+    CHECK_EQ(ask(&f, 16 * KIB, 16 * KIB, QI_ELASTIC_NONE), PAGE); /* from 48 KiB on */
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
+    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(elastic_bounds, it_grows_where_alignment_makes_what_fits_too_large)
+{
+    fixture f;
+    prepare(&f);
+    fixture_open(&f, &contiguous);
+    ALLOCATE(&f, .size = 40 * KIB);
+    CHECK_EQ(ask(&f, 16 * KIB + 1, 16 * KIB, QI_ELASTIC_DONE), 2 * PAGE);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 1);
+    fixture_end(&f);
+}
+
+/* Sizes and alignments whose end 64 bits do not count. */
+UNIT(elastic_bounds, it_does_not_grow_for_what_cannot_be_counted)
+{
+    fixture f;
+    prepare(&f);
+    fixture_open(&f, &contiguous);
+    ALLOCATE(&f, .size = 40 * KIB);
+    const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MOST + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        qi_shard *shard = f.memory->shards;
+        qi_elastic_result growth = QI_ELASTIC_DONE;
+        qi_page_progress progress = {0};
+        qi_lock_acquire(&shard->lock);
+        quire_result result = qi_elastic_grow_for(shard, sizes[i], 1, &growth, &progress);
+        qi_lock_release(&shard->lock);
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+        CHECK_HAS(quire_last_error(), "and addresses for 1 MiB");
+        CHECK_EQ(growth, QI_ELASTIC_NONE);
+    }
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
+    CHECK_EQ(fixture_stats(&f).reserved_bytes, PAGE);
+    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE); /* its end is free to move */
+    fixture_end(&f);
+}
+
+UNIT(elastic_bounds, the_page_reaches_no_further_than_the_devices_pages)
+{
+    fixture f;
+    prepare(&f);
+    f.fake.info.limits.max_page = 5 * PAGE + 100; /* no multiple of the granularity */
+    fixture_open(&f, &contiguous);
+    ALLOCATE(&f, .size = PAGE);
+    uint64_t most = f.fake.last_page.max_size;
+    CHECK(most <= f.fake.info.limits.max_page);
+    CHECK(f.fake.info.limits.max_page - most < f.fake.info.limits.page_granularity);
+    for (int i = 1; i < 5; i++)
+        ALLOCATE(&f, .size = PAGE);
+    quire_allocation none = {1};
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE}, &none),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(fixture_stats(&f).page_count, 1);
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+}
+
+/* ---- a backend that makes another page than was asked ---------------------------------------- */
+
+static quire_result (*make_page)(void *state, const quire_page_request *request,
+                                 quire_native_page *page);
+static void (*destroy_page)(void *state, const quire_native_page *page);
+static int64_t off; /* bytes that the answer is off by */
+
+static quire_result make_other_page(void *state, const quire_page_request *request,
+                                    quire_native_page *page)
+{
+    quire_result result = make_page(state, request, page);
+    if (!result && request->max_size)
+        page->size += (uint64_t)off;
+    return result;
+}
+
+/* The page that the core was told of is the one that it gives back. */
+static void destroy_other_page(void *state, const quire_native_page *page)
+{
+    quire_native_page made = *page;
+    made.size -= (uint64_t)off;
+    destroy_page(state, &made);
+}
+
+static void expect_refused(int64_t bytes)
+{
+    fixture f;
+    prepare(&f);
+    make_page = f.fake.table.page_create;
+    destroy_page = f.fake.table.page_destroy;
+    f.fake.table.page_create = make_other_page;
+    f.fake.table.page_destroy = destroy_other_page;
+    fixture_open(&f, &contiguous);
+    off = bytes;
+    quire_allocation none = {1};
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE}, &none),
+                QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_HAS(quire_last_error(), "the backend made a page that may grow to");
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(f.fake.pages, 0);
+    quire_budget_info budget;
+    CHECK_OK(quire_device_get_budget(f.device, 0, &budget));
+    CHECK_EQ(budget.used, 0);
+    CHECK_EQ(fixture_stats(&f).reserved_bytes, 0);
+    CHECK_OK(quire_memory_check(f.memory));
+    off = 0;
+    ALLOCATE(&f, .size = PAGE);
+    fixture_end(&f);
+}
+
+UNIT(elastic_bounds, a_page_of_fewer_addresses_than_asked_is_refused)
+{
+    expect_refused(-4096);
+}
+
+UNIT(elastic_bounds, a_page_of_more_addresses_than_asked_is_refused)
+{
+    expect_refused(4096);
+}

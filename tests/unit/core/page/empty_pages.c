@@ -1,0 +1,540 @@
+/*
+ * empty_pages.c - pages without allocations: the order in which they go, the requests that find
+ * them, and their bounds in bytes and in time.
+ */
+#include "tests/support/fixture.h"
+
+enum { PAGE = 4096, MOST = 16 };
+#define KIB UINT64_C(1024)
+#define MIB (UINT64_C(1) << 20)
+
+static uint64_t test_time;
+
+static uint64_t read_time(void *user)
+{
+    CHECK(user == &test_time);
+    return test_time;
+}
+
+static void make(fixture *f, uint32_t shards, quire_page_policy pages)
+{
+    test_time = 1000;
+    fixture_make(f, &(quire_memory_options){
+                        .shards = shards, .pages = pages, .clock = {read_time, &test_time}});
+}
+
+/* So many whole pages, in the order of their numbers. */
+static void fill(fixture *f, quire_allocation *full, int count)
+{
+    for (int i = 0; i < count; i++) {
+        full[i] = ALLOCATE(f, .size = PAGE);
+        CHECK_EQ(fixture_info(f, full[i]).page, i);
+    }
+}
+
+static void let_go(fixture *f, quire_allocation allocation)
+{
+    CHECK_OK(quire_free(f->memory, allocation));
+    CHECK_OK(quire_memory_check(f->memory));
+}
+
+static void expect_empty(fixture *f, uint64_t bytes)
+{
+    quire_memory_stats stats = fixture_stats(f);
+    CHECK_OK(quire_memory_check(f->memory));
+    CHECK_EQ(stats.empty_bytes, bytes);
+    CHECK_EQ(stats.reserved_bytes, f->fake.page_bytes);
+    CHECK_EQ(stats.page_count, f->fake.pages);
+}
+
+static bool is_there(fixture *f, uint32_t page)
+{
+    quire_page_info info;
+    quire_result result = quire_page_get_info(f->memory, page, &info);
+    CHECK(!result || result == QUIRE_ERROR_OUT_OF_RANGE);
+    return !result;
+}
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+
+UNIT(empty_pages, without_a_bound_all_are_kept)
+{
+    fixture f;
+    quire_allocation full[MOST];
+    make(&f, 1, (quire_page_policy){.page_size = PAGE});
+    fill(&f, full, MOST);
+    for (int i = 0; i < MOST; i++) {
+        test_time += UINT64_C(1) << 50;
+        let_go(&f, full[i]);
+        expect_empty(&f, (uint64_t)(i + 1) * PAGE);
+    }
+    CHECK_EQ(f.fake.pages, MOST);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_bound_of_one_byte_keeps_none)
+{
+    fixture f;
+    quire_allocation full[4];
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
+    fill(&f, full, 4);
+    for (uint64_t i = 0; i < 4; i++) {
+        let_go(&f, full[i]);
+        expect_empty(&f, 0);
+        CHECK_EQ(f.fake.pages, 3 - i);
+    }
+    let_go(&f, ALLOCATE(&f, .size = 100, .dedicated = true));
+    CHECK_EQ(f.fake.pages, 0);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_bound_of_pages_keeps_those_that_became_empty_last)
+{
+    fixture f;
+    quire_allocation full[6];
+    static const int order[] = {3, 0, 5, 1, 4, 2};
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
+    fill(&f, full, 6);
+    for (uint64_t i = 0; i < 6; i++) {
+        let_go(&f, full[order[i]]);
+        expect_empty(&f, (i < 2 ? i + 1 : 2) * PAGE);
+        CHECK(is_there(&f, (uint32_t)order[i]));
+        CHECK(i < 1 || is_there(&f, (uint32_t)order[i - 1]));
+        CHECK(i < 2 || !is_there(&f, (uint32_t)order[i - 2]));
+    }
+    CHECK_EQ(f.fake.pages, 2);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_bound_that_is_no_multiple_holds_whole_pages)
+{
+    fixture f;
+    quire_allocation full[4];
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 3 * PAGE - 1});
+    fill(&f, full, 4);
+    for (int i = 0; i < 4; i++)
+        let_go(&f, full[i]);
+    expect_empty(&f, 2 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_page_that_is_used_again_is_the_newest_when_it_is_empty_again)
+{
+    fixture f;
+    quire_allocation full[3];
+    fixture_make(&f, &(quire_memory_options){
+                         .fit = QUIRE_FIT_FIRST,
+                         .pages = {.page_size = PAGE, .retained_empty_bytes = 2 * PAGE}});
+    fill(&f, full, 3);
+    let_go(&f, full[0]);
+    let_go(&f, full[1]);
+    quire_allocation again = ALLOCATE(&f, .size = 1);
+    CHECK_EQ(fixture_info(&f, again).page, 0);
+    expect_empty(&f, PAGE);
+    let_go(&f, again);
+    let_go(&f, full[2]); /* one too many: 1 is the oldest now */
+    CHECK(is_there(&f, 0) && !is_there(&f, 1) && is_there(&f, 2));
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_page_larger_than_the_bound_goes_at_once)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
+    quire_allocation large = ALLOCATE(&f, .size = 3 * PAGE), small = ALLOCATE(&f, .size = PAGE);
+    let_go(&f, large);
+    expect_empty(&f, 0);
+    let_go(&f, small);
+    expect_empty(&f, PAGE);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, shards_have_their_share_of_the_bytes)
+{
+    fixture f;
+    quire_allocation here[3], there[3];
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 4 * PAGE});
+    for (int i = 0; i < 3; i++) {
+        here[i] = ALLOCATE(&f, .size = PAGE);
+        there[i] = ALLOCATE_ELSEWHERE(&f, .size = PAGE);
+    }
+    for (int i = 0; i < 3; i++)
+        let_go(&f, here[i]);
+    expect_empty(&f, 2 * PAGE);
+    for (int i = 0; i < 3; i++)
+        fixture_free_elsewhere(&f, there[i]);
+    expect_empty(&f, 4 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_bound_below_one_page_a_shard_keeps_none)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE - 1});
+    let_go(&f, ALLOCATE(&f, .size = PAGE));
+    expect_empty(&f, 0);
+    fixture_end(&f);
+}
+
+/* Who frees in another shard leaves it to that shard: the bound holds once somebody works there. */
+UNIT(empty_pages, what_another_thread_freed_is_bounded_when_its_shard_is_used)
+{
+    fixture f;
+    quire_allocation full[3];
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
+    fill(&f, full, 3);
+    for (int i = 0; i < 3; i++)
+        fixture_free_elsewhere(&f, full[i]);
+    CHECK_EQ(f.fake.pages, 3);
+    quire_allocation small = ALLOCATE(&f, .size = 1);
+    CHECK_EQ(f.fake.pages, 1);
+    let_go(&f, small);
+    expect_empty(&f, PAGE);
+    fixture_end(&f);
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+UNIT(empty_pages, old_ones_go_at_the_next_free_that_empties_a_page)
+{
+    fixture f;
+    quire_allocation full[4];
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
+    fill(&f, full, 4);
+    let_go(&f, full[0]); /* at 1000 */
+    test_time = 1050;
+    let_go(&f, full[1]);
+    test_time = 1099;
+    let_go(&f, full[2]);
+    expect_empty(&f, 3 * PAGE);
+    test_time = 1100;
+    let_go(&f, full[3]); /* the first was empty for 100 now */
+    expect_empty(&f, 3 * PAGE);
+    CHECK(!is_there(&f, 0));
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_free_that_empties_no_page_lets_none_go)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
+    quire_allocation whole = ALLOCATE(&f, .size = PAGE), half = ALLOCATE(&f, .size = PAGE / 2);
+    quire_allocation other = ALLOCATE(&f, .size = PAGE / 2);
+    let_go(&f, whole);
+    test_time += 1000;
+    let_go(&f, half);
+    expect_empty(&f, PAGE);
+    let_go(&f, other);
+    expect_empty(&f, PAGE); /* its own, which is new */
+    CHECK(!is_there(&f, 0));
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, the_time_of_a_page_used_meanwhile_begins_anew)
+{
+    fixture f;
+    quire_allocation full[2];
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
+    fill(&f, full, 2);
+    let_go(&f, full[0]);
+    test_time += 99;
+    let_go(&f, ALLOCATE(&f, .size = PAGE));
+    test_time += 99;
+    let_go(&f, full[1]);
+    expect_empty(&f, 2 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_trim_lets_old_ones_go_whatever_its_target)
+{
+    fixture f;
+    quire_allocation full[3];
+    uint64_t released = 1;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
+    fill(&f, full, 3);
+    let_go(&f, full[2]);
+    test_time += 60;
+    let_go(&f, full[0]);
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, &released));
+    CHECK_EQ(released, 0);
+    test_time += 40;
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, &released));
+    CHECK_EQ(released, PAGE);
+    CHECK(is_there(&f, 0) && !is_there(&f, 2));
+    test_time += 60;
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, &released));
+    CHECK_EQ(released, PAGE);
+    expect_empty(&f, 0);
+    fixture_end(&f);
+}
+
+/* Its own shard gives everything back then; a shard that nobody uses must not keep for ever. */
+UNIT(empty_pages, old_ones_of_every_shard_go_when_a_page_is_made)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
+    fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
+    test_time += 99;
+    ALLOCATE(&f, .size = 2 * PAGE);
+    expect_empty(&f, PAGE);
+    test_time += 1;
+    ALLOCATE(&f, .size = 2 * PAGE);
+    expect_empty(&f, 0);
+    CHECK_EQ(f.fake.pages, 2);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, what_waits_in_an_inbox_is_old_from_when_it_is_seen)
+{
+    fixture f;
+    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
+    let_go(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE)); /* the check has drained it */
+    test_time += 100;
+    ALLOCATE(&f, .size = 2 * PAGE);
+    expect_empty(&f, 0);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, both_bounds_hold)
+{
+    fixture f;
+    quire_allocation full[5];
+    make(&f, 1,
+         (quire_page_policy){
+             .page_size = PAGE, .retained_empty_bytes = 2 * PAGE, .retention_nanoseconds = 100});
+    fill(&f, full, 5);
+    for (int i = 0; i < 3; i++)
+        let_go(&f, full[i]); /* the first goes for the bytes */
+    expect_empty(&f, 2 * PAGE);
+    CHECK(!is_there(&f, 0));
+    test_time += 100;
+    let_go(&f, full[3]); /* 1 for the bytes, 2 for its age */
+    expect_empty(&f, PAGE);
+    CHECK(is_there(&f, 3));
+    let_go(&f, full[4]);
+    expect_empty(&f, 2 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, the_systems_clock_serves_where_none_is_given)
+{
+    fixture f;
+    quire_allocation full[2];
+    fixture_make(&f, &(quire_memory_options){
+                         .pages = {.page_size = PAGE, .retention_nanoseconds = UINT64_C(1) << 60}});
+    fill(&f, full, 2);
+    let_go(&f, full[0]);
+    let_go(&f, full[1]);
+    expect_empty(&f, 2 * PAGE);
+    fixture_end(&f);
+    fixture_make(&f,
+                 &(quire_memory_options){.pages = {.page_size = PAGE, .retention_nanoseconds = 1}});
+    let_go(&f, ALLOCATE(&f, .size = PAGE));
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
+    expect_empty(&f, 0);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_asked)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
+    quire_allocation own = ALLOCATE(&f, .size = PAGE);
+    fixture_end(&f);
+    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE, .clock = {read_time, NULL}});
+    own = ALLOCATE(&f, .size = PAGE);
+    let_go(&f, own); /* read_time would not know its user */
+    fixture_end(&f);
+}
+
+/* ---- dedicated ------------------------------------------------------------------------------ */
+
+static quire_allocation dedicated(fixture *f, uint64_t size)
+{
+    return ALLOCATE(f, .size = size, .dedicated = true);
+}
+
+/* Whether a request of this size gets the one empty dedicated page of 8 KiB. */
+static bool gets_page_of_8_kib(uint64_t size)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE});
+    let_go(&f, dedicated(&f, 8 * KIB));
+    quire_allocation own = dedicated(&f, size);
+    CHECK_EQ(fixture_info(&f, own).size, size);
+    CHECK(fixture_info(&f, own).dedicated);
+    CHECK_EQ(fixture_stats(&f).empty_bytes, 0);
+    bool gets = f.fake.calls[FAKE_PAGE_CREATE] == 1;
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+    return gets;
+}
+
+UNIT(empty_pages, a_dedicated_page_serves_requests_from_seven_eighths_of_it)
+{
+    CHECK(gets_page_of_8_kib(8 * KIB));
+    CHECK(gets_page_of_8_kib(8 * KIB - 1));
+    CHECK(gets_page_of_8_kib(7 * KIB));
+    CHECK(gets_page_of_8_kib(7 * KIB - 255)); /* pages are of 256 bytes */
+    CHECK(!gets_page_of_8_kib(7 * KIB - 256));
+    CHECK(!gets_page_of_8_kib(4 * KIB));
+    CHECK(!gets_page_of_8_kib(8 * KIB + 1));
+    CHECK(!gets_page_of_8_kib(100));
+}
+
+UNIT(empty_pages, dedicated_pages_of_many_sizes_are_told_apart)
+{
+    fixture f;
+    quire_allocation own[MOST];
+    make(&f, 1, (quire_page_policy){.page_size = PAGE});
+    for (uint64_t i = 0; i < MOST; i++)
+        own[i] = dedicated(&f, (i + 1) * 64 * KIB);
+    for (uint64_t i = 0; i < MOST; i++)
+        let_go(&f, own[i]);
+    for (uint64_t i = MOST; i-- > 8;) { /* from the largest: none has taken another's */
+        own[i] = dedicated(&f, (i + 1) * 64 * KIB);
+        CHECK(fixture_info(&f, own[i]).page >= i);
+    }
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], MOST);
+    CHECK_EQ(fixture_stats(&f).page_count, MOST);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, dedicated_pages_go_by_age_and_bytes_like_others)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 10 * KIB});
+    quire_allocation shared = ALLOCATE(&f, .size = PAGE), first = dedicated(&f, 3 * KIB);
+    quire_allocation second = dedicated(&f, 5 * KIB);
+    let_go(&f, first);
+    let_go(&f, shared);
+    expect_empty(&f, 7 * KIB);
+    let_go(&f, second); /* 12 KiB: the first goes */
+    expect_empty(&f, 9 * KIB);
+    CHECK(!is_there(&f, 1));
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, shared_pages_are_never_handed_to_dedicated_requests)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE});
+    let_go(&f, ALLOCATE(&f, .size = PAGE));
+    quire_page_info page;
+    quire_allocation own = dedicated(&f, PAGE);
+    CHECK_OK(quire_page_get_info(f.memory, fixture_info(&f, own).page, &page));
+    CHECK(page.dedicated);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, dedicated_pages_are_never_handed_to_shared_requests)
+{
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        fixture f;
+        make(&f, shards, (quire_page_policy){.page_size = PAGE});
+        let_go(&f, dedicated(&f, PAGE));
+        fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE, .dedicated = true));
+        quire_allocation shared = ALLOCATE(&f, .size = PAGE);
+        CHECK(!fixture_info(&f, shared).dedicated);
+        CHECK_EQ(f.fake.last_page.dedicated, false);
+        CHECK_OK(quire_memory_check(f.memory));
+        fixture_end(&f);
+    }
+}
+
+UNIT(empty_pages, a_dedicated_page_that_the_policy_made_larger_is_found_again)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
+    let_go(&f, dedicated(&f, 1000));
+    CHECK_EQ(f.fake.page_bytes, 64 * KIB);
+    let_go(&f, dedicated(&f, 1000));
+    let_go(&f, dedicated(&f, 60 * KIB)); /* and for all that would have had the same page */
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_found_again)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
+    f.fake.page_budget = 8 * KIB;
+    let_go(&f, dedicated(&f, 7 * KIB));
+    uint64_t calls = f.fake.calls[FAKE_PAGE_CREATE];
+    let_go(&f, dedicated(&f, 7 * KIB));
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], calls);
+    fixture_end(&f);
+}
+
+/* A backend need not tell that it rounds. */
+UNIT(empty_pages, a_dedicated_page_that_the_backend_made_larger_is_found_again)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
+    f.fake.page_rounding = 64 * KIB;
+    let_go(&f, dedicated(&f, 1000));
+    CHECK_EQ(f.fake.page_bytes, 64 * KIB);
+    let_go(&f, dedicated(&f, 1000));
+    let_go(&f, dedicated(&f, 900));
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    quire_allocation first = dedicated(&f, 1025); /* there is room, but more was asked for */
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
+    let_go(&f, first);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_dedicated_page_is_used_again_at_another_alignment)
+{
+    fixture f;
+    fixture_prepare(&f);
+    f.fake.address_step = f.fake.info.limits.page_alignment = 256;
+    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    quire_allocation own = ALLOCATE(&f, .size = 64 * KIB, .alignment = 4096, .dedicated = true);
+    CHECK_EQ(fixture_info(&f, own).address % 4096, 0);
+    let_go(&f, own);
+    own = ALLOCATE(&f, .size = 64 * KIB, .alignment = 1024, .dedicated = true);
+    CHECK_EQ(fixture_info(&f, own).address % 1024, 0);
+    CHECK(fixture_info(&f, own).left_padding < 1024);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+}
+
+/* ---- what is transient ---------------------------------------------------------------------- */
+
+/* Makes and frees 640 MiB in pieces of 16 MiB. */
+static void play_frame(fixture *f)
+{
+    quire_allocation piece[40];
+    for (int i = 0; i < 40; i++)
+        piece[i] = ALLOCATE(f, .size = 16 * MIB);
+    for (int i = 0; i < 40; i++)
+        CHECK_OK(quire_free(f->memory, piece[i]));
+}
+
+UNIT(empty_pages, transients_of_each_frame_cost_no_backend_call)
+{
+    fixture f;
+    fixture_make(&f, NULL);
+    play_frame(&f);
+    uint64_t calls = f.fake.fallible_calls, pages = f.fake.pages;
+    CHECK_EQ(pages * 32 * MIB, 640 * MIB);
+    for (int frame = 1; frame < 100; frame++)
+        play_frame(&f);
+    CHECK_EQ(f.fake.fallible_calls, calls);
+    CHECK_EQ(fixture_stats(&f).pages_destroyed, 0);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, a_large_dedicated_allocation_again_and_again_costs_one_page)
+{
+    fixture f;
+    fixture_make(&f, NULL);
+    for (int i = 0; i < 200; i++)
+        CHECK_OK(quire_free(f.memory, dedicated(&f, 200 * MIB)));
+    CHECK_EQ(f.fake.fallible_calls, 2); /* describe, create */
+    CHECK_EQ(fixture_stats(&f).pages_created, 1);
+    CHECK_EQ(fixture_stats(&f).pages_destroyed, 0);
+    fixture_end(&f);
+}

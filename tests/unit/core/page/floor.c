@@ -1,0 +1,71 @@
+/*
+ * floor.c - the bytes that quire_memory_preallocate keeps: with pages that nothing else keeps,
+ * and at the end of a page that grows.
+ */
+#include "tests/support/fixture.h"
+
+enum { KIB = 1024, PAGE = 64 * KIB };
+
+UNIT(floor, a_tied_page_leaves_though_fewer_bytes_stay_than_were_reserved)
+{
+    fixture f;
+    quire_buffer tied;
+    quire_allocation other;
+    fixture_prepare(&f);
+    f.fake.object_needs.dedicated = true;
+    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    other = ALLOCATE(&f, .size = PAGE);
+    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &tied));
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE + 1000)); /* there already */
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK_OK(quire_free(f.memory, other)); /* stays, though it is the older empty one */
+    CHECK_EQ(f.fake.pages, 2);
+    CHECK_OK(quire_free(f.memory, tied.allocation));
+    CHECK_EQ(f.fake.page_bytes, PAGE);
+    ALLOCATE(&f, .size = PAGE, .dedicated = true); /* nothing else is given for it */
+    CHECK_EQ(f.fake.page_bytes, 2 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(floor, a_tied_page_that_waits_in_an_inbox_leaves_when_memory_is_short)
+{
+    fixture f;
+    quire_buffer tied;
+    fixture_prepare(&f);
+    f.fake.object_needs.dedicated = true;
+    fixture_open(&f, &(quire_memory_options){.shards = 2, .pages.page_size = PAGE});
+    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = PAGE}, &tied));
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
+    f.fake.page_budget = PAGE;
+    fixture_free_elsewhere(&f, tied.allocation); /* its shard is told later */
+    CHECK_EQ(f.fake.pages, 1);
+    ALLOCATE_ELSEWHERE(&f, .size = PAGE, .dedicated = true);
+    CHECK_EQ(f.fake.page_bytes, PAGE);
+    fixture_end(&f);
+}
+
+/* The free end of a page that grows, where less is there than was reserved, and where more is. */
+UNIT(floor, the_end_of_a_page_stays_as_far_as_it_was_reserved)
+{
+    fixture f;
+    quire_buffer tied;
+    fixture_prepare(&f);
+    fake_offer_growth(&f.fake);
+    f.fake.object_needs.dedicated = true;
+    fixture_open(&f, &(quire_memory_options){
+                         .contiguous = true, .address_space = 64 * PAGE, .pages.page_size = PAGE});
+    quire_allocation whole = ALLOCATE(&f, .size = 2 * PAGE);
+    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = PAGE}, &tied));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    CHECK_OK(quire_free(f.memory, tied.allocation)); /* below the floor now */
+    CHECK_OK(quire_free(f.memory, whole));
+    CHECK_EQ(f.fake.page_bytes, 2 * PAGE);
+    quire_allocation other = ALLOCATE(&f, .size = KIB, .dedicated = true);
+    CHECK_EQ(f.fake.page_bytes, 2 * PAGE + KIB); /* no end was given for it */
+    CHECK_OK(quire_free(f.memory, other));
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE)); /* now there is more */
+    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 3 * KIB, .dedicated = true)));
+    CHECK(f.fake.page_bytes >= PAGE && f.fake.page_bytes < 2 * PAGE);
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+}

@@ -1,0 +1,341 @@
+/*
+ * preallocate.c - bytes of pages that a memory makes ahead and keeps.
+ */
+#include "tests/support/fixture.h"
+
+enum { PAGE = 4096 };
+
+static void make(fixture *f, quire_page_policy pages)
+{
+    fixture_make(f, &(quire_memory_options){.pages = pages});
+}
+
+static void expect_reserved(fixture *f, uint64_t bytes, uint64_t empty)
+{
+    quire_memory_stats stats = fixture_stats(f);
+    CHECK_OK(quire_memory_check(f->memory));
+    CHECK_EQ(stats.reserved_bytes, bytes);
+    CHECK_EQ(stats.empty_bytes, empty);
+    CHECK_EQ(f->fake.page_bytes, bytes);
+    CHECK_EQ(f->fake.pages, stats.page_count);
+}
+
+UNIT(preallocate, makes_pages_of_the_policys_sizes_until_there_are_enough)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, 1));
+    expect_reserved(&f, PAGE, PAGE);
+    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
+    expect_reserved(&f, 4 * PAGE, 4 * PAGE);
+    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE + 1));
+    expect_reserved(&f, 5 * PAGE, 5 * PAGE);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 5);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, growth_goes_on_from_what_was_reserved)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, 7 * PAGE));
+    expect_reserved(&f, 7 * PAGE, 7 * PAGE); /* 1 + 2 + 4 */
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(f.memory, &info));
+    CHECK_EQ(info.page_size, 8 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, counts_what_is_there_already_and_in_use)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    ALLOCATE(&f, .size = PAGE);
+    ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    expect_reserved(&f, 3 * PAGE, PAGE);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, allocations_within_it_make_no_page)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
+    uint64_t calls = f.fake.fallible_calls;
+    for (int i = 0; i < 4; i++)
+        ALLOCATE(&f, .size = PAGE);
+    CHECK_EQ(f.fake.fallible_calls, calls);
+    expect_reserved(&f, 4 * PAGE, 0);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, is_kept_when_pages_are_made)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    quire_allocation large = ALLOCATE(&f, .size = 2 * PAGE); /* fits no page of those */
+    expect_reserved(&f, 5 * PAGE, 3 * PAGE);
+    ALLOCATE(&f, .size = 2 * PAGE); /* two of them are beyond the promise by now */
+    expect_reserved(&f, 5 * PAGE, PAGE);
+    CHECK_OK(quire_free(f.memory, large));
+    expect_reserved(&f, 5 * PAGE, 3 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, is_kept_beyond_the_bounds_of_retention)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
+    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
+    quire_allocation full[4];
+    for (int i = 0; i < 4; i++)
+        full[i] = ALLOCATE(&f, .size = PAGE);
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(quire_free(f.memory, full[i]));
+    expect_reserved(&f, 2 * PAGE, 2 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, lowered_or_given_up_lets_the_bounds_hold_at_once)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
+    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    expect_reserved(&f, 3 * PAGE, 3 * PAGE);
+    CHECK_OK(quire_memory_preallocate(f.memory, 0));
+    expect_reserved(&f, 0, 0);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, zero_gives_the_promise_up_and_no_page)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f.memory, 0));
+    expect_reserved(&f, 3 * PAGE, 3 * PAGE); /* kept as any empty page is */
+    ALLOCATE(&f, .size = 2 * PAGE);
+    expect_reserved(&f, 2 * PAGE, 0);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, a_trim_gives_it_up)
+{
+    fixture f;
+    uint64_t released = 0;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_trim(f.memory, PAGE, &released));
+    CHECK_EQ(released, 2 * PAGE);
+    ALLOCATE(&f, .size = 2 * PAGE);
+    expect_reserved(&f, 2 * PAGE, 0);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, more_than_the_heap_is_refused_at_once)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
+    CHECK_FAILS(quire_memory_preallocate(f.memory, (UINT64_C(1) << 30) + 1),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "the heap of memory kind 0 has 1 GiB in all");
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    ALLOCATE(&f, .size = 2 * PAGE);
+    expect_reserved(&f, 3 * PAGE, PAGE); /* what was promised before holds */
+    fixture_end(&f);
+}
+
+UNIT(preallocate, as_many_pages_as_the_policy_allows)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 3});
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
+    CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "as many as its policy allows");
+    expect_reserved(&f, PAGE, PAGE);
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    expect_reserved(&f, 3 * PAGE, 3 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, no_more_than_the_memorys_limit)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
+    CHECK_OK(quire_memory_set_limit(f.memory, 3 * PAGE));
+    CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_OVER_BUDGET);
+    expect_reserved(&f, PAGE, PAGE);
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    expect_reserved(&f, 3 * PAGE, 3 * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, one_page_per_object_has_none_to_reserve)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS});
+    CHECK_FAILS(quire_memory_preallocate(f.memory, 1), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_memory_preallocate(f.memory, 0));
+    ALLOCATE(&f, .size = PAGE);
+    expect_reserved(&f, PAGE, 0);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, the_linear_fit_has_one_page)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .pages.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
+    expect_reserved(&f, PAGE, PAGE);
+    CHECK_FAILS(quire_memory_preallocate(f.memory, PAGE + 1), QUIRE_ERROR_TOO_MANY_PAGES);
+    expect_reserved(&f, PAGE, PAGE);
+    ALLOCATE(&f, .size = PAGE);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, shards_take_turns_and_what_one_has_serves_the_others)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE});
+    CHECK_OK(quire_memory_preallocate(f.memory, 6 * PAGE));
+    expect_reserved(&f, 6 * PAGE, 6 * PAGE);
+    for (int i = 0; i < 6; i++)
+        ALLOCATE(&f, .size = PAGE);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 6);
+    expect_reserved(&f, 6 * PAGE, 0);
+    fixture_end(&f);
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+/* Everything is as it was when one page was reserved and one lay beyond it, or better. */
+static void expect_as_before(fixture *f)
+{
+    expect_reserved(f, 2 * PAGE, PAGE); /* one in use, one promised */
+    quire_allocation half = ALLOCATE(f, .size = PAGE);
+    CHECK_OK(quire_free(f->memory, half));
+    expect_reserved(f, 2 * PAGE, PAGE);
+    ALLOCATE(f, .size = 2 * PAGE); /* gives back what is not promised */
+    expect_reserved(f, 4 * PAGE, PAGE);
+}
+
+UNIT(preallocate, each_backend_call_that_fails_leaves_what_was)
+{
+    for (int from_then = 0; from_then < 2; from_then++) {
+        for (uint64_t call = 1; call <= 8; call++) {
+            fixture f;
+            fixture_make(
+                &f, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages.page_size = PAGE});
+            ALLOCATE(&f, .size = PAGE);
+            CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
+            fake_fail(&f.fake, call, from_then, QUIRE_ERROR_BACKEND_FAILURE);
+            CHECK_FAILS(quire_memory_preallocate(f.memory, 6 * PAGE), QUIRE_ERROR_BACKEND_FAILURE);
+            CHECK_EQ(quire_last_native_code(), -13);
+            fake_fail(&f.fake, 0, false, QUIRE_SUCCESS);
+            expect_as_before(&f);
+            fixture_end(&f);
+        }
+    }
+}
+
+UNIT(preallocate, where_the_backend_has_too_little_nothing_stays_reserved)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    f.fake.page_budget = 7 * PAGE - 256;
+    CHECK_FAILS(quire_memory_preallocate(f.memory, 7 * PAGE), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "the fake is full");
+    expect_reserved(&f, 0, 0);
+    CHECK_OK(quire_memory_preallocate(f.memory, 6 * PAGE + 256)); /* the last pages are smaller */
+    CHECK(f.fake.page_bytes >= 6 * PAGE + 256);
+    fixture_end(&f);
+}
+
+UNIT(preallocate, each_host_allocation_that_fails_leaves_what_was)
+{
+    for (int from_then = 0; from_then < 2; from_then++) {
+        uint64_t call = 1;
+        for (quire_result result = QUIRE_ERROR_OUT_OF_HOST_MEMORY; result; call++) {
+            fixture f;
+            make(&f, (quire_page_policy){.page_size = PAGE});
+            ALLOCATE(&f, .size = PAGE);
+            CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
+            test_memory_fail(unit_memory_state(), call, from_then != 0);
+            result = quire_memory_preallocate(f.memory, 100 * PAGE);
+            test_memory_fail(unit_memory_state(), 0, false);
+            if (result) {
+                CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+                expect_as_before(&f);
+            } else {
+                expect_reserved(&f, 100 * PAGE, 99 * PAGE);
+            }
+            fixture_end(&f);
+        }
+        CHECK(call > 3); /* there were some to fail */
+    }
+}
+
+UNIT(preallocate, a_refused_request_does_not_break_the_promise)
+{
+    fixture f;
+    quire_allocation none;
+    make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
+    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
+    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 2 * PAGE}, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    expect_reserved(&f, 2 * PAGE, 2 * PAGE);
+    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    ALLOCATE(&f, .size = 2 * PAGE);
+    fixture_end(&f);
+}
+
+static uint64_t lines;
+
+static void count_lines(void *user, quire_log_level level, const char *line)
+{
+    (void)user, (void)level;
+    lines += strstr(line, "made, 4 KiB, reserved") != NULL;
+}
+
+UNIT(preallocate, the_log_is_told_of_each_page)
+{
+    fixture f;
+    fixture_prepare(&f);
+    lines = 0;
+    const quire_device_options options = {.host_memory = unit_memory(),
+                                          .log = {count_lines, NULL, QUIRE_LOG_DEBUG}};
+    CHECK_OK(quire_device_create(&f.fake.table, &f.fake, &options, &f.device));
+    CHECK_OK(
+        quire_memory_create(f.device, &(quire_memory_options){.pages.page_size = PAGE}, &f.memory));
+    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    CHECK_EQ(lines, 3);
+    fixture_end(&f);
+}
+
+/* As another thread may, at any time. */
+static void trim_all(void *user, quire_memory *memory, const quire_event *event)
+{
+    (void)user, (void)event;
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+}
+
+UNIT(preallocate, a_trim_meanwhile_ends_it)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages.page_size = 4096});
+    const quire_hook hook = {.event = trim_all, .kinds = QUIRE_EVENT_PAGE_MADE};
+    CHECK_OK(quire_memory_set_hook(f.memory, &hook));
+    CHECK_OK(quire_memory_preallocate(f.memory, 8 * 4096));
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_EQ(f.fake.pages, 0);
+    CHECK_OK(quire_memory_set_hook(f.memory, NULL));
+    fixture_end(&f);
+}

@@ -1,0 +1,360 @@
+/*
+ * deferred_coalescing.c - deferred coalescing: which frees are deferred, for how long, and that no
+ * caller can observe it.
+ */
+#include "src/base/handle.h"
+#include "src/space/segregated/segregated.h"
+#include "tests/support/random.h"
+#include "tests/support/shape.h"
+#include "tests/support/unit.h"
+
+enum { FEWEST = 16000, RANGES = 17000, SIZE = 256 };
+
+static quire_placement ranges[RANGES];
+
+static quire_space *make_space(uint64_t size, bool deferred)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {
+        .size = size, .deferred_coalescing = deferred, .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static void end_space(quire_space *space)
+{
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+}
+
+static quire_placement take(quire_space *space, uint64_t size)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, size, 1, 3, &at));
+    return at;
+}
+
+/* A full space with enough ranges that frees are deferred; no free range follows the last. */
+static quire_space *make_full(bool deferred)
+{
+    quire_space *space = make_space((uint64_t)RANGES * SIZE, deferred);
+    for (int i = 0; i < RANGES; i++) {
+        ranges[i] = take(space, SIZE);
+        CHECK_EQ(ranges[i].offset, (uint64_t)i * SIZE);
+    }
+    return space;
+}
+
+static void release(quire_space *space, int index)
+{
+    CHECK_OK(quire_space_free(space, ranges[index].range));
+}
+
+static uint32_t waiting_in(const quire_space *space)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < QI_DEFERRED_FREES; i++)
+        count += s->deferred[i] != 0;
+    return count;
+}
+
+static bool is_merged(const quire_space *space, int index)
+{
+    return qi_node_is_free(qi_segregated_of_const(space), qi_handle_slot(ranges[index].range.id));
+}
+
+/* ---- how long ------------------------------------------------------------------------------ */
+
+UNIT(deferred_coalescing, nothing_waits_below_sixteen_thousand_records)
+{
+    quire_space *space = make_space(RANGES * SIZE, true);
+    int count = 0;
+    while (space->pool.top < FEWEST - 1)
+        ranges[count++] = take(space, SIZE);
+    release(space, 0);
+    CHECK_EQ(waiting_in(space), 0);
+    CHECK(is_merged(space, 0));
+    while (space->pool.top < FEWEST)
+        take(space, SIZE);
+    release(space, 2);
+    CHECK_EQ(waiting_in(space), 1);
+    CHECK(!is_merged(space, 2));
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, a_range_merges_thirty_two_frees_later)
+{
+    quire_space *space = make_full(true);
+    for (int i = 0; i < 200; i++) { /* no two of them touch */
+        release(space, 2 * i);
+        CHECK_EQ(waiting_in(space), i < 32 ? i + 1 : 32);
+        CHECK(i < 32 || is_merged(space, 2 * (i - 32)));
+        CHECK(i < 31 || !is_merged(space, 2 * (i - 31)));
+        CHECK(!is_merged(space, 2 * i));
+    }
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, a_range_that_waits_is_stale_at_once)
+{
+    quire_space *space = make_full(true);
+    quire_placement at;
+    release(space, 5);
+    CHECK_EQ(waiting_in(space), 1);
+    CHECK_FAILS(quire_space_free(space, ranges[5].range), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_space_free_batch(space, &ranges[5].range, 1), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_space_get(space, ranges[5].range, &at), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_space_set_user(space, ranges[5].range, 1), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(waiting_in(space), 1);
+    quire_range forged = {qi_handle(space->tag, qi_handle_generation(ranges[5].range.id) + 1,
+                                    qi_handle_slot(ranges[5].range.id))};
+    CHECK_FAILS(quire_space_free(space, forged), QUIRE_ERROR_STALE_HANDLE);
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, ranges_of_a_batch_wait_as_well)
+{
+    quire_space *space = make_full(true), *other = make_full(false);
+    quire_range batch[2][100];
+    CHECK_OK(quire_space_clear(space));
+    for (int i = 0; i < RANGES; i++) {
+        quire_range range = take(space, SIZE).range;
+        if (i < 100)
+            batch[0][i] = range;
+        if (i < 100)
+            batch[1][i] = ranges[i].range;
+    }
+    CHECK_OK(quire_space_free_batch(space, batch[0], 100));
+    CHECK_OK(quire_space_free_batch(other, batch[1], 100));
+    CHECK_EQ(waiting_in(space), 32);
+    shape_expect_alike(space, other);
+    end_space(space);
+    end_space(other);
+}
+
+/* ---- no caller can observe it -------------------------------------------------------------- */
+
+UNIT(deferred_coalescing, a_request_that_needs_a_range_that_waits_finds_it)
+{
+    quire_space *space = make_full(true);
+    quire_placement at;
+    release(space, 7);
+    CHECK_EQ(take(space, SIZE).offset, 7 * SIZE);
+    release(space, 10); /* merged with both sides it is large enough */
+    release(space, 9);
+    release(space, 11);
+    CHECK_EQ(waiting_in(space), 3);
+    CHECK_EQ(take(space, 3 * SIZE).offset, 9 * SIZE);
+    CHECK_EQ(waiting_in(space), 0);
+    CHECK_FAILS(quire_space_allocate(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(space->full_passes, 0);
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, an_exhaustive_refusal_makes_one_full_pass)
+{
+    quire_space *space = make_full(true);
+    quire_placement at;
+    release(space, 7);
+    CHECK_FAILS(quire_space_allocate_exhaustive(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(space->full_passes, 1);
+    CHECK_FAILS(quire_space_allocate_exhaustive(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(space->full_passes, 2);
+    CHECK_EQ(space->full_pass_hits, 0);
+    end_space(space);
+}
+
+static void release_three(quire_space *space)
+{
+    for (int i = 20; i < 23; i++)
+        release(space, i);
+    CHECK_EQ(waiting_in(space), 3);
+}
+
+UNIT(deferred_coalescing, figures_see_all_merged)
+{
+    quire_space *space = make_full(true);
+    quire_space_stats stats;
+    release_three(space);
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    CHECK_EQ(waiting_in(space), 0);
+    CHECK_EQ(stats.free_count, 1);
+    CHECK_EQ(stats.largest_free, 3 * SIZE);
+    CHECK_EQ(stats.free_bytes, 3 * SIZE);
+    CHECK_EQ(stats.live_count, RANGES - 3);
+    end_space(space);
+}
+
+static bool count_free(void *user, const quire_space_item *item)
+{
+    *(uint64_t *)user += item->is_free ? 1000000 + item->size : 0;
+    return true;
+}
+
+UNIT(deferred_coalescing, a_walk_sees_all_merged)
+{
+    quire_space *space = make_full(true);
+    uint64_t seen = 0;
+    release_three(space);
+    CHECK_OK(quire_space_walk(space, count_free, &seen));
+    CHECK_EQ(seen, 1000000 + 3 * SIZE);
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, the_check_sees_all_merged)
+{
+    quire_space *space = make_full(true);
+    release_three(space);
+    CHECK_OK(quire_space_check(space));
+    CHECK_EQ(waiting_in(space), 0);
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, a_region_whose_ranges_wait_can_be_removed)
+{
+    quire_space *space = make_full(true);
+    quire_placement in_new[3];
+    uint32_t region = 0;
+    CHECK_OK(quire_space_add_region(space, 3 * SIZE, 0, &region));
+    for (int i = 0; i < 3; i++)
+        in_new[i] = take(space, SIZE);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(in_new[i].region, region);
+        CHECK_FAILS(quire_space_remove_region(space, region), QUIRE_ERROR_BUSY);
+        CHECK_OK(quire_space_free(space, in_new[i].range));
+    }
+    CHECK_EQ(waiting_in(space), 1); /* each refusal merged what waited */
+    CHECK_OK(quire_space_remove_region(space, region));
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, a_clear_merges_all)
+{
+    quire_space *space = make_full(true);
+    release_three(space);
+    CHECK_OK(quire_space_clear(space));
+    CHECK_EQ(waiting_in(space), 0);
+    CHECK_EQ(take(space, RANGES * SIZE).offset, 0);
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, a_trim_merges_all_and_gives_back)
+{
+    quire_space *space = make_full(true);
+    uint64_t before = unit_memory_state()->bytes;
+    for (int i = RANGES - 1; i > 10; i--)
+        release(space, i);
+    CHECK_EQ(waiting_in(space), 32);
+    quire_space_trim(space);
+    CHECK_EQ(waiting_in(space), 0);
+    CHECK(unit_memory_state()->bytes < before / 8);
+    release(space, 0);
+    CHECK(is_merged(space, 0)); /* few again: at once */
+    end_space(space);
+}
+
+/* ---- against a space without it ------------------------------------------------------------ */
+
+UNIT(deferred_coalescing, the_same_frees_leave_the_same_free_ranges)
+{
+    for (uint64_t seed = 1; seed < 4; seed++) {
+        quire_space *spaces[2] = {make_full(true), make_space((uint64_t)RANGES * SIZE, false)};
+        static quire_range other[RANGES];
+        test_random random = {seed};
+        for (int i = 0; i < RANGES; i++)
+            other[i] = take(spaces[1], SIZE).range;
+        for (int i = 0; i < RANGES; i++) {
+            if (random_below(&random, 3) == 0)
+                continue;
+            release(spaces[0], i);
+            CHECK_OK(quire_space_free(spaces[1], other[i]));
+            if (random_below(&random, 1000) == 0)
+                shape_expect_alike(spaces[0], spaces[1]);
+        }
+        shape_expect_alike(spaces[0], spaces[1]);
+        end_space(spaces[0]);
+        end_space(spaces[1]);
+    }
+}
+
+enum { LIVE = 40000 };
+
+/* Holds the live ranges of both to be the same requests, and the free ones to be maximal. */
+static void expect_same_requests(const quire_space *one, const quire_space *other)
+{
+    static uint64_t sizes[LIVE];
+    memset(sizes, 0, sizeof sizes);
+    shape shapes[2] = {shape_of(one), shape_of(other)};
+    for (int i = 0; i < 2; i++) {
+        bool was_free = false;
+        for (uint64_t j = 0; j < shapes[i].count; j++) {
+            const quire_space_item *item = &shapes[i].items[j];
+            CHECK(!(was_free && item->is_free && item->offset));
+            was_free = item->is_free;
+            if (!was_free)
+                sizes[item->user] += i ? 0 - item->size : item->size;
+        }
+        shape_end(&shapes[i]);
+    }
+    for (int i = 0; i < LIVE; i++)
+        CHECK_EQ(sizes[i], 0);
+}
+
+UNIT(deferred_coalescing, a_random_life_keeps_the_same_requests_alive)
+{
+    static quire_range live[2][LIVE];
+    quire_space *spaces[2] = {make_space(UINT64_C(1) << 28, true),
+                              make_space(UINT64_C(1) << 28, false)};
+    test_random random = {11};
+    for (int step = 0; step < 200000; step++) {
+        uint64_t at = random_below(&random, LIVE);
+        uint64_t size = random_size(&random, 65536), alignment = UINT64_C(1)
+                                                                 << random_below(&random, 14);
+        for (int i = 0; i < 2; i++) {
+            quire_placement placement = {0};
+            if (live[i][at].id)
+                CHECK_OK(quire_space_free(spaces[i], live[i][at]));
+            else
+                CHECK_OK(quire_space_allocate(spaces[i], size, alignment, at, &placement));
+            live[i][at] = placement.range;
+        }
+        if (step % 10000 == 0)
+            expect_same_requests(spaces[0], spaces[1]);
+    }
+    CHECK(waiting_in(spaces[0]) > 0);
+    for (int i = 0; i < 2; i++)
+        for (uint64_t at = 0; at < LIVE; at++)
+            if (live[i][at].id)
+                CHECK_OK(quire_space_free(spaces[i], live[i][at]));
+    shape_expect_alike(spaces[0], spaces[1]); /* all free: one range */
+    end_space(spaces[0]);
+    end_space(spaces[1]);
+}
+
+/* ---- host memory --------------------------------------------------------------------------- */
+
+UNIT(deferred_coalescing, a_creation_without_host_memory_leaves_nothing)
+{
+    test_memory *memory = unit_memory_state();
+    for (int slabs = 0; slabs < 2; slabs++) {
+        quire_space_options options = {.size = 1 << 20,
+                                       .deferred_coalescing = true,
+                                       .slabs = slabs,
+                                       .host_memory = unit_memory()};
+        quire_space *space = NULL;
+        uint64_t call = 1;
+        for (;; call++) {
+            test_memory_fail(memory, call, false);
+            quire_result result = quire_space_create(&options, &space);
+            test_memory_fail(memory, 0, false);
+            if (!result)
+                break;
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK(!space);
+            CHECK_EQ(memory->blocks, 0);
+        }
+        CHECK(call > 3);
+        end_space(space);
+    }
+}

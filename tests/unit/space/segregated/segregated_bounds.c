@@ -1,0 +1,284 @@
+/*
+ * segregated_bounds.c - the documented bounds of the segregated fit: free ranges examined, full
+ * passes, host memory of its records; and the end of a free range from which a request is cut.
+ */
+#include <stdlib.h>
+
+#include "src/space/segregated/segregated.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+#define KIB UINT64_C(1024)
+#define GIB (UINT64_C(1) << 30)
+
+enum { HOLES = 50000 };
+
+static quire_range ranges[100000];
+
+static quire_space *make_space(quire_space_options options)
+{
+    quire_space *space = NULL;
+    options.host_memory = unit_memory();
+    CHECK_OK(quire_space_create(&options, &space));
+    return space;
+}
+
+static void end_space(quire_space *space)
+{
+    CHECK_OK(quire_space_check(space));
+    quire_space_destroy(&space);
+}
+
+static quire_placement take(quire_space *space, uint64_t size, uint64_t alignment)
+{
+    quire_placement at;
+    CHECK_OK(quire_space_allocate(space, size, alignment, 0, &at));
+    return at;
+}
+
+static quire_space_stats stats_of(const quire_space *space)
+{
+    quire_space_stats stats;
+    CHECK_OK(quire_space_get_stats(space, &stats));
+    return stats;
+}
+
+/* ---- free ranges looked at ------------------------------------------------------------------- */
+
+/* Holes of one size, each between live ranges of the sizes given; nothing else is free. */
+static void lay_holes(quire_space *space, uint64_t below, uint64_t hole, uint64_t above)
+{
+    for (uint64_t i = 0; i < HOLES; i++) {
+        CHECK_EQ(take(space, below, 1).offset, i * (below + hole + above));
+        ranges[i] = take(space, hole, 1).range;
+        take(space, above, 1);
+    }
+    for (int i = 0; i < HOLES; i++)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+}
+
+static void expect_bounded_refusal(quire_space *space, uint64_t size, uint64_t alignment)
+{
+    quire_placement at;
+    CHECK(stats_of(space).max_looked_at <= 1); /* so far the direct choice was good */
+    CHECK_FAILS(quire_space_allocate(space, size, alignment, 0, &at), QUIRE_ERROR_NO_SPACE);
+    uint64_t looked = stats_of(space).max_looked_at;
+    CHECK(looked > 1 && looked <= QI_MAX_EXAMINED);
+    CHECK_EQ(stats_of(space).full_passes, 0);
+    CHECK_FAILS(quire_space_allocate_exhaustive(space, size, alignment, 0, &at),
+                QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(stats_of(space).max_looked_at, looked); /* a full pass does not count */
+    CHECK_EQ(stats_of(space).full_passes, 1);
+    CHECK_EQ(stats_of(space).full_pass_hits, 0);
+}
+
+UNIT(segregated_bounds, fifty_thousand_misaligned_holes_are_not_looked_through)
+{
+    quire_space *space = make_space((quire_space_options){.size = HOLES * 16 * KIB});
+    lay_holes(space, 4 * KIB, 8 * KIB, 4 * KIB);
+    expect_bounded_refusal(space, 8 * KIB, 8 * KIB);
+    end_space(space);
+}
+
+UNIT(segregated_bounds, fifty_thousand_holes_slightly_too_small_are_not_looked_through)
+{
+    quire_space *space = make_space((quire_space_options){.size = HOLES * 1000, .granule = 1});
+    lay_holes(space, 2, 995, 3);
+    expect_bounded_refusal(space, 1000, 1);
+    CHECK_EQ(qi_class_of_range(995).index, qi_class_of_range(1000).index);
+    end_space(space);
+}
+
+UNIT(segregated_bounds, large_holes_slightly_too_small_are_not_looked_through_when_nearly_full)
+{
+    enum { LARGE = 64 }; /* of 4 MiB: where a tight place is worth a look as well */
+    quire_space *space = make_space((quire_space_options){.size = LARGE * 32 * KIB * KIB});
+    for (int i = 0; i < LARGE; i++) {
+        ranges[i] = take(space, 4096 * KIB - 256, 1).range;
+        take(space, 28 * KIB * KIB + 256, 1);
+    }
+    for (int i = 0; i < LARGE; i++)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+    expect_bounded_refusal(space, 4096 * KIB, 1);
+    end_space(space);
+}
+
+static void live_nearly_full(quire_space_options options, uint64_t seed)
+{
+    enum { LIVE = 4096 };
+    static quire_range live[LIVE];
+    test_random random = {seed};
+    quire_space *space = make_space(options);
+    memset(live, 0, sizeof live);
+    for (int step = 0; step < TEST_ROUNDS(120000); step++) {
+        quire_range *range = &live[random_below(&random, LIVE)];
+        bool full = space->live_bytes > options.size / 100 * 95;
+        quire_placement at = {0};
+        quire_range_options wanted = {.size = random_size(&random, 1024 * KIB),
+                                      .alignment = UINT64_C(1) << random_below(&random, 22),
+                                      .optimal = random_below(&random, 2)};
+        if (range->id)
+            CHECK_OK(quire_space_free(space, *range));
+        else if (!full && quire_space_allocate_with(space, &wanted, &at))
+            CHECK_EQ(quire_last_result(), QUIRE_ERROR_NO_SPACE);
+        *range = at.range;
+        CHECK(space->max_looked_at <= QI_MAX_EXAMINED);
+    }
+    CHECK(stats_of(space).max_looked_at > QI_MAX_EXAMINED / 2);
+    CHECK_EQ(stats_of(space).full_passes, 0);
+    end_space(space);
+}
+
+UNIT(segregated_bounds, random_traffic_in_a_nearly_full_space_stays_below_the_bound)
+{
+    for (uint64_t i = 0; i < 8; i++)
+        live_nearly_full((quire_space_options){.size = 128 * KIB * KIB,
+                                               .least_fragmentation = i & 1,
+                                               .deferred_coalescing = i & 2,
+                                               .buffer_image_granularity = i & 4 ? 64 * KIB : 0},
+                         i);
+}
+
+/* ---- host memory ----------------------------------------------------------------------------- */
+
+UNIT(segregated_bounds, ten_ranges_in_a_gibibyte_take_few_kilobytes)
+{
+    quire_space *space = make_space((quire_space_options){.size = GIB});
+    for (int i = 0; i < 10; i++)
+        take(space, 100 * KIB, 1);
+    CHECK(stats_of(space).metadata_bytes < 8 * KIB);
+    CHECK_EQ(stats_of(space).metadata_bytes, 4680);
+    end_space(space);
+}
+
+static quire_space *make_peak(test_random *random, int count)
+{
+    quire_space *space = make_space((quire_space_options){.size = 64 * GIB});
+    for (int i = 0; i < count; i++)
+        ranges[i] = take(space, 256 + random_below(random, 1024 * KIB - 255), 1).range;
+    return space;
+}
+
+UNIT(segregated_bounds, a_range_takes_less_than_forty_eight_bytes)
+{
+    enum { COUNT = 100000 };
+    test_random random = {5};
+    quire_space *space = make_peak(&random, COUNT);
+    CHECK(stats_of(space).metadata_bytes < 48 * COUNT);
+    CHECK(stats_of(space).metadata_bytes < 36 * COUNT);
+    for (int i = 0; i < COUNT; i++) { /* holes have records, too */
+        uint64_t at = random_below(&random, COUNT);
+        CHECK_OK(quire_space_free(space, ranges[at]));
+        ranges[at] = take(space, 256 + random_below(&random, 1024 * KIB - 255), 1).range;
+    }
+    CHECK(stats_of(space).metadata_bytes < 48 * COUNT);
+    end_space(space);
+}
+
+static void free_in_any_order(quire_space *space, test_random *random, int first, int count)
+{
+    for (int left = count; left > first; left--) {
+        int at = first + (int)random_below(random, (uint64_t)(left - first));
+        CHECK_OK(quire_space_free(space, ranges[at]));
+        ranges[at] = ranges[left - 1];
+    }
+}
+
+UNIT(segregated_bounds, the_records_of_a_peak_are_given_back)
+{
+    enum { COUNT = 100000 };
+    for (int run = 0; run < 8; run++) {
+        int kept = run & 1 ? 10 : 0;
+        test_random random = {(uint64_t)run};
+        quire_space *space = make_peak(&random, COUNT);
+        uint64_t peak = stats_of(space).metadata_bytes;
+        free_in_any_order(space, &random, kept, COUNT);
+        CHECK_EQ(stats_of(space).metadata_bytes, peak);
+        quire_space_trim(space);
+        CHECK_EQ(stats_of(space).live_count, kept);
+        CHECK(stats_of(space).metadata_bytes < 16 * KIB);
+        CHECK(stats_of(space).metadata_peak >= peak);
+        end_space(space);
+    }
+}
+
+/* A record with a high number comes to lie lowest, and all that is freed merges into it. */
+UNIT(segregated_bounds, an_empty_space_gives_all_records_of_a_peak_back)
+{
+    enum { COUNT = 10000 };
+    quire_space *space = make_space((quire_space_options){.size = COUNT * KIB});
+    for (uint64_t i = 0; i < COUNT; i++) {
+        quire_placement at = take(space, KIB, 1);
+        ranges[at.offset / KIB] = at.range;
+    }
+    for (int i = COUNT - 3; i < COUNT - 1; i++)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+    CHECK_OK(quire_space_free(space, ranges[0]));
+    quire_placement lowest = take(space, 256, 1);
+    CHECK_EQ(lowest.offset, 0);
+    ranges[0] = take(space, 768, 1).range;
+    CHECK_OK(quire_space_free(space, ranges[COUNT - 1]));
+    CHECK_OK(quire_space_free(space, lowest.range));
+    for (int i = 0; i < COUNT - 3; i++)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+    quire_space_trim(space);
+    CHECK(stats_of(space).metadata_bytes < 16 * KIB);
+    CHECK_EQ(take(space, COUNT * KIB, 1).offset, 0);
+    end_space(space);
+}
+
+/* ---- the upper end --------------------------------------------------------------------------- */
+
+static void expect_at(quire_space *space, uint64_t size, uint64_t alignment, uint64_t offset)
+{
+    CHECK_EQ(take(space, size, alignment).offset, offset);
+    CHECK_OK(quire_space_check(space));
+}
+
+UNIT(segregated_bounds, large_requests_take_the_upper_end_and_small_ones_the_lower)
+{
+    const uint64_t end = 1024 * KIB;
+    quire_space *space =
+        make_space((quire_space_options){.size = end, .least_fragmentation = true});
+    expect_at(space, 64 * KIB - 256, 1, 0);
+    expect_at(space, 64 * KIB, 1, end - 64 * KIB);
+    expect_at(space, 64 * KIB - 255, 1, end - 128 * KIB); /* rounded up it is large */
+    expect_at(space, 256, 1, 64 * KIB - 256);
+    expect_at(space, 100 * KIB, 64 * KIB, end - 256 * KIB); /* 228 KiB below, aligned down */
+    expect_at(space, 28 * KIB, 1, end - 156 * KIB);         /* what it left above */
+    expect_at(space, 704 * KIB, 1, 64 * KIB);               /* a whole range */
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    end_space(space);
+}
+
+UNIT(segregated_bounds, without_the_option_large_requests_take_the_lower_end)
+{
+    quire_space *space = make_space((quire_space_options){.size = 1024 * KIB});
+    expect_at(space, 64 * KIB, 1, 0);
+    expect_at(space, 100 * KIB, 64 * KIB, 64 * KIB);
+    end_space(space);
+}
+
+UNIT(segregated_bounds, the_upper_end_is_aligned_at_native_addresses)
+{
+    quire_space *space = make_space((quire_space_options){.least_fragmentation = true});
+    uint32_t region = 0;
+    CHECK_OK(quire_space_add_region(space, 1024 * KIB, 3 * 256, &region));
+    expect_at(space, 64 * KIB, 64 * KIB, 960 * KIB - 3 * 256);
+    expect_at(space, 64 * KIB, 4 * KIB, 896 * KIB - 3 * 256);
+    end_space(space);
+}
+
+UNIT(segregated_bounds, whatever_the_granule_the_upper_end_begins_at_sixty_four_kibibytes)
+{
+    for (uint64_t granule = 1; granule <= 128 * KIB; granule *= 2) {
+        quire_space *space = make_space((quire_space_options){
+            .size = 1024 * KIB, .granule = granule, .least_fragmentation = true});
+        if (granule < 64 * KIB)
+            expect_at(space, 64 * KIB - granule, 1, 0);
+        uint64_t size = granule > 64 * KIB ? granule : 64 * KIB;
+        expect_at(space, 64 * KIB, 1, 1024 * KIB - size);
+        end_space(space);
+    }
+}
