@@ -12,7 +12,7 @@
  */
 QUIRE_MUST_USE quire_result qi_memory_create(quire_device *device,
                                              const quire_memory_options *options,
-                                             quire_page_extra extra, quire_memory **memory);
+                                             quire_page_extra meta, quire_memory **memory);
 
 /*
  * Destroys a memory without allocations. Fails with BUSY, which lists what remains; the memory is
