@@ -101,10 +101,10 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
 }
 
 quire_result qi_memory_create(quire_device *device, const quire_memory_options *options,
-                              quire_page_extra meta, quire_memory **memory)
+                              quire_page_extra extra, quire_memory **memory)
 {
     quire_memory_options given = options ? *options : (quire_memory_options){0};
-    quire_memory resolved = {.meta = meta};
+    quire_memory resolved = {.extra = extra};
     quire_result result = qi_memory_resolve(device, &given, &resolved);
     if (!result)
         result = make(&resolved, &given, memory);
