@@ -288,6 +288,6 @@ static const misuse_case cases[] = {
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"vulkan.h", "vulkan_sparse.h", NULL};
+static const char *const headers[] = {"vulkan.h", "vulkan_share.h", "vulkan_sparse.h", NULL};
 
 const misuse_area misuse_vulkan = {"vulkan", NULL, NULL, cases, headers};
