@@ -40,18 +40,16 @@ quire_result quire_memory_destroy(quire_memory **memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_destroy: memory is null");
     if (!*memory)
         return QUIRE_SUCCESS;
-    quire_result result = qi_memory_destroy(*memory);
-    if (!result)
-        *memory = NULL;
-    return result;
+    return qi_memory_destroy(memory);
 }
 
 void quire_memory_destroy_all(quire_memory **memory)
 {
     if (!memory || !*memory)
         return;
-    qi_memory_destroy_all(*memory);
-    *memory = NULL;
+    quire_memory *ending = *memory;
+    *memory = NULL; /* first, because hooks and log sinks that run before the end may read it */
+    qi_memory_destroy_all(ending);
 }
 
 quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)

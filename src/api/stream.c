@@ -31,10 +31,7 @@ quire_result quire_stream_destroy(quire_stream **stream)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_destroy: stream is null");
     if (!*stream)
         return QUIRE_SUCCESS;
-    quire_result result = qi_stream_destroy(*stream);
-    if (!result)
-        *stream = NULL;
-    return result;
+    return qi_stream_destroy(stream);
 }
 
 quire_result quire_stream_get_info(quire_stream *stream, quire_stream_info *info)

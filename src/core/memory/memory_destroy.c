@@ -114,9 +114,11 @@ static void let_attachments_leave(quire_memory *memory)
     }
 }
 
-quire_result qi_memory_destroy(quire_memory *ending)
+quire_result qi_memory_destroy(quire_memory **memory)
 {
+    quire_memory *ending = *memory;
     if (ending->device->is_disabled) { /* no other call can free what it has */
+        *memory = NULL;
         qi_memory_destroy_all(ending);
         return QUIRE_SUCCESS;
     }
@@ -151,6 +153,7 @@ quire_result qi_memory_destroy(quire_memory *ending)
                             ending->name, ending->device->info.backend, names);
     }
     ending->destroying_thread = qi_thread_self();
+    *memory = NULL;
     finish(ending);
     return QUIRE_SUCCESS;
 }

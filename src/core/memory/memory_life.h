@@ -16,9 +16,10 @@ QUIRE_MUST_USE quire_result qi_memory_create(quire_device *device,
 
 /*
  * Destroys a memory without allocations. Fails with BUSY, which lists what remains; the memory is
- * unchanged then. No other thread may use the memory.
+ * unchanged then. No other thread may use the memory. Sets *memory to NULL before hooks and log sinks
+ * run for the last time, because they may read it.
  */
-QUIRE_MUST_USE quire_result qi_memory_destroy(quire_memory *memory);
+QUIRE_MUST_USE quire_result qi_memory_destroy(quire_memory **memory);
 
 /* Destroys a memory with its allocations, after their deferred frees. */
 void qi_memory_destroy_all(quire_memory *memory);
