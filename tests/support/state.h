@@ -32,6 +32,9 @@ uint64_t state_of_memory(quire_memory *memory);
 /* Of a space: every range, and all figures but metadata and full passes. */
 uint64_t state_of_space(const quire_space *space);
 
+/* Whether all bytes are 0. */
+bool state_is_zero(const void *bytes, size_t size);
+
 /* ---- the bench ------------------------------------------------------------------------------ */
 
 enum { BENCH_MOST_HELD = 1024, BENCH_MOST_STEPS = 8192, BENCH_MOST_MEMORIES = 4 };
