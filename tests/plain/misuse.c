@@ -554,7 +554,9 @@ static const struct {
 } programs[] = {
     {"base.h", NULL},
     {"device.h", NULL},
-    {"backend.h", NULL},
+    {"backend.h", "nothing but the table"},
+    {"backend_core.h", NULL},
+    {"backend_types.h", "nothing but types"},
     {"host.h", NULL},
     {"memory.h", "misuse_memory"},
     {"preset.h", "misuse_memory"},
@@ -567,9 +569,11 @@ static const struct {
     {"trace.h", "misuse_space"},
     {"quire.h", "nothing but the others"},
     {"vulkan.h", "misuse_vulkan"},
+    {"vulkan_share.h", "misuse_vulkan"},
     {"vulkan_sparse.h", "misuse_vulkan"},
     {"cuda.h", "misuse_cuda"},
     {"cuda_array.h", "misuse_cuda"},
+    {"cuda_share.h", "misuse_cuda"},
     {"plugin.h", "misuse_plugin"},
     {"nvtx.h", "a unit test, nvtx"},
 };

@@ -230,6 +230,7 @@ static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "cuda.h"));
     CHECK(refusal_covers(root, "cuda_array.h"));
+    CHECK(refusal_covers(root, "cuda_share.h"));
 }
 
 int main(int argc, char **argv)

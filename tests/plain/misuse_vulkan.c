@@ -277,6 +277,7 @@ static void streams(void)
 static void nothing_forgotten(void)
 {
     CHECK(refusal_covers(root, "vulkan.h"));
+    CHECK(refusal_covers(root, "vulkan_share.h"));
     CHECK(refusal_covers(root, "vulkan_sparse.h"));
 }
 
