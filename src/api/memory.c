@@ -38,18 +38,13 @@ quire_result quire_memory_destroy(quire_memory **memory)
 {
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_destroy: memory is null");
-    if (!*memory)
-        return QUIRE_SUCCESS;
-    return qi_memory_destroy(memory);
+    return *memory ? qi_memory_destroy(memory) : QUIRE_SUCCESS;
 }
 
 void quire_memory_destroy_all(quire_memory **memory)
 {
-    if (!memory || !*memory)
-        return;
-    quire_memory *ending = *memory;
-    *memory = NULL; /* first, because hooks and log sinks that run before the end may read it */
-    qi_memory_destroy_all(ending);
+    if (memory && *memory)
+        qi_memory_destroy_all(memory);
 }
 
 quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)

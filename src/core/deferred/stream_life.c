@@ -89,8 +89,8 @@ static void await_lookers(quire_stream *stream)
 }
 
 /*
- * Releases the deferred frees whose points pass within the grace period. On an error of the backend the
- * others stay deferred.
+ * Releases the deferred frees whose points pass within the grace period. On an error of the backend
+ * the others stay deferred.
  */
 static void collect_last(quire_stream *ending)
 {
