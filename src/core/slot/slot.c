@@ -219,7 +219,7 @@ quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocatio
 {
     qi_atomic_u64 *state = look_up(slots, allocation);
     if (!state)
-        return quire_last_result();
+        return qi_error_result();
     uint64_t word = qi_atomic_load_acquire_u64(state);
     do {
         quire_result result = judge(word, allocation, accept);
@@ -364,7 +364,7 @@ quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation)
 {
     qi_atomic_u64 *state = look_up(slots, allocation);
     if (!state)
-        return quire_last_result();
+        return qi_error_result();
     uint64_t word = qi_atomic_load_acquire_u64(state), live;
     do {
         quire_result result = judge(word, allocation, QI_ACCEPT_RESERVED);
@@ -389,7 +389,7 @@ quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation alloc
 {
     qi_atomic_u64 *state = look_up(slots, allocation);
     if (!state)
-        return quire_last_result();
+        return qi_error_result();
     uint64_t word = qi_atomic_load_acquire_u64(state), leaving;
     do {
         quire_result result = judge(word, allocation, accept);
