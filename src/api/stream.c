@@ -29,12 +29,7 @@ quire_result quire_stream_destroy(quire_stream **stream)
 {
     if (!stream)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_destroy: stream is null");
-    if (!*stream)
-        return QUIRE_SUCCESS;
-    quire_result result = qi_stream_destroy(*stream);
-    if (!result)
-        *stream = NULL;
-    return result;
+    return *stream ? qi_stream_destroy(stream) : QUIRE_SUCCESS;
 }
 
 quire_result quire_stream_get_info(quire_stream *stream, quire_stream_info *info)

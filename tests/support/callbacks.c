@@ -19,9 +19,15 @@ static const struct {
     const char *part;
     heard what;
 } LINES[] = {
-    {"opened: backend", OPENED},   {"closed", CLOSED},        {"is not destroyed", DEVICE_BUSY},
-    {"' made: kind", MEMORY_MADE}, {"' ended", MEMORY_ENDED}, {"still holds", STILL_HOLDS},
-    {" made, ", PAGE_LINE},        {" grown, ", GROWN_LINE},  {"pages given back", GIVEN_LINE},
+    {"opened: backend", OPENED},
+    {"closed", CLOSED},
+    {"is not destroyed", DEVICE_BUSY},
+    {"' made: kind", MEMORY_MADE},
+    {"' destroyed", MEMORY_ENDED},
+    {"still holds", STILL_HOLDS},
+    {" made, ", PAGE_LINE},
+    {" grown, ", GROWN_LINE},
+    {"pages given back", GIVEN_LINE},
 };
 
 /* ---- the scene ------------------------------------------------------------------------------ */

@@ -620,6 +620,11 @@ void refusal_check(const char *file, int line, bench *t, const char *call, quire
     refusal_count(file, line, t, call);
 }
 
+void refusal_forget(void)
+{
+    refusals.name_count = 0;
+}
+
 uint32_t refusal_checks(void)
 {
     return refusals.checks;

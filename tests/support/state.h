@@ -166,6 +166,9 @@ void refusal_count(const char *file, int line, bench *t, const char *call);
 /* Taken anew after every change that a test makes on purpose. */
 void refusal_begin(bench *t);
 
+/* Forgets which functions were called. */
+void refusal_forget(void);
+
 /* Single checks so far in this program. */
 uint32_t refusal_checks(void);
 

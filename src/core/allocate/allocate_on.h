@@ -8,8 +8,8 @@
 #include "src/core/state/memory.h"
 
 /*
- * As quire_allocate_on, for checked pointers. Requires no lock. Prefers what was freed on the stream,
- * whose points need not have passed.
+ * As quire_allocate_on, for checked pointers. Requires no lock. Prefers what was freed on the
+ * stream, whose points need not have passed.
  */
 QUIRE_MUST_USE quire_result qi_allocate_on(quire_memory *memory,
                                            const quire_allocation_options *options,

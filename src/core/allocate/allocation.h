@@ -16,8 +16,8 @@ enum {
 };
 
 /*
- * Serves a request from its options with the whole ladder. `failed` is the error of the fast path, or
- * SUCCESS if that found no room.
+ * Serves a request from its options with the whole ladder. `failed` is the error of the fast path,
+ * or SUCCESS if that found no room.
  */
 QUIRE_MUST_USE quire_result qi_allocation_place(quire_memory *memory,
                                                 const quire_allocation_options *options, int how,
@@ -32,8 +32,8 @@ static inline void qi_allocation_publish(quire_memory *memory, uint32_t slot, qi
 }
 
 /*
- * Creates an allocation from checked pointers. Inline, because the fast path of programs is here. Fails
- * as quire_allocate; *allocation is unchanged then.
+ * Creates an allocation from checked pointers. Inline, because the fast path of programs is here.
+ * Fails as quire_allocate; *allocation is unchanged then.
  */
 QUIRE_MUST_USE static inline quire_result qi_allocation_create(
     quire_memory *memory, const quire_allocation_options *options, int how,

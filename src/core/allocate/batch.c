@@ -1,6 +1,6 @@
 /*
- * batch.c - many equal allocations, and many frees, in groups of QI_MAX_TOGETHER: one hold of the lock
- * and one search for a group.
+ * batch.c - many equal allocations, and many frees, in groups of QI_MAX_TOGETHER: one hold of the
+ * lock and one search for a group.
  */
 #include "src/core/allocate/batch.h"
 

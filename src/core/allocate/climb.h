@@ -37,9 +37,9 @@ typedef struct qi_climb {
     const qi_request *request;
     qi_range_request range; /* sizes with all that the policy adds */
     bool dedicated;
-    qi_shard *home;     /* the calling thread's shard */
-    qi_shard *shard;    /* the shard whose lock is held */
-    qi_page *leaving;   /* pages taken out under the lock, to be destroyed without it */
+    qi_shard *home;      /* the calling thread's shard */
+    qi_shard *shard;     /* the shard whose lock is held */
+    qi_page *leaving;    /* pages taken out under the lock, to be destroyed without it */
     quire_result result; /* the last failure: NO_SPACE until a page was refused */
     uint32_t slot;       /* the outcome */
     uint32_t tried;      /* bit per qi_rung that the report names */
@@ -56,8 +56,8 @@ typedef struct qi_climb {
 QUIRE_MUST_USE quire_result qi_climb_place(qi_climb *c, uint32_t how);
 
 /*
- * Like qi_climb_place in a page that was just made: badly fitting holes can hide the new room from a
- * bounded search, so that a full search follows.
+ * Like qi_climb_place in a page that was just made: badly fitting holes can hide the new room from
+ * a bounded search, so that a full search follows.
  */
 QUIRE_MUST_USE quire_result qi_climb_place_in_made(qi_climb *c);
 
@@ -65,8 +65,9 @@ QUIRE_MUST_USE quire_result qi_climb_place_in_made(qi_climb *c);
 QUIRE_MUST_USE quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page);
 
 /*
- * Releases and reacquires the lock. Destroys the pages taken out so far. Called before a page is made
- * or waited for: leaving pages still count, and a thread that waits for them would wait for itself.
+ * Releases and reacquires the lock. Destroys the pages taken out so far. Called before a page is
+ * made or waited for: leaving pages still count, and a thread that waits for them would wait for
+ * itself.
  */
 void qi_climb_give_back(qi_climb *c);
 

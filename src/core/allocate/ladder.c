@@ -99,8 +99,8 @@ static quire_result climb_under_lock(qi_climb *c)
 }
 
 /*
- * Like climb_under_lock, within the limits of the request's name. The limits are tested before a page
- * is made in vain. They count what the allocation really holds, once that is known.
+ * Like climb_under_lock, within the limits of the request's name. The limits are tested before a
+ * page is made in vain. They count what the allocation really holds, once that is known.
  */
 static quire_result climb_within_name(qi_climb *c)
 {
@@ -127,8 +127,8 @@ static quire_result climb_within_name(qi_climb *c)
 }
 
 /*
- * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the end,
- * when no page is under way: what a hook does cannot restart the climb.
+ * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the
+ * end, when no page is under way: what a hook does cannot restart the climb.
  */
 static quire_result attempt(qi_climb *c)
 {

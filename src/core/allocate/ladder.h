@@ -1,8 +1,8 @@
 /*
  * ladder.h - the allocation ladder: the ways to serve a request, cheapest first.
  *
- * ladder.c has the rungs in one table. Raw allocations, buffers and images all use it. The slot that
- * it returns is PRIVATE: the caller completes and publishes it, or gives it back.
+ * ladder.c has the rungs in one table. Raw allocations, buffers and images all use it. The slot
+ * that it returns is PRIVATE: the caller completes and publishes it, or gives it back.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_LADDER_H
 #define QUIRE_SRC_CORE_ALLOCATE_LADDER_H

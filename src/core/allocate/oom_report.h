@@ -1,6 +1,6 @@
 /*
- * oom_report.h - the report of a refused allocation: what was requested, why it is refused, what the
- * memory has free, and which rungs of the ladder were tried.
+ * oom_report.h - the report of a refused allocation: what was requested, why it is refused, what
+ * the memory has free, and which rungs of the ladder were tried.
  *
  * The report becomes the thread's last error. Each shard keeps its last one (state/oom_record.h).
  * No function requires a lock.

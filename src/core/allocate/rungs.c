@@ -144,8 +144,8 @@ qi_outcome qi_rung_join(qi_climb *c)
 }
 
 /*
- * Looks for a page of the size that the policy rounds to, then for one of the needed size: the backend
- * may have had no memory for the larger one.
+ * Looks for a page of the size that the policy rounds to, then for one of the needed size: the
+ * backend may have had no memory for the larger one.
  */
 qi_outcome qi_rung_kept_page(qi_climb *c)
 {

@@ -1,5 +1,6 @@
 /*
- * deferred_collect.c - asks the backend which points have passed, and releases what waited for them.
+ * deferred_collect.c - asks the backend which points have passed, and releases what waited for
+ * them.
  */
 #include "src/core/deferred/deferred_collect.h"
 

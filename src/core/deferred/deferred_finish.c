@@ -29,8 +29,8 @@ static bool is_done(const qi_stream_queue *queue)
 }
 
 /*
- * Requires the lock. Releases and reacquires it. Waits until everything in the queue has passed. Every
- * point that passes moves the deadline. Returns false at the deadline.
+ * Requires the lock. Releases and reacquires it. Waits until everything in the queue has passed.
+ * Every point that passes moves the deadline. Returns false at the deadline.
  */
 static bool await_queue(qi_stream_queue *queue, uint64_t *deadline)
 {
@@ -46,8 +46,8 @@ static bool await_queue(qi_stream_queue *queue, uint64_t *deadline)
 }
 
 /*
- * Requires the lock. Releases and reacquires it to log a warning. A wait is added for that time, so that
- * the log sink cannot destroy the stream and its queue.
+ * Requires the lock. Releases and reacquires it to log a warning. A wait is added for that time, so
+ * that the log sink cannot destroy the stream and its queue.
  */
 static void report_unfinished(const qi_stream_queue *queue)
 {

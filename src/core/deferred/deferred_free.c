@@ -1,8 +1,8 @@
 /*
  * deferred_free.c - frees that wait for points of streams.
  *
- * A claimed slot has a chain of waits: its recorded uses, then the point of the free. It lies in the
- * queue of the first wait whose point has not passed, and advances to the next one when it has.
+ * A claimed slot has a chain of waits: its recorded uses, then the point of the free. It lies in
+ * the queue of the first wait whose point has not passed, and advances to the next one when it has.
  */
 #include "src/core/deferred/deferred_free.h"
 
@@ -70,11 +70,11 @@ static void append(qi_wait **first, qi_wait *wait)
 }
 
 /*
- * Requires the lock. Chains the recorded uses of a claimed slot, then the wait for the freeing stream,
- * so that the range can be reused on that stream as soon as the uses have passed. A recorded use of the
- * stream follows every point except points of work not yet submitted: such a point replaces it. The
- * use of a capture stream comes last, because its points do not pass. Returns false if host memory is
- * exhausted.
+ * Requires the lock. Chains the recorded uses of a claimed slot, then the wait for the freeing
+ * stream, so that the range can be reused on that stream as soon as the uses have passed. A
+ * recorded use of the stream follows every point except points of work not yet submitted: such a
+ * point replaces it. The use of a capture stream comes last, because its points do not pass.
+ * Returns false if host memory is exhausted.
  */
 static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)

@@ -89,8 +89,8 @@ static void await_lookers(quire_stream *stream)
 }
 
 /*
- * Releases the deferred frees whose points pass within the grace period. On an error of the backend the
- * others stay deferred.
+ * Releases the deferred frees whose points pass within the grace period. On an error of the backend
+ * the others stay deferred.
  */
 static void collect_last(quire_stream *ending)
 {
@@ -102,8 +102,9 @@ static void collect_last(quire_stream *ending)
     qi_error_restore(&error);
 }
 
-quire_result qi_stream_destroy(quire_stream *ending)
+quire_result qi_stream_destroy(quire_stream **stream)
 {
+    quire_stream *ending = *stream;
     if (ending->capture)
         qi_atomic_raise_release_u64(&ending->passed, QI_ALL_PASSED);
     collect_last(ending);
@@ -112,6 +113,7 @@ quire_result qi_stream_destroy(quire_stream *ending)
                             "allocations that wait for stream '%s', or were used on it: %llu",
                             ending->name, (unsigned long long)qi_stream_waits(ending));
     ending->destroying_thread = qi_thread_self();
+    *stream = NULL;
     await_lookers(ending); /* no free waits for the stream: no thread looks at it from now on */
     qi_deferred_forget_stream(ending);
     remove_from_device(ending);

@@ -19,7 +19,8 @@ static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t ali
 {
     const qi_shard *shard = page->shard;
     const uint64_t granule = shard->memory->granule, most = page->native.native.size;
-    uint64_t end = page->tally->skipped + qi_elastic_region_size(page, page->native.size), total = 0;
+    uint64_t end = page->tally->skipped + qi_elastic_region_size(page, page->native.size),
+             total = 0;
     uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
     start +=
         qi_padding(page->native.native.address + start, alignment > granule ? alignment : granule);
@@ -47,8 +48,8 @@ static uint64_t policy_size(const qi_page *page, uint64_t needed)
 }
 
 /*
- * Requires no lock. Asks the backend to map up to *to bytes. If memory is exhausted it gives back all
- * empty pages, then halves the growth, down to `needed`.
+ * Requires no lock. Asks the backend to map up to *to bytes. If memory is exhausted it gives back
+ * all empty pages, then halves the growth, down to `needed`.
  */
 static quire_result ask(quire_memory *memory, const qi_page *page, uint64_t needed, uint64_t *to,
                         qi_page_progress *progress)
@@ -126,7 +127,8 @@ quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignm
     return result;
 }
 
-quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome, qi_page_progress *progress)
+quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome,
+                             qi_page_progress *progress)
 {
     const qi_page *page = qi_elastic_page(shard);
     uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;

@@ -30,8 +30,8 @@ qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
     if (!page || !qi_elastic_begin(page))
         return leaving;
     uint64_t spare = spare_bytes(page, keep), from = page->native.size;
-    if (!spare ||
-        qi_space_resize_region(shard->space, page->region, qi_elastic_region_size(page, from - spare))) {
+    if (!spare || qi_space_resize_region(shard->space, page->region,
+                                         qi_elastic_region_size(page, from - spare))) {
         qi_elastic_end(page, false);
         return leaving;
     }

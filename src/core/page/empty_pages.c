@@ -9,8 +9,8 @@
 #include "src/base/clock.h"
 
 /*
- * A dedicated page serves a request of at least 7/8 of its size. A search looks at up to 32 pages of
- * a list, so that its cost is bounded.
+ * A dedicated page serves a request of at least 7/8 of its size. A search looks at up to 32 pages
+ * of a list, so that its cost is bounded.
  */
 enum { MIN_EIGHTHS_USED = 7, MAX_LOOKED_AT = 32 };
 

@@ -18,8 +18,8 @@ uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_page_events 
 uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list);
 
 /*
- * Destroys a page that was never reported, without reporting it. Its number becomes free at once, or,
- * if it is the renewed number of the events, when these are reported.
+ * Destroys a page that was never reported, without reporting it. Its number becomes free at once,
+ * or, if it is the renewed number of the events, when these are reported.
  */
 void qi_page_undo(quire_memory *memory, qi_page *page, qi_page_events *events);
 

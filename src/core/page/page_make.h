@@ -1,8 +1,8 @@
 /*
  * page_make.h - making a page and publishing it.
  *
- * A page is numbered under the locks of its shard and of the pages, created in the backend without a
- * lock, and published under the shard's lock.
+ * A page is numbered under the locks of its shard and of the pages, created in the backend without
+ * a lock, and published under the shard's lock.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PAGE_MAKE_H
 #define QUIRE_SRC_CORE_PAGE_PAGE_MAKE_H
@@ -29,8 +29,9 @@ void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *
  * publishes it. A shared page that is refused for lack of memory, or over a budget, is requested
  * again with half the size, down to the size that the request needs. If memory is exhausted, the
  * empty pages of all shards are given back first. Fails with TOO_MANY_PAGES, OVER_BUDGET,
- * OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE, WRONG_STATE (the memory is being destroyed)
- * and errors of the backend. Whatever the result, the caller reports the events once it holds no lock.
+ * OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE, WRONG_STATE (the memory is being
+ * destroyed) and errors of the backend. Whatever the result, the caller reports the events once it
+ * holds no lock.
  */
 QUIRE_MUST_USE quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment,
                                          bool dedicated, qi_page **page,

@@ -24,8 +24,8 @@ static qi_page **find_gone(qi_page_events *events, uint32_t below)
 }
 
 /*
- * Requires the lock of the pages. Returns the lowest free number. The number of a page that this call
- * has destroyed is free for the page it makes, because its events are reported in order.
+ * Requires the lock of the pages. Returns the lowest free number. The number of a page that this
+ * call has destroyed is free for the page it makes, because its events are reported in order.
  */
 static uint32_t find_number(qi_pages *pages, qi_page_events *events)
 {

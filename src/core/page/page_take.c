@@ -34,7 +34,9 @@ qi_page *qi_page_acquire(quire_memory *memory, uint32_t number)
         if (!shard)
             return NULL;
         qi_lock_acquire(&shard->lock);
-        qi_lock_acquire(&pages->lock); /* without a lock it may have left, and another page may have its number */
+        qi_lock_acquire(
+            &pages
+                 ->lock); /* without a lock it may have left, and another page may have its number */
         bool is_there = page->phase == QI_PAGE_LIVE && page->shard == shard;
         qi_lock_release(&pages->lock);
         if (is_there)

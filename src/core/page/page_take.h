@@ -19,15 +19,15 @@ qi_page *qi_page_acquire(quire_memory *memory, uint32_t number);
 qi_page *qi_page_take(qi_page *page, qi_page *list);
 
 /*
- * Requires the locks of all shards. Takes every page of a memory that is being destroyed. The spaces
- * are not updated, so that no host memory is needed.
+ * Requires the locks of all shards. Takes every page of a memory that is being destroyed. The
+ * spaces are not updated, so that no host memory is needed.
  */
 qi_page *qi_pages_take_all(quire_memory *memory);
 
 /*
- * Move an empty shared page between shards: the first requires the lock of the old shard, the second
- * the lock of the new one. The second returns false if host memory is exhausted; the page is then
- * taken and in front of the list.
+ * Move an empty shared page between shards: the first requires the lock of the old shard, the
+ * second the lock of the new one. The second returns false if host memory is exhausted; the page is
+ * then taken and in front of the list.
  */
 void qi_page_leave_shard(qi_page *page);
 bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving);

@@ -1,8 +1,8 @@
 /*
  * range_take.h - taking a slot together with a range of the shared pages, and giving both back.
  *
- * Every allocation and every free passes here, millions of times in a program, so that the functions
- * are inline. Every function requires the lock of the shard.
+ * Every allocation and every free passes here, millions of times in a program, so that the
+ * functions are inline. Every function requires the lock of the shard.
  * Invariant: the shard's statistics and the page's tally change together with slot and range.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_RANGE_TAKE_H
@@ -90,8 +90,8 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
 }
 
 /*
- * Takes a slot, which stays PRIVATE, and a range. Returns NO_SPACE where no range fits; with QI_TRY no
- * error text is written then. On failure nothing changed.
+ * Takes a slot, which stays PRIVATE, and a range. Returns NO_SPACE where no range fits; with QI_TRY
+ * no error text is written then. On failure nothing changed.
  */
 QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard,
                                                         const qi_range_request *request,
@@ -102,8 +102,8 @@ QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard,
     if (qi_unlikely(result))
         return result;
     quire_placement at;
-    result = shard->space->allocate_range(shard->space, request->size,
-                                          request->alignment, *slot, how, &at);
+    result = shard->space->allocate_range(shard->space, request->size, request->alignment, *slot,
+                                          how, &at);
     if (qi_unlikely(result)) {
         qi_slot_give(&memory->slots, &shard->queue, *slot);
         return result;
@@ -122,8 +122,8 @@ static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t
 }
 
 /*
- * Gives back a PRIVATE slot of this shard and its range. The slot has no object and no name any more.
- * Returns whether its page became empty; the caller then sets shard->emptied.
+ * Gives back a PRIVATE slot of this shard and its range. The slot has no object and no name any
+ * more. Returns whether its page became empty; the caller then sets shard->emptied.
  */
 static inline bool qi_range_give(qi_shard *shard, qi_slot *record, uint32_t slot)
 {

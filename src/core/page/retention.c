@@ -56,8 +56,8 @@ static qi_page *take(portion *p, qi_page *page, qi_page *leaving)
 }
 
 /*
- * Takes the oldest pages until at most `keep` bytes are left. A complete pass learns the size of the
- * smallest page that stays.
+ * Takes the oldest pages until at most `keep` bytes are left. A complete pass learns the size of
+ * the smallest page that stays.
  */
 static qi_page *take_down_to(qi_shard *shard, uint64_t keep, portion *p, qi_page *leaving)
 {

@@ -8,8 +8,8 @@
  *
  * The functions take pages out of the memory and put them in front of the list `leaving`. The
  * caller gives that list to qi_pages_give_back after it has released its locks. No function goes
- * below the floor of quire_memory_preallocate, except for pages that are tied to a destroyed object:
- * these always leave.
+ * below the floor of quire_memory_preallocate, except for pages that are tied to a destroyed
+ * object: these always leave.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_RETENTION_H
 #define QUIRE_SRC_CORE_PAGE_RETENTION_H

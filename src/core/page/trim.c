@@ -38,8 +38,8 @@ static uint64_t empty_bytes(const quire_memory *memory)
 }
 
 /*
- * Requires the locks of all shards. Takes empty pages until at most `target` bytes of them are left,
- * the highest numbers first: new allocations fill low numbers first.
+ * Requires the locks of all shards. Takes empty pages until at most `target` bytes of them are
+ * left, the highest numbers first: new allocations fill low numbers first.
  */
 static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *leaving)
 {

@@ -12,8 +12,8 @@
 uint64_t qi_memory_set_floor(quire_memory *memory, uint64_t bytes);
 
 /*
- * Sets the floor to 0, and gives back empty pages until at most `target` bytes of them are left. Also
- * gives back host memory of slots and spaces. Returns the bytes of pages given back.
+ * Sets the floor to 0, and gives back empty pages until at most `target` bytes of them are left.
+ * Also gives back host memory of slots and spaces. Returns the bytes of pages given back.
  */
 uint64_t qi_memory_trim(quire_memory *memory, uint64_t target);
 

@@ -14,8 +14,8 @@
 enum { MAX_QUEUED = 1024 };
 
 /*
- * Takes the slot's meta record out. No other thread changes it any more, but a walk may be reading the
- * name: hence the lock.
+ * Takes the slot's meta record out. No other thread changes it any more, but a walk may be reading
+ * the name: hence the lock.
  */
 static qi_slot_meta *detach_meta(qi_shard *shard, qi_slot *record)
 {

@@ -17,9 +17,9 @@
 void qi_release(quire_memory *memory, uint32_t slot);
 
 /*
- * Like qi_release, for a slot that the application freed. Checked builds keep it in quarantine first.
- * Returns CORRUPTED if bytes beside the allocation were written (checked builds only); the slot is
- * released all the same.
+ * Like qi_release, for a slot that the application freed. Checked builds keep it in quarantine
+ * first. Returns CORRUPTED if bytes beside the allocation were written (checked builds only); the
+ * slot is released all the same.
  */
 static inline quire_result qi_release_checked(quire_memory *memory, uint32_t slot)
 {

@@ -64,7 +64,7 @@ typedef struct qi_slot {
         uint64_t native;    /* of an object: the backend's, or 0; likewise */
     };
     quire_range range;      /* in the space; {0} on a dedicated page */
-    qi_slot_meta *meta;        /* or NULL; set under the memory's lock */
+    qi_slot_meta *meta;     /* or NULL; set under the memory's lock */
     struct qi_tally *tally; /* of the page */
     uint32_t left_padding;  /* below the largest alignment, 1 GiB */
     uint8_t shard;          /* of the page: to free it elsewhere its busy line is not looked at */
@@ -205,8 +205,7 @@ QUIRE_MUST_USE static inline quire_result qi_slot_take(qi_slots *slots, qi_slot_
  * Hands a private slot out as RESERVED or LIVE, and tells its handle; until here every use of it is
  * refused.
  */
-static inline quire_allocation qi_slot_publish(const qi_slots *slots, uint32_t slot,
-                                                qi_phase phase)
+static inline quire_allocation qi_slot_publish(const qi_slots *slots, uint32_t slot, qi_phase phase)
 {
     qi_atomic_u64 *state = qi_slot_state(slots, slot);
     uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
@@ -276,7 +275,7 @@ enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2 };
  * handles do, and with WRONG_STATE for a phase that is not accepted.
  */
 QUIRE_MUST_USE quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocation,
-                                        int accept, uint32_t *slot);
+                                              int accept, uint32_t *slot);
 void qi_slot_end_use(const qi_slots *slots, uint32_t slot);
 
 /*

@@ -46,7 +46,8 @@ typedef struct qi_shard {
     uint32_t wait_count;
     struct qi_wait *spare_waits;
     qi_atomic_u64 deferred; /* allocations in the queues; written under the lock only */
-    struct qi_stream_queue *first_buckets[1 << QI_FIRST_QUEUE_BITS]; /* used until it is too small */
+    struct qi_stream_queue
+        *first_buckets[1 << QI_FIRST_QUEUE_BITS]; /* used until it is too small */
 
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;
@@ -69,9 +70,9 @@ static inline bool qi_shard_is_behind(qi_shard *shard)
 }
 
 /*
- * Requires the shard's lock. Raises the peaks to the current values. Called before a value falls and
- * when the statistics are read, not when a value rises: an allocation that cannot be completed is
- * taken back without leaving a trace in the peaks.
+ * Requires the shard's lock. Raises the peaks to the current values. Called before a value falls
+ * and when the statistics are read, not when a value rises: an allocation that cannot be completed
+ * is taken back without leaving a trace in the peaks.
  */
 static inline void qi_shard_keep_peaks(quire_memory_stats *stats)
 {

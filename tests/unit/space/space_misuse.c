@@ -9,6 +9,7 @@
 #include "src/base/handle.h"
 #include "src/space/space.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
@@ -21,12 +22,6 @@ static quire_space *make_space(quire_fit fit)
     quire_space_options options = {.fit = fit, .size = 1 << 20, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_range take(quire_space *space, uint64_t size)

@@ -6,6 +6,7 @@
 #include "src/base/bits.h"
 #include "src/space/segregated/classes.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
@@ -19,12 +20,6 @@ static quire_space *make_space(quire_fit fit, uint64_t size, uint64_t granule)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_placement take(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user)

@@ -3,6 +3,7 @@
  * within them.
  */
 #include "src/space/space.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
@@ -14,12 +15,6 @@ static quire_space *make_space(quire_fit fit, uint64_t max_alignment)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static uint32_t add(quire_space *space, uint64_t size, uint64_t base)

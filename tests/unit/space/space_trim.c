@@ -7,6 +7,7 @@
 #include "src/base/handle.h"
 #include "src/space/space.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { PEAK = 4000 };
@@ -26,12 +27,6 @@ static quire_space *make_space(quire_fit fit)
     quire_space_options options = {.fit = fit, .size = 4 << 20, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_range take(quire_space *space)

@@ -3,6 +3,7 @@
  * slabs, at gaps, and at the border between two regions.
  */
 #include "src/space/space.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { MOST = 400 };
@@ -80,12 +81,6 @@ static void fill(quire_space *space, int count)
         if (i % 3 == 1)
             CHECK_OK(quire_space_free(space, at.range));
     }
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static void with_two_regions(quire_space_options options)

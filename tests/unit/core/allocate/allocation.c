@@ -51,9 +51,9 @@ UNIT(allocation, sizes_that_overflow_with_their_padding_are_refused)
     fixture b;
     fixture_make(&b,
                  &(quire_memory_options){.pages = {.extra_padding = 100, .size_granularity = 48}});
-    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "18446744073709551600 bytes asked",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "18446744073709551600 bytes requested",
                    .size = UINT64_MAX - 15);
-    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "once rounded up",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "rounded up, that exceeds 64 bits",
                    .size = UINT64_MAX - 101);
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));

@@ -91,7 +91,7 @@ UNIT(out_of_memory, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass
     quire_allocation here = ALLOCATE(&f, .size = 1024);
     CHECK_EQ(fixture_info(&f, here).page, 0);
     expect_refused(&f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
-                   "tried: empty pages given back, other shards, a full pass");
+                   "tried: empty pages given back, a full pass, other shards");
     fixture_end(&f);
 }
 

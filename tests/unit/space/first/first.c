@@ -6,6 +6,7 @@
 
 #include "src/base/handle.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(uint64_t size)
@@ -15,12 +16,6 @@ static quire_space *make_space(uint64_t size)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static qi_first *records(quire_space *space)

@@ -4,6 +4,7 @@
  */
 #include "src/space/linear/linear.h"
 
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(uint64_t size)
@@ -13,12 +14,6 @@ static quire_space *make_space(uint64_t size)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_space_stats stats_of(const quire_space *space)

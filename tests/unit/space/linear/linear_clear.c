@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "src/space/linear/linear.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { MANY = 3000 };
@@ -21,28 +22,15 @@ static quire_space *make_space(const quire_host_memory *memory)
     return space;
 }
 
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
-}
-
 static qi_linear *records(quire_space *space)
 {
     return (qi_linear *)(void *)space;
 }
 
-static quire_placement take(quire_space *space, uint64_t size)
-{
-    quire_placement at;
-    CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
-    return at;
-}
-
 static void fill(quire_space *space, int count)
 {
     for (int i = 0; i < count; i++)
-        ranges[i] = take(space, 10).range;
+        ranges[i] = take_bytes(space, 10).range;
 }
 
 static void clear(quire_space *space)
@@ -85,7 +73,7 @@ UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
     const quire_host_memory mapped = {.allocate = map, .release = unmap};
     quire_space *space = make_space(&mapped);
     for (int i = 0; i < LIVE; i++)
-        take(space, 10);
+        take_bytes(space, 10);
     char *items = space->pool.items;
     size_t last = LIVE * sizeof(qi_linear_record) / PAGE * PAGE;
     CHECK(last > 40 * PAGE);
@@ -138,7 +126,7 @@ UNIT(linear_clear, a_clear_frees_all_and_makes_all_stale_for_ever)
         CHECK_EQ(stats.free_count, 1);
         CHECK_EQ(stats.live_bytes + stats.padding_bytes, 0);
         CHECK_EQ(stats.largest_free, 1 << 20);
-        CHECK_EQ(take(space, 1 << 20).offset, 0);
+        CHECK_EQ(take_bytes(space, 1 << 20).offset, 0);
         clear(space);
     }
     clear(space);
@@ -148,13 +136,13 @@ UNIT(linear_clear, a_clear_frees_all_and_makes_all_stale_for_ever)
 UNIT(linear_clear, a_clear_in_the_middle_of_a_ring)
 {
     quire_space *space = make_space(unit_memory());
-    quire_range a = take(space, 400000).range;
-    take(space, 400000);
+    quire_range a = take_bytes(space, 400000).range;
+    take_bytes(space, 400000);
     CHECK_OK(quire_space_free(space, a));
-    CHECK_EQ(take(space, 300000).offset, 0);
+    CHECK_EQ(take_bytes(space, 300000).offset, 0);
     clear(space);
-    CHECK_EQ(take(space, 1).offset, 0);
-    CHECK_EQ(take(space, (1 << 20) - 1).offset, 1);
+    CHECK_EQ(take_bytes(space, 1).offset, 0);
+    CHECK_EQ(take_bytes(space, (1 << 20) - 1).offset, 1);
     end_space(space);
 }
 
@@ -213,15 +201,15 @@ UNIT(linear_clear, worn_numbers_name_new_slots_from_an_empty_space_on)
 UNIT(linear_clear, a_worn_number_met_while_ranges_live_is_retired_until_it_is_empty)
 {
     quire_space *space = make_space(unit_memory());
-    quire_placement first = take(space, 10);
-    quire_range old = take(space, 10).range;
+    quire_placement first = take_bytes(space, 10);
+    quire_range old = take_bytes(space, 10).range;
     uint32_t number = qi_handle_slot(old.id);
     records(space)->records[number].generation = QI_LAST_GENERATION;
     old.id = qi_handle(space->tag, QI_LAST_GENERATION, number);
     CHECK_OK(quire_space_free(space, old));
     CHECK_OK(quire_space_check(space));
     for (int i = 0; i < 3; i++) {
-        quire_range other = take(space, 10).range;
+        quire_range other = take_bytes(space, 10).range;
         CHECK(qi_handle_slot(other.id) != number);
         CHECK_EQ(space->pool.retired, 1);
         CHECK_OK(quire_space_check(space));
@@ -231,7 +219,7 @@ UNIT(linear_clear, a_worn_number_met_while_ranges_live_is_retired_until_it_is_em
     CHECK_OK(quire_space_free(space, first.range));
     age_all(space, QI_LAST_GENERATION);
     records(space)->records[number].generation = QI_LAST_GENERATION + 1;
-    take(space, 10);
+    take_bytes(space, 10);
     CHECK_EQ(space->pool.retired, 0);
     CHECK_OK(quire_space_check(space));
     end_space(space);
@@ -242,15 +230,16 @@ UNIT(linear_clear, when_all_slots_are_used_up_allocations_are_refused)
 {
     quire_space *space = make_space(unit_memory());
     quire_placement at;
-    take(space, 10);
+    take_bytes(space, 10);
     clear(space);
     records(space)->window = QI_SLOT_COUNT - 32 - 1;
     age_all(space, QI_LAST_GENERATION);
-    CHECK_EQ(qi_handle_slot(take(space, 10).range.id), QI_SLOT_COUNT - 32 + 1); /* the last one */
+    CHECK_EQ(qi_handle_slot(take_bytes(space, 10).range.id),
+             QI_SLOT_COUNT - 32 + 1); /* the last one */
     CHECK_EQ(records(space)->window, QI_SLOT_COUNT - 32);
     clear(space);
     for (int i = 0; i < 31; i++)
-        ranges[i] = take(space, 10).range;
+        ranges[i] = take_bytes(space, 10).range;
     CHECK_EQ(qi_handle_slot(ranges[30].id), QI_SLOT_COUNT - 1);
     CHECK_FAILS(quire_space_allocate(space, 10, 1, 0, &at), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
     CHECK_STR(quire_last_error(), "the space has 31 ranges, as many as it can number: 67108832 "
@@ -326,7 +315,7 @@ UNIT(linear_clear, removing_the_region_gives_the_peak_back)
     CHECK_OK(quire_space_check(space));
     CHECK_EQ(unit_memory_state()->bytes, before);
     CHECK_OK(quire_space_add_region(space, 4096, 0, &region));
-    take(space, 4096);
+    take_bytes(space, 4096);
     end_space(space);
 }
 

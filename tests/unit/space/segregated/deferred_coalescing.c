@@ -6,6 +6,7 @@
 #include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { FEWEST = 16000, RANGES = 17000, SIZE = 256 };
@@ -19,12 +20,6 @@ static quire_space *make_space(uint64_t size, bool deferred)
         .size = size, .deferred_coalescing = deferred, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_placement take(quire_space *space, uint64_t size)

@@ -6,6 +6,7 @@
 
 #include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 #define KIB UINT64_C(1024)
@@ -21,12 +22,6 @@ static quire_space *make_space(quire_space_options options)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_placement take(quire_space *space, uint64_t size, uint64_t alignment)

@@ -5,6 +5,7 @@
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { RANGES = 60 };
@@ -24,12 +25,6 @@ static quire_space *make_space(void)
     CHECK_OK(quire_space_free(space, at[41].range));
     CHECK(space->pool.unused != 0);
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 /* A number that lies in the chain of unused ones. */

@@ -6,6 +6,7 @@
 #include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { LIVE = 200, REGIONS = 3, MAX_STRETCHES = 4096, KIND = 1 };
@@ -31,12 +32,6 @@ static quire_space *make_space(quire_fit fit, uint64_t size, uint64_t granularit
                                    .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_placement take(quire_space *space, uint64_t size, bool optimal)

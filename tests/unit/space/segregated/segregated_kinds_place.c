@@ -4,6 +4,7 @@
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { GRANULARITY = 4096 };
@@ -17,12 +18,6 @@ static quire_space *make_space(uint64_t size, uint64_t granularity, bool least)
                                    .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_range expect_at(quire_space *space, quire_range_options options, uint64_t offset)

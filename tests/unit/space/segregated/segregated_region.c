@@ -5,6 +5,7 @@
 #include "src/space/segregated/segregated.h"
 
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(uint64_t size)
@@ -16,32 +17,12 @@ static quire_space *make_space(uint64_t size)
     return space;
 }
 
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
-}
-
 static uint32_t add(quire_space *space, uint64_t size)
 {
     uint32_t region = 99;
     CHECK_OK(quire_space_add_region(space, size, 0, &region));
     CHECK_OK(quire_space_check(space));
     return region;
-}
-
-static quire_placement take(quire_space *space, uint64_t size)
-{
-    quire_placement at;
-    CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
-    return at;
-}
-
-static uint64_t largest_free(const quire_space *space)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats.largest_free;
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */
@@ -65,15 +46,15 @@ UNIT(segregated_region, tables_reach_the_class_of_the_largest_region)
 UNIT(segregated_region, ranges_listed_before_the_tables_grow_are_found_afterwards)
 {
     quire_space *space = make_space(40);
-    quire_range low = take(space, 10).range;
-    take(space, 1);
+    quire_range low = take_bytes(space, 10).range;
+    take_bytes(space, 1);
     CHECK_OK(quire_space_free(space, low));
     add(space, 1 << 20);
-    quire_placement at = take(space, 10);
+    quire_placement at = take_bytes(space, 10);
     CHECK_EQ(at.region, 0);
     CHECK_EQ(at.offset, 0);
-    CHECK_EQ(take(space, 29).region, 0);
-    CHECK_EQ(take(space, 1 << 20).region, 1);
+    CHECK_EQ(take_bytes(space, 29).region, 0);
+    CHECK_EQ(take_bytes(space, 1 << 20).region, 1);
     end_space(space);
 }
 
@@ -88,8 +69,8 @@ UNIT(segregated_region, the_tables_keep_what_they_have_when_only_they_grow)
     CHECK_EQ(s->bucket_shift, shift);
     CHECK_EQ(s->list_count >> s->row_shift, 96);
     for (int i = 0; i < 60; i++)
-        CHECK(take(space, 32).region < 60);
-    CHECK_EQ(take(space, 97).region, 60);
+        CHECK(take_bytes(space, 32).region < 60);
+    CHECK_EQ(take_bytes(space, 97).region, 60);
     end_space(space);
 }
 
@@ -138,17 +119,17 @@ UNIT(segregated_region, ranges_are_in_their_new_buckets_when_those_widen)
     make_room_for_many(space);
     quire_range ranges[16];
     for (int i = 0; i < 16; i++)
-        ranges[i] = take(space, 100).range;
+        ranges[i] = take_bytes(space, 100).range;
     for (int i = 0; i < 16; i += 2)
         CHECK_OK(quire_space_free(space, ranges[i]));
     add(space, 16000); /* buckets of 128 become buckets of 2048: all holes are in the first */
     CHECK_EQ(qi_segregated_of(space)->bucket_shift, 11);
     for (int i = 0; i < 8; i++) {
-        quire_placement at = take(space, 100);
+        quire_placement at = take_bytes(space, 100);
         CHECK_EQ(at.region, 0);
         CHECK_EQ(at.offset % 200, 0);
     }
-    CHECK_EQ(take(space, 100).region, 1);
+    CHECK_EQ(take_bytes(space, 100).region, 1);
     end_space(space);
 }
 
@@ -157,13 +138,13 @@ UNIT(segregated_region, every_number_is_listed_again_when_buckets_widen)
     quire_space *space = make_space(100);
     add(space, 100);
     CHECK_OK(quire_space_remove_region(space, 0)); /* its numbers 1 and 2 go to ranges */
-    quire_range first = take(space, 10).range, second = take(space, 10).range;
-    take(space, 10);
+    quire_range first = take_bytes(space, 10).range, second = take_bytes(space, 10).range;
+    take_bytes(space, 10);
     CHECK_OK(quire_space_free(space, first));
     CHECK(qi_node_is_free(qi_segregated_of(space), 1));
     add(space, 1 << 20);
     CHECK_OK(quire_space_free(space, second));
-    CHECK_EQ(take(space, 20).offset, 0);
+    CHECK_EQ(take_bytes(space, 20).offset, 0);
     end_space(space);
 }
 
@@ -175,7 +156,7 @@ UNIT(segregated_region, buckets_come_and_go_with_the_nodes)
     const qi_segregated *s = qi_segregated_of(space);
     static quire_range ranges[MOST];
     for (int i = 0; i < MOST; i++) {
-        ranges[i] = take(space, 16).range;
+        ranges[i] = take_bytes(space, 16).range;
         uint32_t capacity = space->pool.capacity;
         CHECK_EQ(s->row_shift, capacity <= 64 ? 0 : capacity <= 512 ? 2 : 4);
     }
@@ -189,7 +170,7 @@ UNIT(segregated_region, buckets_come_and_go_with_the_nodes)
     CHECK_EQ(s->row_shift, 2); /* 101 ranges are left */
     CHECK_OK(quire_space_check(space));
     for (int i = 0; i < 50; i++)
-        CHECK(take(space, 16).offset < UINT64_C(100) * 16);
+        CHECK(take_bytes(space, 16).offset < UINT64_C(100) * 16);
     end_space(space);
 }
 
@@ -198,7 +179,7 @@ UNIT(segregated_region, growing_without_host_memory_changes_nothing)
     for (uint64_t call = 1; call <= 3; call++) { /* free bits, tables, nodes */
         quire_space *space = make_space(1 << 20);
         while (space->pool.capacity < 64 || space->pool.spare >= 2)
-            take(space, 20);
+            take_bytes(space, 20);
         uint64_t live = space->live_count;
         quire_placement at;
         test_memory_fail(unit_memory_state(), call, true);
@@ -206,7 +187,7 @@ UNIT(segregated_region, growing_without_host_memory_changes_nothing)
         test_memory_fail(unit_memory_state(), 0, false);
         CHECK_EQ(space->live_count, live);
         CHECK_OK(quire_space_check(space));
-        take(space, 20);
+        take_bytes(space, 20);
         CHECK_EQ(qi_segregated_of(space)->row_shift, 2);
         end_space(space);
     }
@@ -220,7 +201,7 @@ UNIT(segregated_region, buckets_stay_wide_when_the_line_gets_shorter)
     CHECK_OK(quire_space_remove_region(space, far));
     CHECK_EQ(qi_segregated_of(space)->bucket_shift, shift);
     add(space, 16);
-    CHECK_EQ(take(space, 16).region + take(space, 16).region, 1); /* either first */
+    CHECK_EQ(take_bytes(space, 16).region + take_bytes(space, 16).region, 1); /* either first */
     end_space(space);
 }
 
@@ -256,7 +237,7 @@ static uint64_t fail_each(uint64_t first, uint64_t second)
         bool failed = fails_at(space, second, call);
         uint32_t number = failed ? add(space, second) : first != 0;
         CHECK_EQ(number, first != 0);
-        CHECK_EQ(take(space, second).region, number);
+        CHECK_EQ(take_bytes(space, second).region, number);
         end_space(space);
         if (!failed)
             return call - 1;
@@ -286,7 +267,7 @@ UNIT(segregated_region, allocating_without_host_memory_changes_nothing)
             CHECK_EQ(at.size, 0);
             CHECK_OK(quire_space_check(space));
             refused++;
-            at = take(space, 10);
+            at = take_bytes(space, 10);
         }
         CHECK_EQ(at.offset, expected);
         expected += 10;
@@ -302,7 +283,7 @@ UNIT(segregated_region, trimming_keeps_live_and_free_ranges)
     quire_space *space = make_space(1 << 20);
     quire_range ranges[3000];
     for (int i = 0; i < 3000; i++)
-        ranges[i] = take(space, 20).range;
+        ranges[i] = take_bytes(space, 20).range;
     for (int i = 40; i < 3000; i++)
         CHECK_OK(quire_space_free(space, ranges[i]));
     for (int i = 0; i < 40; i += 2)
@@ -317,7 +298,7 @@ UNIT(segregated_region, trimming_keeps_live_and_free_ranges)
         CHECK_EQ(at.offset, 20 * i);
     }
     for (int i = 0; i < 5000; i++)
-        take(space, 20);
+        take_bytes(space, 20);
     end_space(space);
 }
 
@@ -327,7 +308,7 @@ UNIT(segregated_region, a_trim_without_host_memory_leaves_a_sound_space)
         quire_space *space = make_space(1 << 20);
         quire_range ranges[3000];
         for (int i = 0; i < 3000; i++)
-            ranges[i] = take(space, 20).range;
+            ranges[i] = take_bytes(space, 20).range;
         for (int i = 1; i < 3000; i++)
             CHECK_OK(quire_space_free(space, ranges[i]));
         uint32_t capacity = space->pool.capacity;
@@ -338,7 +319,7 @@ UNIT(segregated_region, a_trim_without_host_memory_leaves_a_sound_space)
         CHECK_EQ(space->pool.capacity, call == 1 ? capacity : 32);
         CHECK_EQ(qi_segregated_of(space)->free_capacity, capacity);
         for (int i = 0; i < 5000; i++)
-            take(space, 20);
+            take_bytes(space, 20);
         end_space(space);
     }
 }
@@ -348,7 +329,7 @@ UNIT(segregated_region, removing_a_region_trims_once_nearly_all_records_are_unus
     quire_space *space = make_space(100);
     uint32_t second = add(space, 1 << 20);
     for (int i = 0; i < 3000; i++)
-        take(space, 20);
+        take_bytes(space, 20);
     CHECK_OK(quire_space_clear(space));
     CHECK(space->pool.capacity >= 3000);
     CHECK_OK(quire_space_remove_region(space, second));
@@ -399,11 +380,11 @@ UNIT(segregated_region, the_largest_free_range_and_the_count_are_those_of_a_walk
 UNIT(segregated_region, a_full_space_has_no_largest_free_range)
 {
     quire_space *space = make_space(100);
-    CHECK_EQ(largest_free(space), 100);
-    take(space, 100);
-    CHECK_EQ(largest_free(space), 0);
+    CHECK_EQ(largest_free_of(space), 100);
+    take_bytes(space, 100);
+    CHECK_EQ(largest_free_of(space), 0);
     end_space(space);
     space = make_space(0);
-    CHECK_EQ(largest_free(space), 0);
+    CHECK_EQ(largest_free_of(space), 0);
     end_space(space);
 }

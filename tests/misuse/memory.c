@@ -1,12 +1,11 @@
 /*
- * misuse_memory.c - every wrong use of quire/memory.h, quire/preset.h and quire/allocation.h: the
+ * memory.c - every wrong use of quire/memory.h, quire/preset.h and quire/allocation.h: the
  * documented code, a sentence, zeroed outputs, nothing changed.
- *
- *     misuse_memory [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
 #include "tests/support/random.h"
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -18,7 +17,6 @@ enum { SIZE = 1000, MAX_MAPS = (1 << 18) - 1, RANDOM_HANDLES = 1000000 };
 static bench b;
 static quire_memory *visible, *device_only;
 static quire_allocation live, reserved, mapped, remote;
-static const char *root;
 
 /* What no call may take for an allocation of `visible`, and how it is refused. */
 static struct {
@@ -561,38 +559,36 @@ static void using_views(void)
     CHECK_STR(data, "data");
 }
 
-static void nothing_forgotten(void)
+static void end(void)
 {
-    CHECK(refusal_covers(root, "memory.h"));
-    CHECK(refusal_covers(root, "preset.h"));
-    CHECK(refusal_covers(root, "allocation.h"));
     bench_end(&b);
 }
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    begin();
-    plain_case("creating memories", creation);
-    plain_case("contiguous memories", contiguous);
-    plain_case("page policies", policies);
-    plain_case("presets", presets);
-    plain_case("policies that overflow", overflowing_policies);
-    plain_case("asking and ending memories", memories);
-    plain_case("limits", limits);
-    plain_case("making allocations", wishes);
-    plain_case("states of allocations", states);
-    plain_case("forged handles", forged_handles);
-    plain_case("random handles", random_handles);
-    plain_case("asking allocations", questions);
-    plain_case("mapping", mapping);
-    plain_case("mapping too often", mapping_too_often);
-    plain_case("flushing and invalidating", syncing);
-    plain_case("flushing and invalidating many", syncing_many);
-    plain_case("writing and reading", copying);
-    plain_case("making views", making_views);
-    plain_case("using views", using_views);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+/* ---- the area ------------------------------------------------------------------------------- */
+
+static const misuse_case cases[] = {
+    {"creating memories", creation},
+    {"contiguous memories", contiguous},
+    {"page policies", policies},
+    {"presets", presets},
+    {"policies that overflow", overflowing_policies},
+    {"asking and ending memories", memories},
+    {"limits", limits},
+    {"making allocations", wishes},
+    {"states of allocations", states},
+    {"forged handles", forged_handles},
+    {"random handles", random_handles},
+    {"asking allocations", questions},
+    {"mapping", mapping},
+    {"mapping too often", mapping_too_often},
+    {"flushing and invalidating", syncing},
+    {"flushing and invalidating many", syncing_many},
+    {"writing and reading", copying},
+    {"making views", making_views},
+    {"using views", using_views},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"memory.h", "preset.h", "allocation.h", NULL};
+
+const misuse_area misuse_memory = {"memory", begin, end, cases, headers};

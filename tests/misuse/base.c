@@ -1,14 +1,11 @@
 /*
- * misuse.c - the mistakes that the acceptance of the library names, and every wrong use of
+ * base.c - the mistakes that the acceptance of the library names, and every wrong use of
  * quire/base.h, device.h, backend.h and host.h: the documented code, a sentence, zeroed outputs,
- * nothing changed. The other headers have programs of their own: misuse_space.c, misuse_memory.c,
- * misuse_resource.c; the last case here sees to it that no header has none.
- *
- *     misuse [--root SOURCE_FOLDER]
+ * nothing changed.
  */
-#include <dirent.h>
 #include <stdio.h>
 
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 #include "tests/support/streams.h"
 
@@ -19,7 +16,6 @@
 static bench b;
 static quire_memory *device_only, *visible;
 static quire_allocation live, remote, stale;
-static const char *root;
 
 static bool build(bool on_fake)
 {
@@ -547,72 +543,23 @@ static void host_devices(void)
     bench_end(&b);
 }
 
-/* ---- nothing is forgotten ------------------------------------------------------------------- */
+/* ---- the area ------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *header, *program;
-} programs[] = {
-    {"base.h", NULL},
-    {"device.h", NULL},
-    {"backend.h", NULL},
-    {"host.h", NULL},
-    {"memory.h", "misuse_memory"},
-    {"preset.h", "misuse_memory"},
-    {"allocation.h", "misuse_memory"},
-    {"resource.h", "misuse_resource"},
-    {"insight.h", "misuse_resource"},
-    {"space.h", "misuse_space"},
-    {"stream.h", "misuse_stream"},
-    {"transfer.h", "misuse_transfer"},
-    {"trace.h", "misuse_space"},
-    {"quire.h", "nothing but the others"},
-    {"vulkan.h", "misuse_vulkan"},
-    {"vulkan_sparse.h", "misuse_vulkan"},
-    {"cuda.h", "misuse_cuda"},
-    {"cuda_array.h", "misuse_cuda"},
-    {"plugin.h", "misuse_plugin"},
-    {"nvtx.h", "a unit test, nvtx"},
+static const misuse_case cases[] = {
+    {"six mistakes, six sentences", six_mistakes},
+    {"results", results},
+    {"choosing kinds", choosing_kinds},
+    {"devices", devices},
+    {"budgets", budgets},
+    {"backends", backends},
+    {"poor backends", poor_backends},
+    {"host devices", host_devices},
+    {"host streams", host_streams},
+    {"no images without their group", no_images},
+    {NULL, NULL},
 };
 
-enum { PROGRAMS = sizeof programs / sizeof *programs };
+static const char *const headers[] = {"base.h",          "device.h", "backend.h", "backend_core.h",
+                                      "backend_types.h", "host.h",   "quire.h",   NULL};
 
-static void nothing_forgotten(void)
-{
-    char path[512];
-    int headers = 0;
-    for (int i = 0; i < PROGRAMS; i++)
-        if (!programs[i].program)
-            CHECK(refusal_covers(root, programs[i].header));
-    snprintf(path, sizeof path, "%s/include/quire", root);
-    DIR *folder = opendir(path);
-    CHECK(folder != NULL);
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        size_t length = strlen(entry->d_name);
-        bool known = length < 3 || strcmp(entry->d_name + length - 2, ".h");
-        headers += !known;
-        for (int i = 0; i < PROGRAMS; i++)
-            known = known || !strcmp(programs[i].header, entry->d_name);
-        if (!known)
-            check_failed(__FILE__, __LINE__, "no program misuses %s", entry->d_name);
-    }
-    closedir(folder);
-    CHECK_EQ(headers, PROGRAMS);
-}
-
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    plain_case("six mistakes, six sentences", six_mistakes);
-    plain_case("results", results);
-    plain_case("choosing kinds", choosing_kinds);
-    plain_case("devices", devices);
-    plain_case("budgets", budgets);
-    plain_case("backends", backends);
-    plain_case("poor backends", poor_backends);
-    plain_case("host devices", host_devices);
-    plain_case("host streams", host_streams);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    plain_case("no images without their group", no_images);
-    return plain_end();
-}
+const misuse_area misuse_base = {"base", NULL, NULL, cases, headers};

@@ -1,11 +1,10 @@
 /*
- * misuse_transfer.c - every wrong use of quire/transfer.h: the documented code, a sentence, zeroed
+ * transfer.c - every wrong use of quire/transfer.h: the documented code, a sentence, zeroed
  * outputs, nothing changed.
- *
- *     misuse_transfer [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -19,7 +18,6 @@ static quire_allocation far, live, other, stale, reserved;
 static quire_image image;
 static quire_stream *stream, *held;
 static unsigned char bytes[SIZE];
-static const char *root;
 
 static bool build(void)
 {
@@ -293,27 +291,22 @@ static void images(void)
     refuse_image(OUTSIDE, image, &(quire_image_region){.width = UINT32_MAX});
 }
 
-static void nothing_forgotten(void)
-{
-    CHECK(refusal_covers(root, "transfer.h"));
-    end();
-}
+/* ---- the area ------------------------------------------------------------------------------- */
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    begin();
-    plain_case("ends of copies", ends);
-    plain_case("handles", handles);
-    plain_case("ranges", ranges);
-    plain_case("rows, slices and unknown fields", forms);
-    plain_case("ends that share bytes", overlaps);
-    plain_case("a callback that ends the copy", progress);
-    plain_case("paths", paths);
-    plain_case("streams", streams);
-    plain_case("fills", fills);
-    plain_case("texels of images", images);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+static const misuse_case cases[] = {
+    {"ends of copies", ends},
+    {"handles", handles},
+    {"ranges", ranges},
+    {"rows, slices and unknown fields", forms},
+    {"ends that share bytes", overlaps},
+    {"a callback that ends the copy", progress},
+    {"paths", paths},
+    {"streams", streams},
+    {"fills", fills},
+    {"texels of images", images},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"transfer.h", NULL};
+
+const misuse_area misuse_transfer = {"transfer", begin, end, cases, headers};
