@@ -65,7 +65,7 @@ void qi_release(quire_memory *memory, uint32_t slot)
     qi_lock_acquire(&shard->lock);
     if (is_mine && qi_range_give(shard, record, slot))
         shard->emptied = true;
-    if (!is_mine || qi_shard_is_behind(shard))
+    if (!is_mine || qi_shard_poll_work(shard))
         catch_up(shard);
     else
         qi_lock_release(&shard->lock);

@@ -23,7 +23,7 @@ void qi_release(quire_memory *memory, uint32_t slot);
  */
 static inline quire_result qi_release_checked(quire_memory *memory, uint32_t slot)
 {
-    bool is_corrupted = qi_checked_is_corrupted(memory, slot);
+    bool is_corrupted = qi_checked_report_corruption(memory, slot);
     if (!qi_checked_hold(memory, slot))
         qi_release(memory, slot);
     return is_corrupted ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS;
