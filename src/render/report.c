@@ -11,9 +11,9 @@
 
 #include "src/base/result.h"
 #include "src/base/writer.h"
-#include "src/render/owners.h"
-#include "src/core/state/memory.h"
 #include "src/core/allocate/oom_report.h"
+#include "src/core/state/memory.h"
+#include "src/render/owners.h"
 
 enum { MAX_PAGES_LISTED = 10, MAX_NAMES_LISTED = 20 };
 

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
+#include "src/core/device/backend_call.h"
 #include "src/core/state/event.h"
 #include "src/core/stats/stats.h"
-#include "src/core/device/backend_call.h"
 
 /* Bytes of the name that are shown: a long name leaves room for the rest of the report. */
 enum { MAX_SHOWN = 128 };

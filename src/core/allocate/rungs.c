@@ -4,7 +4,9 @@
 #include "src/core/allocate/rungs.h"
 
 #include "src/base/bits.h"
+#include "src/core/deferred/deferred_collect.h"
 #include "src/core/deferred/deferred_free.h"
+#include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/elastic_grow.h"
@@ -12,8 +14,6 @@
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_size.h"
 #include "src/core/page/page_take.h"
-#include "src/core/deferred/deferred_collect.h"
-#include "src/core/deferred/deferred_reuse.h"
 
 /* ---- conditions --------------------------------------------------------------------------- */
 

@@ -15,12 +15,12 @@
 #include <stdio.h>
 
 #include "src/base/result.h"
-#include "src/core/debug/corruption.h"
 #include "src/core/allocate/ladder.h"
-#include "src/core/page/page_give_back.h"
+#include "src/core/debug/corruption.h"
 #include "src/core/native/native.h"
-#include "src/core/release/release.h"
+#include "src/core/page/page_give_back.h"
 #include "src/core/page/retention.h"
+#include "src/core/release/release.h"
 
 /* Bytes of the range of a slot, zones included. */
 static uint64_t whole_of(const qi_slot *record)

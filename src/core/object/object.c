@@ -6,10 +6,10 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/copy/access.h"
-#include "src/core/state/event.h"
 #include "src/core/allocate/oom_report.h"
+#include "src/core/copy/access.h"
 #include "src/core/release/release.h"
+#include "src/core/state/event.h"
 
 /* The backend must accept the memory kind for this object. */
 static quire_result check_kind(const qi_object_build *build)

@@ -7,11 +7,11 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/deferred/stream_queue.h"
+#include "src/core/page/drain.h"
 #include "src/core/state/memory.h"
+#include "src/core/stats/name_usage.h"
 #include "src/core/stats/stats.h"
 #include "src/space/space.h"
-#include "src/core/page/drain.h"
-#include "src/core/stats/name_usage.h"
 
 static quire_result damaged(const quire_memory *memory, const char *what, uint64_t number)
 {

@@ -3,11 +3,11 @@
  * ranges of one page.
  */
 #include "src/base/result.h"
+#include "src/core/page/page_take.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
 #include "src/space/fit.h"
 #include "src/space/space.h"
-#include "src/core/page/page_take.h"
 
 /*
  * Whether a page holds an address, of the device or of the host's mapping; *offset receives the

@@ -5,9 +5,9 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/core/page/drain.h"
 #include "src/core/state/memory.h"
 #include "src/space/space.h"
-#include "src/core/page/drain.h"
 
 /* The share of `whole` that is not used; 0 where `whole` is 0. */
 static double lost_share(uint64_t used, uint64_t whole)

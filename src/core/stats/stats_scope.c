@@ -5,9 +5,9 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/stats/stats.h"
-#include "src/core/state/memory.h"
 #include "src/core/page/drain.h"
+#include "src/core/state/memory.h"
+#include "src/core/stats/stats.h"
 
 static size_t size_of(uint32_t shard_count)
 {
