@@ -69,7 +69,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* What every call below checks first. */
+/* The check that each call below makes first. `call` names it in the message. */
 static quire_result check(const quire_memory *memory, const char *call)
 {
     if (!memory)
@@ -111,7 +111,7 @@ static quire_result check_prefix(const quire_memory *memory, const char *prefix,
     if (!memory || !prefix)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory or prefix is null", call);
     if (strlen(prefix) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a prefix of %u bytes: %u are allowed",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a prefix of %u bytes exceeds the maximum of %u",
                             strlen(prefix), QUIRE_MAX_NAME);
     return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }

@@ -36,6 +36,10 @@ static void remember(quire_memory *memory, const qi_oom_request *request, quire_
     qi_lock_release(&shard->lock);
 }
 
+/*
+ * The reason is copied first, because the report replaces it as the thread's last error. It gets at
+ * most half of the text, so that there is room for the state of the memory.
+ */
 quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, quire_result result)
 {
     char why[QI_ERROR_TEXT / 2];

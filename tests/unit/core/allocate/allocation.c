@@ -51,7 +51,7 @@ UNIT(allocation, sizes_that_overflow_with_their_padding_are_refused)
     fixture b;
     fixture_make(&b,
                  &(quire_memory_options){.pages = {.extra_padding = 100, .size_granularity = 48}});
-    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "18446744073709551600 bytes asked",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "18446744073709551600 bytes requested",
                    .size = UINT64_MAX - 15);
     EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "once rounded up",
                    .size = UINT64_MAX - 101);
@@ -81,7 +81,7 @@ UNIT(allocation, alignments_above_the_largest_are_refused)
     fixture_make(&b, &(quire_memory_options){.name = "small", .max_alignment = 1024});
     ALLOCATE(&b, .size = 1, .alignment = 1024);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "alignment 2048 is above the largest of memory 'small', 1024", .size = 1,
+                   "alignment 2048 exceeds the maximum of memory 'small', 1024", .size = 1,
                    .alignment = 2048);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 9223372036854775808 is above",
                    .size = 1, .alignment = UINT64_C(1) << 63);
@@ -97,7 +97,7 @@ UNIT(allocation, names_and_reserved_room_are_checked)
     char name[QUIRE_MAX_NAME + 2];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
-    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "256 bytes: 255 are allowed", .size = 1,
+    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "256 bytes exceeds the maximum of 255", .size = 1,
                    .name = name);
     ALLOCATE(&b, .size = 1, .name = name + 1);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocation_options.unused[3]",

@@ -122,7 +122,7 @@ UNIT(memory, a_name_has_at_most_255_bytes)
     name[QUIRE_MAX_NAME + 1] = '\0';
     CHECK_FAILS(quire_memory_create(b.device, &(quire_memory_options){.name = name}, &memory),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), "256 bytes: 255 are allowed");
+    CHECK_HAS(quire_last_error(), "256 bytes exceeds the maximum of 255");
     end(&b);
 }
 
