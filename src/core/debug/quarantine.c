@@ -47,7 +47,8 @@ static uint32_t pop(qi_checked *checked)
 
 /* ---- leaving ------------------------------------------------------------------------------ */
 
-/* No call returns this finding: the next quire_memory_check does. Only the first one is kept. */
+/* The free has returned already: the next quire_memory_check returns this finding. Only the first
+   finding is kept. */
 static void keep_sentence(quire_memory *memory, const char *sentence)
 {
     qi_lock_acquire(&memory->checked.lock);

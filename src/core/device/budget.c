@@ -48,7 +48,7 @@ static quire_result query_heap(quire_device *device, uint32_t index, heap_query 
         return result;
     uint64_t min_own = subtract_to_zero(made, qi_atomic_load_acquire_u64(&heap->ended));
     uint64_t max_own = subtract_to_zero(qi_atomic_load_acquire_u64(&heap->begun), gone);
-    /* more of the usage is quire's own: less belongs to others */
+    /* the more of the usage is quire's own, the less belongs to others */
     uint64_t min_others = subtract_to_zero(out->reported.usage, max_own);
     uint64_t max_others = subtract_to_zero(out->reported.usage, min_own);
     out->others = min_of(qi_atomic_load_u64(&heap->others), max_others);
@@ -84,8 +84,8 @@ static quire_result take_page(quire_device *device)
     max = min_of(max ? max : UINT64_MAX, qi_account_max(&device->pages));
     if (qi_account_take(&device->pages, 1, max, &count))
         return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,
-                        "the device has %u page%s, and its limit is %u", count, max);
+    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES, "the device has %u page%s, and its limit is %u",
+                        count, max);
 }
 
 static void give_page(const qi_budget_claim *claim)
@@ -103,7 +103,8 @@ static quire_result refuse_heap(uint32_t heap, uint64_t bytes, uint64_t used, ui
                             "a page of %s: heap %" PRIu32 " has %s of pages and a limit of %s",
                             qi_bytes(bytes).text, heap, qi_bytes(used).text, qi_bytes(limit).text);
     return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                        "a page of %s: heap %" PRIu32 " has %s of pages and %s of other memory, and "
+                        "a page of %s: heap %" PRIu32
+                        " has %s of pages and %s of other memory, and "
                         "its budget is %s",
                         qi_bytes(bytes).text, heap, qi_bytes(used).text,
                         qi_bytes(seen->others).text, qi_bytes(seen->reported.budget).text);

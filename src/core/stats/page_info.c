@@ -1,5 +1,5 @@
 /*
- * page_info.c - what is known of one page (see stats.h).
+ * page_info.c - describes one page, under its shard's lock (see stats.h).
  */
 #include "src/base/result.h"
 #include "src/core/page/page_take.h"

@@ -1,5 +1,8 @@
 /*
- * stats.c - the statistics of memories and devices (see stats.h).
+ * stats.c - adds up the statistics of memories and devices (see stats.h).
+ *
+ * All shard locks are held at the same time, so that the sums belong to one moment. The counters of
+ * backend calls and of host memory are atomic and may be newer.
  */
 #include "src/core/stats/stats.h"
 

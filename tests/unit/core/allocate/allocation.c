@@ -53,7 +53,7 @@ UNIT(allocation, sizes_that_overflow_with_their_padding_are_refused)
                  &(quire_memory_options){.pages = {.extra_padding = 100, .size_granularity = 48}});
     EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "18446744073709551600 bytes requested",
                    .size = UINT64_MAX - 15);
-    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "once rounded up",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "rounded up, that exceeds 64 bits",
                    .size = UINT64_MAX - 101);
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
@@ -97,8 +97,8 @@ UNIT(allocation, names_and_reserved_room_are_checked)
     char name[QUIRE_MAX_NAME + 2];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
-    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "256 bytes exceeds the maximum of 255", .size = 1,
-                   .name = name);
+    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "256 bytes exceeds the maximum of 255",
+                   .size = 1, .name = name);
     ALLOCATE(&b, .size = 1, .name = name + 1);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocation_options.unused[3]",
                    .size = 1, .unused = {0, 0, 0, 7});

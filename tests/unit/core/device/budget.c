@@ -113,7 +113,8 @@ UNIT(budget, a_refusal_tells_its_numbers)
     REFUSE(&b, OVER, .size = 1000);
     CHECK_HAS(quire_last_error(), "cannot allocate 1000 B at alignment 1: ");
     CHECK_HAS(quire_last_error(), "; memory 'weights' (kind 0, DEVICE_LOCAL): 1 page, ");
-    CHECK_HAS(quire_last_error(), "a page of 1 KiB: heap 0 has 64 KiB of pages and a limit of 64.25");
+    CHECK_HAS(quire_last_error(),
+              "a page of 1 KiB: heap 0 has 64 KiB of pages and a limit of 64.25");
     CHECK_EQ(quire_last_native_code(), 0);
     ALLOCATE(&b, .size = 256);
     fixture_end(&b);
