@@ -111,9 +111,8 @@ static quire_result check_prefix(const quire_memory *memory, const char *prefix,
     if (!memory || !prefix)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory or prefix is null", call);
     if (strlen(prefix) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a prefix of %u bytes exceeds the maximum of %u", strlen(prefix),
-                            QUIRE_MAX_NAME);
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a prefix of %u bytes: %u are allowed",
+                            strlen(prefix), QUIRE_MAX_NAME);
     return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 

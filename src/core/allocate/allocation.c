@@ -166,9 +166,8 @@ quire_result qi_allocation_set_name(quire_memory *memory, quire_allocation alloc
                                     const char *name)
 {
     if (name && strlen(name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a name of %u bytes exceeds the maximum of %u", strlen(name),
-                            QUIRE_MAX_NAME);
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+                            strlen(name), QUIRE_MAX_NAME);
     uint32_t slot = 0;
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)

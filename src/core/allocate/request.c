@@ -27,9 +27,8 @@ quire_result qi_request_check(const quire_memory *memory, const qi_request *requ
                             "a dedicated page is requested, and the policy of memory '%s' has none",
                             memory->name);
     if (request->name && strlen(request->name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a name of %u bytes exceeds the maximum of %u", strlen(request->name),
-                            QUIRE_MAX_NAME);
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+                            strlen(request->name), QUIRE_MAX_NAME);
     if (request->host_access && !(memory->flags & QUIRE_HOST_VISIBLE))
         return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
                             "host access is requested, and memory '%s' of kind %u is not "

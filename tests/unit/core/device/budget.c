@@ -249,7 +249,7 @@ UNIT(budget, the_lesser_of_limit_and_budget_decides)
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
     ALLOCATE(&b, .size = 2 * PAGE);
     REFUSE(&b, OVER, .size = 1);
-    CHECK_HAS(quire_last_error(), "may have 128 KiB");
+    CHECK_HAS(quire_last_error(), "a limit of 128 KiB");
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, UINT64_MAX));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1);

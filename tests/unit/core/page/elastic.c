@@ -402,7 +402,7 @@ UNIT(elastic, what_cannot_be_contiguous_is_refused)
         {{.contiguous = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, "shards"},
         {{.contiguous = true, .fit = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy"},
         {{.contiguous = true, .fit = QUIRE_FIT_LINEAR}, QUIRE_ERROR_UNSUPPORTED, "linear"},
-        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "reservation"},
+        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "address space"},
     };
     fixture f;
     quire_memory *none = NULL;

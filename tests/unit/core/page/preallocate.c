@@ -302,7 +302,7 @@ static uint64_t lines;
 static void count_lines(void *user, quire_log_level level, const char *line)
 {
     (void)user, (void)level;
-    lines += strstr(line, "made, 4 KiB, reserved") != NULL;
+    lines += strstr(line, "made, 4 KiB, preallocated") != NULL;
 }
 
 UNIT(preallocate, the_log_is_told_of_each_page)
