@@ -11,8 +11,8 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/debug/corruption.h"
 #include "src/core/allocate/ladder.h"
+#include "src/core/debug/corruption.h"
 #include "src/core/device/policy.h"
 
 /*

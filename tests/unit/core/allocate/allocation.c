@@ -81,9 +81,9 @@ UNIT(allocation, alignments_above_the_largest_are_refused)
     fixture_make(&b, &(quire_memory_options){.name = "small", .max_alignment = 1024});
     ALLOCATE(&b, .size = 1, .alignment = 1024);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "alignment 2048 is above the largest of memory 'small', 1024", .size = 1,
+                   "alignment 2048 exceeds the maximum of memory 'small', 1024", .size = 1,
                    .alignment = 2048);
-    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 9223372036854775808 is above",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 9223372036854775808 exceeds",
                    .size = 1, .alignment = UINT64_C(1) << 63);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "2048", .size = 1, .alignment = 2048,
                    .dedicated = true);

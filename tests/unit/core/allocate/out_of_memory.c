@@ -1,6 +1,6 @@
 /*
  * out_of_memory.c - what is tried before a request is refused: empty pages of every shard, smaller
- * pages, other shards, a full pass, and the caller's word.
+ * pages, a full search of the shard and of the other shards, and the application's callback.
  */
 #include <stdio.h>
 
@@ -285,7 +285,7 @@ UNIT(out_of_memory, what_fails_in_the_callback_is_not_the_reason_of_the_refusal)
     make_full(&c);
     c.act = fail_inside;
     expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
-                   "as many as its policy allows");
+                   "the maximum of its policy");
     fixture_end(&c.f);
 }
 

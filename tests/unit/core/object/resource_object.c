@@ -91,7 +91,7 @@ UNIT(resource_object, an_object_that_wants_more_alignment_than_there_is_is_destr
     make(&b);
     b.fake.object_needs.alignment = 8192;
     expect_refused(&b, 100, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "alignment 8192 is above the largest of memory 'frames', 4096");
+                   "alignment 8192 exceeds the maximum of memory 'frames', 4096");
     end(&b);
 }
 

@@ -157,7 +157,7 @@ UNIT(preallocate, as_many_pages_as_the_policy_allows)
     make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 3});
     CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
     CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_HAS(quire_last_error(), "as many as its policy allows");
+    CHECK_HAS(quire_last_error(), "the maximum of its policy");
     expect_reserved(&f, PAGE, PAGE);
     CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     expect_reserved(&f, 3 * PAGE, 3 * PAGE);
