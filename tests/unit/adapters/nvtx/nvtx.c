@@ -180,7 +180,7 @@ static void *pointer_of(quire_allocation a)
     return native.host;
 }
 
-UNIT(nvtx, pages_are_heaps_and_allocations_regions_of_what_was_asked)
+UNIT(nvtx, pages_are_heaps_and_allocations_regions_of_the_requested_size)
 {
     begin(1);
     CHECK_OK(quire_nvtx_watch(memory, NULL, &watch));
@@ -211,7 +211,7 @@ static void count(void *user, quire_memory *from, const quire_event *event)
     heard++;
 }
 
-UNIT(nvtx, what_is_there_already_is_told_and_the_callers_hook_goes_on)
+UNIT(nvtx, existing_allocations_are_reported_and_the_callers_hook_stays_active)
 {
     const quire_hook next = {.event = count, .user = &heard, .kinds = QUIRE_EVENT_FREED};
     begin(1);
@@ -228,7 +228,7 @@ UNIT(nvtx, what_is_there_already_is_told_and_the_callers_hook_goes_on)
     end();
 }
 
-UNIT(nvtx, a_watched_memory_is_busy_and_its_end_with_all_ends_the_watch)
+UNIT(nvtx, a_watched_memory_is_busy_and_destroying_all_ends_the_watch)
 {
     begin(1);
     (void)allocate(100);
@@ -279,7 +279,7 @@ static quire_result create_without_address(void *state, const quire_page_request
 }
 
 /* As tile pools are. */
-UNIT(nvtx, pages_without_an_address_are_passed_over)
+UNIT(nvtx, pages_without_an_address_are_skipped)
 {
     fixture f;
     fixture_prepare(&f);
@@ -317,7 +317,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-UNIT(nvtx, threads_may_do_what_they_like)
+UNIT(nvtx, several_threads_allocate_and_free)
 {
     for (uint32_t shards = 1; shards <= 4; shards += 3) {
         pthread_t threads[4];

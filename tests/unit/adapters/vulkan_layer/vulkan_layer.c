@@ -72,7 +72,7 @@ static void round_trip(fv_fixture *f, uint32_t up, uint32_t down, uint64_t *rand
 }
 
 /* Non-coherent caches, odd sizes, large alignments: atoms and bufferImageGranularity matter. */
-UNIT(vulkan_layer, bytes_come_and_go_on_every_layout)
+UNIT(vulkan_layer, bytes_are_written_and_read_back_on_every_layout)
 {
     static const uint32_t FLAGS[] = {0, FV_STALE | FV_DIRTY | FV_ODD_SIZES,
                                      FV_STALE | FV_LARGE_ALIGNMENTS | FV_LATE};
@@ -98,7 +98,7 @@ UNIT(vulkan_layer, bytes_come_and_go_on_every_layout)
 }
 
 /* Linear and optimal images alternate. The driver must not report any neighbour. */
-UNIT(vulkan_layer, images_and_buffers_lie_beside_each_other_on_every_layout)
+UNIT(vulkan_layer, images_and_buffers_are_neighbours_on_every_layout)
 {
     enum { COUNT = 24 };
     for (uint32_t i = 0; i < fv_layout_count; i++) {
@@ -192,7 +192,7 @@ UNIT(vulkan_layer, priorities_have_pages_of_their_own)
 
 /* ---- trouble --------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer, when_no_page_can_be_had_the_driver_answers)
+UNIT(vulkan_layer, the_driver_answers_if_no_page_can_be_created)
 {
     fv_fixture f;
     VkDeviceMemory memory = VK_NULL_HANDLE;
@@ -257,7 +257,7 @@ static bool go_on(fv_fixture *f, uint32_t type)
 }
 
 /* Each call of the driver that can fail does so, once and permanently, with each of its codes. */
-UNIT(vulkan_layer, whichever_call_of_the_driver_fails_nothing_is_left)
+UNIT(vulkan_layer, a_failure_of_any_call_of_the_driver_leaves_nothing)
 {
     uint64_t calls = UINT64_MAX, seen = 0;
     for (uint64_t call = 1; call <= calls; call++)
@@ -331,7 +331,7 @@ UNIT(vulkan_layer, threads_share_a_device)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer, a_program_that_leaks_leaves_the_driver_nothing)
+UNIT(vulkan_layer, a_program_that_leaks_leaves_the_driver_no_memory)
 {
     fv_fixture f;
     lf_open_named(&f, "amd-bar");

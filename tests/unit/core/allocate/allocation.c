@@ -25,7 +25,7 @@ static void expect_refused(fixture *b, const quire_allocation_options *options, 
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(allocation, sizes_that_cannot_be_are_refused)
+UNIT(allocation, invalid_sizes_are_refused)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
                                      QUIRE_FIT_LINEAR};
@@ -61,7 +61,7 @@ UNIT(allocation, sizes_that_overflow_with_their_padding_are_refused)
     fixture_end(&b);
 }
 
-UNIT(allocation, alignments_that_are_no_powers_of_two_are_refused)
+UNIT(allocation, alignments_other_than_powers_of_two_are_refused)
 {
     fixture b;
     fixture_make(&b, NULL);
@@ -90,7 +90,7 @@ UNIT(allocation, alignments_above_the_largest_are_refused)
     fixture_end(&b);
 }
 
-UNIT(allocation, names_and_reserved_room_are_checked)
+UNIT(allocation, names_and_reserved_fields_are_checked)
 {
     fixture b;
     fixture_make(&b, NULL);
@@ -105,7 +105,7 @@ UNIT(allocation, names_and_reserved_room_are_checked)
     fixture_end(&b);
 }
 
-UNIT(allocation, host_access_is_refused_where_the_memory_cannot_be_mapped)
+UNIT(allocation, host_access_is_refused_if_the_memory_cannot_be_mapped)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.name = "private"});
@@ -149,7 +149,7 @@ UNIT(allocation, null_arguments_are_refused)
 
 /* ---- where they lie ----------------------------------------------------------------------- */
 
-UNIT(allocation, the_info_of_a_new_one_is_complete)
+UNIT(allocation, the_info_of_a_new_allocation_is_complete)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
@@ -201,7 +201,7 @@ UNIT(allocation, every_alignment_holds_for_the_native_address)
 }
 
 /* The search is bounded; with many misaligned holes it must not miss the page made for it. */
-UNIT(allocation, a_request_finds_its_place_in_the_page_made_for_it)
+UNIT(allocation, a_request_is_placed_in_the_page_created_for_it)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
@@ -214,7 +214,7 @@ UNIT(allocation, a_request_finds_its_place_in_the_page_made_for_it)
     fixture_end(&b);
 }
 
-UNIT(allocation, left_padding_is_told_where_it_belongs_to_the_allocation)
+UNIT(allocation, left_padding_is_reported_if_it_belongs_to_the_allocation)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
@@ -229,7 +229,7 @@ UNIT(allocation, left_padding_is_told_where_it_belongs_to_the_allocation)
     fixture_end(&b);
 }
 
-UNIT(allocation, the_policys_padding_and_rounding_are_held_and_told_apart_from_the_request)
+UNIT(allocation, padding_and_rounding_of_the_policy_are_reported_apart_from_the_request)
 {
     fixture b;
     fixture_make(&b,
@@ -285,7 +285,7 @@ UNIT(allocation, a_name_is_copied_cut_and_replaced)
     fixture_end(&b);
 }
 
-UNIT(allocation, a_name_too_long_or_without_memory_leaves_the_old_one)
+UNIT(allocation, a_name_too_long_or_without_memory_keeps_the_old_one)
 {
     fixture b;
     fixture_make(&b, NULL);

@@ -67,7 +67,7 @@ static uint32_t place(pair *p, quire_allocation *allocation)
     return chosen;
 }
 
-UNIT(allocation_fallback, the_first_that_has_room_serves)
+UNIT(allocation_fallback, the_first_memory_with_room_serves)
 {
     pair p;
     quire_allocation first, second, third;
@@ -80,7 +80,7 @@ UNIT(allocation_fallback, the_first_that_has_room_serves)
     end(&p);
 }
 
-UNIT(allocation_fallback, a_success_leaves_the_last_error_as_it_was)
+UNIT(allocation_fallback, a_success_keeps_the_last_error)
 {
     pair p;
     quire_allocation first, second;
@@ -93,7 +93,7 @@ UNIT(allocation_fallback, a_success_leaves_the_last_error_as_it_was)
     end(&p);
 }
 
-UNIT(allocation_fallback, callers_are_asked_after_all_memories)
+UNIT(allocation_fallback, callbacks_are_called_after_all_memories_were_tried)
 {
     pair p;
     quire_allocation first, third;
@@ -107,7 +107,7 @@ UNIT(allocation_fallback, callers_are_asked_after_all_memories)
     end(&p);
 }
 
-UNIT(allocation_fallback, a_refusal_by_all_is_told_by_the_first)
+UNIT(allocation_fallback, the_first_memory_reports_a_refusal_by_all)
 {
     pair p;
     quire_allocation first, second, none = {1};
@@ -128,7 +128,7 @@ UNIT(allocation_fallback, a_refusal_by_all_is_told_by_the_first)
     end(&p);
 }
 
-UNIT(allocation_fallback, what_the_first_cannot_do_the_second_does)
+UNIT(allocation_fallback, the_second_memory_does_what_the_first_cannot)
 {
     fixture f;
     fixture_prepare(&f);
@@ -149,7 +149,7 @@ UNIT(allocation_fallback, what_the_first_cannot_do_the_second_does)
 }
 
 /* The sentence is that of the last attempt, in which the caller was asked. */
-UNIT(allocation_fallback, a_refusal_tells_that_the_caller_was_asked)
+UNIT(allocation_fallback, a_refusal_reports_that_the_callback_was_called)
 {
     pair p;
     quire_allocation first, second, none;
@@ -204,7 +204,7 @@ UNIT(allocation_fallback, wrong_options_end_the_search)
     end(&p);
 }
 
-UNIT(allocation_fallback, null_and_nothing_are_refused)
+UNIT(allocation_fallback, null_and_empty_lists_are_refused)
 {
     pair p;
     quire_allocation none = {1};

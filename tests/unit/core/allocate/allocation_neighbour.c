@@ -108,7 +108,7 @@ UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
     }
 }
 
-UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_tells_so)
+UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_reports_them)
 {
     fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
@@ -124,7 +124,7 @@ UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_tells_so)
     fixture_end(&b);
 }
 
-UNIT(allocation_neighbour, a_linear_image_lies_as_close_as_a_buffer)
+UNIT(allocation_neighbour, a_linear_image_is_placed_as_close_as_a_buffer)
 {
     fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
@@ -138,7 +138,7 @@ UNIT(allocation_neighbour, a_linear_image_lies_as_close_as_a_buffer)
     fixture_end(&b);
 }
 
-UNIT(allocation_neighbour, ranges_of_a_kind_that_is_not_coherent_share_no_atom)
+UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     for (int i = 0; i < 3; i++) {
@@ -163,7 +163,7 @@ UNIT(allocation_neighbour, ranges_of_a_kind_that_is_not_coherent_share_no_atom)
     }
 }
 
-UNIT(allocation_neighbour, ranges_of_a_coherent_kind_lie_byte_to_byte)
+UNIT(allocation_neighbour, ranges_of_a_coherent_kind_may_be_adjacent)
 {
     fixture b;
     make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit = QUIRE_FIT_FIRST});

@@ -79,7 +79,7 @@ static void expect_rest(fixture *b, quire_allocation allocation, quire_result co
 
 /* ---- reserved ----------------------------------------------------------------------------- */
 
-UNIT(allocation_state, a_reserved_range_can_be_asked_about_and_committed)
+UNIT(allocation_state, a_reserved_range_can_be_queried_and_committed)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -105,7 +105,7 @@ UNIT(allocation_state, a_reserved_range_can_be_asked_about_and_committed)
     end(&b);
 }
 
-UNIT(allocation_state, a_reserved_range_can_do_nothing_else)
+UNIT(allocation_state, other_calls_refuse_a_reserved_range)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -116,7 +116,7 @@ UNIT(allocation_state, a_reserved_range_can_do_nothing_else)
     end(&b);
 }
 
-UNIT(allocation_state, a_reserved_range_takes_no_name_no_user_data_and_no_view)
+UNIT(allocation_state, a_reserved_range_accepts_no_name_no_user_data_and_no_view)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -160,7 +160,7 @@ UNIT(allocation_state, a_reservation_counts_like_an_allocation)
     end(&b);
 }
 
-UNIT(allocation_state, a_reserved_range_is_zeroed_by_its_reserve)
+UNIT(allocation_state, a_reserve_zeroes_its_range)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -180,7 +180,7 @@ UNIT(allocation_state, a_reserved_range_is_zeroed_by_its_reserve)
 
 /* ---- live --------------------------------------------------------------------------------- */
 
-UNIT(allocation_state, a_live_one_is_neither_committed_nor_aborted)
+UNIT(allocation_state, a_live_allocation_is_neither_committed_nor_aborted)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -193,7 +193,7 @@ UNIT(allocation_state, a_live_one_is_neither_committed_nor_aborted)
     end(&b);
 }
 
-UNIT(allocation_state, a_mapped_one_is_not_freed)
+UNIT(allocation_state, a_mapped_allocation_is_not_freed)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -213,7 +213,7 @@ UNIT(allocation_state, a_mapped_one_is_not_freed)
 
 /* ---- freed -------------------------------------------------------------------------------- */
 
-UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
+UNIT(allocation_state, a_freed_allocation_is_stale_for_every_call)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -230,7 +230,7 @@ UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
     end(&b);
 }
 
-UNIT(allocation_state, none_is_invalid_for_every_call)
+UNIT(allocation_state, the_null_handle_is_invalid_for_every_call)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -239,7 +239,7 @@ UNIT(allocation_state, none_is_invalid_for_every_call)
     end(&b);
 }
 
-UNIT(allocation_state, a_freed_dedicated_one_is_stale_although_its_page_is_gone)
+UNIT(allocation_state, a_freed_dedicated_allocation_is_stale_after_its_page_is_destroyed)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -254,7 +254,7 @@ UNIT(allocation_state, a_freed_dedicated_one_is_stale_although_its_page_is_gone)
     end(&b);
 }
 
-UNIT(allocation_state, freeing_never_takes_host_memory)
+UNIT(allocation_state, freeing_never_allocates_host_memory)
 {
     enum { COUNT = 200 };
     fixture b;
@@ -272,7 +272,7 @@ UNIT(allocation_state, freeing_never_takes_host_memory)
     end(&b);
 }
 
-UNIT(allocation_state, destroying_a_memory_never_takes_host_memory)
+UNIT(allocation_state, destroying_a_memory_never_allocates_host_memory)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);

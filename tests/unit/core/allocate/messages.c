@@ -102,7 +102,7 @@ UNIT(messages, nouns_agree_with_their_numbers)
     fixture_end(&f);
 }
 
-UNIT(messages, addresses_that_cannot_be_had_are_told_with_their_size)
+UNIT(messages, an_unavailable_address_range_is_reported_with_its_size)
 {
     quire_device *device = NULL;
     quire_memory *memory = NULL;

@@ -26,7 +26,7 @@ static void expect_refused(fixture *f, quire_allocation_options options, quire_r
 
 /* ---- pages of other shards ------------------------------------------------------------------ */
 
-UNIT(out_of_memory, an_empty_page_of_another_shard_that_is_too_small_makes_way)
+UNIT(out_of_memory, an_empty_page_of_another_shard_that_is_too_small_is_destroyed)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -37,7 +37,7 @@ UNIT(out_of_memory, an_empty_page_of_another_shard_that_is_too_small_makes_way)
     fixture_end(&f);
 }
 
-UNIT(out_of_memory, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one)
+UNIT(out_of_memory, an_empty_page_of_another_shard_is_destroyed_for_a_dedicated_one)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -47,7 +47,7 @@ UNIT(out_of_memory, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one
     fixture_end(&f);
 }
 
-UNIT(out_of_memory, the_same_where_the_device_has_the_limit)
+UNIT(out_of_memory, the_same_holds_for_a_page_limit_of_the_device)
 {
     fixture f;
     fixture_prepare(&f);
@@ -59,7 +59,7 @@ UNIT(out_of_memory, the_same_where_the_device_has_the_limit)
     fixture_end(&f);
 }
 
-UNIT(out_of_memory, an_empty_page_of_another_shard_is_used_where_it_is_large_enough)
+UNIT(out_of_memory, an_empty_page_of_another_shard_is_used_if_it_is_large_enough)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE});
@@ -72,7 +72,7 @@ UNIT(out_of_memory, an_empty_page_of_another_shard_is_used_where_it_is_large_eno
 }
 
 /* What another thread has freed lies in an inbox until somebody works in that shard. */
-UNIT(out_of_memory, what_lies_in_another_shards_inbox_is_freed_before_a_refusal)
+UNIT(out_of_memory, ranges_in_another_shards_inbox_are_freed_before_a_refusal)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE});
@@ -96,7 +96,7 @@ UNIT(out_of_memory, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass
 }
 
 /* The pages that this thread is about to give back are none to wait for. */
-UNIT(out_of_memory, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judged)
+UNIT(out_of_memory, a_page_emptied_by_the_inbox_is_destroyed_before_the_limit_is_checked)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 2, .retained_empty_bytes = 1});
@@ -110,7 +110,7 @@ UNIT(out_of_memory, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judge
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-UNIT(out_of_memory, the_sentence_tells_what_was_tried)
+UNIT(out_of_memory, the_message_reports_the_attempts)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
@@ -125,7 +125,7 @@ UNIT(out_of_memory, the_sentence_tells_what_was_tried)
     fixture_end(&f);
 }
 
-UNIT(out_of_memory, what_no_attempt_could_help_tells_of_none)
+UNIT(out_of_memory, the_message_omits_attempts_that_could_not_help)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = PAGE});
@@ -183,7 +183,7 @@ static bool free_one(caller *c)
     return true;
 }
 
-UNIT(out_of_memory, the_caller_is_asked_until_enough_is_free)
+UNIT(out_of_memory, the_callback_is_called_until_enough_is_free)
 {
     caller c;
     make_full(&c);
@@ -197,7 +197,7 @@ UNIT(out_of_memory, the_caller_is_asked_until_enough_is_free)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, the_caller_is_not_asked_while_the_memory_can_help_itself)
+UNIT(out_of_memory, the_callback_is_not_called_while_the_memory_can_help_itself)
 {
     caller c;
     make_full(&c);
@@ -209,7 +209,7 @@ UNIT(out_of_memory, the_caller_is_not_asked_while_the_memory_can_help_itself)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, a_caller_that_frees_nothing_and_says_so_is_asked_once)
+UNIT(out_of_memory, a_callback_that_reports_no_freed_bytes_is_called_once)
 {
     caller c;
     make_full(&c);
@@ -221,7 +221,7 @@ UNIT(out_of_memory, a_caller_that_frees_nothing_and_says_so_is_asked_once)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
+UNIT(out_of_memory, a_callback_is_called_at_most_a_fixed_number_of_times)
 {
     caller c;
     make_full(&c);
@@ -234,7 +234,7 @@ UNIT(out_of_memory, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, nobody_is_asked_about_what_no_freeing_can_help)
+UNIT(out_of_memory, the_callback_is_not_called_if_no_free_can_help)
 {
     caller c;
     make_full(&c);
@@ -279,7 +279,7 @@ static bool fail_inside(caller *c)
     return c->answer && free_one(c);
 }
 
-UNIT(out_of_memory, what_fails_in_the_callback_is_not_the_reason_of_the_refusal)
+UNIT(out_of_memory, a_failure_in_the_callback_is_not_the_reason_of_the_refusal)
 {
     caller c;
     make_full(&c);
@@ -289,7 +289,7 @@ UNIT(out_of_memory, what_fails_in_the_callback_is_not_the_reason_of_the_refusal)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, what_failed_before_the_caller_helped_is_not_the_threads_last_error)
+UNIT(out_of_memory, a_failure_before_the_callback_helped_is_not_the_threads_last_error)
 {
     caller c;
     make_full(&c);
@@ -321,7 +321,7 @@ static bool free_in_other(caller *c)
     return true;
 }
 
-UNIT(out_of_memory, the_caller_may_free_in_another_memory_of_the_device)
+UNIT(out_of_memory, the_callback_may_free_in_another_memory_of_the_device)
 {
     caller c;
     make_caller(&c, 1, (quire_page_policy){.page_size = PAGE});
@@ -376,7 +376,7 @@ UNIT(out_of_memory, the_callback_may_allocate)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, what_the_caller_frees_in_another_shard_helps_at_once)
+UNIT(out_of_memory, ranges_that_the_callback_frees_in_another_shard_help_at_once)
 {
     for (int dedicated = 0; dedicated < 2; dedicated++) {
         caller c;
@@ -390,7 +390,7 @@ UNIT(out_of_memory, what_the_caller_frees_in_another_shard_helps_at_once)
     }
 }
 
-UNIT(out_of_memory, the_caller_is_asked_over_budgets_too)
+UNIT(out_of_memory, the_callback_is_called_for_budgets_too)
 {
     caller c;
     quire_allocation none;
@@ -417,7 +417,7 @@ UNIT(out_of_memory, the_caller_is_asked_over_budgets_too)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, buffers_ask_too)
+UNIT(out_of_memory, the_callback_is_called_for_buffers_too)
 {
     caller c;
     quire_buffer buffer;

@@ -41,7 +41,7 @@ static uint64_t page_peak(fixture *f)
     return info.peak_live_bytes;
 }
 
-UNIT(refused, over_the_limit_of_a_name_that_padding_exceeds)
+UNIT(refused, above_the_limit_of_a_name_because_of_padding)
 {
     fixture f;
     quire_allocation none;
@@ -57,7 +57,7 @@ UNIT(refused, over_the_limit_of_a_name_that_padding_exceeds)
     fixture_end(&f);
 }
 
-UNIT(refused, over_the_limit_of_a_name_on_a_stream)
+UNIT(refused, above_the_limit_of_a_name_on_a_stream)
 {
     fixture f;
     quire_stream *stream = NULL;
@@ -88,7 +88,7 @@ UNIT(refused, over_the_limit_of_a_name_on_a_stream)
     fixture_end(&f);
 }
 
-UNIT(refused, a_batch_that_cannot_be_had_whole)
+UNIT(refused, a_batch_that_does_not_fit_as_a_whole)
 {
     enum { COUNT = 100 };
     fixture f;

@@ -49,7 +49,7 @@ UNIT(access, a_pointer_is_base_plus_offset)
     }
 }
 
-UNIT(access, maps_are_counted_and_each_wants_its_unmap)
+UNIT(access, maps_are_counted_and_each_needs_its_unmap)
 {
     fixture b;
     make(&b, COHERENT);
@@ -70,7 +70,7 @@ UNIT(access, maps_are_counted_and_each_wants_its_unmap)
     fixture_end(&b);
 }
 
-UNIT(access, one_can_be_mapped_262143_times)
+UNIT(access, an_allocation_can_be_mapped_262143_times)
 {
     enum { MOST = (1 << 18) - 1 };
     fixture b;
@@ -101,7 +101,7 @@ static void expect_outside(fixture *b, quire_allocation allocation, uint64_t off
                 QUIRE_ERROR_OUT_OF_RANGE);
 }
 
-UNIT(access, ranges_end_where_the_request_ended_and_cannot_wrap_round)
+UNIT(access, ranges_end_with_the_requested_size_and_cannot_overflow)
 {
     static const uint32_t kinds[] = {COHERENT, CACHED};
     for (int k = 0; k < 2; k++) {
@@ -133,7 +133,7 @@ UNIT(access, ranges_end_where_the_request_ended_and_cannot_wrap_round)
     }
 }
 
-UNIT(access, memory_of_the_device_alone_is_not_mapped_flushed_or_invalidated)
+UNIT(access, device_only_memory_is_not_mapped_flushed_or_invalidated)
 {
     fixture b;
     make(&b, DEVICE);
@@ -214,7 +214,7 @@ UNIT(access, a_range_is_rounded_outwards_to_atoms_within_its_allocation)
     }
 }
 
-UNIT(access, coherent_kinds_need_nothing_and_call_nobody)
+UNIT(access, coherent_kinds_cause_no_backend_call)
 {
     static const uint32_t kinds[] = {COHERENT, WINDOW};
     for (int k = 0; k < 2; k++) {
@@ -229,7 +229,7 @@ UNIT(access, coherent_kinds_need_nothing_and_call_nobody)
     }
 }
 
-UNIT(access, an_atom_of_0_asks_for_no_rounding)
+UNIT(access, an_atom_of_0_means_no_rounding)
 {
     fixture b = {.device = NULL};
     fake_init(&b.fake);
@@ -247,7 +247,7 @@ UNIT(access, an_atom_of_0_asks_for_no_rounding)
     fixture_end(&b);
 }
 
-UNIT(access, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
+UNIT(access, a_backend_failure_is_returned_and_the_allocation_is_not_in_use)
 {
     for (int s = 0; s < 2; s++) {
         fixture b;
@@ -264,7 +264,7 @@ UNIT(access, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
 
 /* ---- the native side ---------------------------------------------------------------------- */
 
-UNIT(access, the_native_side_is_told_completely)
+UNIT(access, the_native_info_is_complete)
 {
     fixture b;
     make(&b, COHERENT);

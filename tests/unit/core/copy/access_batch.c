@@ -55,7 +55,7 @@ UNIT(access_batch, parts_go_to_the_backend_in_lists_of_64)
     }
 }
 
-UNIT(access_batch, a_backend_that_takes_no_lists_gets_one_after_the_other)
+UNIT(access_batch, a_backend_without_lists_receives_one_range_per_call)
 {
     quire_view views[MOST];
     for (int s = 0; s < 2; s++) {
@@ -69,7 +69,7 @@ UNIT(access_batch, a_backend_that_takes_no_lists_gets_one_after_the_other)
     }
 }
 
-UNIT(access_batch, parts_that_touch_are_one_range)
+UNIT(access_batch, adjacent_parts_are_one_range)
 {
     static const struct {
         uint64_t one, one_size, other, other_size, ranges, bytes;
@@ -92,7 +92,7 @@ UNIT(access_batch, parts_that_touch_are_one_range)
     }
 }
 
-UNIT(access_batch, neighbours_join_and_pages_do_not)
+UNIT(access_batch, adjacent_allocations_merge_and_pages_do_not)
 {
     fixture b;
     make(&b, CACHED, true);
@@ -107,7 +107,7 @@ UNIT(access_batch, neighbours_join_and_pages_do_not)
     fixture_end(&b);
 }
 
-UNIT(access_batch, coherent_kinds_are_checked_and_call_nobody)
+UNIT(access_batch, coherent_kinds_are_checked_without_a_backend_call)
 {
     quire_view views[3];
     fixture b;
@@ -122,7 +122,7 @@ UNIT(access_batch, coherent_kinds_are_checked_and_call_nobody)
 }
 
 /* One bad part, wherever it is: nothing is done, and nothing stays pinned. */
-UNIT(access_batch, all_are_checked_before_the_first_is_done)
+UNIT(access_batch, all_parts_are_checked_before_the_first_is_processed)
 {
     quire_view views[MOST];
     for (int s = 0; s < 2; s++)
@@ -144,7 +144,7 @@ UNIT(access_batch, all_are_checked_before_the_first_is_done)
         }
 }
 
-UNIT(access_batch, nothing_and_nulls)
+UNIT(access_batch, empty_batches_and_null_arguments)
 {
     quire_view view;
     fixture b;
@@ -164,7 +164,7 @@ UNIT(access_batch, nothing_and_nulls)
     fixture_end(&b);
 }
 
-UNIT(access_batch, a_backends_failure_ends_it_and_lets_all_go)
+UNIT(access_batch, a_backend_failure_ends_the_batch_and_no_allocation_stays_in_use)
 {
     quire_view views[MOST];
     for (int s = 0; s < 2; s++)

@@ -49,7 +49,7 @@ static void fill(fixture *b, quire_allocation allocation, uint64_t offset, uint6
 
 /* ---- write and read ----------------------------------------------------------------------- */
 
-UNIT(access_copy, what_is_written_is_read_on_every_kind)
+UNIT(access_copy, written_bytes_are_read_back_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fixture b;
@@ -87,7 +87,7 @@ UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
     }
 }
 
-UNIT(access_copy, each_kind_calls_the_backend_as_it_must)
+UNIT(access_copy, each_kind_uses_the_expected_backend_calls)
 {
     static const struct {
         uint64_t copy_to, copy_from, flush, invalidate;
@@ -166,7 +166,7 @@ UNIT(access_copy, a_size_of_0_copies_nothing_and_needs_no_data)
     }
 }
 
-UNIT(access_copy, missing_data_and_memory_are_refused)
+UNIT(access_copy, null_pointers_are_refused)
 {
     fixture b;
     make(&b, COHERENT);
@@ -190,7 +190,7 @@ static void prepare_without_copies(fixture *b)
     b->fake.table.copy_from_page = NULL;
 }
 
-UNIT(access_copy, without_copy_functions_the_devices_memory_is_out_of_reach)
+UNIT(access_copy, without_copy_functions_device_only_memory_is_unsupported)
 {
     fixture b;
     prepare_without_copies(&b);
@@ -211,7 +211,7 @@ UNIT(access_copy, without_copy_functions_the_devices_memory_is_out_of_reach)
     CHECK_EQ(b.fake.pages, 0);
 }
 
-UNIT(access_copy, without_copy_functions_mapped_memory_is_reached_as_ever)
+UNIT(access_copy, without_copy_functions_mapped_memory_is_still_accessible)
 {
     for (uint32_t kind = COHERENT; kind < KINDS; kind++) {
         fixture b;
@@ -227,7 +227,7 @@ UNIT(access_copy, without_copy_functions_mapped_memory_is_reached_as_ever)
     }
 }
 
-UNIT(access_copy, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
+UNIT(access_copy, a_backend_failure_is_returned_and_the_allocation_is_not_in_use)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int k = 0; k < 2; k++) {
@@ -271,7 +271,7 @@ UNIT(access_copy, zero_fill_covers_dirty_memory_on_every_kind)
     }
 }
 
-UNIT(access_copy, zero_fill_covers_what_is_held_beyond_the_request)
+UNIT(access_copy, zero_fill_covers_the_bytes_held_beyond_the_request)
 {
     fixture b;
     make(&b, CACHED);
@@ -290,7 +290,7 @@ UNIT(access_copy, zero_fill_covers_what_is_held_beyond_the_request)
     fixture_end(&b);
 }
 
-UNIT(access_copy, a_large_range_of_the_device_is_zeroed_piece_by_piece)
+UNIT(access_copy, a_large_device_only_range_is_zeroed_in_pieces)
 {
     enum { LARGE = 3 * 65536 + 1 };
     fixture b;
@@ -310,7 +310,7 @@ UNIT(access_copy, a_large_range_of_the_device_is_zeroed_piece_by_piece)
     fixture_end(&b);
 }
 
-UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_one)
+UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_piece)
 {
     fixture b;
     make(&b, DEVICE);
@@ -321,7 +321,7 @@ UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_one)
     fixture_end(&b);
 }
 
-UNIT(access_copy, a_zero_fill_that_fails_leaves_nothing)
+UNIT(access_copy, a_failing_zero_fill_leaves_nothing)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int k = 0; k < 2; k++) {
@@ -345,7 +345,7 @@ UNIT(access_copy, a_zero_fill_that_fails_leaves_nothing)
 
 /* ---- neighbours --------------------------------------------------------------------------- */
 
-UNIT(access_copy, the_neighbours_bytes_never_change)
+UNIT(access_copy, bytes_of_neighbours_never_change)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fixture b;

@@ -197,7 +197,7 @@ static void run_random(world *w, uint64_t seed)
 
 /* ---- every pair, with all that a backend may offer and without ------------------------------ */
 
-UNIT(copy, boxes_are_copied_between_all_memories)
+UNIT(copy, copy_regions_are_copied_between_all_memories)
 {
     static world w;
     prepare(&w);
@@ -208,7 +208,7 @@ UNIT(copy, boxes_are_copied_between_all_memories)
     end_world(&w);
 }
 
-UNIT(copy, the_bytes_are_the_same_whatever_the_backend_lacks)
+UNIT(copy, the_bytes_are_the_same_without_each_backend_function)
 {
     static const quire_backend_features lacks[] = {
         QUIRE_BACKEND_ROWS, QUIRE_BACKEND_COPY_PAGES, QUIRE_BACKEND_COPY_PEER,
@@ -264,7 +264,7 @@ static void make_fixture(fixture *f, uint32_t kind)
     fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
 }
 
-UNIT(copy, size_0_copies_nothing_and_checks_all_the_same)
+UNIT(copy, size_0_copies_nothing_but_is_checked)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -296,7 +296,7 @@ UNIT(copy, host_memory_that_is_mapped_from_the_allocation_overlaps)
     fixture_end(&f);
 }
 
-UNIT(copy, rows_with_gaps_leave_the_gaps_alone)
+UNIT(copy, rows_with_gaps_keep_the_bytes_of_the_gaps)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -353,7 +353,7 @@ static bool goes_on(void *user, uint64_t done, uint64_t total)
     return t->calls != t->stop_at;
 }
 
-UNIT(copy, progress_is_told_step_by_step_and_ends_a_copy)
+UNIT(copy, progress_is_reported_in_steps_and_can_end_a_copy)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -393,7 +393,7 @@ static bool fails_within(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-UNIT(copy, what_fails_in_a_callback_is_not_the_copys_error)
+UNIT(copy, a_failure_in_a_callback_is_not_the_copys_error)
 {
     fixture f;
     make_fixture(&f, DEVICE);

@@ -56,7 +56,7 @@ static void expect_uncounted(bench *b, const quire_copy_options *box, const quir
     expect(b, box, pitches, QUIRE_ERROR_OUT_OF_RANGE, "their size exceeds 64 bits");
 }
 
-UNIT(copy_bounds, rows_that_end_beyond_64_bits)
+UNIT(copy_bounds, rows_that_end_above_64_bits)
 {
     bench b;
     make(&b);
@@ -73,7 +73,7 @@ UNIT(copy_bounds, rows_that_end_beyond_64_bits)
 }
 
 /* A slice ends below 2^64, and what is from slice to slice unless it is told does not. */
-UNIT(copy_bounds, slices_whose_distance_is_beyond_64_bits)
+UNIT(copy_bounds, slices_whose_pitch_exceeds_64_bits)
 {
     bench b;
     make(&b);
@@ -82,7 +82,7 @@ UNIT(copy_bounds, slices_whose_distance_is_beyond_64_bits)
     fixture_end(&b.f);
 }
 
-UNIT(copy_bounds, slices_that_end_beyond_64_bits)
+UNIT(copy_bounds, slices_that_end_above_64_bits)
 {
     bench b;
     make(&b);
@@ -94,7 +94,7 @@ UNIT(copy_bounds, slices_that_end_beyond_64_bits)
 }
 
 /* What can be counted is judged by what is there. */
-UNIT(copy_bounds, what_ends_just_below_is_beyond_the_ends)
+UNIT(copy_bounds, regions_that_end_just_below_are_out_of_bounds)
 {
     bench b;
     make(&b);
@@ -109,7 +109,7 @@ UNIT(copy_bounds, what_ends_just_below_is_beyond_the_ends)
     fixture_end(&b.f);
 }
 
-UNIT(copy_bounds, pitches_below_a_row_and_a_slice)
+UNIT(copy_bounds, pitches_smaller_than_a_row_and_a_slice)
 {
     bench b;
     make(&b);

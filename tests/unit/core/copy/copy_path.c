@@ -96,7 +96,7 @@ static uint64_t calls(const pair *p, fake_call call)
 
 /* ---- with everything ----------------------------------------------------------------------- */
 
-UNIT(copy_path, pages_of_a_device_are_copied_by_it)
+UNIT(copy_path, a_device_copies_between_its_pages)
 {
     static const uint32_t kinds[][2] = {
         {DEVICE, DEVICE}, {DEVICE, WINDOW}, {WINDOW, DEVICE}, {WINDOW, WINDOW}, {CACHED, COHERENT}};
@@ -111,7 +111,7 @@ UNIT(copy_path, pages_of_a_device_are_copied_by_it)
     }
 }
 
-UNIT(copy_path, what_the_host_reads_well_it_copies)
+UNIT(copy_path, the_host_copies_memory_that_it_reads_fast)
 {
     static const uint32_t targets[] = {COHERENT, CACHED, WINDOW};
     for (int i = 0; i < 3; i++) {
@@ -136,7 +136,7 @@ UNIT(copy_path, peers_copy_between_their_pages)
     end_pair(&p);
 }
 
-UNIT(copy_path, two_backends_meet_in_host_memory)
+UNIT(copy_path, two_backends_copy_through_host_memory)
 {
     pair p;
     prepare(&p);
@@ -149,7 +149,7 @@ UNIT(copy_path, two_backends_meet_in_host_memory)
     end_pair(&p);
 }
 
-UNIT(copy_path, two_backends_meet_in_a_mapping)
+UNIT(copy_path, two_backends_copy_through_a_mapping)
 {
     pair p;
     prepare(&p);
@@ -186,7 +186,7 @@ UNIT(copy_path, without_copy_pages_a_mapping_is_used)
     end_pair(&p);
 }
 
-UNIT(copy_path, without_copy_pages_and_a_mapping_the_host_is_between)
+UNIT(copy_path, without_copy_pages_and_a_mapping_host_memory_is_used)
 {
     pair p;
     prepare(&p);
@@ -198,7 +198,7 @@ UNIT(copy_path, without_copy_pages_and_a_mapping_the_host_is_between)
     end_pair(&p);
 }
 
-UNIT(copy_path, without_copy_peer_the_host_is_between)
+UNIT(copy_path, without_copy_peer_host_memory_is_used)
 {
     pair p;
     prepare(&p);
@@ -209,7 +209,7 @@ UNIT(copy_path, without_copy_peer_the_host_is_between)
     end_pair(&p);
 }
 
-UNIT(copy_path, an_unsupported_call_is_done_in_another_way_and_leaves_no_error)
+UNIT(copy_path, an_unsupported_call_is_replaced_and_leaves_no_error)
 {
     static const fake_call refused[] = {FAKE_COPY_PAGES, FAKE_COPY_PEER};
     for (int i = 0; i < 2; i++) {
@@ -274,7 +274,7 @@ UNIT(copy_path, rows_between_host_and_page_are_one_job)
     copy_rows(COHERENT, 0, 0);
 }
 
-UNIT(copy_path, rows_that_are_unsupported_go_one_by_one)
+UNIT(copy_path, unsupported_rows_are_copied_one_by_one)
 {
     pair p;
     prepare(&p);
@@ -293,7 +293,7 @@ UNIT(copy_path, rows_that_are_unsupported_go_one_by_one)
     end_pair(&p);
 }
 
-UNIT(copy_path, memory_of_the_backends_own_is_told)
+UNIT(copy_path, staging_memory_of_the_backend_is_reported)
 {
     pair p;
     prepare(&p);
@@ -309,7 +309,7 @@ UNIT(copy_path, memory_of_the_backends_own_is_told)
 
 /* ---- no way --------------------------------------------------------------------------------- */
 
-UNIT(copy_path, what_cannot_be_copied_is_unsupported_and_never_left_out)
+UNIT(copy_path, an_impossible_copy_is_unsupported_and_never_skipped)
 {
     static const quire_backend_features lacks[] = {QUIRE_BACKEND_COPY_TO_PAGE,
                                                    QUIRE_BACKEND_COPY_FROM_PAGE};
@@ -363,7 +363,7 @@ UNIT(copy_path, without_any_write_a_fill_is_unsupported)
 
 /* ---- the memory between --------------------------------------------------------------------- */
 
-UNIT(copy_path, without_host_memory_to_copy_through_nothing_is_lost)
+UNIT(copy_path, without_host_memory_for_staging_the_copy_still_succeeds)
 {
     pair p;
     prepare(&p);
@@ -382,7 +382,7 @@ UNIT(copy_path, without_host_memory_to_copy_through_nothing_is_lost)
     end_pair(&p);
 }
 
-UNIT(copy_path, kinds_without_bytes_have_none)
+UNIT(copy_path, kinds_without_bytes_have_no_path)
 {
     pair p;
     prepare(&p);

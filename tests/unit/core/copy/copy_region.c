@@ -62,7 +62,7 @@ UNIT(copy_region, extents_reach_from_the_first_to_the_last_byte)
     }
 }
 
-UNIT(copy_region, extents_that_cannot_be_counted_are_told)
+UNIT(copy_region, extents_that_overflow_are_reported)
 {
     const uint64_t half = UINT64_C(1) << 63;
     const qi_copy_region boxes[] = {
@@ -76,7 +76,7 @@ UNIT(copy_region, extents_that_cannot_be_counted_are_told)
         CHECK(qi_copy_region_extent_overflows(&boxes[i], &boxes[i].to, &extent));
 }
 
-UNIT(copy_region, merging_keeps_every_byte_and_leaves_nothing_to_merge)
+UNIT(copy_region, merging_keeps_every_byte_and_is_complete)
 {
     test_random r = {2};
     for (int round = 0; round < ROUNDS; round++) {
@@ -126,7 +126,7 @@ UNIT(copy_region, parts_of_any_size_follow_each_other)
     }
 }
 
-UNIT(copy_region, what_fits_whole_is_one_part)
+UNIT(copy_region, a_region_that_fits_is_one_part)
 {
     test_random r = {4};
     for (int round = 0; round < 1000; round++) {
@@ -150,7 +150,7 @@ static bool model_overlaps(const qi_copy_region *box)
     return false;
 }
 
-UNIT(copy_region, overlap_is_a_shared_byte_and_nothing_else)
+UNIT(copy_region, regions_overlap_only_if_they_share_a_byte)
 {
     test_random r = {5};
     int shared = 0, apart = 0;

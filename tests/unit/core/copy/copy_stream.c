@@ -61,7 +61,7 @@ static bool has_passed(const quire_point *point)
     return passed;
 }
 
-UNIT(copy_stream, a_copy_is_done_when_the_stream_comes_to_it)
+UNIT(copy_stream, a_copy_runs_in_the_order_of_the_stream)
 {
     world w;
     prepare(&w);
@@ -129,7 +129,7 @@ UNIT(copy_stream, rows_are_one_job_or_one_each)
     }
 }
 
-UNIT(copy_stream, a_fill_is_done_when_the_stream_comes_to_it)
+UNIT(copy_stream, a_fill_runs_in_the_order_of_the_stream)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int i = 0; i < 2; i++) {
@@ -162,7 +162,7 @@ static void copy_after_the_work(const world *w)
     CHECK_OK(quire_fill_on(w->stream, w->f.memory, w->a, 0, 0, 8, NULL));
 }
 
-UNIT(copy_stream, without_the_functions_the_work_is_awaited)
+UNIT(copy_stream, without_the_functions_the_stream_is_awaited)
 {
     world w;
     prepare(&w);
@@ -178,7 +178,7 @@ UNIT(copy_stream, without_the_functions_the_work_is_awaited)
     end_world(&w);
 }
 
-UNIT(copy_stream, what_a_backend_refuses_is_done_after_the_work)
+UNIT(copy_stream, an_unsupported_copy_runs_after_the_work_of_the_stream)
 {
     world w;
     prepare(&w);
@@ -196,7 +196,7 @@ UNIT(copy_stream, what_a_backend_refuses_is_done_after_the_work)
     end_world(&w);
 }
 
-UNIT(copy_stream, another_backends_memory_is_copied_after_the_work)
+UNIT(copy_stream, memory_of_another_backend_is_copied_after_the_work_of_the_stream)
 {
     world w;
     fixture other;

@@ -52,7 +52,7 @@ static void expect_none(quire_view view)
     CHECK_EQ(view.size, 0);
 }
 
-UNIT(view, one_is_made_within_its_parent)
+UNIT(view, a_view_is_created_within_its_parent)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -74,7 +74,7 @@ UNIT(view, one_is_made_within_its_parent)
     end(&b);
 }
 
-UNIT(view, a_part_of_a_view_stays_within_it)
+UNIT(view, a_part_of_a_view_stays_within_the_view)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -98,7 +98,7 @@ UNIT(view, a_part_of_a_view_stays_within_it)
     end(&b);
 }
 
-UNIT(view, a_forged_one_whose_end_wraps_round_is_refused)
+UNIT(view, a_forged_view_whose_end_overflows_is_refused)
 {
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -117,7 +117,7 @@ UNIT(view, a_forged_one_whose_end_wraps_round_is_refused)
     end(&b);
 }
 
-UNIT(view, an_empty_one_is_not_the_rest_of_its_allocation)
+UNIT(view, an_empty_view_is_not_the_rest_of_its_allocation)
 {
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -130,7 +130,7 @@ UNIT(view, an_empty_one_is_not_the_rest_of_its_allocation)
     end(&b);
 }
 
-UNIT(view, writing_and_reading_are_held_to_it)
+UNIT(view, writes_and_reads_stay_within_the_view)
 {
     static const quire_memory_flags kinds[] = {QUIRE_DEVICE_LOCAL, QUIRE_HOST_VISIBLE};
     for (int k = 0; k < 2; k++) {
@@ -158,7 +158,7 @@ UNIT(view, writing_and_reading_are_held_to_it)
     }
 }
 
-UNIT(view, a_map_is_of_its_first_byte_and_counts_for_the_allocation)
+UNIT(view, a_map_points_to_its_first_byte_and_counts_for_the_allocation)
 {
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -178,7 +178,7 @@ UNIT(view, a_map_is_of_its_first_byte_and_counts_for_the_allocation)
     end(&b);
 }
 
-UNIT(view, it_is_stale_with_its_allocation_and_foreign_elsewhere)
+UNIT(view, a_view_is_stale_with_its_allocation_and_foreign_in_another_memory)
 {
     bench b, other;
     make(&b, QUIRE_HOST_VISIBLE);

@@ -43,31 +43,31 @@ static void find_beside(uint32_t kind, int64_t at, const char *where, const char
     watched_end(&w);
 }
 
-UNIT(checked, a_byte_behind_is_found_on_every_kind)
+UNIT(checked, a_write_after_the_range_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, SIZE, "overwritten after its last byte: 1 bytes", "at byte 100,");
 }
 
-UNIT(checked, the_last_byte_of_the_zone_behind_is_found_on_every_kind)
+UNIT(checked, a_write_to_the_last_byte_of_the_zone_after_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, SIZE + 63, "after its last byte", "at byte 163,");
 }
 
-UNIT(checked, a_byte_in_front_is_found_on_every_kind)
+UNIT(checked, a_write_before_the_range_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, -1, "overwritten before its first byte: 1 bytes", "at byte -1,");
 }
 
-UNIT(checked, the_first_byte_of_the_zone_in_front_is_found_on_every_kind)
+UNIT(checked, a_write_to_the_first_byte_of_the_zone_before_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, -64, "before its first byte", "at byte -64,");
 }
 
-UNIT(checked, on_dedicated_pages_and_in_reserved_ranges_too)
+UNIT(checked, damage_is_found_on_dedicated_pages_and_in_reserved_ranges)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -86,7 +86,7 @@ UNIT(checked, on_dedicated_pages_and_in_reserved_ranges_too)
     }
 }
 
-UNIT(checked, a_memory_that_ends_tells_what_it_finds)
+UNIT(checked, destroying_a_memory_reports_damage)
 {
     watched w;
     watched_make(&w, KIND_DEVICE);
@@ -97,7 +97,7 @@ UNIT(checked, a_memory_that_ends_tells_what_it_finds)
     CHECK_HAS(w.log, "after its last byte");
 }
 
-UNIT(checked, a_zone_in_front_is_kept_up_to_alignments_of_256)
+UNIT(checked, there_is_a_zone_before_ranges_up_to_alignments_of_256)
 {
     for (uint64_t alignment = 1; alignment <= 4096; alignment *= 2) {
         watched w;
@@ -119,7 +119,7 @@ UNIT(checked, a_zone_in_front_is_kept_up_to_alignments_of_256)
 
 /* ---- patterns ----------------------------------------------------------------------------- */
 
-UNIT(checked, fresh_bytes_have_a_pattern_unless_they_are_zero)
+UNIT(checked, fresh_bytes_have_the_debug_pattern_unless_they_are_zero)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -139,7 +139,7 @@ UNIT(checked, fresh_bytes_have_a_pattern_unless_they_are_zero)
     }
 }
 
-UNIT(checked, of_large_ranges_both_ends_have_the_pattern)
+UNIT(checked, both_ends_of_large_ranges_have_the_debug_pattern)
 {
     const uint64_t large = UINT64_C(4) << 20;
     for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -156,7 +156,7 @@ UNIT(checked, of_large_ranges_both_ends_have_the_pattern)
 
 /* ---- as without --------------------------------------------------------------------------- */
 
-UNIT(checked, sizes_that_are_told_are_those_without_zones)
+UNIT(checked, reported_sizes_exclude_zones)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -172,7 +172,7 @@ UNIT(checked, sizes_that_are_told_are_those_without_zones)
     }
 }
 
-UNIT(checked, every_byte_asked_for_can_be_written)
+UNIT(checked, every_requested_byte_can_be_written)
 {
     for (uint64_t size = 1; size < 300; size++) {
         watched w;
@@ -187,7 +187,7 @@ UNIT(checked, every_byte_asked_for_can_be_written)
     }
 }
 
-UNIT(checked, padding_that_was_asked_for_is_the_callers)
+UNIT(checked, requested_padding_is_the_callers)
 {
     watched w;
     watched_prepare(&w);
@@ -201,7 +201,7 @@ UNIT(checked, padding_that_was_asked_for_is_the_callers)
     watched_end(&w);
 }
 
-UNIT(checked, zones_belong_to_nobody)
+UNIT(checked, zones_have_no_owner)
 {
     watched w;
     quire_owner owner;
@@ -231,7 +231,7 @@ UNIT(checked, a_request_of_the_one_page_of_the_linear_fit_is_served)
 
 /* ---- where bytes are out of reach --------------------------------------------------------- */
 
-UNIT(checked, a_memory_that_cannot_be_watched_says_so_once)
+UNIT(checked, a_memory_without_checks_reports_it_once)
 {
     watched w;
     quire_memory_info info;
@@ -270,7 +270,7 @@ UNIT(checked, a_backend_that_fails_to_copy_fails_no_call)
 
 /* ---- tools -------------------------------------------------------------------------------- */
 
-UNIT(checked, only_live_bytes_are_open_to_the_tools)
+UNIT(checked, only_live_bytes_are_unpoisoned)
 {
     for (uint32_t kind = KIND_COHERENT; kind < KINDS && qi_poison_works(); kind++) {
         watched w;

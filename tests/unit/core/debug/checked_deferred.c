@@ -37,7 +37,7 @@ static void expect_stale(watched *w, const quire_allocation *many)
 }
 
 /* The stream that they were used on is gone: they wait for nothing, and the free finds it. */
-UNIT(checked_deferred, batch_with_uses_that_are_over_tells_of_damage)
+UNIT(checked_deferred, a_batch_whose_uses_have_passed_reports_damage_at_once)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -60,7 +60,7 @@ UNIT(checked_deferred, batch_with_uses_that_are_over_tells_of_damage)
 }
 
 /* While they wait the free succeeds; the log tells when they are given back. */
-UNIT(checked_deferred, batch_that_waits_tells_of_damage_when_it_is_given_back)
+UNIT(checked_deferred, a_batch_that_waits_reports_damage_when_it_is_released)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;

@@ -44,7 +44,7 @@ static void make_with_destroy(watched *w, uint32_t kind)
         w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind, .pages = {.page_size = PAGE}});
 }
 
-UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_shut_and_used_again)
+UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_poisoned_and_reused)
 {
     const quire_allocation_options options = {.size = SIZE, .dedicated = true};
     for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -72,7 +72,7 @@ UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_shut_and_used_ag
     }
 }
 
-UNIT(checked_pages, a_shared_page_that_is_kept_stays_shut_and_is_opened_at_its_end)
+UNIT(checked_pages, a_shared_page_that_is_kept_stays_poisoned_and_is_unpoisoned_at_its_end)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -106,7 +106,7 @@ static void allocate_at_line(void *user, quire_log_level level, const char *line
     CHECK_OK(quire_allocate(sink_memory, &(quire_allocation_options){.size = WHOLE}, &allocation));
 }
 
-UNIT(checked_pages, a_sink_may_allocate_when_a_page_is_given_back)
+UNIT(checked_pages, a_sink_may_allocate_when_a_page_is_destroyed)
 {
     watched w;
     watched_prepare(&w);
@@ -178,7 +178,7 @@ static void free_it(watched *w)
     CHECK_OK(quire_free(w->memory, w->allocation));
 }
 
-UNIT(checked_pages, what_waits_for_another_shard_makes_room)
+UNIT(checked_pages, quarantined_ranges_of_another_shard_make_room)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -196,7 +196,7 @@ UNIT(checked_pages, what_waits_for_another_shard_makes_room)
     }
 }
 
-UNIT(checked_pages, bytes_stay_shut_from_shard_to_shard)
+UNIT(checked_pages, bytes_stay_poisoned_when_a_page_changes_its_shard)
 {
     if (!qi_poison_works())
         return;
@@ -237,7 +237,7 @@ UNIT(checked_pages, stray_writes_are_found_by_a_free_from_another_shard)
 
 /* ---- batches ------------------------------------------------------------------------------ */
 
-UNIT(checked_pages, ranges_of_a_batch_are_watched_one_by_one)
+UNIT(checked_pages, ranges_of_a_batch_are_checked_one_by_one)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -280,7 +280,7 @@ UNIT(checked_pages, a_batch_that_is_refused_leaves_nothing)
 
 /* ---- budgets ------------------------------------------------------------------------------ */
 
-UNIT(checked_pages, what_waits_is_not_counted_under_its_name)
+UNIT(checked_pages, quarantined_bytes_do_not_count_for_their_name)
 {
     watched w;
     quire_name_usage usage;
@@ -300,7 +300,7 @@ UNIT(checked_pages, what_waits_is_not_counted_under_its_name)
     watched_end(&w);
 }
 
-UNIT(checked_pages, a_limit_that_falls_takes_pages_whose_ranges_wait)
+UNIT(checked_pages, a_lower_limit_releases_pages_with_quarantined_ranges)
 {
     watched w;
     watched_make(&w, KIND_DEVICE);
@@ -323,7 +323,7 @@ static bool free_spare(void *user, quire_memory *memory, const quire_out_of_memo
     return !s->asked++ && !quire_free(memory, s->spare);
 }
 
-UNIT(checked_pages, the_caller_is_asked_only_once_nothing_waits)
+UNIT(checked_pages, the_callback_is_called_only_when_the_quarantine_is_empty)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         watched w;

@@ -22,7 +22,7 @@ static quire_native make_large_zone(watched *w, uint32_t kind)
     return watched_native(w, watched_allocate(w, 5 * MIB, "weights"));
 }
 
-UNIT(checked_zones, what_a_large_zone_costs_is_bounded)
+UNIT(checked_zones, the_cost_of_a_large_zone_is_bounded)
 {
     watched w;
     make_large_zone(&w, KIND_DEVICE);
@@ -43,7 +43,7 @@ static void expect_found(watched *w, const quire_native *native, uint64_t at, bo
     CHECK_OK(quire_memory_check(w->memory));
 }
 
-UNIT(checked_zones, both_ends_of_a_large_zone_are_watched)
+UNIT(checked_zones, both_ends_of_a_large_zone_are_checked)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -77,7 +77,7 @@ static quire_result invalidate_zone_only(void *state, const quire_native_page *p
 }
 
 /* What the host wrote last and did not flush is not invalidated with the zone that follows it. */
-UNIT(checked_zones, bytes_in_front_of_a_large_zone_are_the_callers)
+UNIT(checked_zones, bytes_before_a_large_zone_are_the_callers)
 {
     watched w;
     watched_prepare(&w);
@@ -111,7 +111,7 @@ static void destroy_if_open(void *state, const quire_native_page *page)
     destroy_page(state, page);
 }
 
-UNIT(checked_zones, a_page_that_leaves_is_open)
+UNIT(checked_zones, a_destroyed_page_is_not_poisoned)
 {
     for (uint32_t kind = KIND_COHERENT; kind < KINDS; kind++) {
         watched w;

@@ -9,7 +9,7 @@ enum { SIZE = 100, PAGE = 65536 };
 
 /* ---- writes after a free ------------------------------------------------------------------ */
 
-UNIT(quarantine, a_write_after_the_free_is_found_on_leaving)
+UNIT(quarantine, a_write_after_the_free_is_found_when_the_range_leaves)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -30,7 +30,7 @@ UNIT(quarantine, a_write_after_the_free_is_found_on_leaving)
     }
 }
 
-UNIT(quarantine, a_check_keeps_what_is_sound)
+UNIT(quarantine, a_check_keeps_undamaged_ranges)
 {
     watched w;
     watched_make(&w, KIND_DEVICE);
@@ -49,7 +49,7 @@ UNIT(quarantine, a_check_keeps_what_is_sound)
     watched_end(&w);
 }
 
-UNIT(quarantine, a_memory_that_ends_tells_what_it_finds)
+UNIT(quarantine, destroying_a_memory_reports_damage)
 {
     watched w;
     watched_make(&w, KIND_COHERENT);
@@ -63,7 +63,7 @@ UNIT(quarantine, a_memory_that_ends_tells_what_it_finds)
 
 /* ---- when ranges come back ---------------------------------------------------------------- */
 
-UNIT(quarantine, a_range_is_used_again_after_256_others)
+UNIT(quarantine, a_range_is_reused_after_256_others)
 {
     watched w;
     watched_prepare(&w);
@@ -79,7 +79,7 @@ UNIT(quarantine, a_range_is_used_again_after_256_others)
     watched_end(&w);
 }
 
-UNIT(quarantine, no_more_than_16_mib_wait)
+UNIT(quarantine, it_holds_at_most_16_mib)
 {
     watched w;
     const uint64_t size = (UINT64_C(1) << 20) - 4096;
@@ -102,7 +102,7 @@ UNIT(quarantine, no_more_than_16_mib_wait)
     watched_end(&w);
 }
 
-UNIT(quarantine, it_is_emptied_before_a_page_is_made_or_an_allocation_refused)
+UNIT(quarantine, it_is_emptied_before_a_page_is_created_or_an_allocation_refused)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -145,7 +145,7 @@ static bool count_range(void *user, const quire_item *item)
     return true;
 }
 
-UNIT(quarantine, all_freed_leaves_one_range)
+UNIT(quarantine, freeing_everything_leaves_one_range)
 {
     static const quire_fit FITS[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (uint64_t padding = 0; padding <= 256; padding += 16)
@@ -175,7 +175,7 @@ UNIT(quarantine, all_freed_leaves_one_range)
 
 /* ---- what is told ------------------------------------------------------------------------- */
 
-UNIT(quarantine, figures_and_walks_leave_it_out)
+UNIT(quarantine, statistics_and_walks_exclude_it)
 {
     watched w;
     ranges r = {0};
@@ -196,7 +196,7 @@ UNIT(quarantine, figures_and_walks_leave_it_out)
     watched_end(&w);
 }
 
-UNIT(quarantine, the_native_object_does_not_wait)
+UNIT(quarantine, the_native_object_is_destroyed_at_once)
 {
     watched w;
     quire_buffer buffer;

@@ -68,7 +68,7 @@ static void end(bench *w)
         CHECK_OK(quire_memory_check((w)->f.memory));                                               \
     } while (0)
 
-UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
+UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_the_waiting_frees)
 {
     bench w;
     begin(&w);
@@ -80,7 +80,7 @@ UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
 }
 
 /* What holds of every wait, in the list, the heap, and among the fresh ones. */
-UNIT(deferred_check, waits_of_another_stream_or_of_no_slot_that_waits)
+UNIT(deferred_check, waits_of_another_stream_or_of_a_slot_that_does_not_wait)
 {
     bench w;
     begin(&w);
@@ -97,7 +97,7 @@ UNIT(deferred_check, waits_of_another_stream_or_of_no_slot_that_waits)
     end(&w);
 }
 
-UNIT(deferred_check, lists_whose_links_do_not_meet)
+UNIT(deferred_check, lists_with_inconsistent_links)
 {
     bench w;
     begin(&w);
@@ -116,7 +116,7 @@ UNIT(deferred_check, lists_whose_links_do_not_meet)
     end(&w);
 }
 
-UNIT(deferred_check, lists_whose_values_are_out_of_order)
+UNIT(deferred_check, lists_out_of_order)
 {
     bench w;
     begin(&w);
@@ -131,7 +131,7 @@ UNIT(deferred_check, lists_whose_values_are_out_of_order)
     end(&w);
 }
 
-UNIT(deferred_check, heaps_whose_links_do_not_meet)
+UNIT(deferred_check, heaps_with_inconsistent_links)
 {
     bench w;
     begin(&w);
@@ -161,7 +161,7 @@ UNIT(deferred_check, heaps_whose_links_do_not_meet)
     end(&w);
 }
 
-UNIT(deferred_check, heaps_whose_values_are_out_of_order)
+UNIT(deferred_check, heaps_out_of_order)
 {
     bench w;
     begin(&w);
@@ -189,7 +189,7 @@ UNIT(deferred_check, heaps_whose_values_are_out_of_order)
 }
 
 /* The bin's number of each wait, and what the bins lead to. */
-UNIT(deferred_check, bins_that_do_not_hold_what_says_so)
+UNIT(deferred_check, bins_that_lack_their_waits)
 {
     bench w;
     begin(&w);
@@ -251,7 +251,7 @@ UNIT(deferred_check, waits_of_objects_of_another_stream)
     end(&w);
 }
 
-UNIT(deferred_check, lanes_that_the_table_does_not_know)
+UNIT(deferred_check, stream_queues_missing_from_the_table)
 {
     bench w;
     begin(&w);

@@ -84,7 +84,7 @@ static void free_after_marks(bench *w, quire_stream *stream, int count)
     }
 }
 
-UNIT(deferred_end, waits_on_while_points_pass)
+UNIT(deferred_end, a_memory_waits_while_points_pass)
 {
     enum { POINTS = 20 };
     bench w;
@@ -98,7 +98,7 @@ UNIT(deferred_end, waits_on_while_points_pass)
     end(&w);
 }
 
-UNIT(deferred_end, gives_up_a_stream_of_which_no_point_passes)
+UNIT(deferred_end, a_memory_stops_waiting_for_a_stream_without_progress)
 {
     bench w;
     begin(&w);
@@ -115,7 +115,7 @@ UNIT(deferred_end, gives_up_a_stream_of_which_no_point_passes)
 }
 
 /* The second has had the time of the first. */
-UNIT(deferred_end, gives_all_streams_the_same_time)
+UNIT(deferred_end, all_streams_have_the_same_time)
 {
     bench w;
     begin(&w);
@@ -131,7 +131,7 @@ UNIT(deferred_end, gives_all_streams_the_same_time)
 }
 
 /* A value that its owner announced, or only named, and never signals. */
-UNIT(deferred_end, does_not_sleep_for_ever_for_a_value_that_is_never_signalled)
+UNIT(deferred_end, the_wait_for_a_value_that_is_never_signalled_ends)
 {
     for (uint64_t announced = 5; announced <= 9; announced += 4) {
         bench w;
@@ -147,7 +147,7 @@ UNIT(deferred_end, does_not_sleep_for_ever_for_a_value_that_is_never_signalled)
     }
 }
 
-UNIT(deferred_end, says_nothing_of_held_streams_and_of_lost_devices)
+UNIT(deferred_end, capture_streams_and_lost_devices_cause_no_warning)
 {
     bench w;
     begin(&w);
@@ -176,7 +176,7 @@ static void end_stream_at_line(void *user, quire_log_level level, const char *li
     to_end = NULL;
 }
 
-UNIT(deferred_end, a_sink_that_hears_of_a_stream_cannot_end_it)
+UNIT(deferred_end, a_sink_that_receives_the_warning_of_a_stream_cannot_destroy_it)
 {
     bench w;
     begin(&w);

@@ -59,7 +59,7 @@ static void mark(quire_stream *stream, quire_point *point)
 
 /* ---- a backend that fails ----------------------------------------------------------------- */
 
-UNIT(deferred_failure, what_could_not_be_marked_still_waits)
+UNIT(deferred_failure, a_free_whose_stream_cannot_be_marked_still_waits)
 {
     bench w;
     begin(&w);
@@ -82,7 +82,7 @@ UNIT(deferred_failure, what_could_not_be_marked_still_waits)
     end(&w);
 }
 
-UNIT(deferred_failure, memory_that_ends_awaits_what_is_marked_though_the_rest_cannot_be)
+UNIT(deferred_failure, a_destroyed_memory_awaits_marked_points_if_the_rest_cannot_be_marked)
 {
     bench w;
     begin(&w);
@@ -98,7 +98,7 @@ UNIT(deferred_failure, memory_that_ends_awaits_what_is_marked_though_the_rest_ca
     end(&w);
 }
 
-UNIT(deferred_failure, frees_on_a_lost_device_are_done)
+UNIT(deferred_failure, frees_on_a_lost_device_complete)
 {
     bench w;
     begin(&w);
@@ -120,7 +120,7 @@ static void announce_only(bench *w, uint64_t value)
     CHECK_OK(quire_stream_announce(w->a, value));
 }
 
-UNIT(deferred_failure, use_on_a_stream_does_not_hide_a_later_point_of_it)
+UNIT(deferred_failure, a_use_on_a_stream_does_not_hide_a_later_point_of_it)
 {
     bench w;
     begin(&w);
@@ -135,7 +135,7 @@ UNIT(deferred_failure, use_on_a_stream_does_not_hide_a_later_point_of_it)
     end(&w);
 }
 
-UNIT(deferred_failure, point_that_was_not_announced_lets_nobody_have_the_range)
+UNIT(deferred_failure, a_point_that_was_not_announced_blocks_the_reuse_of_the_range)
 {
     bench w;
     begin(&w);
@@ -153,7 +153,7 @@ UNIT(deferred_failure, point_that_was_not_announced_lets_nobody_have_the_range)
 
 /* ---- streams that end --------------------------------------------------------------------- */
 
-UNIT(deferred_failure, stream_that_ends_is_waited_for_once)
+UNIT(deferred_failure, a_destroyed_stream_is_awaited_once)
 {
     bench w;
     begin(&w);
@@ -170,7 +170,7 @@ UNIT(deferred_failure, stream_that_ends_is_waited_for_once)
     end(&w);
 }
 
-UNIT(deferred_failure, device_stays_while_uses_name_a_held_stream_of_it_that_is_gone)
+UNIT(deferred_failure, the_device_stays_while_uses_name_a_destroyed_capture_stream_of_it)
 {
     bench w;
     begin(&w);
@@ -252,7 +252,7 @@ static void collect_and_end(bench *w)
     end(w);
 }
 
-UNIT(deferred_failure, stream_that_is_asked_about_ends_afterwards)
+UNIT(deferred_failure, a_stream_is_destroyed_after_a_running_query)
 {
     bench w;
     begin_to_end(&w, false);
@@ -261,7 +261,7 @@ UNIT(deferred_failure, stream_that_is_asked_about_ends_afterwards)
     collect_and_end(&w);
 }
 
-UNIT(deferred_failure, stream_that_is_marked_for_what_waits_ends_afterwards)
+UNIT(deferred_failure, a_stream_is_destroyed_after_a_running_mark)
 {
     bench w;
     begin_to_end(&w, true);

@@ -68,7 +68,7 @@ static uint64_t waiting(bench *w)
 
 /* ---- one point ---------------------------------------------------------------------------- */
 
-UNIT(deferred_free, free_after_a_point_comes_back_once_it_has_passed)
+UNIT(deferred_free, a_range_is_free_again_after_its_point_has_passed)
 {
     bench w;
     begin(&w);
@@ -90,7 +90,7 @@ UNIT(deferred_free, free_after_a_point_comes_back_once_it_has_passed)
     end(&w);
 }
 
-UNIT(deferred_free, handle_is_stale_at_once)
+UNIT(deferred_free, the_handle_is_stale_at_once)
 {
     bench w;
     begin(&w);
@@ -106,7 +106,7 @@ UNIT(deferred_free, handle_is_stale_at_once)
     end(&w);
 }
 
-UNIT(deferred_free, for_nothing_or_what_has_passed_is_a_free)
+UNIT(deferred_free, a_deferred_free_without_a_pending_point_is_a_free)
 {
     bench w;
     begin(&w);
@@ -121,7 +121,7 @@ UNIT(deferred_free, for_nothing_or_what_has_passed_is_a_free)
     end(&w);
 }
 
-UNIT(deferred_free, points_given_out_of_order_pass_in_order)
+UNIT(deferred_free, points_in_any_order_pass_in_order)
 {
     enum { POINTS = 6 };
     static const int order[POINTS] = {3, 0, 5, 1, 4, 2};
@@ -141,7 +141,7 @@ UNIT(deferred_free, points_given_out_of_order_pass_in_order)
     end(&w);
 }
 
-UNIT(deferred_free, object_lives_until_its_point_has_passed)
+UNIT(deferred_free, the_object_exists_until_its_point_has_passed)
 {
     bench w;
     begin(&w);
@@ -178,7 +178,7 @@ UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
     end(&w);
 }
 
-UNIT(deferred_free, free_on_a_stream_comes_after_what_is_submitted_by_then)
+UNIT(deferred_free, a_free_on_a_stream_waits_for_the_work_submitted_before_it)
 {
     bench w;
     begin(&w);
@@ -192,7 +192,7 @@ UNIT(deferred_free, free_on_a_stream_comes_after_what_is_submitted_by_then)
     end(&w);
 }
 
-UNIT(deferred_free, passed_points_serve_before_a_page_is_made)
+UNIT(deferred_free, ranges_with_passed_points_are_used_before_a_page_is_created)
 {
     bench w;
     begin(&w);
@@ -207,7 +207,7 @@ UNIT(deferred_free, passed_points_serve_before_a_page_is_made)
     end(&w);
 }
 
-UNIT(deferred_free, what_waits_is_no_empty_page)
+UNIT(deferred_free, a_page_with_waiting_frees_is_not_empty)
 {
     bench w;
     begin(&w);
@@ -226,7 +226,7 @@ UNIT(deferred_free, what_waits_is_no_empty_page)
 
 /* ---- recorded uses ------------------------------------------------------------------------ */
 
-UNIT(deferred_free, recorded_use_makes_every_free_wait)
+UNIT(deferred_free, a_recorded_use_defers_every_free)
 {
     bench w;
     begin(&w);
@@ -245,7 +245,7 @@ UNIT(deferred_free, recorded_use_makes_every_free_wait)
     end(&w);
 }
 
-UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_waited_for)
+UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_awaited)
 {
     bench w;
     begin(&w);
@@ -273,7 +273,7 @@ UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_waited_for)
     end(&w);
 }
 
-UNIT(deferred_free, use_stays_when_the_name_goes)
+UNIT(deferred_free, a_recorded_use_stays_when_the_name_is_removed)
 {
     bench w;
     begin(&w);
@@ -287,7 +287,7 @@ UNIT(deferred_free, use_stays_when_the_name_goes)
     end(&w);
 }
 
-UNIT(deferred_free, reserved_range_cannot_be_used)
+UNIT(deferred_free, a_reserved_range_cannot_record_a_use)
 {
     bench w;
     begin(&w);
@@ -301,7 +301,7 @@ UNIT(deferred_free, reserved_range_cannot_be_used)
     end(&w);
 }
 
-UNIT(deferred_free, mapped_allocation_stays)
+UNIT(deferred_free, a_mapped_allocation_is_not_freed)
 {
     bench w;
     begin_with(&w, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
@@ -316,7 +316,7 @@ UNIT(deferred_free, mapped_allocation_stays)
 
 /* ---- the ends ----------------------------------------------------------------------------- */
 
-UNIT(deferred_free, memory_is_busy_while_something_waits)
+UNIT(deferred_free, a_memory_is_busy_while_a_free_waits)
 {
     bench w;
     begin(&w);
@@ -329,7 +329,7 @@ UNIT(deferred_free, memory_is_busy_while_something_waits)
     end(&w);
 }
 
-UNIT(deferred_free, memory_that_ends_with_all_awaits_the_streams)
+UNIT(deferred_free, destroying_a_memory_with_its_allocations_awaits_the_streams)
 {
     bench w;
     begin(&w);
@@ -345,7 +345,7 @@ UNIT(deferred_free, memory_that_ends_with_all_awaits_the_streams)
     end(&w);
 }
 
-UNIT(deferred_free, memory_ends_though_the_backend_answers_nothing)
+UNIT(deferred_free, a_memory_is_destroyed_though_the_backend_answers_nothing)
 {
     bench w;
     begin(&w);
@@ -359,7 +359,7 @@ UNIT(deferred_free, memory_ends_though_the_backend_answers_nothing)
     end(&w);
 }
 
-UNIT(deferred_free, stream_is_busy_while_something_waits_for_it)
+UNIT(deferred_free, a_stream_is_busy_while_a_free_waits_for_it)
 {
     bench w;
     begin(&w);
@@ -381,7 +381,7 @@ UNIT(deferred_free, stream_is_busy_while_something_waits_for_it)
     end(&w);
 }
 
-UNIT(deferred_free, lost_device_holds_nothing_back)
+UNIT(deferred_free, a_lost_device_delays_no_free)
 {
     bench w;
     begin(&w);
@@ -396,7 +396,7 @@ UNIT(deferred_free, lost_device_holds_nothing_back)
     end(&w);
 }
 
-UNIT(deferred_free, failure_of_one_stream_does_not_keep_the_others)
+UNIT(deferred_free, a_failing_stream_does_not_delay_the_others)
 {
     bench w;
     begin(&w);
@@ -418,7 +418,7 @@ UNIT(deferred_free, failure_of_one_stream_does_not_keep_the_others)
 
 /* ---- misuse and host memory --------------------------------------------------------------- */
 
-UNIT(deferred_free, refuses_null)
+UNIT(deferred_free, null_arguments_are_refused)
 {
     bench w;
     begin(&w);
@@ -437,7 +437,7 @@ UNIT(deferred_free, refuses_null)
     end(&w);
 }
 
-UNIT(deferred_free, stream_that_cannot_be_marked_takes_no_frees)
+UNIT(deferred_free, a_stream_that_cannot_be_marked_accepts_no_frees)
 {
     bench w;
     begin(&w);

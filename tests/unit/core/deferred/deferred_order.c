@@ -40,7 +40,7 @@ static void compare_heap(const qi_queue_heap *heap, qi_wait *waits, uint64_t cou
     CHECK(heap->first == first_of(waits));
 }
 
-UNIT(deferred_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put)
+UNIT(deferred_order, the_heap_returns_the_lowest_value_first_and_equal_ones_in_order)
 {
     qi_wait *waits = calloc(WAITS, sizeof *waits);
     qi_queue_heap heap = {.first = NULL};
@@ -67,7 +67,7 @@ UNIT(deferred_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put
 }
 
 /* So that what a free does under its shard's lock is bounded in whatever order the points come. */
-UNIT(deferred_order, heap_takes_few_steps_in_every_order)
+UNIT(deferred_order, the_heap_takes_few_steps_in_every_order)
 {
     enum { RISING, FALLING, MIXED, EQUAL, ORDERS };
     qi_wait *waits = calloc(MANY, sizeof *waits);
@@ -219,7 +219,7 @@ UNIT(deferred_order, frees_in_any_order_pass_in_the_order_of_their_points)
 }
 
 /* What is had again on the stream is taken from anywhere in list and heap. */
-UNIT(deferred_order, ranges_are_had_again_from_any_place_in_the_order)
+UNIT(deferred_order, ranges_are_reused_from_any_place_in_the_order)
 {
     enum { COUNT = 64 };
     begin();
@@ -242,7 +242,7 @@ UNIT(deferred_order, ranges_are_had_again_from_any_place_in_the_order)
 }
 
 /* A memory that ends waits for the latest of them, wherever it lies. */
-UNIT(deferred_order, who_waits_for_a_stream_waits_for_the_last_point)
+UNIT(deferred_order, destroying_a_memory_waits_for_the_last_point_of_a_stream)
 {
     begin();
     quire_point points[3];
@@ -311,7 +311,7 @@ UNIT(deferred_order, frees_on_many_streams_cost_about_as_much_as_on_few)
 }
 
 /* Calls that take host memory fail in turn: a table that cannot grow is used as it is. */
-UNIT(deferred_order, table_of_streams_does_without_host_memory)
+UNIT(deferred_order, the_table_of_streams_works_without_host_memory)
 {
     enum { FEW = 40 };
     for (uint64_t call = 1; call < 120; call += 7) {

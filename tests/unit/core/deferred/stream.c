@@ -50,7 +50,7 @@ UNIT(stream, marks_grow_and_pass_in_order)
     fixture_end(&f);
 }
 
-UNIT(stream, what_is_known_to_have_passed_is_not_asked_again)
+UNIT(stream, passed_points_are_not_queried_again)
 {
     fixture f;
     begin(&f);
@@ -68,7 +68,7 @@ UNIT(stream, what_is_known_to_have_passed_is_not_asked_again)
     fixture_end(&f);
 }
 
-UNIT(stream, no_point_at_all_has_passed)
+UNIT(stream, the_null_point_has_passed)
 {
     const quire_point none = {0};
     bool has_passed = false;
@@ -95,7 +95,7 @@ UNIT(stream, describes_itself)
     fixture_end(&f);
 }
 
-UNIT(stream, waits_for_another_and_not_for_what_has_passed)
+UNIT(stream, waits_for_another_stream_and_not_for_passed_points)
 {
     fixture f;
     begin(&f);
@@ -116,7 +116,7 @@ UNIT(stream, waits_for_another_and_not_for_what_has_passed)
     fixture_end(&f);
 }
 
-UNIT(stream, of_an_owner_who_signals_takes_what_was_announced)
+UNIT(stream, whose_owner_signals_accepts_announced_points)
 {
     fixture f;
     begin(&f);
@@ -135,7 +135,7 @@ UNIT(stream, of_an_owner_who_signals_takes_what_was_announced)
     fixture_end(&f);
 }
 
-UNIT(stream, that_marks_itself_takes_no_announcement)
+UNIT(stream, that_marks_itself_accepts_no_announcement)
 {
     fixture f;
     begin(&f);
@@ -146,7 +146,7 @@ UNIT(stream, that_marks_itself_takes_no_announcement)
     fixture_end(&f);
 }
 
-UNIT(stream, wrapped_is_the_backends_own)
+UNIT(stream, wrapped_belongs_to_the_caller)
 {
     fixture f;
     begin(&f);
@@ -162,7 +162,7 @@ UNIT(stream, wrapped_is_the_backends_own)
     fixture_end(&f);
 }
 
-UNIT(stream, held_has_no_backend_and_passes_nothing)
+UNIT(stream, for_capture_has_no_backend_stream_and_passes_nothing)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){0}); /* without streams */
@@ -184,7 +184,7 @@ UNIT(stream, held_has_no_backend_and_passes_nothing)
     fixture_end(&f);
 }
 
-UNIT(stream, of_a_lost_device_has_passed_everything)
+UNIT(stream, of_a_lost_device_has_passed_every_point)
 {
     fixture f;
     begin(&f);
@@ -201,7 +201,7 @@ UNIT(stream, of_a_lost_device_has_passed_everything)
     fixture_end(&f);
 }
 
-UNIT(stream, keeps_its_device)
+UNIT(stream, keeps_its_device_open)
 {
     fixture f;
     begin(&f);
@@ -240,7 +240,7 @@ UNIT(stream, fails_as_the_backend_does)
     fixture_end(&f);
 }
 
-UNIT(stream, refuses_what_is_no_stream)
+UNIT(stream, refuses_invalid_handles)
 {
     fixture f;
     begin(&f);
@@ -269,7 +269,7 @@ UNIT(stream, refuses_what_is_no_stream)
     fixture_end(&f);
 }
 
-UNIT(stream, leaves_nothing_without_host_memory)
+UNIT(stream, fails_completely_without_host_memory)
 {
     fixture f;
     begin(&f);

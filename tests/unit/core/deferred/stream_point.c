@@ -92,7 +92,7 @@ UNIT(stream_point, of_a_stream_that_was_never_marked_is_refused)
     end(&w);
 }
 
-UNIT(stream_point, that_cannot_be_judged_fails_as_the_backend_does)
+UNIT(stream_point, that_cannot_be_checked_fails_as_the_backend_does)
 {
     bench w;
     begin(&w);
@@ -108,7 +108,7 @@ UNIT(stream_point, that_cannot_be_judged_fails_as_the_backend_does)
     end(&w);
 }
 
-UNIT(stream_point, of_an_owner_who_signals_may_be_later_than_any_announced)
+UNIT(stream_point, of_a_signalling_owner_may_be_later_than_any_announced)
 {
     bench w;
     begin(&w);
@@ -131,7 +131,7 @@ UNIT(stream_point, of_an_owner_who_signals_may_be_later_than_any_announced)
     end(&w);
 }
 
-UNIT(stream_point, of_a_held_stream_is_the_one_that_it_has)
+UNIT(stream_point, of_a_capture_stream_is_its_only_point)
 {
     bench w;
     begin(&w);
@@ -149,7 +149,7 @@ UNIT(stream_point, of_a_held_stream_is_the_one_that_it_has)
 /* ---- the host backend ----------------------------------------------------------------------- */
 
 /* Two workers, each behind a point of the other that lies ahead, would wait for each other. */
-UNIT(stream_point, lets_no_two_streams_wait_for_each_other)
+UNIT(stream_point, never_makes_two_streams_wait_for_each_other)
 {
     quire_device *device = NULL;
     quire_stream *a = NULL, *b = NULL;
@@ -167,7 +167,7 @@ UNIT(stream_point, lets_no_two_streams_wait_for_each_other)
 }
 
 /* What comes past the core, through the backend's table. */
-UNIT(stream_point, beyond_all_that_was_submitted_is_refused_by_the_host_backend_too)
+UNIT(stream_point, beyond_all_submitted_work_is_refused_by_the_host_backend_too)
 {
     quire_device *device = NULL;
     quire_stream *a = NULL, *b = NULL;

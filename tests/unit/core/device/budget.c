@@ -61,7 +61,7 @@ static uint64_t page_size(fixture *b, quire_allocation allocation)
 
 /* ---- accounts ----------------------------------------------------------------------------- */
 
-UNIT(budget, an_account_gives_what_is_left_and_not_a_unit_more)
+UNIT(budget, an_account_grants_exactly_the_rest)
 {
     qi_account account = {0};
     uint64_t used = 7;
@@ -104,7 +104,7 @@ UNIT(budget, a_heap_limit_holds_on_every_path_to_a_page)
     fixture_end(&b);
 }
 
-UNIT(budget, a_refusal_tells_its_numbers)
+UNIT(budget, a_refusal_reports_its_numbers)
 {
     fixture b;
     make(&b);
@@ -119,7 +119,7 @@ UNIT(budget, a_refusal_tells_its_numbers)
     fixture_end(&b);
 }
 
-UNIT(budget, smaller_pages_are_made_of_what_is_left)
+UNIT(budget, smaller_pages_are_created_from_the_rest)
 {
     fixture b;
     make(&b);
@@ -133,7 +133,7 @@ UNIT(budget, smaller_pages_are_made_of_what_is_left)
     fixture_end(&b);
 }
 
-UNIT(budget, what_fits_the_pages_there_are_is_placed)
+UNIT(budget, requests_that_fit_existing_pages_are_served)
 {
     fixture b;
     make(&b);
@@ -146,7 +146,7 @@ UNIT(budget, what_fits_the_pages_there_are_is_placed)
     fixture_end(&b);
 }
 
-UNIT(budget, what_comes_to_a_page_in_the_end_is_not_the_threads_last_error)
+UNIT(budget, a_failure_before_a_created_page_is_not_the_threads_last_error)
 {
     fixture b;
     make(&b);
@@ -159,7 +159,7 @@ UNIT(budget, what_comes_to_a_page_in_the_end_is_not_the_threads_last_error)
     fixture_end(&b);
 }
 
-UNIT(budget, a_limit_below_what_is_in_use_takes_nothing_away)
+UNIT(budget, a_limit_below_the_bytes_in_use_releases_nothing)
 {
     fixture b;
     make(&b);
@@ -205,7 +205,7 @@ UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
 
 /* ---- what the backend tells --------------------------------------------------------------- */
 
-UNIT(budget, the_backends_budget_holds_with_what_others_use)
+UNIT(budget, the_backends_budget_includes_the_use_by_others)
 {
     fixture b;
     make_telling(&b, 4 * PAGE, PAGE);
@@ -220,7 +220,7 @@ UNIT(budget, the_backends_budget_holds_with_what_others_use)
     fixture_end(&b);
 }
 
-UNIT(budget, a_budget_that_shrinks_and_grows_is_followed)
+UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
 {
     fixture b;
     make_telling(&b, 4 * PAGE, 0);
@@ -241,7 +241,7 @@ UNIT(budget, a_budget_that_shrinks_and_grows_is_followed)
     fixture_end(&b);
 }
 
-UNIT(budget, the_lesser_of_limit_and_budget_decides)
+UNIT(budget, the_smaller_of_limit_and_budget_decides)
 {
     fixture b;
     make_telling(&b, 3 * PAGE, 0);
@@ -256,7 +256,7 @@ UNIT(budget, the_lesser_of_limit_and_budget_decides)
     fixture_end(&b);
 }
 
-UNIT(budget, the_backend_is_asked_where_a_page_is_made_and_nowhere_else)
+UNIT(budget, the_backend_is_queried_only_where_a_page_is_created)
 {
     fixture b;
     make_telling(&b, 4 * PAGE, 0);
@@ -279,7 +279,7 @@ UNIT(budget, the_backend_is_asked_where_a_page_is_made_and_nowhere_else)
     fixture_end(&b);
 }
 
-UNIT(budget, without_an_answer_no_page_is_made)
+UNIT(budget, no_page_is_created_without_an_answer)
 {
     static const quire_result codes[] = {QUIRE_ERROR_DEVICE_LOST, QUIRE_ERROR_BACKEND_FAILURE,
                                          QUIRE_ERROR_NOT_PERMITTED};
@@ -300,7 +300,7 @@ UNIT(budget, without_an_answer_no_page_is_made)
     }
 }
 
-UNIT(budget, a_page_that_is_not_made_gives_back_what_was_taken)
+UNIT(budget, a_page_that_is_not_created_returns_its_share)
 {
     for (uint64_t call = 2; call <= 3; call++) { /* the question comes first, then create and map */
         fixture b;
@@ -321,7 +321,7 @@ UNIT(budget, a_page_that_is_not_made_gives_back_what_was_taken)
 
 /* ---- asking ------------------------------------------------------------------------------- */
 
-UNIT(budget, a_backend_that_tells_nothing_has_budgets_of_its_heaps)
+UNIT(budget, a_backend_without_budgets_has_budgets_of_its_heaps)
 {
     fixture b;
     make(&b);
@@ -341,7 +341,7 @@ UNIT(budget, a_backend_that_tells_nothing_has_budgets_of_its_heaps)
     fixture_end(&b);
 }
 
-UNIT(budget, what_the_backend_tells_is_told)
+UNIT(budget, the_backends_answer_is_reported)
 {
     fixture b;
     make_telling(&b, 10 * PAGE, 3 * PAGE);
@@ -360,7 +360,7 @@ UNIT(budget, what_the_backend_tells_is_told)
     fixture_end(&b);
 }
 
-UNIT(budget, wrong_heaps_and_devices_are_refused)
+UNIT(budget, invalid_heaps_and_devices_are_refused)
 {
     fixture b;
     make(&b);
@@ -449,7 +449,7 @@ UNIT(budget, a_memorys_limit_may_be_a_share_of_its_heap)
     fixture_end(&b);
 }
 
-UNIT(budget, a_memorys_limit_is_not_anothers)
+UNIT(budget, a_memorys_limit_does_not_apply_to_others)
 {
     fixture b;
     make(&b);
@@ -465,7 +465,7 @@ UNIT(budget, a_memorys_limit_is_not_anothers)
     fixture_end(&b);
 }
 
-UNIT(budget, a_memory_whose_limit_falls_gives_its_empty_pages_back_at_once)
+UNIT(budget, a_memory_with_a_lower_limit_destroys_its_empty_pages_at_once)
 {
     fixture b;
     make(&b);
@@ -493,7 +493,7 @@ UNIT(budget, a_memory_whose_limit_falls_gives_its_empty_pages_back_at_once)
 
 enum { ROUNDED = 100000 };
 
-UNIT(budget, what_a_page_is_larger_than_asked_counts)
+UNIT(budget, bytes_beyond_the_requested_page_size_count)
 {
     fixture b;
     make_telling(&b, 0, 0);
@@ -508,7 +508,7 @@ UNIT(budget, what_a_page_is_larger_than_asked_counts)
     fixture_end(&b);
 }
 
-UNIT(budget, a_page_that_comes_out_too_large_is_given_back)
+UNIT(budget, a_page_that_turns_out_too_large_is_destroyed)
 {
     for (int by = 0; by < 3; by++) {
         fixture b;

@@ -147,7 +147,7 @@ UNIT(device, unknown_feature_bits_are_refused)
     }
 }
 
-UNIT(device, rows_that_nobody_takes_are_refused)
+UNIT(device, copied_rows_without_a_copy_function_are_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -193,7 +193,7 @@ UNIT(device, a_table_too_small_for_what_is_required_is_refused)
     }
 }
 
-UNIT(device, the_smallest_table_opens_and_has_nothing_to_end)
+UNIT(device, the_smallest_table_opens_and_needs_no_close)
 {
     fake_backend fake;
     init_device_only(&fake);
@@ -206,7 +206,7 @@ UNIT(device, the_smallest_table_opens_and_has_nothing_to_end)
     CHECK(!fake.ended);
 }
 
-UNIT(device, functions_behind_the_end_of_an_older_table_are_absent)
+UNIT(device, functions_after_the_end_of_an_older_table_are_absent)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -228,7 +228,7 @@ UNIT(device, functions_behind_the_end_of_an_older_table_are_absent)
     CHECK(fake.ended);
 }
 
-UNIT(device, an_older_table_that_announces_what_it_is_too_small_for_is_refused)
+UNIT(device, an_older_table_with_features_beyond_its_size_is_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -272,7 +272,7 @@ UNIT(device, a_device_has_1_to_16_heaps_and_1_to_32_kinds)
     expect_accepted(&fake);
 }
 
-UNIT(device, a_kind_in_a_heap_that_is_not_there_is_refused)
+UNIT(device, a_kind_in_a_missing_heap_is_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -288,7 +288,7 @@ UNIT(device, a_heap_of_size_0_is_refused)
     expect_refused(&fake, "heap 1", "size 0");
 }
 
-UNIT(device, flags_that_are_not_known_are_refused)
+UNIT(device, unknown_flags_are_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -299,7 +299,7 @@ UNIT(device, flags_that_are_not_known_are_refused)
     expect_refused(&fake, "memory kind 2", "unknown flags 0x200");
 }
 
-UNIT(device, kinds_for_objects_are_of_backends_with_objects_and_have_no_pointers)
+UNIT(device, kinds_for_objects_need_a_backend_with_objects_and_have_no_pointers)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -345,7 +345,7 @@ UNIT(device, host_visible_kinds_need_map_and_those_not_coherent_need_flush)
     expect_accepted(&fake);
 }
 
-UNIT(device, limits_that_are_no_powers_of_two_are_refused)
+UNIT(device, limits_other_than_powers_of_two_are_refused)
 {
     static const struct {
         const char *name;
@@ -366,7 +366,7 @@ UNIT(device, limits_that_are_no_powers_of_two_are_refused)
     }
 }
 
-UNIT(device, limits_of_0_are_resolved_to_what_asks_nothing)
+UNIT(device, limits_of_0_become_limits_without_effect)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -394,7 +394,7 @@ UNIT(device, limits_of_0_are_resolved_to_what_asks_nothing)
 
 /* ---- ownership and failures --------------------------------------------------------------- */
 
-UNIT(device, what_describe_answers_is_passed_on_and_the_state_stays_the_callers)
+UNIT(device, errors_of_describe_are_returned_and_the_caller_keeps_the_state)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -405,7 +405,7 @@ UNIT(device, what_describe_answers_is_passed_on_and_the_state_stays_the_callers)
     CHECK(device == NULL && !fake.ended);
 }
 
-UNIT(device, without_host_memory_the_state_stays_the_callers)
+UNIT(device, without_host_memory_the_caller_keeps_the_state)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -416,7 +416,7 @@ UNIT(device, without_host_memory_the_state_stays_the_callers)
     CHECK_EQ(quire_last_native_code(), 0);
 }
 
-UNIT(device, null_arguments_and_half_given_options_are_refused)
+UNIT(device, null_arguments_and_incomplete_options_are_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -435,7 +435,7 @@ UNIT(device, null_arguments_and_half_given_options_are_refused)
     CHECK_EQ(fake.calls[FAKE_DESCRIBE], 0);
 }
 
-UNIT(device, asking_wants_a_device_and_zeroes_what_it_cannot_fill)
+UNIT(device, queries_need_a_device_and_zero_missing_values)
 {
     fake_backend fake;
     fake_init(&fake);

@@ -176,7 +176,7 @@ static void check_profile(const char *folder, const char *file)
     CHECK_OK(quire_device_destroy(&device));
 }
 
-UNIT(kind_profiles, choices_on_every_device_keep_their_promises)
+UNIT(kind_profiles, choices_on_every_device_match_the_rules)
 {
     const char *folder = data_folder();
     if (!folder)

@@ -14,7 +14,7 @@ static quire_page_policy policy_of(fixture *b, quire_preset preset)
 
 /* ---- VulkanMemoryAllocator ---------------------------------------------------------------- */
 
-UNIT(preset, vma_goes_from_an_eighth_to_256_mib_in_a_large_heap)
+UNIT(preset, vma_grows_from_an_eighth_to_256_mib_in_a_large_heap)
 {
     static const uint64_t sizes[] = {32, 64, 128, 256, 256};
     fixture b;
@@ -28,7 +28,7 @@ UNIT(preset, vma_goes_from_an_eighth_to_256_mib_in_a_large_heap)
     fixture_end(&b);
 }
 
-UNIT(preset, vma_holds_a_request_twice_or_gives_it_a_page_of_its_own)
+UNIT(preset, vma_fits_a_request_twice_or_gives_it_a_dedicated_page)
 {
     fixture b;
     open_heap(&b, 8 * GIB);
@@ -106,7 +106,7 @@ static live vma_step(fixture *b, const live *all, int count, uint64_t request, u
     return new;
 }
 
-UNIT(preset, vma_does_so_whatever_comes_and_goes)
+UNIT(preset, vma_keeps_its_sizes_while_pages_are_created_and_destroyed)
 {
     enum { MOST = 60 };
     const uint64_t preferred = 8 * MIB;
@@ -147,7 +147,7 @@ UNIT(preset, rmm_doubles_the_pool)
     fixture_end(&b);
 }
 
-UNIT(preset, rmm_makes_no_page_below_the_request)
+UNIT(preset, rmm_creates_no_page_below_the_request)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -159,7 +159,7 @@ UNIT(preset, rmm_makes_no_page_below_the_request)
     fixture_end(&b);
 }
 
-UNIT(preset, rmm_halves_what_cannot_be_had)
+UNIT(preset, rmm_halves_unavailable_sizes)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -210,7 +210,7 @@ static void expect_usable(uint64_t heap, uint64_t granularity, quire_preset pres
     fixture_end(&b);
 }
 
-UNIT(preset, a_memory_can_be_made_of_each_in_every_heap)
+UNIT(preset, each_preset_creates_a_memory_in_every_heap)
 {
     for (uint64_t heap = 512; heap <= 64 * GIB; heap *= 8)
         for (uint64_t granularity = 1; granularity <= 64 * MIB; granularity *= 64)
@@ -218,7 +218,7 @@ UNIT(preset, a_memory_can_be_made_of_each_in_every_heap)
                 expect_usable(heap + heap / 3, granularity, (quire_preset)preset);
 }
 
-UNIT(preset, refusals)
+UNIT(preset, invalid_options_are_refused)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     quire_page_policy p;

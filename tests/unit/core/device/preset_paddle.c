@@ -14,7 +14,7 @@ static quire_page_policy paddle(quire_paddle_strategy strategy, quire_paddle_siz
 static const quire_paddle_strategy AUTO = QUIRE_PADDLE_AUTO_GROWTH,
                                    NAIVE = QUIRE_PADDLE_NAIVE_BEST_FIT;
 
-UNIT(preset_paddle, auto_growth_makes_pages_of_a_request_or_of_a_chunk)
+UNIT(preset_paddle, auto_growth_creates_pages_of_a_request_or_of_a_chunk)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -84,7 +84,7 @@ UNIT(preset_paddle, naive_best_fit_without_max_chunk_pools_nothing)
     fixture_end(&b);
 }
 
-UNIT(preset_paddle, naive_best_fit_compares_what_is_rounded)
+UNIT(preset_paddle, naive_best_fit_compares_rounded_sizes)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -93,7 +93,7 @@ UNIT(preset_paddle, naive_best_fit_compares_what_is_rounded)
     fixture_end(&b);
 }
 
-UNIT(preset_paddle, naive_best_fit_begins_with_init_and_goes_on_with_realloc)
+UNIT(preset_paddle, naive_best_fit_starts_with_init_and_continues_with_realloc)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -121,7 +121,7 @@ UNIT(preset_paddle, naive_best_fit_begins_with_init_and_goes_on_with_realloc)
     fixture_end(&b);
 }
 
-UNIT(preset_paddle, refusals)
+UNIT(preset_paddle, invalid_options_are_refused)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     quire_page_policy p;

@@ -58,7 +58,7 @@ static void end(sink *k)
     fixture_end(&k->f);
 }
 
-UNIT(callback, a_sink_may_allocate_when_a_page_that_grows_sends_another_away)
+UNIT(callback, a_sink_may_allocate_when_a_growing_page_releases_another)
 {
     sink k;
     begin(&k, &(quire_memory_options){
@@ -73,7 +73,7 @@ UNIT(callback, a_sink_may_allocate_when_a_page_that_grows_sends_another_away)
     end(&k);
 }
 
-UNIT(callback, a_sink_may_ask_in_vain_when_pages_are_given_back_for_one)
+UNIT(callback, a_sink_may_be_refused_while_pages_are_destroyed_for_a_request)
 {
     sink k;
     begin(&k, &(quire_memory_options){.shards = 2, .limit = 9 * PAGE, .pages.page_size = 4 * PAGE});
@@ -93,7 +93,7 @@ UNIT(callback, a_sink_may_ask_in_vain_when_pages_are_given_back_for_one)
  * The sink leaves an empty page each time, which a refused request gives back before it looks
  * again: that is no reason for the request to look once more.
  */
-UNIT(callback, what_a_sink_does_is_no_reason_to_look_again)
+UNIT(callback, an_allocation_by_a_sink_does_not_restart_the_attempts)
 {
     sink k;
     begin(&k, &(quire_memory_options){.limit = 4 * PAGE, .pages.page_size = PAGE});
@@ -152,7 +152,7 @@ static void end_story(story *t)
     fixture_end(&t->f);
 }
 
-UNIT(callback, a_page_that_is_told_to_be_gone_counts_no_longer)
+UNIT(callback, a_page_reported_as_destroyed_no_longer_counts)
 {
     story t;
     listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}},
@@ -169,7 +169,7 @@ UNIT(callback, a_page_that_is_told_to_be_gone_counts_no_longer)
 
 enum { COMING = QUIRE_EVENT_PAGE_MADE, GOING = QUIRE_EVENT_PAGE_GONE };
 
-UNIT(callback, the_end_of_a_page_is_told_before_the_next_with_its_number)
+UNIT(callback, the_end_of_a_page_is_reported_before_the_next_with_its_number)
 {
     story t;
     listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
@@ -188,7 +188,7 @@ UNIT(callback, the_end_of_a_page_is_told_before_the_next_with_its_number)
     end_story(&t);
 }
 
-UNIT(callback, a_number_is_free_again_when_the_page_for_it_cannot_be_made)
+UNIT(callback, the_number_of_a_page_that_cannot_be_created_is_free_again)
 {
     story t;
     quire_allocation none;
@@ -217,7 +217,7 @@ static void expect_untold(void *user, quire_memory *memory, const quire_event *e
     ++*gone;
 }
 
-UNIT(callback, a_number_is_not_free_again_before_its_page_is_told_to_be_gone)
+UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
 {
     fixture f;
     quire_allocation a, none;
@@ -239,7 +239,7 @@ UNIT(callback, a_number_is_not_free_again_before_its_page_is_told_to_be_gone)
 }
 
 /* A name's limit is judged once it is known what is held: the page goes after it was told of. */
-UNIT(callback, a_page_for_what_a_name_may_not_hold_comes_and_goes_in_order)
+UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
 {
     story t;
     quire_allocation none;
@@ -289,7 +289,7 @@ static void ask_for_all_sorts(void *user, quire_memory *memory, const quire_even
     refused++;
 }
 
-UNIT(callback, a_memory_that_ends_has_nothing_to_give)
+UNIT(callback, a_memory_being_destroyed_has_no_pages_to_release)
 {
     for (int all = 0; all < 2; all++) {
         fixture f;
@@ -319,7 +319,7 @@ static void keep_one(void *user, quire_memory *memory, const quire_event *event)
             quire_allocate(memory, &(quire_allocation_options){.size = 64, .name = "kept"}, first));
 }
 
-UNIT(callback, what_a_hook_allocates_while_a_memory_ends_goes_with_it)
+UNIT(callback, allocations_by_a_hook_during_destroy_are_freed)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
@@ -384,7 +384,7 @@ static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
     end_device(&h.f);
 }
 
-UNIT(callback, what_a_hook_frees_while_a_memory_ends_is_freed_once)
+UNIT(callback, allocations_that_a_hook_frees_during_destroy_are_freed_once)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         end_hastily(shards, false, false);
@@ -410,7 +410,7 @@ static void detach_at_line(void *user, quire_log_level level, const char *line)
     attached_to = NULL;
 }
 
-UNIT(callback, a_sink_may_end_what_it_hears_to_be_attached)
+UNIT(callback, a_sink_may_destroy_the_child_that_a_message_names)
 {
     fixture f;
     fixture_prepare(&f);
@@ -445,7 +445,7 @@ static quire_result ask_from_inside(void *state, const quire_page_request *reque
     return make_page(state, request, page);
 }
 
-UNIT(callback, a_call_from_inside_a_backend_waits_for_no_page)
+UNIT(callback, a_call_from_inside_a_backend_does_not_wait_for_a_page)
 {
     fixture f;
     fixture_prepare(&f);

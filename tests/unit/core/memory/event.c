@@ -72,7 +72,7 @@ UNIT(event, the_life_of_an_allocation_and_its_page)
     end(&r);
 }
 
-UNIT(event, every_way_to_allocate_and_to_free_is_told)
+UNIT(event, every_kind_of_allocation_and_free_is_reported)
 {
     static record r;
     begin(&r, QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED);
@@ -91,7 +91,7 @@ UNIT(event, every_way_to_allocate_and_to_free_is_told)
     end(&r);
 }
 
-UNIT(event, a_refusal_says_what_was_asked_and_why)
+UNIT(event, a_refusal_event_has_the_request_and_the_reason)
 {
     static record r;
     begin(&r, QUIRE_EVENT_REFUSED);
@@ -107,7 +107,7 @@ UNIT(event, a_refusal_says_what_was_asked_and_why)
     end(&r);
 }
 
-UNIT(event, only_what_is_wanted_is_told)
+UNIT(event, only_the_requested_events_are_reported)
 {
     const quire_event_kinds kinds[] = {QUIRE_EVENT_ALLOCATED, QUIRE_EVENT_FREED,
                                        QUIRE_EVENT_PAGE_MADE, QUIRE_EVENT_PAGE_GONE};
@@ -138,7 +138,7 @@ UNIT(event, a_hook_may_use_the_memory)
     }
 }
 
-UNIT(event, a_hook_that_is_gone_is_not_called)
+UNIT(event, a_removed_hook_is_not_called)
 {
     static record r;
     begin(&r, 0);
@@ -148,7 +148,7 @@ UNIT(event, a_hook_that_is_gone_is_not_called)
     end(&r);
 }
 
-UNIT(event, hooks_that_are_wrong_are_refused)
+UNIT(event, invalid_hooks_are_refused)
 {
     static record r;
     begin(&r, 0);

@@ -200,7 +200,7 @@ UNIT(lluvia, offset_AARAR)
     end_manager(&m);
 }
 
-UNIT(lluvia, X1_the_hole_is_taken_again)
+UNIT(lluvia, X1_the_free_range_is_reused)
 {
     manager m = make_manager(1024);
     expect_at(&m, 256, 1, 0, 0);
@@ -349,7 +349,7 @@ UNIT(lluvia, BufferSizeEqualPageSize)
     end_memory(&b);
 }
 
-UNIT(lluvia, an_object_larger_than_a_page_gets_one_whose_rest_is_used)
+UNIT(lluvia, an_object_larger_than_a_page_gets_a_page_whose_rest_is_used)
 {
     bench b = make_memory(1024, QUIRE_DEVICE_LOCAL);
     expect_buffer(&b, 512, 0, 0, 0);

@@ -60,7 +60,7 @@ static void expect_kind(bench *b, uint32_t expected, const quire_memory_options 
 
 /* ---- defaults ----------------------------------------------------------------------------- */
 
-UNIT(memory, nothing_asked_is_device_local_with_pages_of_32_mib_and_none_of_them_yet)
+UNIT(memory, the_default_is_device_local_with_pages_of_32_mib_and_no_page_yet)
 {
     bench b;
     make(&b);
@@ -84,7 +84,7 @@ UNIT(memory, nothing_asked_is_device_local_with_pages_of_32_mib_and_none_of_them
     end(&b);
 }
 
-UNIT(memory, the_options_are_told_back)
+UNIT(memory, the_options_are_reported)
 {
     bench b;
     make(&b);
@@ -126,7 +126,7 @@ UNIT(memory, a_name_has_at_most_255_bytes)
     end(&b);
 }
 
-UNIT(memory, asking_wants_a_memory_and_zeroes_what_it_cannot_fill)
+UNIT(memory, queries_need_a_memory_and_zero_missing_values)
 {
     bench b;
     make(&b);
@@ -141,7 +141,7 @@ UNIT(memory, asking_wants_a_memory_and_zeroes_what_it_cannot_fill)
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
-UNIT(memory, flags_take_a_superset_unless_they_are_exact)
+UNIT(memory, flags_accept_a_superset_unless_they_are_exact)
 {
     bench b;
     make(&b);
@@ -154,7 +154,7 @@ UNIT(memory, flags_take_a_superset_unless_they_are_exact)
     end(&b);
 }
 
-UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_names_the_kind)
+UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_selects_the_kind)
 {
     bench b;
     make(&b);
@@ -166,7 +166,7 @@ UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_names_the_kind)
     end(&b);
 }
 
-UNIT(memory, a_special_kind_is_taken_when_the_mask_names_it)
+UNIT(memory, a_special_kind_is_chosen_if_the_mask_names_it)
 {
     bench b;
     b = (bench){.device = NULL};
@@ -200,7 +200,7 @@ UNIT(memory, intents_choose_the_kind)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
+UNIT(memory, invalid_options_and_options_of_a_later_version_are_refused)
 {
     static const quire_intent reading = {.host_read = true}, wrong = {.upload = true},
                               exported = {.exportable = true};
@@ -248,7 +248,7 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
     end(&b);
 }
 
-UNIT(memory, the_outermost_allowed_options_are_taken)
+UNIT(memory, the_limits_of_all_options_are_accepted)
 {
     bench b;
     make(&b);
@@ -276,7 +276,7 @@ UNIT(memory, null_arguments_are_refused)
     end(&b);
 }
 
-UNIT(memory, each_host_allocation_that_fails_leaves_nothing)
+UNIT(memory, each_failing_host_allocation_leaves_nothing)
 {
     bench b;
     make(&b);
@@ -297,7 +297,7 @@ UNIT(memory, each_host_allocation_that_fails_leaves_nothing)
     end(&b);
 }
 
-UNIT(memory, one_that_needs_atoms_can_be_used_whatever_its_largest_alignment)
+UNIT(memory, a_memory_with_atoms_works_at_every_largest_alignment)
 {
     bench b;
     make(&b);
@@ -349,7 +349,7 @@ UNIT(memory, options_of_the_segregated_fit_reach_its_space)
     end(&b);
 }
 
-UNIT(memory, what_a_backend_wants_to_know_reaches_each_of_its_pages)
+UNIT(memory, the_backends_options_reach_each_of_its_pages)
 {
     static const int words = 1;
     bench b;

@@ -71,7 +71,7 @@ UNIT(resource, a_buffer_is_for_storage_and_both_transfers_by_default)
     end(&b);
 }
 
-UNIT(resource, a_buffer_is_aligned_as_the_device_and_the_caller_ask)
+UNIT(resource, a_buffer_has_the_alignment_of_device_and_caller)
 {
     fixture b;
     make_host(&b, QUIRE_DEVICE_LOCAL);
@@ -82,7 +82,7 @@ UNIT(resource, a_buffer_is_aligned_as_the_device_and_the_caller_ask)
     end(&b);
 }
 
-UNIT(resource, every_usage_of_buffers_is_kept_and_no_other_taken)
+UNIT(resource, every_usage_of_buffers_is_kept_and_others_are_refused)
 {
     fixture b;
     make_host(&b, QUIRE_DEVICE_LOCAL);
@@ -101,7 +101,7 @@ UNIT(resource, every_usage_of_buffers_is_kept_and_no_other_taken)
     end(&b);
 }
 
-UNIT(resource, wrong_buffer_options_are_refused_before_any_object_is_made)
+UNIT(resource, invalid_buffer_options_are_refused_before_an_object_is_created)
 {
     static const struct {
         quire_buffer_options options;
@@ -176,7 +176,7 @@ UNIT(resource, a_buffer_can_be_dedicated_zeroed_mapped_written_and_read)
     end(&b);
 }
 
-UNIT(resource, a_native_buffer_is_bound_where_it_lies_and_told)
+UNIT(resource, a_native_buffer_is_bound_to_its_range_and_reported)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -192,7 +192,7 @@ UNIT(resource, a_native_buffer_is_bound_where_it_lies_and_told)
     end(&b);
 }
 
-UNIT(resource, a_backend_may_need_more_than_was_asked_for)
+UNIT(resource, a_backend_may_need_more_than_requested)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -217,7 +217,7 @@ UNIT(resource, a_backend_that_needs_less_changes_nothing)
     end(&b);
 }
 
-UNIT(resource, a_driver_that_wants_a_page_of_its_own_gets_it)
+UNIT(resource, a_driver_that_needs_a_dedicated_page_gets_it)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -231,7 +231,7 @@ UNIT(resource, a_driver_that_wants_a_page_of_its_own_gets_it)
     end(&b);
 }
 
-UNIT(resource, handles_of_another_sort_are_refused)
+UNIT(resource, handles_of_another_type_are_refused)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -263,7 +263,7 @@ UNIT(resource, handles_of_another_sort_are_refused)
     end(&b);
 }
 
-UNIT(resource, naming_a_buffer_anew_keeps_the_rest)
+UNIT(resource, renaming_a_buffer_keeps_the_rest)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);

@@ -14,7 +14,7 @@ static void make(fixture *f)
 }
 
 /* Rounded up to whole granules, the first two are beyond what 64 bits count. */
-UNIT(resource_bounds, an_image_whose_bytes_cannot_be_counted)
+UNIT(resource_bounds, an_image_whose_bytes_overflow_is_refused)
 {
     static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 1022, UINT64_MAX - 1023};
     fixture f;
@@ -34,7 +34,7 @@ UNIT(resource_bounds, an_image_whose_bytes_cannot_be_counted)
     fixture_end(&f);
 }
 
-UNIT(resource_bounds, a_buffer_of_a_description_has_the_size_that_its_maker_names)
+UNIT(resource_bounds, a_buffer_from_a_description_has_the_size_that_its_creator_names)
 {
     fixture f;
     make(&f);

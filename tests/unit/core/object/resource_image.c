@@ -198,7 +198,7 @@ static void expect_refused(bench *b, const quire_image_options *options, quire_r
     CHECK_EQ(needs.size, 0);
 }
 
-UNIT(resource_image, what_is_no_image_is_refused)
+UNIT(resource_image, invalid_images_are_refused)
 {
     static const struct {
         quire_image_options options;
@@ -220,7 +220,7 @@ UNIT(resource_image, what_is_no_image_is_refused)
     end(&b);
 }
 
-UNIT(resource_image, every_usage_of_images_is_kept_and_no_other_taken)
+UNIT(resource_image, every_usage_of_images_is_kept_and_others_are_refused)
 {
     bench b;
     make(&b, 0);
@@ -236,7 +236,7 @@ UNIT(resource_image, every_usage_of_images_is_kept_and_no_other_taken)
     end(&b);
 }
 
-UNIT(resource_image, texels_that_cannot_be_counted_are_refused)
+UNIT(resource_image, texels_that_overflow_are_refused)
 {
     static const quire_image_options cases[] = {
         {.width = UINT32_MAX, .height = UINT32_MAX, .depth = 2},
@@ -254,7 +254,7 @@ UNIT(resource_image, texels_that_cannot_be_counted_are_refused)
     end(&b);
 }
 
-UNIT(resource_image, padded_rows_that_cannot_be_counted_are_refused)
+UNIT(resource_image, padded_rows_that_overflow_are_refused)
 {
     bench b;
     make(&b, UINT64_C(1) << 40);
@@ -265,7 +265,7 @@ UNIT(resource_image, padded_rows_that_cannot_be_counted_are_refused)
     end(&b);
 }
 
-UNIT(resource_image, host_access_is_refused_where_the_memory_cannot_be_mapped)
+UNIT(resource_image, host_access_is_refused_if_the_memory_cannot_be_mapped)
 {
     bench b;
     make(&b, 0);
@@ -298,7 +298,7 @@ UNIT(resource_image, null_arguments_are_refused)
 
 /* ---- before allocating -------------------------------------------------------------------- */
 
-UNIT(resource_image, requirements_are_told_before_anything_is_made)
+UNIT(resource_image, requirements_are_reported_before_anything_is_created)
 {
     bench b;
     make(&b, 0);

@@ -58,7 +58,7 @@ static void expect_refused(fixture *b, uint32_t size, quire_result code, const c
     }
 }
 
-UNIT(resource_object, an_object_that_cannot_lie_in_this_kind_is_refused_and_destroyed)
+UNIT(resource_object, an_object_unsuited_to_the_kind_is_refused_and_destroyed)
 {
     fixture b;
     make(&b);
@@ -70,7 +70,7 @@ UNIT(resource_object, an_object_that_cannot_lie_in_this_kind_is_refused_and_dest
     end(&b);
 }
 
-UNIT(resource_object, an_object_that_finds_no_place_is_destroyed)
+UNIT(resource_object, an_object_without_room_is_destroyed)
 {
     fixture b;
     make(&b);
@@ -85,7 +85,7 @@ UNIT(resource_object, an_object_that_finds_no_place_is_destroyed)
     end(&b);
 }
 
-UNIT(resource_object, an_object_that_wants_more_alignment_than_there_is_is_destroyed)
+UNIT(resource_object, an_object_with_an_unavailable_alignment_is_destroyed)
 {
     fixture b;
     make(&b);
@@ -96,7 +96,7 @@ UNIT(resource_object, an_object_that_wants_more_alignment_than_there_is_is_destr
 }
 
 /* create, page, zero-fill, bind: each of them fails once. */
-UNIT(resource_object, each_backend_call_that_fails_leaves_nothing)
+UNIT(resource_object, each_failing_backend_call_leaves_nothing)
 {
     for (int sort = 0; sort < 2; sort++) {
         uint64_t call = 1;
@@ -123,7 +123,7 @@ UNIT(resource_object, each_backend_call_that_fails_leaves_nothing)
     }
 }
 
-UNIT(resource_object, each_host_allocation_that_fails_leaves_nothing)
+UNIT(resource_object, each_failing_host_allocation_leaves_nothing)
 {
     for (int sort = 0; sort < 2; sort++) {
         uint64_t call = 1;
@@ -149,7 +149,7 @@ UNIT(resource_object, each_host_allocation_that_fails_leaves_nothing)
 
 /* ---- what is kept of them ----------------------------------------------------------------- */
 
-UNIT(resource_object, a_buffer_takes_no_host_memory_once_there_is_a_record_for_it)
+UNIT(resource_object, a_buffer_needs_no_host_memory_if_a_record_exists)
 {
     fixture b;
     quire_buffer buffer;
@@ -175,7 +175,7 @@ static void expect_kept(fixture *b, quire_allocation allocation, uint64_t user_d
     CHECK(native != 0);
 }
 
-UNIT(resource_object, user_data_name_and_object_are_kept_beside_each_other)
+UNIT(resource_object, user_data_name_and_object_are_kept_side_by_side)
 {
     for (int sort = 0; sort < 2; sort++) {
         fixture b;
@@ -200,7 +200,7 @@ UNIT(resource_object, user_data_name_and_object_are_kept_beside_each_other)
     }
 }
 
-UNIT(resource_object, user_data_that_finds_no_host_memory_stays_0)
+UNIT(resource_object, user_data_without_host_memory_stays_0)
 {
     fixture b;
     quire_buffer buffer;
@@ -226,7 +226,7 @@ UNIT(resource_object, user_data_that_finds_no_host_memory_stays_0)
     end(&b);
 }
 
-UNIT(resource_object, a_range_is_nothing_of_the_object_that_had_its_record)
+UNIT(resource_object, a_range_that_reuses_the_record_of_an_object_is_no_object)
 {
     fixture b;
     quire_buffer buffer;
@@ -276,7 +276,7 @@ static quire_result never_bind(void *state, quire_object object, uint64_t native
     return QUIRE_ERROR_BACKEND_FAILURE;
 }
 
-UNIT(resource_object, one_with_handle_0_is_a_range_that_is_neither_bound_nor_destroyed)
+UNIT(resource_object, an_object_with_handle_0_is_a_range_neither_bound_nor_destroyed)
 {
     fixture b;
     quire_buffer buffer;
@@ -297,7 +297,7 @@ UNIT(resource_object, one_with_handle_0_is_a_range_that_is_neither_bound_nor_des
     end(&b);
 }
 
-UNIT(resource_object, requirements_that_cannot_be_are_the_backends_failure)
+UNIT(resource_object, invalid_requirements_are_a_backend_failure)
 {
     static const struct {
         uint64_t alignment;
@@ -321,7 +321,7 @@ UNIT(resource_object, requirements_that_cannot_be_are_the_backends_failure)
 
 /* ---- backends with only a part ------------------------------------------------------------ */
 
-UNIT(resource_object, without_images_none_are_made)
+UNIT(resource_object, without_images_none_are_created)
 {
     fixture b;
     fixture_prepare(&b);
@@ -357,7 +357,7 @@ UNIT(resource_object, objects_without_images_are_buffers_only)
     end(&b);
 }
 
-UNIT(resource_object, images_without_objects_are_ranges_as_the_backend_needs_them)
+UNIT(resource_object, images_without_objects_are_ranges_with_the_backends_requirements)
 {
     fixture b;
     fixture_prepare(&b);

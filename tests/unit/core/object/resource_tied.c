@@ -25,7 +25,7 @@ static quire_buffer buffer_of(fixture *f, uint64_t size)
 
 /* ---- tied pages ------------------------------------------------------------------------------ */
 
-UNIT(resource_tied, the_page_is_exactly_as_large_and_goes_with_the_object)
+UNIT(resource_tied, the_page_has_exactly_the_objects_size_and_is_freed_with_it)
 {
     fixture f;
     quire_buffer_info info;
@@ -46,7 +46,7 @@ UNIT(resource_tied, the_page_is_exactly_as_large_and_goes_with_the_object)
     fixture_end(&f);
 }
 
-UNIT(resource_tied, an_equal_object_gets_a_page_of_its_own)
+UNIT(resource_tied, an_equal_object_gets_another_page)
 {
     fixture f;
     make(&f);
@@ -94,7 +94,7 @@ UNIT(resource_tied, without_memory_for_the_page_nothing_is_left)
     fixture_end(&f);
 }
 
-UNIT(resource_tied, freed_from_another_shard_it_goes_when_its_own_is_used)
+UNIT(resource_tied, freed_from_another_shard_it_is_released_when_its_own_is_used)
 {
     fixture f;
     fixture_prepare(&f);
@@ -109,7 +109,7 @@ UNIT(resource_tied, freed_from_another_shard_it_goes_when_its_own_is_used)
     fixture_end(&f);
 }
 
-UNIT(resource_tied, zeros_are_written_once_the_object_is_bound)
+UNIT(resource_tied, zeros_are_written_after_the_object_is_bound)
 {
     fixture f;
     quire_buffer buffer;
@@ -153,7 +153,7 @@ UNIT(resource_tied, never_dedicated_follows_needs_and_not_preferences)
     fixture_end(&f);
 }
 
-UNIT(resource_tied, an_object_that_prefers_a_page_does_without_where_there_is_none)
+UNIT(resource_tied, an_object_that_prefers_a_page_is_placed_without_one_if_none_is_available)
 {
     fixture f;
     quire_buffer_info info;
@@ -176,7 +176,7 @@ UNIT(resource_tied, an_object_that_prefers_a_page_does_without_where_there_is_no
 
 /* ---- fills----------------------------------------------------------------------------------- */
 
-UNIT(resource_tied, a_backend_that_fills_is_asked_once)
+UNIT(resource_tied, a_backend_that_fills_is_called_once)
 {
     fixture f;
     unsigned char bytes[200000];
@@ -195,7 +195,7 @@ UNIT(resource_tied, a_backend_that_fills_is_asked_once)
 
 /* ---- the backend's own descriptions---------------------------------------------------------- */
 
-UNIT(resource_tied, an_object_is_made_from_a_description)
+UNIT(resource_tied, an_object_is_created_from_a_description)
 {
     fixture f;
     quire_allocation made;
@@ -251,7 +251,7 @@ UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
 
 /* ---- memory that exists---------------------------------------------------------------------- */
 
-UNIT(resource_tied, memory_that_exists_becomes_a_page)
+UNIT(resource_tied, existing_memory_becomes_a_page)
 {
     fixture f;
     quire_allocation made;
@@ -277,7 +277,7 @@ UNIT(resource_tied, memory_that_exists_becomes_a_page)
 }
 
 /* Pages that are made come aligned as they are asked for; what was there before is where it is. */
-UNIT(resource_tied, memory_that_existed_lies_where_it_lies)
+UNIT(resource_tied, existing_memory_keeps_its_alignment)
 {
     fixture f;
     quire_allocation made;

@@ -37,7 +37,7 @@ static void expect_no_rows(fixture *f, quire_image image, const char *says)
     CHECK_FAILS(quire_image_read(f->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
 }
 
-UNIT(resource_without, rows_of_an_image_that_only_its_backend_knows)
+UNIT(resource_without, rows_of_an_image_known_only_to_its_backend)
 {
     fixture f;
     quire_image image;

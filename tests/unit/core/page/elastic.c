@@ -58,7 +58,7 @@ static void expect_page(const fixture *f, uint64_t bytes)
 
 /* ---- growing -------------------------------------------------------------------------------- */
 
-UNIT(elastic, what_is_free_at_the_end_is_used_with_what_comes)
+UNIT(elastic, the_free_end_and_the_growth_serve_one_request)
 {
     fixture f;
     make(&f);
@@ -77,7 +77,7 @@ UNIT(elastic, what_is_free_at_the_end_is_used_with_what_comes)
     fixture_end(&f);
 }
 
-UNIT(elastic, it_grows_as_far_as_a_large_request_needs)
+UNIT(elastic, it_grows_as_much_as_a_large_request_needs)
 {
     fixture f;
     make(&f);
@@ -87,7 +87,7 @@ UNIT(elastic, it_grows_as_far_as_a_large_request_needs)
     fixture_end(&f);
 }
 
-UNIT(elastic, alignment_is_counted_from_where_the_free_end_begins)
+UNIT(elastic, alignment_is_counted_from_the_start_of_the_free_end)
 {
     fixture f;
     make(&f);
@@ -100,7 +100,7 @@ UNIT(elastic, alignment_is_counted_from_where_the_free_end_begins)
     fixture_end(&f);
 }
 
-UNIT(elastic, what_is_aligned_is_the_native_address)
+UNIT(elastic, the_native_address_is_aligned)
 {
     fixture f;
     fixture_prepare(&f);
@@ -138,7 +138,7 @@ UNIT(elastic, within_a_limit_it_grows_by_less)
     fixture_end(&f);
 }
 
-UNIT(elastic, it_ends_where_its_addresses_end)
+UNIT(elastic, growth_ends_at_the_last_address)
 {
     fixture f;
     quire_allocation none;
@@ -153,7 +153,7 @@ UNIT(elastic, it_ends_where_its_addresses_end)
     fixture_end(&f);
 }
 
-UNIT(elastic, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
+UNIT(elastic, a_first_request_above_the_address_space_gets_a_page_that_holds_it)
 {
     fixture f;
     make_with(&f, &(quire_memory_options){.address_space = 32 * KIB});
@@ -163,7 +163,7 @@ UNIT(elastic, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
     fixture_end(&f);
 }
 
-UNIT(elastic, works_with_every_option_of_the_fits_that_follow_it)
+UNIT(elastic, it_works_with_every_option_of_every_fit)
 {
     static const quire_memory_options CASES[] = {{.fit = QUIRE_FIT_FIRST},
                                                  {.slabs = true},
@@ -189,7 +189,7 @@ UNIT(elastic, works_with_every_option_of_the_fits_that_follow_it)
     }
 }
 
-UNIT(elastic, dedicated_pages_lie_beside_it)
+UNIT(elastic, dedicated_pages_are_apart_from_it)
 {
     fixture f;
     make(&f);
@@ -205,7 +205,7 @@ UNIT(elastic, dedicated_pages_lie_beside_it)
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-UNIT(elastic, a_backend_that_fails_leaves_all_as_it_was)
+UNIT(elastic, a_failing_backend_changes_nothing)
 {
     fixture f;
     quire_allocation none;
@@ -224,7 +224,7 @@ UNIT(elastic, a_backend_that_fails_leaves_all_as_it_was)
     fixture_end(&f);
 }
 
-UNIT(elastic, without_host_memory_it_is_as_large_as_before)
+UNIT(elastic, without_host_memory_the_size_stays)
 {
     for (uint64_t at = 1;; at++) {
         fixture f;
@@ -252,7 +252,7 @@ UNIT(elastic, without_host_memory_it_is_as_large_as_before)
 
 /* ---- shrinking ------------------------------------------------------------------------------ */
 
-UNIT(elastic, a_trim_takes_the_free_end)
+UNIT(elastic, a_trim_releases_the_free_end)
 {
     fixture f;
     uint64_t released = 0;
@@ -273,7 +273,7 @@ UNIT(elastic, a_trim_takes_the_free_end)
     fixture_end(&f);
 }
 
-UNIT(elastic, what_lives_at_the_end_keeps_what_is_free_before_it)
+UNIT(elastic, an_allocation_at_the_end_keeps_the_free_range_before_it)
 {
     fixture f;
     uint64_t released = 1;
@@ -287,7 +287,7 @@ UNIT(elastic, what_lives_at_the_end_keeps_what_is_free_before_it)
     fixture_end(&f);
 }
 
-UNIT(elastic, when_nothing_is_left_the_page_goes_and_another_comes)
+UNIT(elastic, the_empty_page_is_destroyed_and_another_is_created)
 {
     fixture f;
     uint64_t released = 0;
@@ -302,7 +302,7 @@ UNIT(elastic, when_nothing_is_left_the_page_goes_and_another_comes)
     fixture_end(&f);
 }
 
-UNIT(elastic, the_free_end_goes_before_others_want_for_memory)
+UNIT(elastic, the_free_end_is_released_before_others_lack_memory)
 {
     fixture f;
     make(&f);
@@ -315,7 +315,7 @@ UNIT(elastic, the_free_end_goes_before_others_want_for_memory)
     fixture_end(&f);
 }
 
-UNIT(elastic, a_lower_limit_takes_the_free_end)
+UNIT(elastic, a_lower_limit_releases_the_free_end)
 {
     fixture f;
     make(&f);
@@ -326,7 +326,7 @@ UNIT(elastic, a_lower_limit_takes_the_free_end)
     fixture_end(&f);
 }
 
-UNIT(elastic, what_is_reserved_is_at_its_end)
+UNIT(elastic, preallocated_bytes_are_at_its_end)
 {
     fixture f;
     make(&f);
@@ -359,7 +359,7 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
         t->sizes[t->count++] = event->size;
 }
 
-UNIT(elastic, the_hook_is_told_of_each_size)
+UNIT(elastic, the_hook_receives_each_size)
 {
     fixture f;
     told t = {.count = 0};
@@ -378,7 +378,7 @@ UNIT(elastic, the_hook_is_told_of_each_size)
     fixture_end(&f);
 }
 
-UNIT(elastic, a_memory_tells_how_far_its_page_may_grow)
+UNIT(elastic, the_info_reports_how_far_the_page_may_grow)
 {
     fixture f;
     quire_memory_info info;
@@ -392,7 +392,7 @@ UNIT(elastic, a_memory_tells_how_far_its_page_may_grow)
     fixture_end(&f);
 }
 
-UNIT(elastic, what_cannot_be_contiguous_is_refused)
+UNIT(elastic, options_that_exclude_elastic_pages_are_refused)
 {
     static const struct {
         quire_memory_options options;
@@ -469,7 +469,7 @@ UNIT(elastic, several_threads_grow_it_one_after_the_other)
     fixture_end(&f);
 }
 
-UNIT(elastic, several_threads_begin_with_one_page)
+UNIT(elastic, several_threads_create_one_page)
 {
     fixture f;
     make(&f);
@@ -479,7 +479,7 @@ UNIT(elastic, several_threads_begin_with_one_page)
 }
 
 /* Making a page larger is a call of the backend: nobody who has room waits for it. */
-UNIT(elastic, frees_and_what_fits_go_on_meanwhile)
+UNIT(elastic, frees_and_requests_that_fit_continue_during_growth)
 {
     fixture f;
     crew c;
@@ -508,7 +508,7 @@ UNIT(elastic, frees_and_what_fits_go_on_meanwhile)
 }
 
 /* What it grew for may be another thread's by the time that it has grown. */
-UNIT(elastic, it_grows_again_for_what_others_took)
+UNIT(elastic, it_grows_again_if_another_thread_took_the_range)
 {
     fixture f;
     crew c;
@@ -531,7 +531,7 @@ UNIT(elastic, it_grows_again_for_what_others_took)
 
 /* ---- on memory that is there ---------------------------------------------------------------- */
 
-UNIT(elastic, bytes_and_pointers_stay_on_the_host)
+UNIT(elastic, bytes_and_pointers_stay_valid_on_the_host)
 {
     enum { COUNT = 200 };
     quire_device *device = NULL;

@@ -34,7 +34,7 @@ static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_re
 }
 
 /* Another thread can have freed the room while this one had given up the lock. */
-UNIT(elastic_bounds, it_does_not_grow_for_what_fits)
+UNIT(elastic_bounds, the_page_does_not_grow_if_the_request_fits)
 {
     fixture f;
     prepare(&f);
@@ -48,7 +48,7 @@ UNIT(elastic_bounds, it_does_not_grow_for_what_fits)
     fixture_end(&f);
 }
 
-UNIT(elastic_bounds, it_grows_where_alignment_makes_what_fits_too_large)
+UNIT(elastic_bounds, the_page_grows_if_the_aligned_request_does_not_fit)
 {
     fixture f;
     prepare(&f);
@@ -60,7 +60,7 @@ UNIT(elastic_bounds, it_grows_where_alignment_makes_what_fits_too_large)
 }
 
 /* Sizes and alignments whose end 64 bits do not count. */
-UNIT(elastic_bounds, it_does_not_grow_for_what_cannot_be_counted)
+UNIT(elastic_bounds, the_page_does_not_grow_for_sizes_that_overflow)
 {
     fixture f;
     prepare(&f);
@@ -84,7 +84,7 @@ UNIT(elastic_bounds, it_does_not_grow_for_what_cannot_be_counted)
     fixture_end(&f);
 }
 
-UNIT(elastic_bounds, the_page_reaches_no_further_than_the_devices_pages)
+UNIT(elastic_bounds, the_page_does_not_exceed_the_devices_largest_page)
 {
     fixture f;
     prepare(&f);
@@ -155,12 +155,12 @@ static void expect_refused(int64_t bytes)
     fixture_end(&f);
 }
 
-UNIT(elastic_bounds, a_page_of_fewer_addresses_than_asked_is_refused)
+UNIT(elastic_bounds, a_page_with_fewer_addresses_than_requested_is_refused)
 {
     expect_refused(-4096);
 }
 
-UNIT(elastic_bounds, a_page_of_more_addresses_than_asked_is_refused)
+UNIT(elastic_bounds, a_page_with_more_addresses_than_requested_is_refused)
 {
     expect_refused(4096);
 }

@@ -88,7 +88,7 @@ UNIT(empty_pages, a_bound_of_one_byte_keeps_none)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_bound_of_pages_keeps_those_that_became_empty_last)
+UNIT(empty_pages, a_bound_of_pages_keeps_the_latest_empty_ones)
 {
     fixture f;
     quire_allocation full[6];
@@ -118,7 +118,7 @@ UNIT(empty_pages, a_bound_that_is_no_multiple_holds_whole_pages)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_page_that_is_used_again_is_the_newest_when_it_is_empty_again)
+UNIT(empty_pages, a_page_used_and_emptied_again_is_the_newest)
 {
     fixture f;
     quire_allocation full[3];
@@ -137,7 +137,7 @@ UNIT(empty_pages, a_page_that_is_used_again_is_the_newest_when_it_is_empty_again
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_page_larger_than_the_bound_goes_at_once)
+UNIT(empty_pages, a_page_larger_than_the_bound_is_destroyed_at_once)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
@@ -149,7 +149,7 @@ UNIT(empty_pages, a_page_larger_than_the_bound_goes_at_once)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, shards_have_their_share_of_the_bytes)
+UNIT(empty_pages, each_shard_has_its_share_of_the_bytes)
 {
     fixture f;
     quire_allocation here[3], there[3];
@@ -177,7 +177,7 @@ UNIT(empty_pages, a_bound_below_one_page_a_shard_keeps_none)
 }
 
 /* Who frees in another shard leaves it to that shard: the bound holds once somebody works there. */
-UNIT(empty_pages, what_another_thread_freed_is_bounded_when_its_shard_is_used)
+UNIT(empty_pages, pages_freed_by_another_thread_are_bounded_when_their_shard_is_used)
 {
     fixture f;
     quire_allocation full[3];
@@ -195,7 +195,7 @@ UNIT(empty_pages, what_another_thread_freed_is_bounded_when_its_shard_is_used)
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-UNIT(empty_pages, old_ones_go_at_the_next_free_that_empties_a_page)
+UNIT(empty_pages, old_pages_are_destroyed_at_the_next_free_that_empties_a_page)
 {
     fixture f;
     quire_allocation full[4];
@@ -214,7 +214,7 @@ UNIT(empty_pages, old_ones_go_at_the_next_free_that_empties_a_page)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_free_that_empties_no_page_lets_none_go)
+UNIT(empty_pages, a_free_that_empties_no_page_destroys_none)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
@@ -230,7 +230,7 @@ UNIT(empty_pages, a_free_that_empties_no_page_lets_none_go)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, the_time_of_a_page_used_meanwhile_begins_anew)
+UNIT(empty_pages, the_age_of_a_page_used_in_between_restarts)
 {
     fixture f;
     quire_allocation full[2];
@@ -245,7 +245,7 @@ UNIT(empty_pages, the_time_of_a_page_used_meanwhile_begins_anew)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_trim_lets_old_ones_go_whatever_its_target)
+UNIT(empty_pages, a_trim_destroys_old_pages_at_every_target)
 {
     fixture f;
     quire_allocation full[3];
@@ -269,7 +269,7 @@ UNIT(empty_pages, a_trim_lets_old_ones_go_whatever_its_target)
 }
 
 /* Its own shard gives everything back then; a shard that nobody uses must not keep for ever. */
-UNIT(empty_pages, old_ones_of_every_shard_go_when_a_page_is_made)
+UNIT(empty_pages, old_pages_of_every_shard_are_destroyed_when_a_page_is_created)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
@@ -284,7 +284,7 @@ UNIT(empty_pages, old_ones_of_every_shard_go_when_a_page_is_made)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, what_waits_in_an_inbox_is_old_from_when_it_is_seen)
+UNIT(empty_pages, the_age_of_a_page_freed_through_an_inbox_starts_at_the_drain)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
@@ -295,7 +295,7 @@ UNIT(empty_pages, what_waits_in_an_inbox_is_old_from_when_it_is_seen)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, both_bounds_hold)
+UNIT(empty_pages, both_bounds_apply)
 {
     fixture f;
     quire_allocation full[5];
@@ -316,7 +316,7 @@ UNIT(empty_pages, both_bounds_hold)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, the_systems_clock_serves_where_none_is_given)
+UNIT(empty_pages, the_systems_clock_is_used_if_none_is_given)
 {
     fixture f;
     quire_allocation full[2];
@@ -335,7 +335,7 @@ UNIT(empty_pages, the_systems_clock_serves_where_none_is_given)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_asked)
+UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_read)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -382,7 +382,7 @@ UNIT(empty_pages, a_dedicated_page_serves_requests_from_seven_eighths_of_it)
     CHECK(!gets_page_of_8_kib(100));
 }
 
-UNIT(empty_pages, dedicated_pages_of_many_sizes_are_told_apart)
+UNIT(empty_pages, dedicated_pages_of_many_sizes_are_distinguished)
 {
     fixture f;
     quire_allocation own[MOST];
@@ -400,7 +400,7 @@ UNIT(empty_pages, dedicated_pages_of_many_sizes_are_told_apart)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, dedicated_pages_go_by_age_and_bytes_like_others)
+UNIT(empty_pages, dedicated_pages_are_bounded_by_age_and_bytes_like_others)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 10 * KIB});
@@ -415,7 +415,7 @@ UNIT(empty_pages, dedicated_pages_go_by_age_and_bytes_like_others)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, shared_pages_are_never_handed_to_dedicated_requests)
+UNIT(empty_pages, shared_pages_never_serve_dedicated_requests)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE});
@@ -428,7 +428,7 @@ UNIT(empty_pages, shared_pages_are_never_handed_to_dedicated_requests)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, dedicated_pages_are_never_handed_to_shared_requests)
+UNIT(empty_pages, dedicated_pages_never_serve_shared_requests)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         fixture f;
@@ -443,7 +443,7 @@ UNIT(empty_pages, dedicated_pages_are_never_handed_to_shared_requests)
     }
 }
 
-UNIT(empty_pages, a_dedicated_page_that_the_policy_made_larger_is_found_again)
+UNIT(empty_pages, a_dedicated_page_enlarged_by_the_policy_is_reused)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
@@ -455,7 +455,7 @@ UNIT(empty_pages, a_dedicated_page_that_the_policy_made_larger_is_found_again)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_found_again)
+UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_reused)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
@@ -468,7 +468,7 @@ UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_found_again)
 }
 
 /* A backend need not tell that it rounds. */
-UNIT(empty_pages, a_dedicated_page_that_the_backend_made_larger_is_found_again)
+UNIT(empty_pages, a_dedicated_page_enlarged_by_the_backend_is_reused)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
@@ -484,7 +484,7 @@ UNIT(empty_pages, a_dedicated_page_that_the_backend_made_larger_is_found_again)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_dedicated_page_is_used_again_at_another_alignment)
+UNIT(empty_pages, a_dedicated_page_is_reused_at_another_alignment)
 {
     fixture f;
     fixture_prepare(&f);
@@ -527,7 +527,7 @@ UNIT(empty_pages, transients_of_each_frame_cost_no_backend_call)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_large_dedicated_allocation_again_and_again_costs_one_page)
+UNIT(empty_pages, a_repeated_large_dedicated_allocation_creates_one_page)
 {
     fixture f;
     fixture_make(&f, NULL);

@@ -6,7 +6,7 @@
 
 enum { KIB = 1024, PAGE = 64 * KIB };
 
-UNIT(floor, a_tied_page_leaves_though_fewer_bytes_stay_than_were_reserved)
+UNIT(floor, a_tied_page_is_destroyed_though_fewer_bytes_than_preallocated_stay)
 {
     fixture f;
     quire_buffer tied;
@@ -27,7 +27,7 @@ UNIT(floor, a_tied_page_leaves_though_fewer_bytes_stay_than_were_reserved)
     fixture_end(&f);
 }
 
-UNIT(floor, a_tied_page_that_waits_in_an_inbox_leaves_when_memory_is_short)
+UNIT(floor, a_tied_page_in_an_inbox_is_destroyed_when_memory_is_short)
 {
     fixture f;
     quire_buffer tied;
@@ -45,7 +45,7 @@ UNIT(floor, a_tied_page_that_waits_in_an_inbox_leaves_when_memory_is_short)
 }
 
 /* The free end of a page that grows, where less is there than was reserved, and where more is. */
-UNIT(floor, the_end_of_a_page_stays_as_far_as_it_was_reserved)
+UNIT(floor, the_end_of_a_page_stays_as_far_as_it_was_preallocated)
 {
     fixture f;
     quire_buffer tied;

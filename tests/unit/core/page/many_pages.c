@@ -67,12 +67,12 @@ static void check_proportion(double (*measure)(uint32_t), uint32_t count)
     CHECK(many < 3 * TIMES * few);
 }
 
-UNIT(many_pages, are_reserved_in_a_time_in_proportion)
+UNIT(many_pages, preallocation_takes_time_proportional_to_their_number)
 {
     check_proportion(reserve, FEW);
 }
 
-UNIT(many_pages, are_regions_in_a_time_in_proportion)
+UNIT(many_pages, adding_regions_takes_time_proportional_to_their_number)
 {
     check_proportion(add_regions, 4 * FEW);
 }
@@ -125,7 +125,7 @@ static void make_empties(fixture *f, quire_page_policy pages, uint32_t count)
     CHECK_EQ(f->fake.pages, count);
 }
 
-UNIT(many_pages, a_request_gives_back_what_it_needs_and_few_more)
+UNIT(many_pages, a_request_destroys_as_many_as_it_needs_and_few_more)
 {
     fixture f;
     uint64_t there = 1000;
@@ -143,7 +143,7 @@ UNIT(many_pages, a_request_gives_back_what_it_needs_and_few_more)
     fixture_end(&f);
 }
 
-UNIT(many_pages, all_empty_ones_go_before_a_request_is_refused)
+UNIT(many_pages, all_empty_pages_are_destroyed_before_a_request_is_refused)
 {
     fixture f;
     make_empties(&f, (quire_page_policy){.max_pages = 1000}, 1000);
@@ -156,7 +156,7 @@ UNIT(many_pages, all_empty_ones_go_before_a_request_is_refused)
     fixture_end(&f);
 }
 
-UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
+UNIT(many_pages, pages_that_must_stay_do_not_hide_pages_that_may_be_destroyed)
 {
     enum { LARGE = 10 * PAGE, COUNT = AT_ONCE + 1 };
     fixture f;
@@ -178,7 +178,7 @@ UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
     fixture_end(&f);
 }
 
-UNIT(many_pages, old_ones_go_few_at_a_time_call_by_call)
+UNIT(many_pages, old_pages_are_destroyed_a_few_per_call)
 {
     fixture f;
     make_empties(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3 * AT_ONCE);
@@ -198,7 +198,7 @@ UNIT(many_pages, old_ones_go_few_at_a_time_call_by_call)
     fixture_end(&f);
 }
 
-UNIT(many_pages, a_clock_that_steps_back_gives_none_back)
+UNIT(many_pages, a_clock_that_steps_back_destroys_none)
 {
     fixture f;
     make_empties(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3);

@@ -67,7 +67,7 @@ static quire_memory_stats stats_of(quire_memory *memory)
 
 /* ---- numbers ------------------------------------------------------------------------------ */
 
-UNIT(page, numbers_are_stable_and_the_lowest_free_one_is_used_again)
+UNIT(page, numbers_are_stable_and_the_lowest_free_one_is_reused)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -108,7 +108,7 @@ UNIT(page, shared_and_dedicated_pages_count_in_one_row)
     fixture_end(&b);
 }
 
-UNIT(page, a_shared_page_behind_many_dedicated_ones_is_found)
+UNIT(page, a_shared_page_after_many_dedicated_ones_is_found)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -168,7 +168,7 @@ UNIT(page, neither_large_nor_dedicated_pages_change_the_growth)
     fixture_end(&b);
 }
 
-UNIT(page, the_devices_largest_page_holds_whatever_the_policy_says)
+UNIT(page, the_devices_largest_page_overrides_the_policy)
 {
     fixture b;
     fixture_prepare(&b);
@@ -193,7 +193,7 @@ UNIT(page, a_request_as_large_as_the_devices_largest_page_is_granted)
     fixture_end(&b);
 }
 
-UNIT(page, the_next_page_is_told_as_the_devices_limit_makes_it)
+UNIT(page, the_reported_next_page_respects_the_devices_limit)
 {
     fixture b;
     fixture_prepare(&b);
@@ -205,7 +205,7 @@ UNIT(page, the_next_page_is_told_as_the_devices_limit_makes_it)
     fixture_end(&b);
 }
 
-UNIT(page, more_than_the_heap_is_refused_without_asking_the_backend)
+UNIT(page, more_than_the_heap_is_refused_without_a_backend_call)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -219,7 +219,7 @@ UNIT(page, more_than_the_heap_is_refused_without_asking_the_backend)
 
 /* ---- limits of number --------------------------------------------------------------------- */
 
-UNIT(page, the_policys_most_pages_hold)
+UNIT(page, the_policys_page_limit_holds)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
@@ -236,7 +236,7 @@ UNIT(page, the_policys_most_pages_hold)
     fixture_end(&b);
 }
 
-UNIT(page, an_empty_page_makes_way_for_one_that_is_large_enough)
+UNIT(page, an_empty_page_is_destroyed_for_one_that_is_large_enough)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -247,7 +247,7 @@ UNIT(page, an_empty_page_makes_way_for_one_that_is_large_enough)
     fixture_end(&b);
 }
 
-UNIT(page, the_devices_most_pages_are_shared_by_its_memories)
+UNIT(page, the_devices_page_limit_is_shared_by_its_memories)
 {
     fixture b;
     fixture_prepare(&b);
@@ -271,7 +271,7 @@ UNIT(page, the_devices_most_pages_are_shared_by_its_memories)
 
 /* ---- empty pages -------------------------------------------------------------------------- */
 
-UNIT(page, empty_pages_are_kept_and_used_again)
+UNIT(page, empty_pages_are_kept_and_reused)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -285,7 +285,7 @@ UNIT(page, empty_pages_are_kept_and_used_again)
     fixture_end(&b);
 }
 
-UNIT(page, all_empty_pages_are_given_back_when_a_page_must_be_made)
+UNIT(page, all_empty_pages_are_released_when_a_page_must_be_created)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -307,7 +307,7 @@ UNIT(page, all_empty_pages_are_given_back_when_a_page_must_be_made)
     fixture_end(&b);
 }
 
-UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
+UNIT(page, a_trim_keeps_at_most_its_target_and_the_lowest_numbers)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -348,7 +348,7 @@ static bool waits(fixture *f, qi_page_wait *wait)
 }
 
 /* A page begun since then may hold what was given back; while nothing has changed, none does. */
-UNIT(page, who_is_refused_after_a_change_waits_for_all_pages_begun_till_then)
+UNIT(page, a_request_refused_after_a_change_waits_for_all_pages_being_created_then)
 {
     fixture f;
     fixture_make(&f, NULL);

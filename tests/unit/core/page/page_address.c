@@ -89,7 +89,7 @@ UNIT(page_address, a_dedicated_allocation_keeps_its_left_padding)
     fixture_end(&b);
 }
 
-UNIT(page_address, a_page_above_a_granule_gives_it_all_to_its_region)
+UNIT(page_address, the_region_of_a_page_above_a_granule_has_its_full_size)
 {
     fixture b;
     make(&b, 512, 512, &(quire_memory_options){.pages = {.page_size = 4096}});
@@ -154,13 +154,13 @@ static void try_broken_promise(uint64_t promise, bool dedicated)
     fixture_end(&b);
 }
 
-UNIT(page_address, a_shared_page_less_aligned_than_promised_is_the_backends_failure)
+UNIT(page_address, a_shared_page_less_aligned_than_promised_is_a_backend_failure)
 {
     try_broken_promise(0, false);
     try_broken_promise(4096, false);
 }
 
-UNIT(page_address, nothing_reaches_beyond_a_dedicated_page_less_aligned_than_promised)
+UNIT(page_address, no_range_exceeds_a_dedicated_page_less_aligned_than_promised)
 {
     try_broken_promise(0, true);
     try_broken_promise(4096, true);

@@ -26,7 +26,7 @@ static quire_page_info page_info(fixture *b, uint32_t page)
     return info;
 }
 
-UNIT(page_info, figures_follow_the_allocations_and_the_peak_stays)
+UNIT(page_info, statistics_follow_the_allocations_and_the_peak_stays)
 {
     fixture b;
     make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -52,7 +52,7 @@ UNIT(page_info, figures_follow_the_allocations_and_the_peak_stays)
     fixture_end(&b);
 }
 
-UNIT(page_info, the_largest_free_range_may_lie_anywhere)
+UNIT(page_info, the_largest_free_range_may_be_anywhere)
 {
     fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
@@ -68,7 +68,7 @@ UNIT(page_info, the_largest_free_range_may_lie_anywhere)
     fixture_end(&b);
 }
 
-UNIT(page_info, a_new_page_under_an_old_number_starts_its_peak_again)
+UNIT(page_info, a_new_page_with_an_old_number_starts_a_new_peak)
 {
     fixture b;
     make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -104,7 +104,7 @@ UNIT(page_info, a_host_visible_page_is_mappable_and_addresses_are_the_backends)
     fixture_end(&b);
 }
 
-UNIT(page_info, nobody_asks_without_a_memory_or_room_for_the_answer)
+UNIT(page_info, missing_arguments_are_refused)
 {
     fixture b;
     make(&b, NULL);
@@ -116,7 +116,7 @@ UNIT(page_info, nobody_asks_without_a_memory_or_room_for_the_answer)
     fixture_end(&b);
 }
 
-UNIT(page_info, the_backend_is_told_what_the_page_is_for)
+UNIT(page_info, the_backend_receives_the_purpose_of_the_page)
 {
     fixture b;
     quire_intent shared = {.host_write = true, .exportable = true};
@@ -139,7 +139,7 @@ UNIT(page_info, the_backend_is_told_what_the_page_is_for)
     fixture_end(&b);
 }
 
-UNIT(page_info, a_memory_without_that_intent_asks_for_no_export)
+UNIT(page_info, a_memory_without_that_intent_requests_no_export)
 {
     fixture b;
     make(&b, NULL);

@@ -107,7 +107,7 @@ static quire_memory_stats stats_of(bench *b)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-UNIT(shard, a_memory_has_up_to_64_and_tells_how_many)
+UNIT(shard, a_memory_has_up_to_64_and_reports_how_many)
 {
     static const uint32_t wishes[] = {0, 1, 2, 63, 64};
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
@@ -133,7 +133,7 @@ UNIT(shard, a_memory_has_up_to_64_and_tells_how_many)
 
 /* ---- where allocations lie, and how frees travel -------------------------------------------- */
 
-UNIT(shard, threads_allocate_in_theirs)
+UNIT(shard, each_thread_allocates_in_its_shard)
 {
     bench b;
     make(&b, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE}, 4);
@@ -146,7 +146,7 @@ UNIT(shard, threads_allocate_in_theirs)
     end(&b);
 }
 
-UNIT(shard, a_free_by_another_thread_waits_until_the_shards_own_look)
+UNIT(shard, a_free_by_another_thread_waits_until_the_shard_drains_its_inbox)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -167,7 +167,7 @@ UNIT(shard, a_free_by_another_thread_waits_until_the_shards_own_look)
 }
 
 /* Records of freed ranges serve where no host memory is left for new ones. */
-UNIT(shard, who_needs_records_looks_for_frees_by_others)
+UNIT(shard, a_request_that_needs_records_drains_the_inbox)
 {
     enum { MOST = 4096, GIVEN = 8 };
     static quire_allocation held[MOST];
@@ -191,7 +191,7 @@ UNIT(shard, who_needs_records_looks_for_frees_by_others)
     end(&b);
 }
 
-UNIT(shard, who_needs_room_looks_for_frees_by_others)
+UNIT(shard, a_request_that_needs_room_drains_the_inbox)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -204,7 +204,7 @@ UNIT(shard, who_needs_room_looks_for_frees_by_others)
     end(&b);
 }
 
-UNIT(shard, whoever_looks_at_the_whole_memory_finds_them_done)
+UNIT(shard, calls_on_the_whole_memory_drain_every_inbox)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -223,7 +223,7 @@ UNIT(shard, whoever_looks_at_the_whole_memory_finds_them_done)
     end(&b);
 }
 
-UNIT(shard, one_with_a_name_leaves_it_before_it_waits)
+UNIT(shard, a_free_leaves_its_name_before_it_waits)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -236,7 +236,7 @@ UNIT(shard, one_with_a_name_leaves_it_before_it_waits)
     end(&b);
 }
 
-UNIT(shard, one_that_was_named_later_leaves_its_name_too)
+UNIT(shard, a_free_of_an_allocation_named_later_leaves_its_name_too)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -253,7 +253,7 @@ UNIT(shard, one_that_was_named_later_leaves_its_name_too)
     end(&b);
 }
 
-UNIT(shard, one_that_a_stream_uses_waits_for_it)
+UNIT(shard, a_free_by_another_thread_waits_for_the_stream)
 {
     bench b;
     quire_stream *stream = NULL;
@@ -276,7 +276,7 @@ static void count_free(void *user, quire_memory *memory, const quire_event *even
         ++*(int *)user;
 }
 
-UNIT(shard, the_hook_is_told_of_a_free_by_another_thread)
+UNIT(shard, the_hook_receives_a_free_by_another_thread)
 {
     bench b;
     int told = 0;
@@ -290,7 +290,7 @@ UNIT(shard, the_hook_is_told_of_a_free_by_another_thread)
     end(&b);
 }
 
-UNIT(shard, no_more_than_1024_wait)
+UNIT(shard, an_inbox_holds_at_most_1024_frees)
 {
     static quire_allocation allocations[MAX_WAITING];
     bench b;
@@ -309,7 +309,7 @@ UNIT(shard, no_more_than_1024_wait)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-UNIT(shard, a_memory_ends_with_frees_on_their_way)
+UNIT(shard, a_memory_is_destroyed_with_frees_in_inboxes)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -326,7 +326,7 @@ UNIT(shard, a_memory_ends_with_frees_on_their_way)
     end(&b);
 }
 
-UNIT(shard, a_memory_ends_with_allocations_in_each)
+UNIT(shard, a_memory_is_destroyed_with_allocations_in_each_shard)
 {
     bench b;
     make_with(&b, 4, (quire_page_policy){.page_size = PAGE * 16});
@@ -344,7 +344,7 @@ UNIT(shard, a_memory_ends_with_allocations_in_each)
 
 /* ---- pages and requests that go to another shard -------------------------------------------- */
 
-UNIT(shard, an_empty_page_moves_instead_of_a_new_one_being_made)
+UNIT(shard, an_empty_page_moves_to_another_shard_before_one_is_created)
 {
     bench b;
     make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
@@ -363,7 +363,7 @@ UNIT(shard, an_empty_page_moves_instead_of_a_new_one_being_made)
     end(&b);
 }
 
-UNIT(shard, a_page_in_use_or_too_small_stays)
+UNIT(shard, a_page_in_use_or_too_small_does_not_move)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -376,7 +376,7 @@ UNIT(shard, a_page_in_use_or_too_small_stays)
     end(&b);
 }
 
-UNIT(shard, a_request_that_fits_only_in_another_one_is_placed_there)
+UNIT(shard, a_request_that_fits_only_in_another_shard_is_placed_there)
 {
     bench b;
     make_with(&b, 3, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -390,7 +390,7 @@ UNIT(shard, a_request_that_fits_only_in_another_one_is_placed_there)
 }
 
 /* What has been freed must not stand in the way, wherever it lies and whoever freed it. */
-UNIT(shard, empty_pages_of_all_are_given_back_before_a_refusal)
+UNIT(shard, empty_pages_of_all_shards_are_released_before_a_refusal)
 {
     static const quire_page_policy limits[] = {{.page_size = PAGE, .max_pages = 1},
                                                {.page_size = PAGE}};
@@ -439,7 +439,7 @@ static bool give_one(void *user, quire_memory *memory, const quire_out_of_memory
     return g->left && !quire_free(memory, g->allocations[--g->left]);
 }
 
-UNIT(shard, the_caller_may_free_what_lies_in_another_one_before_a_refusal)
+UNIT(shard, the_caller_may_free_in_another_shard_before_a_refusal)
 {
     bench b;
     giver g = {.left = 0};
@@ -469,7 +469,7 @@ UNIT(shard, the_caller_may_free_what_lies_in_another_one_before_a_refusal)
 /* ---- the policy on empty pages -------------------------------------------------------------- */
 
 /* A thread that finds frees in its inbox and gives their pages back must not wait for itself. */
-UNIT(shard, pages_emptied_by_others_are_gone_before_a_new_one_is_asked_for)
+UNIT(shard, pages_emptied_by_other_threads_are_released_before_one_is_created)
 {
     bench b;
     make_with(&b, 2,
@@ -486,7 +486,7 @@ UNIT(shard, pages_emptied_by_others_are_gone_before_a_new_one_is_asked_for)
     end(&b);
 }
 
-UNIT(shard, what_a_look_at_the_whole_memory_emptied_goes_with_the_next_call)
+UNIT(shard, pages_emptied_by_a_call_on_the_whole_memory_go_with_the_next_call)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -525,7 +525,7 @@ UNIT(shard, peaks_are_exact_until_a_second_shard_has_allocations_and_bounds_then
     end(&b);
 }
 
-UNIT(shard, figures_are_sums_over_all_and_so_are_peaks_of_allocations)
+UNIT(shard, statistics_are_sums_over_all_shards_and_so_are_peaks_of_allocations)
 {
     bench b;
     make_with(&b, 3, (quire_page_policy){.page_size = PAGE});

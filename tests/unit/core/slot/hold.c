@@ -36,7 +36,7 @@ static bool meet(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-UNIT(hold, a_release_without_a_hold_leaves_a_copy_its_allocation)
+UNIT(hold, a_release_without_a_hold_does_not_affect_a_running_copy)
 {
     enum { SIZE = 1 << 20 };
     static char bytes[SIZE];
@@ -66,7 +66,7 @@ UNIT(hold, a_release_without_a_hold_leaves_a_copy_its_allocation)
 
 /* ---- the counts ----------------------------------------------------------------------------- */
 
-UNIT(hold, it_is_refused_after_so_many_and_where_host_memory_is_out)
+UNIT(hold, a_hold_is_refused_above_its_limit_and_without_host_memory)
 {
     fixture b;
     fixture_make(&b, NULL);
@@ -89,7 +89,7 @@ UNIT(hold, it_is_refused_after_so_many_and_where_host_memory_is_out)
     fixture_end(&b);
 }
 
-UNIT(hold, a_slot_used_again_begins_without_holds)
+UNIT(hold, a_reused_slot_begins_without_holds)
 {
     qi_host host;
     qi_slots slots;

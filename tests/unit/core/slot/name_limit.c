@@ -62,7 +62,7 @@ static void refuse(fixture *b, const quire_allocation_options *options)
 
 /* ---- allocations -------------------------------------------------------------------------- */
 
-UNIT(name_limit, a_limit_holds_for_the_names_that_begin_so)
+UNIT(name_limit, a_limit_holds_for_names_with_its_prefix)
 {
     fixture b;
     make(&b);
@@ -85,7 +85,7 @@ UNIT(name_limit, a_limit_holds_for_the_names_that_begin_so)
     fixture_end(&b);
 }
 
-UNIT(name_limit, of_several_prefixes_each_holds)
+UNIT(name_limit, limits_of_several_prefixes_all_hold)
 {
     fixture b;
     make(&b);
@@ -107,7 +107,7 @@ UNIT(name_limit, of_several_prefixes_each_holds)
     fixture_end(&b);
 }
 
-UNIT(name_limit, whatever_has_a_name_counts)
+UNIT(name_limit, every_allocation_with_a_name_counts)
 {
     fixture b;
     make(&b);
@@ -139,7 +139,7 @@ UNIT(name_limit, whatever_has_a_name_counts)
     fixture_end(&b);
 }
 
-UNIT(name_limit, what_a_placement_rounds_up_to_counts)
+UNIT(name_limit, the_bytes_of_the_rounded_range_count)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_BUDDY, .pages = {.page_size = PAGE}});
@@ -161,7 +161,7 @@ UNIT(name_limit, what_a_placement_rounds_up_to_counts)
     fixture_end(&b);
 }
 
-UNIT(name_limit, no_page_is_made_in_vain)
+UNIT(name_limit, no_page_is_created_for_a_refused_name)
 {
     fixture b;
     make(&b);
@@ -173,7 +173,7 @@ UNIT(name_limit, no_page_is_made_in_vain)
 }
 
 /* A dedicated page takes what the backend aligns in front of the range: known once it is made. */
-UNIT(name_limit, a_page_made_for_a_name_that_is_over_its_limit_then_is_empty)
+UNIT(name_limit, a_page_created_for_a_name_above_its_limit_is_empty)
 {
     fixture b;
     fixture_prepare(&b);
@@ -195,7 +195,7 @@ UNIT(name_limit, a_page_made_for_a_name_that_is_over_its_limit_then_is_empty)
 
 /* ---- limits that come and go -------------------------------------------------------------- */
 
-UNIT(name_limit, a_new_limit_counts_what_is_there)
+UNIT(name_limit, a_new_limit_counts_existing_allocations)
 {
     fixture b;
     make(&b);
@@ -213,7 +213,7 @@ UNIT(name_limit, a_new_limit_counts_what_is_there)
     fixture_end(&b);
 }
 
-UNIT(name_limit, a_limit_below_what_is_held_takes_nothing_away)
+UNIT(name_limit, a_limit_below_the_bytes_held_frees_nothing)
 {
     fixture b;
     make(&b);
@@ -230,7 +230,7 @@ UNIT(name_limit, a_limit_below_what_is_held_takes_nothing_away)
     fixture_end(&b);
 }
 
-UNIT(name_limit, a_limit_of_0_is_none)
+UNIT(name_limit, a_limit_of_0_removes_the_limit)
 {
     fixture b;
     make(&b);
@@ -253,7 +253,7 @@ UNIT(name_limit, a_limit_of_0_is_none)
     fixture_end(&b);
 }
 
-UNIT(name_limit, each_host_allocation_that_fails_leaves_no_limit)
+UNIT(name_limit, each_failing_host_allocation_leaves_no_limit)
 {
     fixture b;
     make(&b);
@@ -269,7 +269,7 @@ UNIT(name_limit, each_host_allocation_that_fails_leaves_no_limit)
     fixture_end(&b);
 }
 
-UNIT(name_limit, wrong_prefixes_are_refused)
+UNIT(name_limit, invalid_prefixes_are_refused)
 {
     fixture b;
     make(&b);
@@ -347,7 +347,7 @@ UNIT(name_limit, a_buffers_new_name_counts_too)
     fixture_end(&b);
 }
 
-UNIT(name_limit, a_rename_that_a_later_limit_refuses_gives_back_what_earlier_ones_took)
+UNIT(name_limit, a_rename_refused_by_a_later_limit_returns_the_bytes_of_earlier_ones)
 {
     fixture b;
     char text[16];
@@ -373,7 +373,7 @@ UNIT(name_limit, a_rename_that_a_later_limit_refuses_gives_back_what_earlier_one
 
 /* ---- the check ---------------------------------------------------------------------------- */
 
-UNIT(name_limit, figures_that_are_not_the_sums_are_found)
+UNIT(name_limit, wrong_sums_are_found)
 {
     fixture b;
     make(&b);

@@ -102,7 +102,7 @@ UNIT(slot, a_taken_slot_is_private_then_reserved_then_live_then_private_then_fre
     end(&b);
 }
 
-UNIT(slot, none_stale_and_foreign_handles_are_told_apart)
+UNIT(slot, null_stale_and_foreign_handles_are_distinguished)
 {
     bench b;
     make(&b);
@@ -135,7 +135,7 @@ UNIT(slot, none_stale_and_foreign_handles_are_told_apart)
     end(&b);
 }
 
-UNIT(slot, calls_accept_only_the_phases_they_name)
+UNIT(slot, calls_accept_only_the_phases_that_they_name)
 {
     bench b;
     make(&b);
@@ -160,7 +160,7 @@ UNIT(slot, calls_accept_only_the_phases_they_name)
 
 /* ---- pins and maps ------------------------------------------------------------------------ */
 
-UNIT(slot, a_pinned_slot_cannot_leave_and_says_how_many_use_it)
+UNIT(slot, a_slot_in_use_is_not_freed_and_reports_how_many_calls_use_it)
 {
     bench b;
     make(&b);
@@ -177,7 +177,7 @@ UNIT(slot, a_pinned_slot_cannot_leave_and_says_how_many_use_it)
     end(&b);
 }
 
-UNIT(slot, a_commit_keeps_the_pins)
+UNIT(slot, a_commit_keeps_the_uses)
 {
     bench b;
     make(&b);
@@ -191,7 +191,7 @@ UNIT(slot, a_commit_keeps_the_pins)
     end(&b);
 }
 
-UNIT(slot, maps_are_counted_apart_from_pins)
+UNIT(slot, maps_are_counted_apart_from_uses)
 {
     bench b;
     make(&b);
@@ -213,7 +213,7 @@ UNIT(slot, maps_are_counted_apart_from_pins)
     end(&b);
 }
 
-UNIT(slot, pins_and_maps_stop_at_their_limits_and_touch_nothing_else)
+UNIT(slot, uses_and_maps_stop_at_their_limits_and_change_nothing_else)
 {
     bench b;
     make(&b);
@@ -239,7 +239,7 @@ UNIT(slot, pins_and_maps_stop_at_their_limits_and_touch_nothing_else)
     end(&b);
 }
 
-UNIT(slot, an_ending_memory_takes_mapped_pinned_and_reserved_ones)
+UNIT(slot, a_destroyed_memory_frees_mapped_reserved_and_used_slots)
 {
     bench b;
     make(&b);
@@ -261,7 +261,7 @@ UNIT(slot, an_ending_memory_takes_mapped_pinned_and_reserved_ones)
 
 /* ---- the queue ---------------------------------------------------------------------------- */
 
-UNIT(slot, freed_slots_come_back_first_in_first_out_before_new_ones)
+UNIT(slot, freed_slots_are_reused_in_order_before_new_ones)
 {
     bench b;
     make(&b);
@@ -281,7 +281,7 @@ UNIT(slot, freed_slots_come_back_first_in_first_out_before_new_ones)
     end(&b);
 }
 
-UNIT(slot, each_use_of_a_slot_has_a_generation_of_its_own)
+UNIT(slot, each_use_of_a_slot_has_another_generation)
 {
     bench b;
     make(&b);
@@ -296,7 +296,7 @@ UNIT(slot, each_use_of_a_slot_has_a_generation_of_its_own)
     end(&b);
 }
 
-UNIT(slot, a_slot_whose_generations_are_used_up_is_retired)
+UNIT(slot, a_slot_without_further_generations_is_retired)
 {
     bench b;
     make(&b);
@@ -320,7 +320,7 @@ UNIT(slot, a_slot_whose_generations_are_used_up_is_retired)
     end(&b);
 }
 
-UNIT(slot, the_last_numbers_are_never_handed_out)
+UNIT(slot, the_last_numbers_are_never_given_out)
 {
     bench b;
     make(&b);
@@ -352,7 +352,7 @@ UNIT(slot, without_host_memory_nothing_changes)
     end(&b);
 }
 
-UNIT(slot, a_trim_gives_records_back_and_old_handles_stay_stale)
+UNIT(slot, a_trim_releases_records_and_old_handles_stay_stale)
 {
     enum { COUNT = 500 };
     bench b;

@@ -172,7 +172,7 @@ static void *run_pinner(void *user)
     return NULL;
 }
 
-UNIT(slot_race, a_free_never_comes_between_a_pin_and_its_unpin)
+UNIT(slot_race, a_free_never_happens_between_a_use_and_its_end)
 {
     static pinner p;
     qi_host host;

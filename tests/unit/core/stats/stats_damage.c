@@ -79,7 +79,7 @@ UNIT(stats_damage, two_allocations_with_one_range)
     fixture_end(&f);
 }
 
-UNIT(stats_damage, an_empty_page_in_another_phase)
+UNIT(stats_damage, an_empty_page_in_a_wrong_phase)
 {
     fixture f;
     make(&f);
@@ -96,7 +96,7 @@ UNIT(stats_damage, an_empty_page_in_another_phase)
     fixture_end(&f);
 }
 
-UNIT(stats_damage, an_empty_page_that_is_not_among_the_empty_ones)
+UNIT(stats_damage, an_empty_page_missing_from_the_list_of_empty_pages)
 {
     fixture f;
     make(&f);
@@ -121,7 +121,7 @@ UNIT(stats_damage, counts_of_slots_and_numbers)
     fixture_end(&f);
 }
 
-UNIT(stats_damage, ranges_that_no_allocation_has)
+UNIT(stats_damage, allocated_ranges_without_an_allocation)
 {
     fixture f;
     make(&f);
@@ -145,7 +145,7 @@ UNIT(stats_damage, an_account_that_holds_less_than_the_pages)
 
 /* ---- shards --------------------------------------------------------------------------------- */
 
-UNIT(stats_damage, what_is_of_another_shard)
+UNIT(stats_damage, records_of_another_shard)
 {
     fixture f;
     fixture_make(

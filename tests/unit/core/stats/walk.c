@@ -34,7 +34,7 @@ static void walk(fixture *b, record *r)
 
 /* ---- what is handed out ------------------------------------------------------------------- */
 
-UNIT(walk, items_tell_what_was_allocated)
+UNIT(walk, items_describe_the_allocations)
 {
     static record r;
     fixture b;
@@ -156,7 +156,7 @@ UNIT(walk, every_byte_is_in_one_item_in_order)
     }
 }
 
-UNIT(walk, a_memory_without_pages_hands_out_nothing)
+UNIT(walk, a_memory_without_pages_has_no_items)
 {
     static record r;
     fixture b;
@@ -171,7 +171,7 @@ UNIT(walk, a_memory_without_pages_hands_out_nothing)
     fixture_end(&b);
 }
 
-UNIT(walk, many_and_long_names_find_room)
+UNIT(walk, many_and_long_names_are_copied)
 {
     static record r;
     fixture b;
@@ -187,7 +187,7 @@ UNIT(walk, many_and_long_names_find_room)
 
 /* ---- ending early and changing the memory -------------------------------------------------- */
 
-UNIT(walk, a_visit_ends_the_walk_at_any_item)
+UNIT(walk, a_visitor_can_end_the_walk_at_any_item)
 {
     static record r;
     fixture b;
@@ -217,7 +217,7 @@ static bool free_item(void *user, const quire_item *item)
     return true;
 }
 
-UNIT(walk, a_visit_may_free_what_it_is_shown)
+UNIT(walk, a_visitor_may_free_the_visited_allocation)
 {
     fixture b;
     fixture_make(
@@ -240,7 +240,7 @@ static bool allocate_more(void *user, const quire_item *item)
     return item->page < 20; /* pages made on the way are not all visited */
 }
 
-UNIT(walk, a_visit_may_allocate)
+UNIT(walk, a_visitor_may_allocate)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -263,7 +263,7 @@ static bool walk_inside(void *user, const quire_item *item)
     return true;
 }
 
-UNIT(walk, a_visit_may_walk)
+UNIT(walk, a_visitor_may_walk)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -275,7 +275,7 @@ UNIT(walk, a_visit_may_walk)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(walk, without_host_memory_it_ends_and_changes_nothing)
+UNIT(walk, without_host_memory_a_walk_fails_and_changes_nothing)
 {
     static record r;
     fixture b;

@@ -115,7 +115,7 @@ UNIT(walk_owner, every_byte_has_its_owner)
     }
 }
 
-UNIT(walk_owner, bytes_before_the_first_granule_of_a_page_are_nobodys)
+UNIT(walk_owner, bytes_before_the_first_granule_of_a_page_have_no_owner)
 {
     fixture b;
     make(&b, 16, (quire_memory_options){.name = "weak"});
@@ -133,7 +133,7 @@ UNIT(walk_owner, bytes_before_the_first_granule_of_a_page_are_nobodys)
     end(&b);
 }
 
-UNIT(walk_owner, dedicated_left_padding_is_nobodys)
+UNIT(walk_owner, dedicated_left_padding_has_no_owner)
 {
     fixture b;
     make(&b, 64, (quire_memory_options){.name = "weak"});
@@ -154,7 +154,7 @@ UNIT(walk_owner, dedicated_left_padding_is_nobodys)
     end(&b);
 }
 
-UNIT(walk_owner, a_host_pointer_finds_its_owner_too)
+UNIT(walk_owner, a_host_pointer_finds_its_owner)
 {
     fixture b;
     make(&b, 0, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit = QUIRE_FIT_FIRST});
@@ -186,7 +186,7 @@ static void expect_nobody(const fixture *b, uint64_t address)
     CHECK(memory == NULL);
 }
 
-UNIT(walk_owner, addresses_of_no_page_are_told_so)
+UNIT(walk_owner, addresses_outside_every_page_are_not_found)
 {
     fixture b;
     make(&b, 0, (quire_memory_options){.name = "weights"});
@@ -218,7 +218,7 @@ UNIT(walk_owner, memory_without_addresses_is_never_found)
     end(&b);
 }
 
-UNIT(walk_owner, the_device_asks_all_its_memories)
+UNIT(walk_owner, the_device_searches_all_its_memories)
 {
     fixture b;
     make(&b, 0, (quire_memory_options){.name = "first"});
@@ -254,7 +254,7 @@ UNIT(walk_owner, null_arguments_are_refused)
     end(&b);
 }
 
-UNIT(walk_owner, nobody_owns_an_address_in_an_empty_page)
+UNIT(walk_owner, an_address_in_an_empty_page_has_no_owner)
 {
     fixture b;
     make(&b, 0, (quire_memory_options){.name = "empty"});
