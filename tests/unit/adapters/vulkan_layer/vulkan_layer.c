@@ -35,13 +35,13 @@ UNIT(vulkan_layer, five_hundred_allocations_are_one_of_the_driver)
 /* Copies random bytes to the device and back, between memory of two types. */
 static void round_trip(fv_fixture *f, uint32_t up, uint32_t down, uint64_t *random)
 {
-    enum { PAIRS = 6, MOST = 5000 };
+    enum { PAIRS = 6, MAX_COUNT = 5000 };
     lf_piece from[PAIRS], to[PAIRS];
     VkCommandPool pool;
-    static unsigned char bytes[PAIRS][MOST];
+    static unsigned char bytes[PAIRS][MAX_COUNT];
     for (int i = 0; i < PAIRS; i++) {
         void *pointer = NULL;
-        from[i] = lf_make_piece(f, 4 * (1 + lf_random(random) % (MOST / 4)), up);
+        from[i] = lf_make_piece(f, 4 * (1 + lf_random(random) % (MAX_COUNT / 4)), up);
         to[i] = lf_make_piece(f, from[i].size, down);
         for (uint64_t k = 0; k < from[i].size; k++)
             bytes[i][k] = (unsigned char)lf_random(random);
@@ -164,7 +164,7 @@ UNIT(vulkan_layer, offsets_of_the_program_are_added_to_those_of_the_range)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer, priorities_have_pages_of_their_own)
+UNIT(vulkan_layer, each_priority_has_separate_pages)
 {
     static const float PRIORITIES[] = {0.0f, 0.25f, 1.0f};
     fv_fixture f;

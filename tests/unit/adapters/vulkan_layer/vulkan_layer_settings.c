@@ -42,7 +42,7 @@ UNIT(vulkan_layer_settings, settings_change_pages_and_thresholds)
     lf_expect_passed(&f, 100 * KIB, 0, NULL);
     for (int i = 0; i < 40; i++)
         lf_release(&f, memories[i]);
-    CHECK_EQ(fv_live(f.driver, FV_MEMORY), 5); /* kept */
+    CHECK_EQ(fv_live(f.driver, FV_MEMORY), 5); /* retained */
     fv_fixture_close(&f);
     const char *text = read_all(path);
     CHECK_HAS(text, "\"client_allocations\":41");

@@ -1,12 +1,12 @@
 /*
- * allocation.c - allocations: what is refused, where they come to lie, and what is told of them.
- * Their states are allocation_state.c, neighbours of different sorts allocation_neighbour.c.
+ * allocation.c - allocations: refusals, places, and what the info reports. Their states are in
+ * allocation_state.c, neighbours of different types in allocation_neighbour.c.
  */
 #include "tests/support/fixture.h"
 
 #include <stdio.h>
 
-/* Both ways of allocating refuse alike, and nothing is made. */
+/* Both functions that allocate refuse with the same code and create nothing. */
 #define EXPECT_REFUSED(b, code, says, ...)                                                         \
     expect_refused((b), &(quire_allocation_options){__VA_ARGS__}, (code), (says))
 
@@ -147,7 +147,7 @@ UNIT(allocation, null_arguments_are_refused)
     fixture_end(&b);
 }
 
-/* ---- where they lie ----------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------- */
 
 UNIT(allocation, the_info_of_a_new_allocation_is_complete)
 {
@@ -200,7 +200,10 @@ UNIT(allocation, every_alignment_holds_for_the_native_address)
     }
 }
 
-/* The search is bounded; with many misaligned holes it must not miss the page made for it. */
+/*
+ * The search is bounded. With many misaligned holes it must still find the page created for the
+ * request.
+ */
 UNIT(allocation, a_request_is_placed_in_the_page_created_for_it)
 {
     fixture b;
@@ -224,7 +227,7 @@ UNIT(allocation, left_padding_is_reported_if_it_belongs_to_the_allocation)
     CHECK_EQ(info.offset, 128);
     CHECK_EQ(info.left_padding, 28);
     CHECK_EQ(info.size, 100);
-    CHECK_OK(quire_free(b.memory, aligned)); /* and comes back with it: L5 */
+    CHECK_OK(quire_free(b.memory, aligned)); /* the padding is freed with it: L5 */
     CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 10)).offset, 100);
     fixture_end(&b);
 }
@@ -257,7 +260,7 @@ static void expect_name(fixture *b, quire_allocation allocation, size_t room, co
     memset(name, '?', sizeof name);
     CHECK_OK(quire_allocation_get_name(b->memory, allocation, name, room));
     CHECK_STR(name, expected);
-    CHECK_EQ(name[room], '?'); /* nothing behind the room was touched */
+    CHECK_EQ(name[room], '?'); /* no byte after the given room was written */
 }
 
 UNIT(allocation, a_name_is_copied_cut_and_replaced)

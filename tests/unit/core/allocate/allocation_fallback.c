@@ -8,9 +8,9 @@ enum { PAGE = 4096 };
 /* Two memories on one device, each with one page at most. */
 typedef struct pair {
     fixture f;
-    quire_memory *memories[2]; /* the first is the fixture's */
+    quire_memory *memories[2]; /* the first one belongs to the fixture */
     uint32_t asked[2];         /* calls of their on_out_of_memory */
-    quire_allocation given;    /* what the second one's gives up when asked; {0}: nothing */
+    quire_allocation given;    /* the callback of the second memory frees this; {0} means nothing */
 } pair;
 
 static bool first_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
@@ -54,7 +54,7 @@ static void end(pair *p)
     fixture_end(&p->f);
 }
 
-/* A whole page from either; returns which. */
+/* Allocates a whole page from either memory; returns which one. */
 static uint32_t place(pair *p, quire_allocation *allocation)
 {
     uint32_t chosen = 77;
@@ -87,7 +87,7 @@ UNIT(allocation_fallback, a_success_keeps_the_last_error)
     make(&p);
     CHECK_FAILS(quire_free(p.memories[0], (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(place(&p, &first), 0);
-    CHECK_EQ(place(&p, &second), 1); /* the first one's refusal is not told */
+    CHECK_EQ(place(&p, &second), 1); /* the refusal of the first memory is not reported */
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "none");
     end(&p);
@@ -148,7 +148,7 @@ UNIT(allocation_fallback, the_second_memory_does_what_the_first_cannot)
     fixture_end(&f);
 }
 
-/* The sentence is that of the last attempt, in which the caller was asked. */
+/* The message is that of the last attempt, which called the callback. */
 UNIT(allocation_fallback, a_refusal_reports_that_the_callback_was_called)
 {
     pair p;

@@ -1,6 +1,6 @@
 /*
- * allocation_neighbour.c - what may not lie next to what: linear and optimal resources in one
- * granule of the device, and two allocations in one atom of a kind that is not coherent.
+ * allocation_neighbour.c - which allocations may not be neighbours: linear and optimal resources in
+ * one granule of the device, and two allocations in one atom of a non-coherent kind.
  */
 #include "tests/support/fixture.h"
 
@@ -15,7 +15,7 @@ static void make(fixture *b, const quire_memory_options *options)
     fixture_open(b, options);
 }
 
-/* Something live: where it lies, and whether the device keeps it in an order of its own. */
+/* A live allocation: its place, and whether the device uses an opaque layout. */
 typedef struct thing {
     quire_allocation allocation;
     bool optimal, is_image;
@@ -71,7 +71,10 @@ static bool share_unit(const thing *a, const thing *b, uint64_t unit)
            b->first / unit <= a->last / unit;
 }
 
-/* Random life; the number of linear images that share a granule with something linear. */
+/*
+ * Allocates and frees at random. Returns the number of linear images that share a granule with
+ * another linear resource.
+ */
 static uint64_t play(fixture *b, uint64_t seed)
 {
     test_random random = {seed};
@@ -103,7 +106,7 @@ UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
     for (uint64_t i = 0; i < 6; i++) { /* D2 */
         fixture b;
         make(&b, &(quire_memory_options){.fit = fits[i % 3], .pages = {.page_size = 65536}});
-        CHECK(play(&b, i) > 0); /* linear images cost no granule each */
+        CHECK(play(&b, i) > 0); /* linear images do not need whole granules */
         fixture_end(&b);
     }
 }

@@ -14,7 +14,7 @@ static void make(fixture *b, quire_memory_flags flags)
 static void end(fixture *b)
 {
     CHECK_OK(quire_memory_check(b->memory));
-    CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing lives any more */
+    CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing is live */
     CHECK_OK(quire_device_destroy(&b->device));
     CHECK_EQ(b->fake.pages, 0);
     CHECK_EQ(b->fake.maps, 0);
@@ -35,7 +35,7 @@ static quire_allocation allocate(fixture *b, uint64_t size)
     return allocation;
 }
 
-/* Every call that works with the bytes or the life of an allocation answers so. */
+/* Every call on the bytes or the life of an allocation returns this code. */
 static void expect_all(fixture *b, quire_allocation allocation, quire_result code)
 {
     void *pointer = b;
@@ -57,7 +57,7 @@ static void expect_all(fixture *b, quire_allocation allocation, quire_result cod
     CHECK_FAILS(quire_image_get_info(b->memory, (quire_image){allocation}, &image_info), code);
 }
 
-/* The calls that ask, name, commit and abort. */
+/* The calls that query, name, commit and abort. */
 static void expect_rest(fixture *b, quire_allocation allocation, quire_result code)
 {
     quire_allocation_info info = {.size = 1};
@@ -221,7 +221,7 @@ UNIT(allocation_state, a_freed_allocation_is_stale_for_every_call)
     CHECK_OK(quire_free(b.memory, allocation));
     expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE); /* D5: a second free too */
     expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
-    quire_allocation next = allocate(&b, 100); /* in the same slot and place */
+    quire_allocation next = allocate(&b, 100); /* in the same slot and at the same place */
     CHECK(next.id != allocation.id);
     CHECK_EQ(fixture_info(&b, next).offset, 0);
     expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE);

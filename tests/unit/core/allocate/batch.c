@@ -1,6 +1,6 @@
 /*
- * batch.c - many allocations and many frees at once: all or none, side by side where they can be,
- * and afterwards as if made and freed one by one. Of spaces and of memories.
+ * batch.c - batches of allocations and frees: all or none, adjacent if possible, and afterwards as
+ * if allocated and freed one by one. Spaces and memories.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
@@ -25,7 +25,7 @@ static uint64_t free_bytes(quire_space *space)
     return stats.free_bytes;
 }
 
-/* All live, with their own user values, and disjoint. */
+/* All are live and disjoint and have their own user values. */
 static void check_ranges(const quire_space *space, const quire_placement *made, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -84,7 +84,7 @@ UNIT(batch, up_to_64_ranges_are_adjacent)
     CHECK_OK(quire_space_allocate_batch(space, 1000, 1024, made, 64));
     for (uint64_t i = 0; i < 64; i++)
         CHECK_EQ(made[i].offset, i * 1024);
-    CHECK_OK(quire_space_free(space, made[5].range)); /* each is a range of its own */
+    CHECK_OK(quire_space_free(space, made[5].range)); /* each is a separate range */
     CHECK_FAILS(quire_space_free(space, made[5].range), QUIRE_ERROR_STALE_HANDLE);
     check_ranges(space, made, 5);
     quire_space_destroy(&space);
@@ -219,7 +219,7 @@ UNIT(batch, one_more_than_a_memory_holds_changes_nothing)
     for (int i = 0; i < 129; i++)
         CHECK(!made[i].id);
     CHECK_EQ(stats_of(&b).allocation_count, 1);
-    CHECK_EQ(stats_of(&b).allocations, 1); /* what was undone never was */
+    CHECK_EQ(stats_of(&b).allocations, 1); /* undone allocations do not count */
     CHECK_EQ(stats_of(&b).frees, 0);
     CHECK_OK(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, 127));
     CHECK_OK(quire_free(b.memory, held));
@@ -253,7 +253,7 @@ UNIT(batch, a_batch_with_one_invalid_free_frees_none)
     CHECK_OK(quire_free(b.memory, stale));
     CHECK_OK(quire_map(b.memory, mapped, &pointer));
     expect_kept(&b, made, MANY, stale, QUIRE_ERROR_STALE_HANDLE);
-    expect_kept(&b, made, MANY, made[1], QUIRE_ERROR_STALE_HANDLE); /* named twice */
+    expect_kept(&b, made, MANY, made[1], QUIRE_ERROR_STALE_HANDLE); /* given twice */
     expect_kept(&b, made, MANY, mapped, QUIRE_ERROR_BUSY);
     expect_kept(&b, made, MANY, (quire_allocation){0}, QUIRE_ERROR_INVALID_ARGUMENT);
     expect_kept(&b, made, MANY, ALLOCATE(&other, .size = 1), QUIRE_ERROR_FOREIGN_HANDLE);

@@ -1,6 +1,6 @@
 /*
  * access_copy.c - host access by copy: write, read and zero-fill on every kind, through the mapping
- * or through the backend, and nothing beside the range ever changed.
+ * or through the backend. No byte outside the range changes.
  */
 #include "tests/support/fixture.h"
 
@@ -143,7 +143,7 @@ UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
         }
         CHECK_EQ(b.fake.fallible_calls, calls);
         expect_bytes(&b, allocation, 0, 100, 1);
-        CHECK_OK(quire_free(b.memory, allocation)); /* no pin is left */
+        CHECK_OK(quire_free(b.memory, allocation)); /* the allocation is not in use */
         fixture_end(&b);
     }
 }
@@ -180,7 +180,7 @@ UNIT(access_copy, null_pointers_are_refused)
     fixture_end(&b);
 }
 
-/* ---- backends that cannot, and that fail -------------------------------------------------- */
+/* ---- backends that lack functions or fail ------------------------------------------------- */
 
 static void prepare_without_copies(fixture *b)
 {
@@ -257,15 +257,15 @@ UNIT(access_copy, zero_fill_covers_dirty_memory_on_every_kind)
         make(&b, kind);
         quire_allocation_options zero = {.size = 1000, .zero = true};
         quire_allocation allocation;
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* a driver's dirt */
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* the driver left it dirty */
         expect_bytes(&b, allocation, 0, 1000, 0);
         fill(&b, allocation, 0, 1000, 0xff);
         CHECK_OK(quire_free(b.memory, allocation));
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* its own */
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* the test left it dirty */
         expect_bytes(&b, allocation, 0, 1000, 0);
         CHECK_OK(quire_free(b.memory, allocation));
         zero.zero = false;
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* not asked: left as it was */
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* not zeroed: the bytes stay */
         CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
         fixture_end(&b);
     }
@@ -283,7 +283,7 @@ UNIT(access_copy, zero_fill_covers_the_bytes_held_beyond_the_request)
     CHECK_OK(quire_free(b.memory, dirty));
     quire_allocation clean;
     CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 65, .zero = true},
-                            &clean)); /* in the same place, 128 bytes held */
+                            &clean)); /* at the same place, 128 bytes held */
     for (int i = 0; i < 128; i++)
         CHECK_EQ(((char *)bytes)[i], 0);
     CHECK_EQ(b.fake.last_sync_size, 128);
@@ -317,7 +317,7 @@ UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_piece)
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 2 * 65536, .zero = true},
                             &allocation));
-    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 2); /* the fake ends the test at a size of 0 */
+    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 2); /* the fake fails the test at a size of 0 */
     fixture_end(&b);
 }
 
@@ -327,7 +327,7 @@ UNIT(access_copy, a_failing_zero_fill_leaves_nothing)
     for (int k = 0; k < 2; k++) {
         fixture b;
         make(&b, kinds[k]);
-        CHECK_OK(quire_free(b.memory, allocate(&b, 100))); /* a page to use */
+        CHECK_OK(quire_free(b.memory, allocate(&b, 100))); /* creates the page */
         quire_allocation_options zero = {.size = 100, .zero = true, .name = "zeros"};
         quire_allocation none = {1};
         fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);

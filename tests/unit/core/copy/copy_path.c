@@ -1,6 +1,6 @@
 /*
- * copy_path.c - which way a copy takes: with everything, with each function removed, and where
- * there is none at all; and that it is the way that quire_copy_get_path told.
+ * copy_path.c - which path a copy takes: with every function, with each function removed, and
+ * without any path. The path is the one that quire_copy_get_path reports.
  */
 #include "tests/support/fixture.h"
 
@@ -76,7 +76,7 @@ static quire_copy_path path_of(quire_memory *to, quire_memory *from)
     return path;
 }
 
-/* Copies all of it; the path is as told, and the bytes arrive. */
+/* Copies all of it: the path is the reported one, and the bytes arrive. */
 static void copy(pair *p, quire_copy_path path)
 {
     quire_copy_options o = whole(p);
@@ -94,7 +94,7 @@ static uint64_t calls(const pair *p, fake_call call)
     return p->fakes[0].calls[call] + p->fakes[1].calls[call];
 }
 
-/* ---- with everything ----------------------------------------------------------------------- */
+/* ---- with every function ------------------------------------------------------------------- */
 
 UNIT(copy_path, a_device_copies_between_its_pages)
 {
@@ -143,7 +143,7 @@ UNIT(copy_path, two_backends_copy_through_host_memory)
     open_pair(&p, TWO_BACKENDS, DEVICE, DEVICE);
     copy(&p, QUIRE_COPY_HOST);
     CHECK_EQ(calls(&p, FAKE_COPY_PEER) + calls(&p, FAKE_COPY_PAGES), 0);
-    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], 3); /* by the MiB */
+    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], 3); /* one call per MiB */
     CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 3);
     CHECK_EQ(p.fakes[0].calls[FAKE_COPY_FROM] + p.fakes[1].calls[FAKE_COPY_TO], 0);
     end_pair(&p);
@@ -181,7 +181,7 @@ UNIT(copy_path, without_copy_pages_a_mapping_is_used)
     prepare(&p);
     fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PAGES);
     open_pair(&p, ONE_DEVICE, WINDOW, COHERENT);
-    copy(&p, QUIRE_COPY_DIRECT); /* by the host alone */
+    copy(&p, QUIRE_COPY_DIRECT); /* without the device */
     CHECK_EQ(calls(&p, FAKE_COPY_TO) + calls(&p, FAKE_COPY_FROM), 0);
     end_pair(&p);
 }
@@ -243,7 +243,9 @@ UNIT(copy_path, without_rows_each_row_is_a_job)
     end_pair(&p);
 }
 
-/* Many rows between the device and host memory, a mapping of another backend's, or its pages. */
+/*
+ * Many rows from a memory of another backend to device memory.
+ */
 static void copy_rows(uint32_t from, uint64_t copies, uint64_t syncs)
 {
     pair p;
@@ -269,7 +271,7 @@ static void copy_rows(uint32_t from, uint64_t copies, uint64_t syncs)
 
 UNIT(copy_path, rows_between_host_and_page_are_one_job)
 {
-    copy_rows(DEVICE, 1, 0); /* tight there: one call for all rows */
+    copy_rows(DEVICE, 1, 0); /* without gaps at one end: one call for all rows */
     copy_rows(CACHED, 0, 20);
     copy_rows(COHERENT, 0, 0);
 }
@@ -307,7 +309,7 @@ UNIT(copy_path, staging_memory_of_the_backend_is_reported)
     end_pair(&p);
 }
 
-/* ---- no way --------------------------------------------------------------------------------- */
+/* ---- without a path ------------------------------------------------------------------------- */
 
 UNIT(copy_path, an_impossible_copy_is_unsupported_and_never_skipped)
 {
@@ -361,7 +363,7 @@ UNIT(copy_path, without_any_write_a_fill_is_unsupported)
     end_pair(&p);
 }
 
-/* ---- the memory between --------------------------------------------------------------------- */
+/* ---- staging memory ------------------------------------------------------------------------- */
 
 UNIT(copy_path, without_host_memory_for_staging_the_copy_still_succeeds)
 {
@@ -377,7 +379,7 @@ UNIT(copy_path, without_host_memory_for_staging_the_copy_still_succeeds)
     for (uint64_t i = 0; i < SIZE; i++)
         CHECK_EQ(to[i], 9);
     copy(&p, QUIRE_COPY_HOST);
-    CHECK_OK(quire_free(p.to, p.target)); /* nobody pins it */
+    CHECK_OK(quire_free(p.to, p.target)); /* not in use */
     CHECK_OK(quire_free(p.from, p.source));
     end_pair(&p);
 }

@@ -11,7 +11,7 @@
 
 enum { ROOM = 4096, ROUNDS = 20000 };
 
-/* The side that follows offset, with gaps now and then. */
+/* One side of a region, at a random offset, sometimes with gaps. */
 static qi_copy_region_side random_side(test_random *r, const qi_copy_region *box,
                                        uint64_t max_offset)
 {
@@ -33,7 +33,7 @@ static qi_copy_region random_box(test_random *r)
     return box;
 }
 
-/* The n-th byte of the box at one end. */
+/* The n-th byte of the region at one end. */
 static uint64_t byte_at(const qi_copy_region *box, const qi_copy_region_side *side, uint64_t n)
 {
     uint64_t row = n / box->size;
@@ -177,6 +177,6 @@ UNIT(copy_region, interleaved_rows_do_not_overlap)
     CHECK(qi_copy_region_overlaps(&box));
     box.from.offset = 9;
     CHECK(qi_copy_region_overlaps(&box));                     /* the second row's first byte */
-    box.from = (qi_copy_region_side){.offset = 8, .row = 24}; /* meets the rows at 32 */
+    box.from = (qi_copy_region_side){.offset = 8, .row = 24}; /* overlaps the rows at 32 */
     CHECK(qi_copy_region_overlaps(&box));
 }

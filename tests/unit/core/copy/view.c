@@ -1,6 +1,6 @@
 /*
- * view.c - parts of allocations: made within their parent, narrowed within themselves, held to
- * their bounds at each use, and no longer good than what they look at.
+ * view.c - views: created within their parent, narrowed within themselves, checked against their
+ * bounds at each use, and stale with their allocation.
  */
 #include "tests/support/unit.h"
 
@@ -68,7 +68,7 @@ UNIT(view, a_view_is_created_within_its_parent)
         quire_view view = {.size = 1};
         CHECK_FAILS(quire_view_create(b.memory, b.allocation, cases[i][0], cases[i][1], &view),
                     QUIRE_ERROR_OUT_OF_RANGE);
-        CHECK_HAS(quire_last_error(), "of 1000 bytes"); /* those asked for, not the 1024 held */
+        CHECK_HAS(quire_last_error(), "of 1000 bytes"); /* the requested bytes, not the 1024 held */
         expect_none(view);
     }
     end(&b);
@@ -83,7 +83,7 @@ UNIT(view, a_part_of_a_view_stays_within_the_view)
     expect_view(part, &b, 100, 200);
     CHECK_OK(quire_view_narrow(parent, 50, 0, &part));
     expect_view(part, &b, 150, 150);
-    CHECK_OK(quire_view_narrow(part, 149, 1, &part)); /* a part of a part, in its place */
+    CHECK_OK(quire_view_narrow(part, 149, 1, &part)); /* a part of a view, at its offset */
     expect_view(part, &b, 299, 1);
     static const uint64_t cases[][2] = {
         {0, 201}, {1, 200}, {200, 0}, {200, 1}, {UINT64_MAX, 0}, {UINT64_MAX, 1}, {1, UINT64_MAX},
@@ -110,7 +110,7 @@ UNIT(view, a_forged_view_whose_end_overflows_is_refused)
     CHECK_FAILS(quire_view_read(b.memory, forged, 50, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_view_map(b.memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(pointer == NULL);
-    forged = (quire_view){b.allocation, 900, 200}; /* longer than what is there */
+    forged = (quire_view){b.allocation, 900, 200}; /* beyond the end of the allocation */
     CHECK_FAILS(quire_view_map(b.memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_view_write(b.memory, forged, 100, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_OK(quire_view_write(b.memory, forged, 99, &byte, 1));

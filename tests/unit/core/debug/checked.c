@@ -1,6 +1,6 @@
 /*
- * checked.c - red zones and patterns of checked builds, on every memory kind: what is found, what
- * is told, and what stays as it is without them. Quarantine is quarantine.c.
+ * checked.c - red zones and debug patterns of checked builds, on every memory kind: what is found
+ * and reported, and what is the same as in other builds. The quarantine is in quarantine.c.
  */
 #include "src/base/poison.h"
 #include "tests/support/unit.h"
@@ -8,7 +8,7 @@
 
 enum { SIZE = 100 };
 
-/* ---- found -------------------------------------------------------------------------------- */
+/* ---- damage that is found ----------------------------------------------------------------- */
 
 static void expect_told(const char *where, const char *byte)
 {
@@ -20,7 +20,10 @@ static void expect_told(const char *where, const char *byte)
     CHECK_HAS(quire_last_error(), byte);
 }
 
-/* A stray write beside an allocation is found by a check, again by the next, and by the free. */
+/*
+ * A check finds a stray write beside an allocation, the next check finds it again, and so does the
+ * free.
+ */
 static void find_beside(uint32_t kind, int64_t at, const char *where, const char *byte)
 {
     watched w;
@@ -117,7 +120,7 @@ UNIT(checked, there_is_a_zone_before_ranges_up_to_alignments_of_256)
     }
 }
 
-/* ---- patterns ----------------------------------------------------------------------------- */
+/* ---- debug patterns ----------------------------------------------------------------------- */
 
 UNIT(checked, fresh_bytes_have_the_debug_pattern_unless_they_are_zero)
 {
@@ -134,7 +137,7 @@ UNIT(checked, fresh_bytes_have_the_debug_pattern_unless_they_are_zero)
         CHECK_OK(quire_read(w.memory, zeroed, 0, bytes, SIZE));
         for (int i = 0; i < SIZE; i++)
             CHECK_EQ(bytes[i], 0);
-        CHECK_OK(quire_memory_check(w.memory)); /* zeros did not reach the zone */
+        CHECK_OK(quire_memory_check(w.memory)); /* the zeros did not overwrite the zone */
         watched_end(&w);
     }
 }
@@ -154,7 +157,7 @@ UNIT(checked, both_ends_of_large_ranges_have_the_debug_pattern)
     }
 }
 
-/* ---- as without --------------------------------------------------------------------------- */
+/* ---- same as in other builds -------------------------------------------------------------- */
 
 UNIT(checked, reported_sizes_exclude_zones)
 {
@@ -229,7 +232,7 @@ UNIT(checked, a_request_of_the_one_page_of_the_linear_fit_is_served)
     }
 }
 
-/* ---- where bytes are out of reach --------------------------------------------------------- */
+/* ---- kinds whose bytes are inaccessible --------------------------------------------------- */
 
 UNIT(checked, a_memory_without_checks_reports_it_once)
 {
@@ -255,7 +258,7 @@ UNIT(checked, a_backend_that_fails_to_copy_fails_no_call)
 {
     watched w;
     watched_make(&w, KIND_DEVICE);
-    watched_allocate(&w, SIZE, NULL); /* makes the page */
+    watched_allocate(&w, SIZE, NULL); /* creates the page */
     CHECK_FAILS(quire_free(NULL, w.allocation), QUIRE_ERROR_INVALID_ARGUMENT);
     char before[256];
     strncat(strcpy(before, ""), quire_last_error(), sizeof before - 1);
@@ -268,7 +271,7 @@ UNIT(checked, a_backend_that_fails_to_copy_fails_no_call)
     watched_end(&w);
 }
 
-/* ---- tools -------------------------------------------------------------------------------- */
+/* ---- analysis tools ----------------------------------------------------------------------- */
 
 UNIT(checked, only_live_bytes_are_unpoisoned)
 {
@@ -278,7 +281,7 @@ UNIT(checked, only_live_bytes_are_unpoisoned)
         const char *bytes = watched_native(&w, watched_allocate(&w, SIZE, NULL)).host;
         CHECK(!qi_is_poisoned(bytes) && !qi_is_poisoned(bytes + SIZE - 1));
         CHECK(qi_is_poisoned(bytes - 1) && qi_is_poisoned(bytes + SIZE));
-        CHECK(qi_is_poisoned(bytes + 4096)); /* never given out */
+        CHECK(qi_is_poisoned(bytes + 4096)); /* never allocated */
         CHECK_OK(quire_memory_check(w.memory));
         CHECK(qi_is_poisoned(bytes - 1) && qi_is_poisoned(bytes + SIZE));
         CHECK_OK(quire_free(w.memory, w.allocation));

@@ -1,7 +1,7 @@
 /*
- * checked_pages.c - checked builds beside what a memory does with pages: keeps empty ones, hands
- * them from shard to shard, serves batches and keeps to budgets. What waits in quarantine is never
- * missed by an allocation, whatever shard it belongs to.
+ * checked_pages.c - checked builds and the pages of a memory: empty pages that are kept, pages that
+ * change their shard, batches and budgets. Ranges in quarantine are available to an allocation in
+ * any shard.
  */
 #include <pthread.h>
 
@@ -22,7 +22,7 @@ static uint64_t pages_created(const watched *w)
 /* ---- pages that are kept ------------------------------------------------------------------ */
 
 static void (*real_destroy)(void *, const quire_native_page *);
-static const char *watched_bytes; /* of this page, where it is mapped */
+static const char *watched_bytes; /* of this page, if it is mapped */
 static uint64_t watched_page;
 static int destroyed;
 
@@ -93,7 +93,10 @@ UNIT(checked_pages, a_shared_page_that_is_kept_stays_poisoned_and_is_unpoisoned_
     }
 }
 
-/* A page that goes while its range leaves the quarantine is told to a sink that allocates. */
+/*
+ * A page is destroyed while its range leaves the quarantine. The sink that receives this line
+ * allocates.
+ */
 static quire_memory *sink_memory;
 static int lines;
 
@@ -143,7 +146,7 @@ static void *go(void *user)
     return NULL;
 }
 
-/* Runs it in a thread that works in the other of two shards. */
+/* Runs a function in a thread that uses the other of two shards. */
 static void in_other_shard(watched *w, void (*run)(watched *w))
 {
     pthread_t thread;
@@ -184,9 +187,10 @@ UNIT(checked_pages, quarantined_ranges_of_another_shard_make_room)
         watched w;
         make_sharded(&w, kind, 1);
         in_other_shard(&w, allocate_and_free_whole);
-        watched_allocate(&w, WHOLE, NULL); /* its page comes over */
+        watched_allocate(&w, WHOLE, NULL); /* takes the page of the other shard */
         CHECK_OK(quire_memory_check(w.memory));
-        in_other_shard(&w, free_it); /* from afar, into the quarantine of all */
+        in_other_shard(&w,
+                       free_it); /* freed by another thread, into the quarantine shared by all */
         CHECK_EQ(w.fake.pages, 1);
         in_other_shard(&w, allocate_whole);
         CHECK_EQ(pages_created(&w), 1);
@@ -253,7 +257,7 @@ UNIT(checked_pages, ranges_of_a_batch_are_checked_one_by_one)
         CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
         CHECK_FAILS(quire_free_batch(w.memory, many, MANY), QUIRE_ERROR_CORRUPTED);
         CHECK_HAS(quire_last_error(), "after its last byte");
-        for (int i = 0; i < MANY; i++) /* all are freed */
+        for (int i = 0; i < MANY; i++) /* every allocation was freed */
             CHECK_FAILS(quire_free(w.memory, many[i]), QUIRE_ERROR_STALE_HANDLE);
         CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
@@ -338,7 +342,7 @@ UNIT(checked_pages, the_callback_is_called_only_when_the_quarantine_is_empty)
             allocate_and_free_whole(&w);
         CHECK_EQ(s.asked, 0);
         s.spare = watched_allocate(&w, WHOLE, NULL);
-        watched_allocate(&w, WHOLE, NULL); /* what is freed on request serves at once */
+        watched_allocate(&w, WHOLE, NULL); /* the range that the callback freed is used at once */
         CHECK_EQ(s.asked, 1);
         CHECK_FAILS(quire_allocate(w.memory, &(quire_allocation_options){.size = WHOLE},
                                    &(quire_allocation){0}),

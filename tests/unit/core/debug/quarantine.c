@@ -1,6 +1,6 @@
 /*
- * quarantine.c - freed ranges of checked builds: not used again at once, verified when they leave,
- * never in the way of an allocation, and left out of what is told.
+ * quarantine.c - freed ranges of checked builds: not reused at once, verified when they leave,
+ * released before an allocation would fail, and excluded from statistics.
  */
 #include "tests/support/unit.h"
 #include "tests/support/watched.h"
@@ -25,7 +25,7 @@ UNIT(quarantine, a_write_after_the_free_is_found_when_the_range_leaves)
                   "written after it was freed: 1 bytes, the first at byte 12, which is 0xbd");
         CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
         CHECK_HAS(w.log, quire_last_error());
-        CHECK_OK(quire_memory_check(w.memory)); /* told once */
+        CHECK_OK(quire_memory_check(w.memory)); /* reported once */
         watched_end(&w);
     }
 }
@@ -61,7 +61,7 @@ UNIT(quarantine, destroying_a_memory_reports_damage)
     watched_end(&w);
 }
 
-/* ---- when ranges come back ---------------------------------------------------------------- */
+/* ---- when ranges leave -------------------------------------------------------------------- */
 
 UNIT(quarantine, a_range_is_reused_after_256_others)
 {
@@ -95,7 +95,8 @@ UNIT(quarantine, it_holds_at_most_16_mib)
     }
     CHECK_EQ(rounds, 16);
     CHECK_OK(quire_free(w.memory, w.allocation));
-    watched_allocate(&w, UINT64_C(20) << 20, NULL); /* more than may wait: given back at once */
+    watched_allocate(&w, UINT64_C(20) << 20,
+                     NULL); /* larger than the quarantine: released at once */
     uint64_t large = watched_info(&w, w.allocation).offset;
     CHECK_OK(quire_free(w.memory, w.allocation));
     CHECK_EQ(watched_info(&w, watched_allocate(&w, UINT64_C(20) << 20, NULL)).offset, large);
@@ -124,13 +125,13 @@ UNIT(quarantine, it_is_emptied_before_a_page_is_created_or_an_allocation_refused
     CHECK_OK(quire_free(w.memory, w.allocation));
     quire_allocation own;
     quire_allocation_options dedicated = {.size = SIZE, .dedicated = true};
-    CHECK_OK(quire_allocate(w.memory, &dedicated, &own)); /* the empty page made way */
+    CHECK_OK(quire_allocate(w.memory, &dedicated, &own)); /* the empty page was destroyed for it */
     watched_end(&w);
 }
 
 /*
- * A debug margin of the Vulkan Memory Allocator that a padding happens to equal never merges, so
- * that after every free two ranges are left.
+ * VulkanMemoryAllocator never merges a debug margin with an equal padding, so that every free
+ * leaves two ranges.
  */
 typedef struct ranges {
     uint64_t count, size;
@@ -173,7 +174,7 @@ UNIT(quarantine, freeing_everything_leaves_one_range)
         }
 }
 
-/* ---- what is told ------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------- */
 
 UNIT(quarantine, statistics_and_walks_exclude_it)
 {

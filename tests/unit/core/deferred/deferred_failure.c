@@ -1,6 +1,6 @@
 /*
- * deferred_failure.c - frees that wait, where the backend fails, points lie ahead of all that was
- * submitted, or a stream ends while others look at it.
+ * deferred_failure.c - deferred frees if the backend fails, if points are later than all submitted
+ * work, or if a stream is destroyed while other threads use it.
  */
 #include <pthread.h>
 #include <string.h>
@@ -68,7 +68,7 @@ UNIT(deferred_failure, a_free_whose_stream_cannot_be_marked_still_waits)
     for (int i = 0; i < 3; i++)
         mark(w.a, &point);
     free_one_on(&w, w.a);
-    streams_pass(w.a); /* of what was marked, which the free comes after */
+    streams_pass(w.a); /* all marks up to here; the free comes after them */
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     for (int i = 0; i < 2; i++) {
         CHECK_FAILS(quire_collect(w.f.memory, &released), QUIRE_ERROR_BACKEND_FAILURE);
@@ -104,7 +104,8 @@ UNIT(deferred_failure, frees_on_a_lost_device_complete)
     begin(&w);
     quire_allocation used = ALLOCATE(&w.f, .size = KIB);
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST;
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a)); /* never marked yet */
+    CHECK_OK(
+        quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a)); /* never marked until now */
     CHECK_STR(quire_last_error(), "");
     CHECK_OK(quire_record_use(w.f.memory, used, w.a));
     CHECK_OK(quire_free(w.f.memory, used));
@@ -112,7 +113,7 @@ UNIT(deferred_failure, frees_on_a_lost_device_complete)
     end(&w);
 }
 
-/* ---- points ahead of all that was submitted ----------------------------------------------- */
+/* ---- points later than all submitted work ------------------------------------------------- */
 
 static void announce_only(bench *w, uint64_t value)
 {
@@ -143,7 +144,7 @@ UNIT(deferred_failure, a_point_that_was_not_announced_blocks_the_reuse_of_the_ra
     quire_allocation early, late;
     announce_only(&w, 5);
     CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 10}));
-    CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &early)); /* its work may come first */
+    CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &early)); /* its work may run first */
     CHECK_EQ(fixture_info(&w.f, early).offset, KIB);
     CHECK_OK(quire_stream_announce(w.a, 10));
     CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &late));
@@ -151,7 +152,7 @@ UNIT(deferred_failure, a_point_that_was_not_announced_blocks_the_reuse_of_the_ra
     end(&w);
 }
 
-/* ---- streams that end --------------------------------------------------------------------- */
+/* ---- streams that are destroyed ----------------------------------------------------------- */
 
 UNIT(deferred_failure, a_destroyed_stream_is_awaited_once)
 {
@@ -164,7 +165,7 @@ UNIT(deferred_failure, a_destroyed_stream_is_awaited_once)
     free_one_on(&w, w.a);
     CHECK_OK(quire_free_on(other, there, w.a));
     CHECK_FAILS(quire_stream_destroy(&w.a), QUIRE_ERROR_BUSY);
-    CHECK_EQ(streams_state()->awaited, 1); /* a second at most, in whatever many memories */
+    CHECK_EQ(streams_state()->awaited, 1); /* one wait of at most a second for all memories */
     streams_state()->await_passes = true;
     quire_memory_destroy_all(&other);
     end(&w);
@@ -191,7 +192,7 @@ UNIT(deferred_failure, the_device_stays_while_uses_name_a_destroyed_capture_stre
     end(&w);
 }
 
-/* A thread that ends a stream while the backend answers another thread's question about it. */
+/* A thread destroys a stream while the backend answers a query about it by another thread. */
 static struct {
     quire_backend asked; /* the table without the hooks */
     quire_stream **stream;
@@ -213,7 +214,7 @@ static void end_meanwhile(void)
     streams_state()->await_passes = true;
     CHECK_EQ(pthread_create(&ending.thread, NULL, end_stream, NULL), 0);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    CHECK_EQ(streams_state()->destroyed, 0); /* it is being asked about */
+    CHECK_EQ(streams_state()->destroyed, 0); /* a query is still running */
 }
 
 static quire_result passed_meanwhile(void *state, uint64_t stream, uint64_t *value)
@@ -257,7 +258,7 @@ UNIT(deferred_failure, a_stream_is_destroyed_after_a_running_query)
     bench w;
     begin_to_end(&w, false);
     free_one_on(&w, w.a);
-    CHECK_EQ(collect(&w), 0); /* marked, and not passed */
+    CHECK_EQ(collect(&w), 0); /* marked, but not passed */
     collect_and_end(&w);
 }
 

@@ -1,6 +1,6 @@
 /*
- * deferred_free.c - frees that wait for points: when the range is free again, what statistics
- * and events report before, and what happens if a memory ends while a free waits.
+ * deferred_free.c - frees that wait for points: when the range is free again, what statistics and
+ * events report before, and what happens if a memory is destroyed while a free waits.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/streams.h"
@@ -82,7 +82,8 @@ UNIT(deferred_free, a_range_is_free_again_after_its_point_has_passed)
     CHECK_EQ(stats.allocation_count, 1);
     CHECK_EQ(collect(&w), 0);
     quire_allocation second = ALLOCATE(&w.f, .size = KIB);
-    CHECK_EQ(fixture_info(&w.f, second).offset, KIB); /* not where the first still is */
+    CHECK_EQ(fixture_info(&w.f, second).offset,
+             KIB); /* not in the place of the first, which still waits */
     streams_pass(w.a);
     CHECK_EQ(collect(&w), KIB);
     CHECK_EQ(waiting(&w), 0);
@@ -158,7 +159,7 @@ UNIT(deferred_free, the_object_exists_until_its_point_has_passed)
     end(&w);
 }
 
-/* ---- many at once ------------------------------------------------------------------------- */
+/* ---- several frees ------------------------------------------------------------------------ */
 
 UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
 {
@@ -168,7 +169,7 @@ UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
     for (int i = 0; i < MANY; i++)
         CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     uint64_t marks = streams_state()->marks;
-    CHECK(marks <= 1); /* to learn that it can be marked */
+    CHECK(marks <= 1); /* to find out whether it can be marked */
     CHECK_EQ(collect(&w), 0);
     CHECK_EQ(streams_state()->marks, marks + 1);
     CHECK_EQ(collect(&w), 0);
@@ -184,7 +185,7 @@ UNIT(deferred_free, a_free_on_a_stream_waits_for_the_work_submitted_before_it)
     begin(&w);
     quire_allocation first = ALLOCATE(&w.f, .size = KIB);
     mark(w.a);
-    streams_pass(w.a); /* nothing of this is behind the free */
+    streams_pass(w.a); /* this mark precedes the free */
     CHECK_OK(quire_free_on(w.f.memory, first, w.a));
     CHECK_EQ(collect(&w), 0);
     streams_pass(w.a);
@@ -233,7 +234,7 @@ UNIT(deferred_free, a_recorded_use_defers_every_free)
     quire_allocation one = ALLOCATE(&w.f, .size = KIB, .name = "one");
     quire_allocation two[2] = {ALLOCATE(&w.f, .size = KIB), ALLOCATE(&w.f, .size = KIB)};
     CHECK_OK(quire_record_use(w.f.memory, one, w.a));
-    CHECK_OK(quire_record_use(w.f.memory, one, w.a)); /* nothing new */
+    CHECK_OK(quire_record_use(w.f.memory, one, w.a)); /* no change */
     CHECK_OK(quire_record_use(w.f.memory, two[1], w.a));
     CHECK_OK(quire_free(w.f.memory, one));
     CHECK_OK(quire_free_batch(w.f.memory, two, 2));
@@ -261,7 +262,7 @@ UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_awaited)
         CHECK_EQ(waiting(&w), 1);
         streams_pass(streams[i]);
     }
-    uint64_t released = 0; /* each is marked when the one before it has passed */
+    uint64_t released = 0; /* each stream is marked after the point of the one before has passed */
     for (int i = 0; i < 3 && !released; i++) {
         streams_pass(w.a);
         streams_pass(w.b);
@@ -314,7 +315,7 @@ UNIT(deferred_free, a_mapped_allocation_is_not_freed)
     end(&w);
 }
 
-/* ---- the ends ----------------------------------------------------------------------------- */
+/* ---- destruction -------------------------------------------------------------------------- */
 
 UNIT(deferred_free, a_memory_is_busy_while_a_free_waits)
 {
@@ -324,7 +325,7 @@ UNIT(deferred_free, a_memory_is_busy_while_a_free_waits)
     CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
     CHECK(w.f.memory && strstr(quire_last_error(), "wait"));
     streams_pass(w.a);
-    CHECK_OK(quire_memory_destroy(&w.f.memory)); /* looks by itself */
+    CHECK_OK(quire_memory_destroy(&w.f.memory)); /* the call itself checks the point */
     CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
     end(&w);
 }
@@ -339,7 +340,7 @@ UNIT(deferred_free, destroying_a_memory_with_its_allocations_awaits_the_streams)
     streams_state()->await_passes = true;
     quire_memory_destroy_all(&w.f.memory);
     CHECK(streams_state()->awaited >= 2);
-    CHECK(streams_state()->last_nanoseconds > UINT64_C(50000000000)); /* of a minute */
+    CHECK(streams_state()->last_nanoseconds > UINT64_C(50000000000)); /* out of a minute */
     CHECK_EQ(w.f.fake.pages, 0);
     CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
     end(&w);
@@ -373,7 +374,8 @@ UNIT(deferred_free, a_stream_is_busy_while_a_free_waits_for_it)
     CHECK_FAILS(quire_stream_destroy(&c), QUIRE_ERROR_BUSY);
     CHECK(c && strstr(quire_last_error(), "'c'"));
     streams_state()->await_passes = true;
-    CHECK_FAILS(quire_stream_destroy(&c), QUIRE_ERROR_BUSY); /* the live one was used on it */
+    CHECK_FAILS(quire_stream_destroy(&c),
+                QUIRE_ERROR_BUSY); /* the live allocation was used on it */
     CHECK_EQ(waiting(&w), 0);
     CHECK_OK(quire_free(w.f.memory, used));
     CHECK_OK(quire_stream_destroy(&c));

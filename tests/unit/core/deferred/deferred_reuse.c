@@ -142,11 +142,11 @@ UNIT(deferred_reuse, respects_the_alignment)
     end(&w);
 }
 
-/* Pages begin 256 bytes behind such a multiple: their offsets tell nothing of larger alignments. */
+/* Pages begin 256 bytes after such a multiple: offsets do not show larger alignments. */
 UNIT(deferred_reuse, respects_an_alignment_above_that_of_the_page)
 {
     enum { STEP = 256, ALIGNMENT = 4 * KIB };
-    static const uint64_t sizes[] = {KIB, 2 * PAGE}; /* in a shared page, in one of its own */
+    static const uint64_t sizes[] = {KIB, 2 * PAGE}; /* in a shared page, in a dedicated one */
     for (int i = 0; i < 2; i++) {
         bench w;
         fixture_prepare(&w.f);
@@ -161,7 +161,8 @@ UNIT(deferred_reuse, respects_an_alignment_above_that_of_the_page)
         CHECK_OK(quire_free_on(w.f.memory, low, w.a));
         quire_allocation high = ON(&w, w.a, .size = sizes[i], .alignment = ALIGNMENT);
         CHECK_EQ(fixture_info(&w.f, high).address % ALIGNMENT, 0);
-        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])), place); /* what is low still waits */
+        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])),
+                 place); /* `low` still waits */
         end(&w);
     }
 }
@@ -235,7 +236,8 @@ UNIT(deferred_reuse, does_not_happen_for_imported_memory)
     CHECK_OK(
         quire_page_adopt(w.f.memory, &size, &(quire_allocation_options){.size = size}, &adopted));
     CHECK_OK(quire_free_on(w.f.memory, adopted, w.a));
-    ON(&w, w.a, .size = size); /* the page was made for the other one and goes with it */
+    ON(&w, w.a,
+       .size = size); /* the page was created for the first allocation and is destroyed with it */
     CHECK_EQ(w.f.fake.pages, 2);
     CHECK_OK(quire_collect(w.f.memory, NULL));
     streams_pass(w.a);
@@ -308,7 +310,7 @@ UNIT(deferred_reuse, of_a_range_of_another_devices_stream_waits)
     ON(&w, w.a, .size = PAGE - 256);
     CHECK_EQ(w.f.fake.pages, 2);
     CHECK_EQ(streams_state()->orders, 0);
-    quire_stream_info info; /* nobody tried: the stream would have been marked for that */
+    quire_stream_info info; /* no attempt was made: it would have marked the stream */
     CHECK_OK(quire_stream_get_info(w.a, &info));
     CHECK_EQ(info.marked, 0);
     streams_pass(far);
@@ -372,7 +374,7 @@ UNIT(deferred_reuse, a_capture_stream_keeps_ranges_freed_on_it_for_itself)
     quire_stream *graph = make(&w, true);
     quire_allocation first = ON(&w, graph, .size = KIB), second = ON(&w, graph, .size = KIB);
     uint64_t places[2] = {place_of(&w, first), place_of(&w, second)};
-    CHECK_OK(quire_free(w.f.memory, first)); /* any free will do */
+    CHECK_OK(quire_free(w.f.memory, first)); /* any kind of free */
     CHECK_OK(quire_free_on(w.f.memory, second, graph));
     CHECK_OK(quire_collect(w.f.memory, NULL));
     quire_allocation other = ALLOCATE(&w.f, .size = KIB), on_a = ON(&w, w.a, .size = KIB);
@@ -383,7 +385,7 @@ UNIT(deferred_reuse, a_capture_stream_keeps_ranges_freed_on_it_for_itself)
         CHECK(place_of(&w, again[i]) == places[0] || place_of(&w, again[i]) == places[1]);
     CHECK(place_of(&w, again[0]) != place_of(&w, again[1]));
     CHECK_OK(quire_stream_destroy(&graph));
-    fixture_info(&w.f, again[0]); /* live without it */
+    fixture_info(&w.f, again[0]); /* live without the stream */
     CHECK_OK(quire_free(w.f.memory, again[0]));
     CHECK_OK(quire_free(w.f.memory, again[1]));
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
@@ -398,7 +400,7 @@ UNIT(deferred_reuse, a_capture_stream_keeps_ranges_freed_on_another_stream_once_
     quire_allocation first = ON(&w, graph, .size = KIB);
     uint64_t place = place_of(&w, first);
     CHECK_OK(quire_free_on(w.f.memory, first, w.a));
-    CHECK(place_of(&w, ON(&w, graph, .size = KIB)) != place); /* its work goes on */
+    CHECK(place_of(&w, ON(&w, graph, .size = KIB)) != place); /* the work of the stream continues */
     CHECK_OK(quire_collect(w.f.memory, NULL));
     streams_pass(w.a);
     CHECK_OK(quire_collect(w.f.memory, NULL));

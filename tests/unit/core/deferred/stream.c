@@ -1,6 +1,6 @@
 /*
- * stream.c - streams and points by themselves: what is asked of the backend and what is known
- * without, who may order whom, and what each wrong call is told.
+ * stream.c - streams and points by themselves: what the backend is queried for and what is known
+ * without, which streams can be ordered, and what each wrong call returns.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/streams.h"
@@ -103,7 +103,7 @@ UNIT(stream, waits_for_another_stream_and_not_for_passed_points)
     quire_point point = mark(b);
     CHECK_OK(quire_stream_wait(a, &point));
     CHECK_EQ(streams_state()->behind[streams_number(a)][streams_number(b)], point.value);
-    CHECK_OK(quire_stream_wait(b, &point)); /* its own */
+    CHECK_OK(quire_stream_wait(b, &point)); /* its own point */
     CHECK_OK(quire_stream_wait(a, &(quire_point){0}));
     CHECK_EQ(streams_state()->orders, 1);
     bool has_passed = false;
@@ -126,11 +126,11 @@ UNIT(stream, whose_owner_signals_accepts_announced_points)
     CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_UNSUPPORTED);
     CHECK(!point.stream && !point.value);
     CHECK_OK(quire_stream_announce(stream, 40));
-    CHECK_OK(quire_stream_announce(stream, 30)); /* lower: nothing */
+    CHECK_OK(quire_stream_announce(stream, 30)); /* lower: no effect */
     uint64_t asked = streams_state()->marks;
     CHECK_OK(quire_stream_mark(stream, &point));
     CHECK_EQ(point.value, 40);
-    CHECK_EQ(streams_state()->marks, asked); /* it is known who signals */
+    CHECK_EQ(streams_state()->marks, asked); /* the owner signals: no query is needed */
     CHECK_OK(quire_stream_destroy(&stream));
     fixture_end(&f);
 }
@@ -194,7 +194,7 @@ UNIT(stream, of_a_lost_device_has_passed_every_point)
     streams_state()->asked_answers = QUIRE_ERROR_DEVICE_LOST;
     CHECK_FAILS(quire_point_has_passed(&point, &has_passed), QUIRE_ERROR_DEVICE_LOST);
     CHECK(!has_passed);
-    CHECK_OK(quire_point_has_passed(&point, &has_passed)); /* known by now */
+    CHECK_OK(quire_point_has_passed(&point, &has_passed)); /* known from the first answer */
     CHECK(has_passed);
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_stream_destroy(&stream));

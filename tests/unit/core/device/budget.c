@@ -1,6 +1,6 @@
 /*
  * budget.c - budgets of heaps, memories and devices: they hold on every path to a page, whoever
- * sets them and whenever, and are asked of the backend only where a page is made. Threads are in
+ * sets them and whenever. The backend is queried only where a page is created. Threads are in
  * tests/plain/budget_race.c, names in name_limit.c.
  */
 #include "tests/support/fixture.h"
@@ -18,7 +18,7 @@ static void make(fixture *b)
     fixture_make(b, &(quire_memory_options){.name = "weights", .pages = POLICY});
 }
 
-/* With a backend that tells budgets: this one for heap 0, and what is in use beside the pages. */
+/* Opens a backend that reports budgets: this one for heap 0, and the bytes that others use. */
 static void make_telling(fixture *b, uint64_t budget, uint64_t others)
 {
     fixture_prepare(b);
@@ -72,9 +72,9 @@ UNIT(budget, an_account_grants_exactly_the_rest)
     CHECK_EQ(used, UINT64_MAX);
     CHECK(qi_account_take(&account, 0, UINT64_MAX, &used));
     qi_account_give(&account, UINT64_MAX - 10);
-    CHECK(!qi_account_take(&account, UINT64_MAX, 20, &used)); /* the sum wraps round */
+    CHECK(!qi_account_take(&account, UINT64_MAX, 20, &used)); /* the sum overflows */
     CHECK(!qi_account_take(&account, 11, 20, &used));
-    CHECK(!qi_account_take(&account, 0, 9, &used)); /* more than all is taken already */
+    CHECK(!qi_account_take(&account, 0, 9, &used)); /* more than the limit is already taken */
     CHECK(qi_account_take(&account, 10, 20, &used));
     CHECK_EQ(qi_account_used(&account), 20);
     qi_account_set_limit(&account, 5);
@@ -99,7 +99,7 @@ UNIT(budget, a_heap_limit_holds_on_every_path_to_a_page)
     CHECK_FAILS(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 10}, &buffer), OVER);
     CHECK_FAILS(quire_image_create(b.memory, &(quire_image_options){.width = 10}, &image), OVER);
     CHECK_FAILS(quire_reserve(b.memory, &(quire_allocation_options){.size = 1}, &shared), OVER);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2); /* none of them asked the backend */
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2); /* none of them queried the backend */
     CHECK_EQ(b.fake.objects, 0);
     fixture_end(&b);
 }
@@ -171,7 +171,7 @@ UNIT(budget, a_limit_below_the_bytes_in_use_releases_nothing)
     REFUSE(&b, OVER, .size = 256);
     CHECK_OK(quire_free(b.memory, first));
     CHECK_EQ(b.fake.pages, 2);
-    ALLOCATE(&b, .size = PAGE / 2, .dedicated = true); /* the empty page makes way */
+    ALLOCATE(&b, .size = PAGE / 2, .dedicated = true); /* the empty page is destroyed for it */
     CHECK_EQ(b.fake.heap_bytes[0], PAGE + PAGE / 2);
     REFUSE(&b, OVER, .size = 256);
     fixture_end(&b);
@@ -203,7 +203,7 @@ UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
     fixture_end(&b);
 }
 
-/* ---- what the backend tells --------------------------------------------------------------- */
+/* ---- budgets of the backend --------------------------------------------------------------- */
 
 UNIT(budget, the_backends_budget_includes_the_use_by_others)
 {
@@ -226,17 +226,17 @@ UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
     make_telling(&b, 4 * PAGE, 0);
     ALLOCATE(&b, .size = PAGE);
     quire_allocation second = ALLOCATE(&b, .size = PAGE);
-    fake_set_budget(&b.fake, 0, PAGE, 0); /* below what is there */
+    fake_set_budget(&b.fake, 0, PAGE, 0); /* below the bytes in use */
     REFUSE(&b, OVER, .size = 1);
     CHECK_OK(quire_free(b.memory, second));
     REFUSE(&b, OVER, .size = 1, .dedicated = true);
-    CHECK_EQ(b.fake.pages, 1); /* what was empty went first */
+    CHECK_EQ(b.fake.pages, 1); /* the empty page was destroyed first */
     fake_set_budget(&b.fake, 0, 3 * PAGE, PAGE);
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1);
-    fake_set_budget(&b.fake, 0, 3 * PAGE, 0); /* the others leave */
+    fake_set_budget(&b.fake, 0, 3 * PAGE, 0); /* the others release their memory */
     ALLOCATE(&b, .size = PAGE);
-    fake_set_budget(&b.fake, 0, 0, 100 * PAGE); /* none is set */
+    fake_set_budget(&b.fake, 0, 0, 100 * PAGE); /* no budget is set */
     ALLOCATE(&b, .size = PAGE);
     fixture_end(&b);
 }
@@ -270,7 +270,7 @@ UNIT(budget, the_backend_is_queried_only_where_a_page_is_created)
     CHECK_EQ(b.fake.calls[FAKE_HEAP_BUDGET], 2);
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
-    CHECK_EQ(stats.backend_calls, 2); /* the question is the device's */
+    CHECK_EQ(stats.backend_calls, 2); /* the query counts for the device */
     quire_device_stats device;
     CHECK_OK(quire_device_get_stats(b.device, &device));
     CHECK_EQ(device.backend_calls, 4);
@@ -302,7 +302,7 @@ UNIT(budget, no_page_is_created_without_an_answer)
 
 UNIT(budget, a_page_that_is_not_created_returns_its_share)
 {
-    for (uint64_t call = 2; call <= 3; call++) { /* the question comes first, then create and map */
+    for (uint64_t call = 2; call <= 3; call++) { /* the query comes first, then create and map */
         fixture b;
         fixture_prepare(&b);
         fake_offer_budget(&b.fake);
@@ -319,7 +319,7 @@ UNIT(budget, a_page_that_is_not_created_returns_its_share)
     }
 }
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------ */
 
 UNIT(budget, a_backend_without_budgets_has_budgets_of_its_heaps)
 {
@@ -353,7 +353,7 @@ UNIT(budget, the_backends_answer_is_reported)
     CHECK_EQ(info.available, 6 * PAGE);
     fake_set_budget(&b.fake, 0, 2 * PAGE, 3 * PAGE);
     CHECK_EQ(budget_of(&b, 0).available, 0);
-    info = budget_of(&b, 1); /* nothing is told of this one, and nothing is in it */
+    info = budget_of(&b, 1); /* the backend reports nothing for this one, and it is empty */
     CHECK_EQ(info.budget, info.size);
     CHECK_EQ(info.usage, 0);
     CHECK_EQ(info.available, info.size);
@@ -392,7 +392,7 @@ UNIT(budget, the_callers_page_limit_holds_beside_the_backends)
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     CHECK_HAS(quire_last_error(), "the device has 3 pages, as many as it may: 3");
-    CHECK_OK(quire_device_set_page_limit(b.device, 1)); /* below what there is */
+    CHECK_OK(quire_device_set_page_limit(b.device, 1)); /* below the current number */
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     fixture_end(&b);
 }
@@ -482,14 +482,14 @@ UNIT(budget, a_memory_with_a_lower_limit_destroys_its_empty_pages_at_once)
     CHECK_EQ(b.fake.pages, 1);
     REFUSE(&b, OVER, .size = 1);
     CHECK_OK(quire_free(b.memory, made[0]));
-    ALLOCATE(&b, .size = PAGE); /* the page there is */
+    ALLOCATE(&b, .size = PAGE); /* the existing page */
     CHECK_OK(quire_memory_set_limit(b.memory, 0));
     CHECK_EQ(b.fake.pages, 1);
     CHECK_FAILS(quire_memory_set_limit(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     fixture_end(&b);
 }
 
-/* ---- pages that come out larger ----------------------------------------------------------- */
+/* ---- pages that turn out larger ----------------------------------------------------------- */
 
 enum { ROUNDED = 100000 };
 
@@ -519,7 +519,7 @@ UNIT(budget, a_page_that_turns_out_too_large_is_destroyed)
         REFUSE(&b, OVER, .size = PAGE);
         CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
         REFUSE(&b, OVER, .size = PAGE, .dedicated = true);
-        REFUSE(&b, OVER, .size = 1); /* each smaller page comes out as large */
+        REFUSE(&b, OVER, .size = 1); /* each smaller page turns out as large */
         CHECK_EQ(b.fake.pages, 0);
         CHECK_EQ(budget_of(&b, 0).used, 0);
         fake_set_budget(&b.fake, 0, 0, 0);

@@ -1,6 +1,6 @@
 /*
- * device.c - devices: the checks of a backend's table and description, who owns the state, the end
- * of a device with memories on it, and the lines it logs.
+ * device.c - devices: the checks of a backend's table and description, and who owns the state.
+ * Closing and log lines are in device_end.c.
  */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
@@ -11,7 +11,7 @@
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-/* A feature bit and where its functions stand in the table. */
+/* A feature bit and the offsets of its functions in the table. */
 typedef struct group {
     quire_backend_features bit;
     const char *names;
@@ -75,7 +75,10 @@ static void init_device_only(fake_backend *fake)
     fake_offer_growth(fake);
 }
 
-/* Opening is refused, says both parts, leaves no device and does not end the state. */
+/*
+ * Opening is refused with a message that has both parts. It leaves no device and does not end the
+ * state.
+ */
 static void expect_refused(fake_backend *fake, const char *part, const char *other)
 {
     quire_device *device = (quire_device *)fake;
@@ -130,7 +133,7 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
         fake.table.features &= ~GROUPS[i].bit;
         for (size_t f = 0; f < GROUPS[i].count; f++)
             remove_function(&fake.table, GROUPS[i].functions[f]);
-        if (GROUPS[i].bit == QUIRE_BACKEND_STREAMS) /* without which there is nothing on them */
+        if (GROUPS[i].bit == QUIRE_BACKEND_STREAMS) /* the other groups need streams */
             fake_leave_out(&fake, QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
                                       QUIRE_BACKEND_STREAM_FILL);
         expect_accepted(&fake);
@@ -197,7 +200,7 @@ UNIT(device, the_smallest_table_opens_and_needs_no_close)
 {
     fake_backend fake;
     init_device_only(&fake);
-    fake.table.size = AT(destroy); /* what stands behind is not the table's */
+    fake.table.size = AT(destroy); /* later members do not belong to the table */
     fake.table.features = 0;
     fake.info.limits.elastic_kinds = 0;
     quire_device *device = NULL;
@@ -371,7 +374,7 @@ UNIT(device, limits_of_0_become_limits_without_effect)
     fake_backend fake;
     fake_init(&fake);
     fake.info.limits = (quire_limits){.max_page = 3000, .max_pages = 7};
-    memset(fake.info.name, 'n', sizeof fake.info.name); /* without an end */
+    memset(fake.info.name, 'n', sizeof fake.info.name); /* not terminated */
     quire_device *device = NULL;
     quire_device_info info;
     CHECK_OK(fake_open(&fake, unit_memory(), &device));

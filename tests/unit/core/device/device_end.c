@@ -1,5 +1,5 @@
 /*
- * device_end.c - the end of a device with memories on it, and the lines a device logs.
+ * device_end.c - closing a device that has memories, and the lines that a device logs.
  */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
@@ -8,7 +8,7 @@
 
 #include "quire/quire.h"
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- closing ------------------------------------------------------------------------------ */
 
 UNIT(device_end, null_is_refused_and_a_pointer_to_null_is_accepted)
 {
@@ -66,7 +66,7 @@ UNIT(device_end, a_list_of_names_that_is_too_long_is_cut)
 typedef struct log_lines {
     char text[4096];
     uint32_t count[QUIRE_LOG_DEBUG + 1];
-    quire_memory *ask; /* asked for its figures at every line */
+    quire_memory *ask; /* its statistics are queried at every line */
 } log_lines;
 
 static void keep_line(void *user, quire_log_level level, const char *line)
@@ -81,7 +81,7 @@ static void keep_line(void *user, quire_log_level level, const char *line)
         CHECK_OK(quire_memory_get_stats(lines->ask, &stats));
 }
 
-/* Everything that logs: open, create, a page, busy ends, a page back, end, close. */
+/* Every logged action: open, create, page, refused destroy, page destroyed, destroy, close. */
 static void play(log_lines *lines, quire_log_level level)
 {
     fake_backend fake;

@@ -126,7 +126,7 @@ UNIT(kind, preferred_flags_outweigh_unrequested_flags)
     quire_device *device = POSE(HV, HV | CO, HV | CO | CA | DL);
     EXPECT(device, 0, .required = HV);
     EXPECT(device, 1, .required = HV, .preferred = CO);
-    EXPECT(device, 2, .required = HV, .preferred = CO | CA); /* one more flag than wanted */
+    EXPECT(device, 2, .required = HV, .preferred = CO | CA); /* one more flag than requested */
     end(device);
 }
 
@@ -165,15 +165,16 @@ UNIT(kind, special_kinds_are_taken_only_when_named)
 {
     quire_device *device =
         POSE(DL | LAZY, DL | PROT, DL | AMD, DL | QUIRE_DEVICE_COHERENT, DL | HV | CO);
-    EXPECT(device, 4, .required = DL); /* whatever it has too many */
+    EXPECT(device, 4, .required = DL); /* the number of unrequested flags does not matter */
     EXPECT(device, 0, .required = DL | LAZY);
     EXPECT(device, 1, .required = PROT);
     EXPECT(device, 3, .required = QUIRE_DEVICE_COHERENT);
     EXPECT(device, 2, .required = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED);
     EXPECT(device, 2, .required = QUIRE_DEVICE_UNCACHED, .preferred = QUIRE_DEVICE_COHERENT);
-    EXPECT(device, NONE, .required = QUIRE_DEVICE_UNCACHED); /* the other one is not named */
+    EXPECT(device, NONE, .required = QUIRE_DEVICE_UNCACHED); /* the other one is not requested */
     EXPECT(device, 0, .required = DL, .preferred = LAZY);
-    EXPECT(device, 4, .required = DL, .avoided = LAZY); /* naming it so is no wish */
+    EXPECT(device, 4, .required = DL,
+           .avoided = LAZY); /* an avoided flag does not request the special kind */
     EXPECT(device, NONE, .required = DL, .kind_mask = 0xf);
     EXPECT_FOR(device, 4, .host_read = false);
     end(device);

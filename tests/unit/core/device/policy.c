@@ -1,5 +1,5 @@
 /*
- * policy.c - page policies: what 0 stands for, what is refused, the sizes of successive pages, and
+ * policy.c - page policies: the meaning of 0, what is refused, the sizes of successive pages, and
  * the bytes placed for a request.
  */
 #include "tests/support/unit.h"
@@ -10,11 +10,11 @@
 #define MIB (KIB * KIB)
 #define GIB (MIB * KIB)
 
-/* A device of one kind, as far as policies look at it. */
+/* A device with the members that policies read. */
 static quire_device device_with(uint64_t heap, uint64_t granularity)
 {
     quire_device device = {.info = {.heap_count = 2, .kind_count = 2}};
-    device.info.heaps[0].size = 1; /* of another kind */
+    device.info.heaps[0].size = 1; /* of the other kind */
     device.info.heaps[1].size = heap;
     device.info.kinds[1].heap = 1;
     device.info.limits.page_granularity = granularity;
@@ -52,7 +52,7 @@ UNIT(policy, pages_are_an_eighth_of_a_small_heap_rounded_down)
 
 UNIT(policy, pages_of_a_tiny_heap_have_the_granularity)
 {
-    /* an eighth is less than the granularity, and still far from 32 MiB */
+    /* an eighth is less than the granularity, which is far below 32 MiB */
     CHECK_EQ(resolve((quire_page_policy){0}, 15 * MIB, 2 * MIB).page_size, 2 * MIB);
     CHECK_EQ(resolve((quire_page_policy){0}, 1000, 256).page_size, 256);
 }
@@ -217,7 +217,7 @@ UNIT(policy, growth_that_overflows_ends_at_the_largest_page)
         CHECK_EQ(qi_policy_next_page(&p, &(qi_page_history){.last = last}, 256), UINT64_C(1) << 63);
 }
 
-/* ---- bytes placed ------------------------------------------------------------------------- */
+/* ---- placed bytes ------------------------------------------------------------------------- */
 
 static void expect_size(uint64_t padding, uint64_t granularity, uint64_t asked, uint64_t expected)
 {
@@ -234,7 +234,7 @@ UNIT(policy, padding_comes_first_and_rounding_after_it)
     expect_size(0, 512, 100, 512);
     expect_size(0, 512, 512, 512);
     expect_size(1, 512, 512, 1024);
-    expect_size(32, 100, 100, 200); /* any number */
+    expect_size(32, 100, 100, 200); /* multiples of any number */
     expect_size(0, 7, 50, 56);
     expect_size(0, 1, UINT64_MAX, UINT64_MAX);
     expect_size(1, 1, UINT64_MAX - 1, UINT64_MAX);

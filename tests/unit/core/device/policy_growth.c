@@ -1,6 +1,7 @@
 /*
- * policy_growth.c - what the size of a page can depend on: the page before, the largest page, all
- * pages, the request, and a granularity; what of it is refused, and that memories follow it.
+ * policy_growth.c - inputs of the size of a page: the previous page, the largest page, all pages,
+ * the request, and a granularity; which combinations are refused, and that memories follow the
+ * policy.
  */
 #include "tests/support/fixture.h"
 
@@ -24,7 +25,7 @@ static uint64_t next_page(const quire_page_policy *p, uint64_t largest, uint64_t
     return qi_policy_next_page(p, &(qi_page_history){.largest = largest, .total = total}, 256);
 }
 
-/* ---- the largest page there is ------------------------------------------------------------ */
+/* ---- the largest existing page ------------------------------------------------------------ */
 
 static const quire_page_policy ladder = {.page_size = 8 * KIB,
                                          .first_page_size = 1 * KIB,
@@ -127,7 +128,7 @@ UNIT(policy_growth, steps_are_skipped_until_the_request_fits_often_enough)
     CHECK_EQ(qi_policy_page_for(&p, 1024, 2049, 256), 8192);
     CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 256), 8192);
     CHECK_EQ(qi_policy_page_for(&p, 1024, UINT64_MAX, 256), 8192);
-    CHECK_EQ(qi_policy_page_for(&p, 0, 5000, 256), 0); /* a full line has no step to begin at */
+    CHECK_EQ(qi_policy_page_for(&p, 0, 5000, 256), 0); /* a full address line leaves no step */
     p.request_factor = 1;
     CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 256), 1024);
 }

@@ -1,12 +1,13 @@
 /*
- * callback.c - when hooks, log sinks and backends are heard that call quire: pages that this thread
- * makes, moves or gives back are done with by then, and what a callback does is no reason for the
- * call that it comes from to begin again. Every place on every backend is plain/callbacks.c.
+ * callback.c - hooks, log sinks and backends that call quire. When they are called, the pages that
+ * this thread creates, moves or destroys are in a consistent state, and the calls that a callback
+ * makes do not restart the call that it comes from. tests/plain/callbacks.c tests every place on
+ * every backend.
  */
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
 
-enum { PAGE = 64 * 1024, MOST = 32 };
+enum { PAGE = 64 * 1024, MAX_COUNT = 32 };
 
 /* ---- a log sink that allocates ------------------------------------------------------------ */
 
@@ -15,8 +16,8 @@ typedef struct sink {
     quire_memory *memory; /* NULL: the sink does nothing */
     const char *part;     /* of the lines at which it allocates */
     quire_allocation_options options;
-    quire_result result; /* of the last time */
-    uint32_t skipped;    /* lines that it lets pass first */
+    quire_result result; /* of the latest allocation */
+    uint32_t skipped;    /* lines to ignore first */
     uint32_t lines;
 } sink;
 
@@ -81,7 +82,7 @@ UNIT(callback, a_sink_may_be_refused_while_pages_are_destroyed_for_a_request)
     CHECK_OK(quire_memory_preallocate(k.f.memory, 0));
     k.memory = k.f.memory;
     k.part = "page";
-    k.skipped = 1; /* the second one is never told in the middle of making the page */
+    k.skipped = 1; /* the second line is never logged while the page is being created */
     k.options.size = 10 * PAGE;
     ALLOCATE(&k.f, .size = 9 * PAGE);
     CHECK_EQ(k.result, QUIRE_ERROR_OVER_BUDGET);
@@ -90,8 +91,8 @@ UNIT(callback, a_sink_may_be_refused_while_pages_are_destroyed_for_a_request)
 }
 
 /*
- * The sink leaves an empty page each time, which a refused request gives back before it looks
- * again: that is no reason for the request to look once more.
+ * The sink leaves an empty page each time, which a refused request destroys before it retries. The
+ * request must not retry for that reason.
  */
 UNIT(callback, an_allocation_by_a_sink_does_not_restart_the_attempts)
 {
@@ -113,16 +114,16 @@ UNIT(callback, an_allocation_by_a_sink_does_not_restart_the_attempts)
 
 typedef struct story {
     fixture f;
-    quire_event events[MOST];
+    quire_event events[MAX_COUNT];
     uint32_t count;
-    bool allocates; /* when a page is gone */
+    bool allocates; /* when a page is destroyed */
     quire_result result;
 } story;
 
 static void note(void *user, quire_memory *memory, const quire_event *event)
 {
     story *t = user;
-    CHECK(t->count < MOST);
+    CHECK(t->count < MAX_COUNT);
     t->events[t->count++] = *event;
     if (!t->allocates || event->kind != QUIRE_EVENT_PAGE_GONE)
         return;
@@ -178,7 +179,7 @@ UNIT(callback, the_end_of_a_page_is_reported_before_the_next_with_its_number)
     ALLOCATE(&t.f, .size = PAGE);
     CHECK_OK(quire_free(t.f.memory, a));
     CHECK_OK(quire_free(t.f.memory, b));
-    ALLOCATE(&t.f, .size = 3 * PAGE); /* both make way, and it has the lower number */
+    ALLOCATE(&t.f, .size = 3 * PAGE); /* both are destroyed for it, and it has the lower number */
     CHECK_EQ(t.count, 7);
     expect(&t, 4, GOING, 1);
     expect(&t, 5, GOING, 2);
@@ -206,7 +207,10 @@ UNIT(callback, the_number_of_a_page_that_cannot_be_created_is_free_again)
     end_story(&t);
 }
 
-/* Of a page that was made in vain the number was another page's, which is to be told of first. */
+/*
+ * A page whose creation fails later may have the number of another page, whose end must be reported
+ * first.
+ */
 static void expect_untold(void *user, quire_memory *memory, const quire_event *event)
 {
     uint32_t *gone = user;
@@ -228,7 +232,7 @@ UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
     for (uint32_t i = 1; i < 1 << QI_TABLE_FIRST_BITS; i++)
         ALLOCATE(&f, .size = 64);
     CHECK_OK(quire_free(f.memory, a));
-    ALLOCATE(&f, .size = 64); /* the last slot for which no host memory is needed */
+    ALLOCATE(&f, .size = 64); /* the last slot that needs no host memory */
     CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = expect_untold, .user = &gone}));
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
@@ -238,7 +242,10 @@ UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
     fixture_end(&f);
 }
 
-/* A name's limit is judged once it is known what is held: the page goes after it was told of. */
+/*
+ * A name's limit is checked when the placed size is known: the page is destroyed after its creation
+ * was reported.
+ */
 UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
 {
     story t;
@@ -255,7 +262,7 @@ UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
     end_story(&t);
 }
 
-/* ---- a memory that ends --------------------------------------------------------------------- */
+/* ---- a memory that is destroyed ------------------------------------------------------------- */
 
 static void end_device(fixture *f)
 {
@@ -308,7 +315,7 @@ UNIT(callback, a_memory_being_destroyed_has_no_pages_to_release)
     }
 }
 
-/* What a sink allocates while all is freed is freed, too. */
+/* An allocation that a sink makes while all are freed is freed too. */
 static quire_allocation kept;
 
 static void keep_one(void *user, quire_memory *memory, const quire_event *event)
@@ -335,11 +342,14 @@ UNIT(callback, allocations_by_a_hook_during_destroy_are_freed)
     end_device(&f);
 }
 
-/* What a hook frees while all is freed: also what goes to the inbox of another shard, or waits. */
+/*
+ * Frees by a hook while all are freed: also frees through the inbox of another shard, and deferred
+ * frees.
+ */
 typedef struct hasty {
     fixture f;
     quire_allocation left[2];
-    quire_stream *stream; /* NULL: freed at once */
+    quire_stream *stream; /* NULL means at once */
     uint32_t freed;
 } hasty;
 
@@ -360,7 +370,7 @@ static void free_others(void *user, quire_memory *memory, const quire_event *eve
     CHECK_EQ(stats.frees, 3);
 }
 
-/* The first one's page goes at once, perhaps as what a thread had in hand before a fork. */
+/* The page of the first allocation is destroyed at once, perhaps as an orphan of a fork. */
 static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
 {
     hasty h = {.freed = 0};
@@ -393,7 +403,7 @@ UNIT(callback, allocations_that_a_hook_frees_during_destroy_are_freed_once)
     }
 }
 
-/* ---- what is attached ----------------------------------------------------------------------- */
+/* ---- attachments ---------------------------------------------------------------------------- */
 
 static quire_attachment attached[3];
 static quire_memory *attached_to;
@@ -428,7 +438,7 @@ UNIT(callback, a_sink_may_destroy_the_child_that_a_message_names)
     end_device(&f);
 }
 
-/* ---- a backend that breaks the rule --------------------------------------------------------- */
+/* ---- a backend that violates the rule ------------------------------------------------------- */
 
 static quire_result (*make_page)(void *, const quire_page_request *, quire_native_page *);
 static quire_memory *asked;
@@ -453,7 +463,7 @@ UNIT(callback, a_call_from_inside_a_backend_does_not_wait_for_a_page)
     f.fake.table.page_create = ask_from_inside;
     fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
     asked = f.memory;
-    ALLOCATE(&f, .size = PAGE); /* of which the one from inside must not wait to have a part */
+    ALLOCATE(&f, .size = PAGE); /* the call from inside the backend must not wait for this page */
     CHECK_EQ(answer, QUIRE_ERROR_TOO_MANY_PAGES);
     fixture_end(&f);
 }

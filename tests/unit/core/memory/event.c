@@ -1,14 +1,14 @@
 /*
- * event.c - the hook of a memory: each sort of event at its moment, with its figures, without a
- * lock; only those wanted; and a hook that uses the memory itself.
+ * event.c - the hook of a memory: each kind of event at its time, with its values, without a lock;
+ * only requested events; and a hook that uses the memory itself.
  */
 #include "tests/support/fixture.h"
 
-enum { KIB = 1024, MOST = 64 };
+enum { KIB = 1024, MAX_COUNT = 64 };
 
 typedef struct record {
     fixture b;
-    quire_event events[MOST];
+    quire_event events[MAX_COUNT];
     uint32_t count;
     bool meddles; /* allocates and frees in the memory, from within the hook */
 } record;
@@ -17,7 +17,7 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
 {
     record *r = user;
     CHECK(memory == r->b.memory);
-    CHECK(r->count < MOST);
+    CHECK(r->count < MAX_COUNT);
     r->events[r->count++] = *event;
     if (!r->meddles)
         return;
@@ -155,7 +155,7 @@ UNIT(event, invalid_hooks_are_refused)
     CHECK_FAILS(quire_memory_set_hook(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_memory_set_hook(r.b.memory, &(quire_hook){note, &r, 0x40}),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    ALLOCATE(&r.b, .size = 100); /* the hook set before stays */
+    ALLOCATE(&r.b, .size = 100); /* the previous hook stays */
     CHECK_EQ(r.count, 2);
     end(&r);
 }

@@ -1,6 +1,6 @@
 /*
- * memory_end.c - how a memory ends: refused while something lives, or with everything in it; and
- * two memories on one device.
+ * memory_end.c - destroying a memory: refused while an allocation is live, or with everything in
+ * it; and two memories on one device.
  */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
@@ -62,7 +62,7 @@ UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_accepted)
     quire_memory_destroy_all(&memory);
 }
 
-/* What a backend would keep in the memory. */
+/* What a backend keeps attached to the memory. */
 typedef struct belonging {
     quire_attachment attachment;
     quire_memory *memory;
@@ -85,7 +85,7 @@ UNIT(memory_end, backend_children_are_named_and_destroyed_by_destroy_all)
         all[i] = (belonging){{.name = i ? "field" : NULL, .end = end_kept}, b.memory, 0};
         quire_memory_attach(b.memory, &all[i].attachment);
     }
-    quire_memory_detach(b.memory, &all[1].attachment); /* between two */
+    quire_memory_detach(b.memory, &all[1].attachment); /* from the middle of the list */
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(),
               "memory 'weights' still has objects of backend fake: 'field', '(unnamed)'");
@@ -141,7 +141,7 @@ UNIT(memory_end, live_allocations_are_named_in_error_and_log_and_nothing_changes
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(), "memory 'weights' still has live allocations (1): '(unnamed)'");
     CHECK_OK(quire_free(b.memory, none));
-    CHECK_OK(quire_memory_destroy(&b.memory)); /* with a page, which is empty */
+    CHECK_OK(quire_memory_destroy(&b.memory)); /* with an empty page */
     end(&b);
 }
 
@@ -253,7 +253,7 @@ UNIT(memory_end, memories_of_one_device_can_be_destroyed_in_any_order)
     end(&b);
 }
 
-/* A sink that frees what it reads of: the list must not name freed memory. */
+/* The sink frees the allocation that a line names: the list must not name freed memory. */
 typedef struct freeing {
     quire_memory *memory;
     quire_allocation allocation;
@@ -300,7 +300,10 @@ UNIT(memory_end, a_name_with_line_ends_stays_on_one_line)
     end(&b);
 }
 
-/* 5000 owners come and go, more than there are tags: the handle of one that stays stays its own. */
+/*
+ * Creates and destroys 5000 owners, more than there are tags: the handle of one that stays is still
+ * its own.
+ */
 UNIT(memory_end, a_handle_is_never_mistaken_for_one_of_a_later_memory)
 {
     bench b;

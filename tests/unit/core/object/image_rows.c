@@ -1,6 +1,6 @@
 /*
- * image_rows.c - boxes of texels of linear images: where their rows lie, written and read by the
- * host and copied from image to image, against a model.
+ * image_rows.c - regions of texels of linear images: the places of their rows, written and read by
+ * the host and copied from image to image, against a model.
  */
 #include "tests/support/unit.h"
 
@@ -90,7 +90,7 @@ static void write_once(world *w, test_random *r, picture *p)
         }
 }
 
-/* The same box at another place of the other image. */
+/* The same region at another place of the other image. */
 static void copy_once(world *w, test_random *r)
 {
     quire_image_region from = draw(r), to = from;

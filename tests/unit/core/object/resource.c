@@ -1,6 +1,6 @@
 /*
- * resource.c - buffers: their options and what is told of them, with and without native objects;
- * handles of the wrong sort. Images are resource_image.c, failing objects resource_object.c.
+ * resource.c - buffers: their options and infos, with and without native objects; handles of the
+ * wrong type. Images are in resource_image.c, failing objects in resource_object.c.
  */
 #include "tests/support/fixture.h"
 
@@ -31,7 +31,7 @@ static void end(fixture *b)
     CHECK_EQ(b->fake.pages, 0);
     CHECK_EQ(b->fake.objects, 0);
     CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended || !b->fake.table.name); /* or it was a host device */
+    CHECK(b->fake.ended || !b->fake.table.name); /* unless it was a host device */
 }
 
 #define BUFFER(b, ...) create((b), &(quire_buffer_options){__VA_ARGS__})
@@ -225,7 +225,7 @@ UNIT(resource, a_driver_that_needs_a_dedicated_page_gets_it)
     quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
     CHECK(info.place.dedicated);
     CHECK(b.fake.last_page.dedicated);
-    CHECK_EQ(b.fake.last_page.size, 100); /* as large as the object, to the byte */
+    CHECK_EQ(b.fake.last_page.size, 100); /* exactly as large as the object */
     CHECK_EQ(b.fake.last_page.object, QUIRE_OBJECT_BUFFER);
     CHECK_EQ(b.fake.last_page.native, info.place.native);
     end(&b);
@@ -257,7 +257,7 @@ UNIT(resource, handles_of_another_type_are_refused)
     CHECK_FAILS(quire_buffer_get_info(b.memory, buffer, NULL), invalid);
     CHECK_FAILS(quire_image_get_info(NULL, image, &image_info), invalid);
     CHECK_FAILS(quire_image_get_info(b.memory, image, NULL), invalid);
-    CHECK_OK(quire_free(b.memory, range)); /* refusals leave no pin */
+    CHECK_OK(quire_free(b.memory, range)); /* the refused calls do not keep it in use */
     CHECK_OK(quire_free(b.memory, image.allocation));
     CHECK_OK(quire_free(b.memory, buffer.allocation));
     end(&b);

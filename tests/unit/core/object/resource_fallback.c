@@ -9,8 +9,8 @@ enum { PAGE = 65536 };
 /* Memories of the kinds 0, 1 and 3 of the fake backend, each with one page at most. */
 typedef struct three {
     fixture f;
-    quire_memory *memories[3]; /* the first is the fixture's */
-    uint32_t asked;            /* calls of on_out_of_memory, of the last memory alone */
+    quire_memory *memories[3]; /* the first one belongs to the fixture */
+    uint32_t asked;            /* calls of on_out_of_memory of the last memory */
 } three;
 
 static bool last_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
@@ -49,7 +49,7 @@ static void end(three *t)
     CHECK_EQ(t->f.fake.objects, 0);
 }
 
-/* A buffer that fills a page; returns in which memory it is. */
+/* Creates a buffer that fills a page; returns which memory holds it. */
 static uint32_t place(three *t, quire_buffer *buffer)
 {
     uint32_t chosen = 77;

@@ -1,6 +1,6 @@
 /*
  * resource_tied.c - pages that are tied to one object, objects from a backend's own description,
- * and pages of memory that exists.
+ * and pages of existing memory.
  */
 #include "tests/support/fixture.h"
 
@@ -39,7 +39,7 @@ UNIT(resource_tied, the_page_has_exactly_the_objects_size_and_is_freed_with_it)
     CHECK_EQ(info.place.size, 1001);
     CHECK(info.place.dedicated);
     CHECK_OK(quire_free(f.memory, a.allocation));
-    CHECK_EQ(f.fake.page_bytes, 77); /* not kept */
+    CHECK_EQ(f.fake.page_bytes, 77); /* not retained */
     CHECK_EQ(f.fake.last_page.object, QUIRE_OBJECT_BUFFER);
     CHECK_OK(quire_free(f.memory, b.allocation));
     CHECK_EQ(f.fake.pages, 0);
@@ -58,14 +58,14 @@ UNIT(resource_tied, an_equal_object_gets_another_page)
     fixture_end(&f);
 }
 
-/* The policy's rounding and padding are not for pages that must fit to the byte. */
+/* The policy's rounding and padding do not apply to pages that must have an exact size. */
 UNIT(resource_tied, the_policy_adds_nothing)
 {
     fixture f;
     quire_buffer_info info;
     fixture_prepare(&f);
     f.fake.object_needs.dedicated = true;
-    f.fake.address_step = 32; /* weakly aligned, which is for the backend to mind here */
+    f.fake.address_step = 32; /* weakly aligned: the backend must handle that here */
     f.fake.info.limits.page_alignment = 32;
     fixture_open(&f, &(quire_memory_options){.pages = {.page_size = 64 * 1024,
                                                        .size_granularity = 512,
@@ -131,9 +131,9 @@ UNIT(resource_tied, zeros_are_written_after_the_object_is_bound)
     fixture_end(&f);
 }
 
-/* ---- a page that is rather had than not------------------------------------------------------ */
+/* ---- a page that the driver prefers --------------------------------------------------------- */
 
-/* What the driver would rather have counts for nothing there, what it needs does. */
+/* The driver's preferences are ignored there, its needs are not. */
 UNIT(resource_tied, never_dedicated_follows_needs_and_not_preferences)
 {
     fixture f;
@@ -231,7 +231,7 @@ UNIT(resource_tied, an_object_is_created_from_a_description)
     fixture_end(&f);
 }
 
-/* The fake makes one all the same; whose it is shows at the end. */
+/* The fake creates one all the same. The end shows whose it is. */
 UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
 {
     fixture f;
@@ -249,7 +249,7 @@ UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
     fixture_end(&f);
 }
 
-/* ---- memory that exists---------------------------------------------------------------------- */
+/* ---- existing memory ------------------------------------------------------------------------ */
 
 UNIT(resource_tied, existing_memory_becomes_a_page)
 {
@@ -276,7 +276,7 @@ UNIT(resource_tied, existing_memory_becomes_a_page)
     fixture_end(&f);
 }
 
-/* Pages that are made come aligned as they are asked for; what was there before is where it is. */
+/* Created pages have the requested alignment. Existing memory is where it is. */
 UNIT(resource_tied, existing_memory_keeps_its_alignment)
 {
     fixture f;

@@ -1,10 +1,10 @@
 /*
- * empty_pages.c - pages without allocations: the order in which they go, the requests that find
- * them, and their bounds in bytes and in time.
+ * empty_pages.c - pages without allocations: the order in which they are destroyed, the requests
+ * that reuse them, and their bounds in bytes and in time.
  */
 #include "tests/support/fixture.h"
 
-enum { PAGE = 4096, MOST = 16 };
+enum { PAGE = 4096, MAX_COUNT = 16 };
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)
 
@@ -23,7 +23,7 @@ static void make(fixture *f, uint32_t shards, quire_page_policy pages)
                         .shards = shards, .pages = pages, .clock = {read_time, &test_time}});
 }
 
-/* So many whole pages, in the order of their numbers. */
+/* The memory has this many whole pages, in the order of their numbers. */
 static void fill(fixture *f, quire_allocation *full, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -60,15 +60,15 @@ static bool is_there(fixture *f, uint32_t page)
 UNIT(empty_pages, without_a_bound_all_are_kept)
 {
     fixture f;
-    quire_allocation full[MOST];
+    quire_allocation full[MAX_COUNT];
     make(&f, 1, (quire_page_policy){.page_size = PAGE});
-    fill(&f, full, MOST);
-    for (int i = 0; i < MOST; i++) {
+    fill(&f, full, MAX_COUNT);
+    for (int i = 0; i < MAX_COUNT; i++) {
         test_time += UINT64_C(1) << 50;
         let_go(&f, full[i]);
         expect_empty(&f, (uint64_t)(i + 1) * PAGE);
     }
-    CHECK_EQ(f.fake.pages, MOST);
+    CHECK_EQ(f.fake.pages, MAX_COUNT);
     fixture_end(&f);
 }
 
@@ -132,7 +132,7 @@ UNIT(empty_pages, a_page_used_and_emptied_again_is_the_newest)
     CHECK_EQ(fixture_info(&f, again).page, 0);
     expect_empty(&f, PAGE);
     let_go(&f, again);
-    let_go(&f, full[2]); /* one too many: 1 is the oldest now */
+    let_go(&f, full[2]); /* one too many: page 1 is the oldest now */
     CHECK(is_there(&f, 0) && !is_there(&f, 1) && is_there(&f, 2));
     fixture_end(&f);
 }
@@ -176,7 +176,7 @@ UNIT(empty_pages, a_bound_below_one_page_a_shard_keeps_none)
     fixture_end(&f);
 }
 
-/* Who frees in another shard leaves it to that shard: the bound holds once somebody works there. */
+/* A free from another shard leaves the bound to that shard: it holds once a thread works there. */
 UNIT(empty_pages, pages_freed_by_another_thread_are_bounded_when_their_shard_is_used)
 {
     fixture f;
@@ -208,7 +208,7 @@ UNIT(empty_pages, old_pages_are_destroyed_at_the_next_free_that_empties_a_page)
     let_go(&f, full[2]);
     expect_empty(&f, 3 * PAGE);
     test_time = 1100;
-    let_go(&f, full[3]); /* the first was empty for 100 now */
+    let_go(&f, full[3]); /* the first one has been empty for 100 now */
     expect_empty(&f, 3 * PAGE);
     CHECK(!is_there(&f, 0));
     fixture_end(&f);
@@ -225,7 +225,7 @@ UNIT(empty_pages, a_free_that_empties_no_page_destroys_none)
     let_go(&f, half);
     expect_empty(&f, PAGE);
     let_go(&f, other);
-    expect_empty(&f, PAGE); /* its own, which is new */
+    expect_empty(&f, PAGE); /* its own page, which is new */
     CHECK(!is_there(&f, 0));
     fixture_end(&f);
 }
@@ -268,7 +268,10 @@ UNIT(empty_pages, a_trim_destroys_old_pages_at_every_target)
     fixture_end(&f);
 }
 
-/* Its own shard gives everything back then; a shard that nobody uses must not keep for ever. */
+/*
+ * A call in its own shard destroys all old pages; a shard without calls must not keep them for
+ * ever.
+ */
 UNIT(empty_pages, old_pages_of_every_shard_are_destroyed_when_a_page_is_created)
 {
     fixture f;
@@ -288,7 +291,7 @@ UNIT(empty_pages, the_age_of_a_page_freed_through_an_inbox_starts_at_the_drain)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
-    let_go(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE)); /* the check has drained it */
+    let_go(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE)); /* the check has drained the inbox */
     test_time += 100;
     ALLOCATE(&f, .size = 2 * PAGE);
     expect_empty(&f, 0);
@@ -304,11 +307,11 @@ UNIT(empty_pages, both_bounds_apply)
              .page_size = PAGE, .retained_empty_bytes = 2 * PAGE, .retention_nanoseconds = 100});
     fill(&f, full, 5);
     for (int i = 0; i < 3; i++)
-        let_go(&f, full[i]); /* the first goes for the bytes */
+        let_go(&f, full[i]); /* the first one is destroyed because of the bytes */
     expect_empty(&f, 2 * PAGE);
     CHECK(!is_there(&f, 0));
     test_time += 100;
-    let_go(&f, full[3]); /* 1 for the bytes, 2 for its age */
+    let_go(&f, full[3]); /* page 1 because of the bytes, page 2 because of its age */
     expect_empty(&f, PAGE);
     CHECK(is_there(&f, 3));
     let_go(&f, full[4]);
@@ -343,7 +346,7 @@ UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_read)
     fixture_end(&f);
     fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE, .clock = {read_time, NULL}});
     own = ALLOCATE(&f, .size = PAGE);
-    let_go(&f, own); /* read_time would not know its user */
+    let_go(&f, own); /* read_time would fail with this user */
     fixture_end(&f);
 }
 
@@ -354,7 +357,7 @@ static quire_allocation dedicated(fixture *f, uint64_t size)
     return ALLOCATE(f, .size = size, .dedicated = true);
 }
 
-/* Whether a request of this size gets the one empty dedicated page of 8 KiB. */
+/* Whether a request of this size reuses the only empty dedicated page of 8 KiB. */
 static bool gets_page_of_8_kib(uint64_t size)
 {
     fixture f;
@@ -385,18 +388,19 @@ UNIT(empty_pages, a_dedicated_page_serves_requests_from_seven_eighths_of_it)
 UNIT(empty_pages, dedicated_pages_of_many_sizes_are_distinguished)
 {
     fixture f;
-    quire_allocation own[MOST];
+    quire_allocation own[MAX_COUNT];
     make(&f, 1, (quire_page_policy){.page_size = PAGE});
-    for (uint64_t i = 0; i < MOST; i++)
+    for (uint64_t i = 0; i < MAX_COUNT; i++)
         own[i] = dedicated(&f, (i + 1) * 64 * KIB);
-    for (uint64_t i = 0; i < MOST; i++)
+    for (uint64_t i = 0; i < MAX_COUNT; i++)
         let_go(&f, own[i]);
-    for (uint64_t i = MOST; i-- > 8;) { /* from the largest: none has taken another's */
+    for (uint64_t i = MAX_COUNT;
+         i-- > 8;) { /* starting with the largest: no request took the page of another */
         own[i] = dedicated(&f, (i + 1) * 64 * KIB);
         CHECK(fixture_info(&f, own[i]).page >= i);
     }
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], MOST);
-    CHECK_EQ(fixture_stats(&f).page_count, MOST);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], MAX_COUNT);
+    CHECK_EQ(fixture_stats(&f).page_count, MAX_COUNT);
     fixture_end(&f);
 }
 
@@ -409,7 +413,7 @@ UNIT(empty_pages, dedicated_pages_are_bounded_by_age_and_bytes_like_others)
     let_go(&f, first);
     let_go(&f, shared);
     expect_empty(&f, 7 * KIB);
-    let_go(&f, second); /* 12 KiB: the first goes */
+    let_go(&f, second); /* 12 KiB: the first page is destroyed */
     expect_empty(&f, 9 * KIB);
     CHECK(!is_there(&f, 1));
     fixture_end(&f);
@@ -450,7 +454,7 @@ UNIT(empty_pages, a_dedicated_page_enlarged_by_the_policy_is_reused)
     let_go(&f, dedicated(&f, 1000));
     CHECK_EQ(f.fake.page_bytes, 64 * KIB);
     let_go(&f, dedicated(&f, 1000));
-    let_go(&f, dedicated(&f, 60 * KIB)); /* and for all that would have had the same page */
+    let_go(&f, dedicated(&f, 60 * KIB)); /* and for every request that gets a page of that size */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
     fixture_end(&f);
 }
@@ -467,7 +471,7 @@ UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_reused)
     fixture_end(&f);
 }
 
-/* A backend need not tell that it rounds. */
+/* A backend need not report that it rounds. */
 UNIT(empty_pages, a_dedicated_page_enlarged_by_the_backend_is_reused)
 {
     fixture f;
@@ -478,7 +482,8 @@ UNIT(empty_pages, a_dedicated_page_enlarged_by_the_backend_is_reused)
     let_go(&f, dedicated(&f, 1000));
     let_go(&f, dedicated(&f, 900));
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    quire_allocation first = dedicated(&f, 1025); /* there is room, but more was asked for */
+    quire_allocation first =
+        dedicated(&f, 1025); /* there is room, but the backend was asked for more */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
     let_go(&f, first);
     fixture_end(&f);
@@ -501,9 +506,9 @@ UNIT(empty_pages, a_dedicated_page_is_reused_at_another_alignment)
     fixture_end(&f);
 }
 
-/* ---- what is transient ---------------------------------------------------------------------- */
+/* ---- short-lived allocations ---------------------------------------------------------------- */
 
-/* Makes and frees 640 MiB in pieces of 16 MiB. */
+/* Allocates and frees 640 MiB in pieces of 16 MiB. */
 static void play_frame(fixture *f)
 {
     quire_allocation piece[40];

@@ -1,5 +1,6 @@
 /*
- * page_dedicated.c - pages of one allocation: when they are made, what they are, when they go.
+ * page_dedicated.c - dedicated pages: when they are created, their properties, and when they are
+ * destroyed.
  */
 #include "tests/support/fixture.h"
 
@@ -19,7 +20,7 @@ static quire_allocation allocate(fixture *b, uint64_t size, bool dedicated)
     return allocation;
 }
 
-/* The allocation has a page of its own of this size. */
+/* The allocation has a dedicated page of this size. */
 static void expect_dedicated(fixture *b, quire_allocation allocation, uint64_t page_size)
 {
     quire_allocation_info info = fixture_info(b, allocation);
@@ -33,7 +34,7 @@ static void expect_dedicated(fixture *b, quire_allocation allocation, uint64_t p
     CHECK_EQ(page.allocation_count, 1);
     CHECK_EQ(page.live_bytes, info.size);
     CHECK_EQ(page.free_bytes, page_size - info.size);
-    CHECK_EQ(page.largest_free, 0); /* nobody else can have the rest */
+    CHECK_EQ(page.largest_free, 0); /* no other allocation can use the rest */
 }
 
 UNIT(page_dedicated, a_flag_requests_one)
@@ -142,7 +143,7 @@ UNIT(page_dedicated, a_dedicated_page_is_destroyed_at_once_if_nothing_is_retaine
     CHECK_EQ(b.fake.pages, 1);
     CHECK_EQ(b.fake.page_bytes, PAGE);
     CHECK_OK(quire_free(b.memory, shared));
-    CHECK_EQ(b.fake.pages, 1); /* a shared one is kept */
+    CHECK_EQ(b.fake.pages, 1); /* a shared page is retained */
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.pages_created, 2);
@@ -172,7 +173,7 @@ UNIT(page_dedicated, an_abort_destroys_it_too)
     CHECK_OK(quire_reserve(b.memory, &options, &own));
     CHECK_EQ(b.fake.pages, 1);
     CHECK_OK(quire_abort(b.memory, own));
-    CHECK_EQ(b.fake.pages, 1); /* kept for the next one */
+    CHECK_EQ(b.fake.pages, 1); /* retained for the next one */
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     CHECK_EQ(b.fake.pages, 0);
     fixture_end(&b);

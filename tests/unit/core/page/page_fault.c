@@ -1,6 +1,6 @@
 /*
- * page_fault.c - pages that cannot be made as wished: a backend with too little memory, one that
- * fails to make or map a page, one that does not keep its promises, and host memory running out.
+ * page_fault.c - pages that cannot be created as requested: a backend with too little memory, one
+ * that fails to create or map a page, one that violates its contract, and exhausted host memory.
  */
 #include <stdio.h>
 
@@ -42,7 +42,7 @@ static quire_memory_stats stats_of(fixture *b)
     return stats;
 }
 
-/* The allocation fails so, and leaves nothing of the page it wanted. */
+/* The allocation fails with this code and leaves nothing of the page. */
 static void expect_nothing_left(fixture *b, const quire_allocation_options *options,
                                 quire_result code)
 {
@@ -74,7 +74,7 @@ UNIT(page_fault, a_smaller_page_is_created_if_the_backend_has_too_little)
     CHECK_EQ(page_size(&b, 0), PAGE / 4);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 3);
     b.fake.page_budget = 0;
-    allocate(&b, PAGE / 4); /* the policy goes on from what it said, not from what was had */
+    allocate(&b, PAGE / 4); /* the policy continues from its own size, not from the created one */
     CHECK_EQ(page_size(&b, 1), PAGE);
     fixture_end(&b);
 }
@@ -157,7 +157,7 @@ UNIT(page_fault, a_page_that_cannot_be_mapped_is_destroyed)
     CHECK_HAS(quire_last_error(), "fake failure 2");
     expect_nothing_left(&b, &(quire_allocation_options){.size = UINT64_C(1) << 31},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    allocate(&b, 100); /* D9: not unmappable for ever */
+    allocate(&b, 100); /* D9: it can be mapped later */
     CHECK_EQ(b.fake.maps, 1);
     fixture_end(&b);
 }
@@ -191,7 +191,7 @@ UNIT(page_fault, a_page_mapped_to_null_is_a_backend_failure)
     fixture_end(&b);
 }
 
-/* ---- answers that no backend may give ---------------------------------------------------- */
+/* ---- answers that violate the contract --------------------------------------------------- */
 
 static quire_result answer;
 
@@ -264,7 +264,7 @@ UNIT(page_fault, empty_pages_release_their_addresses_on_the_line_first)
     fixture_open(&b, &(quire_memory_options){
                          .granule = 1, .max_alignment = gib, .pages = {.page_size = 1 << 20}});
     quire_allocation small[COUNT];
-    for (int i = 0; i < COUNT; i++) /* a page each, 1 GiB apart: they take the line */
+    for (int i = 0; i < COUNT; i++) /* one page each, 1 GiB apart: they use up the address line */
         small[i] = ALLOCATE(&b, .size = 1 << 20);
     for (int i = 0; i < COUNT; i++)
         CHECK_OK(quire_free(b.memory, small[i]));
@@ -274,7 +274,7 @@ UNIT(page_fault, empty_pages_release_their_addresses_on_the_line_first)
     fixture_end(&b);
 }
 
-/* ---- sizes that are not as asked ---------------------------------------------------------- */
+/* ---- sizes other than requested ----------------------------------------------------------- */
 
 static quire_result (*real_page_create)(void *, const quire_page_request *, quire_native_page *);
 
@@ -347,7 +347,7 @@ UNIT(page_fault, each_failing_host_allocation_leaves_nothing)
             if (!result)
                 break;
         }
-        CHECK(call > 4); /* there were some to fail */
+        CHECK(call > 4); /* some calls did fail */
     }
 }
 
@@ -363,7 +363,7 @@ UNIT(page_fault, a_failure_on_the_way_to_a_success_is_not_the_threads_last_error
     char sentence[512];
     snprintf(sentence, sizeof sentence, "%s", quire_last_error());
     b.fake.page_budget = PAGE / 2;
-    allocate(&b, 1000); /* no range, and no page of the size wished */
+    allocate(&b, 1000); /* no free range, and no page of the preferred size */
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
     ALLOCATE(&b, .size = 100, .alignment = 4096);
     b.fake.page_budget = 0;

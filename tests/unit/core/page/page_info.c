@@ -1,5 +1,5 @@
 /*
- * page_info.c - what a page tells of itself, and what the backend is told when one is made.
+ * page_info.c - the info of a page, and what the backend receives when one is created.
  */
 #include "tests/support/fixture.h"
 
@@ -41,7 +41,7 @@ UNIT(page_info, statistics_follow_the_allocations_and_the_peak_stays)
     CHECK_OK(quire_free(b.memory, first));
     info = page_info(&b, 0);
     CHECK_EQ(info.live_bytes, 512);
-    CHECK_EQ(info.largest_free, PAGE - 1536); /* the hole in front is smaller */
+    CHECK_EQ(info.largest_free, PAGE - 1536); /* the free range before it is smaller */
     CHECK_EQ(info.peak_live_bytes, 1536);
     CHECK_OK(quire_free(b.memory, second));
     info = page_info(&b, 0);
@@ -58,11 +58,11 @@ UNIT(page_info, the_largest_free_range_may_be_anywhere)
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
     quire_allocation first = allocate(&b, 800), second = allocate(&b, 1800);
     quire_allocation third = allocate(&b, 700);
-    CHECK_EQ(page_info(&b, 0).largest_free, 796); /* behind, and smaller than what lives */
+    CHECK_EQ(page_info(&b, 0).largest_free, 796); /* after it, and smaller than the live ranges */
     CHECK_OK(quire_free(b.memory, first));
-    CHECK_EQ(page_info(&b, 0).largest_free, 800); /* in front */
+    CHECK_EQ(page_info(&b, 0).largest_free, 800); /* before it */
     CHECK_OK(quire_free(b.memory, third));
-    CHECK_EQ(page_info(&b, 0).largest_free, 1496); /* behind again, merged */
+    CHECK_EQ(page_info(&b, 0).largest_free, 1496); /* after it again, merged */
     CHECK_OK(quire_free(b.memory, second));
     CHECK_EQ(page_info(&b, 0).largest_free, PAGE);
     fixture_end(&b);
@@ -91,7 +91,7 @@ UNIT(page_info, left_padding_counts_as_live)
     fixture_end(&b);
 }
 
-UNIT(page_info, a_host_visible_page_is_mappable_and_addresses_are_the_backends)
+UNIT(page_info, a_host_visible_page_is_mappable_and_has_the_backends_addresses)
 {
     fixture b;
     make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}});

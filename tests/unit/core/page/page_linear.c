@@ -51,7 +51,7 @@ UNIT(page_linear, the_shared_page_is_a_ring)
     CHECK_EQ(page.free_bytes, PAGE - 50000);
     CHECK_EQ(page.largest_free, 10000);
     quire_allocation fourth = take(&b, 5000);
-    give(&b, third); /* the gap of 20000 in front is nobody's yet */
+    give(&b, third); /* the gap of 20000 before it is not reusable yet */
     CHECK_OK(quire_page_get_info(b.memory, 0, &page));
     CHECK_EQ(page.largest_free, PAGE - 60000);
     give(&b, second);
@@ -131,7 +131,7 @@ UNIT(page_linear, a_page_made_smaller_by_a_lack_of_memory_is_replaced_by_a_large
     fixture_end(&b);
 }
 
-/* The page begins at a multiple of 64 and of nothing more. */
+/* The page is aligned to 64 and not more. */
 UNIT(page_linear, alignment_holds_at_the_native_address)
 {
     fixture b;

@@ -1,5 +1,5 @@
 /*
- * preallocate.c - bytes of pages that a memory makes ahead and keeps.
+ * preallocate.c - quire_memory_preallocate: pages that a memory creates ahead and keeps.
  */
 #include "tests/support/fixture.h"
 
@@ -77,9 +77,10 @@ UNIT(preallocate, preallocated_bytes_are_kept_when_pages_are_created)
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
     CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    quire_allocation large = ALLOCATE(&f, .size = 2 * PAGE); /* fits no page of those */
+    quire_allocation large =
+        ALLOCATE(&f, .size = 2 * PAGE); /* does not fit into one of those pages */
     expect_reserved(&f, 5 * PAGE, 3 * PAGE);
-    ALLOCATE(&f, .size = 2 * PAGE); /* two of them are beyond the promise by now */
+    ALLOCATE(&f, .size = 2 * PAGE); /* two of them are above the floor by now */
     expect_reserved(&f, 5 * PAGE, PAGE);
     CHECK_OK(quire_free(f.memory, large));
     expect_reserved(&f, 5 * PAGE, 3 * PAGE);
@@ -118,7 +119,7 @@ UNIT(preallocate, zero_cancels_the_floor_and_releases_no_page)
     make(&f, (quire_page_policy){.page_size = PAGE});
     CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     CHECK_OK(quire_memory_preallocate(f.memory, 0));
-    expect_reserved(&f, 3 * PAGE, 3 * PAGE); /* kept as any empty page is */
+    expect_reserved(&f, 3 * PAGE, 3 * PAGE); /* retained like any empty page */
     ALLOCATE(&f, .size = 2 * PAGE);
     expect_reserved(&f, 2 * PAGE, 0);
     fixture_end(&f);
@@ -147,7 +148,7 @@ UNIT(preallocate, more_than_the_heap_is_refused_at_once)
     CHECK_HAS(quire_last_error(), "the heap of memory kind 0 has 1 GiB in all");
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
     ALLOCATE(&f, .size = 2 * PAGE);
-    expect_reserved(&f, 3 * PAGE, PAGE); /* what was promised before holds */
+    expect_reserved(&f, 3 * PAGE, PAGE); /* the previous floor still holds */
     fixture_end(&f);
 }
 
@@ -216,14 +217,14 @@ UNIT(preallocate, shards_take_turns_and_each_serves_the_others)
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-/* Everything is as it was when one page was reserved and one lay beyond it, or better. */
+/* The state is the same as with one preallocated page in use and one above the floor, or better. */
 static void expect_as_before(fixture *f)
 {
-    expect_reserved(f, 2 * PAGE, PAGE); /* one in use, one promised */
+    expect_reserved(f, 2 * PAGE, PAGE); /* one in use, one kept by the floor */
     quire_allocation half = ALLOCATE(f, .size = PAGE);
     CHECK_OK(quire_free(f->memory, half));
     expect_reserved(f, 2 * PAGE, PAGE);
-    ALLOCATE(f, .size = 2 * PAGE); /* gives back what is not promised */
+    ALLOCATE(f, .size = 2 * PAGE); /* destroys the pages above the floor */
     expect_reserved(f, 4 * PAGE, PAGE);
 }
 
@@ -279,7 +280,7 @@ UNIT(preallocate, each_failing_host_allocation_changes_nothing)
             }
             fixture_end(&f);
         }
-        CHECK(call > 3); /* there were some to fail */
+        CHECK(call > 3); /* some calls did fail */
     }
 }
 
@@ -320,7 +321,7 @@ UNIT(preallocate, the_log_reports_each_page)
     fixture_end(&f);
 }
 
-/* As another thread may, at any time. */
+/* As another thread may do at any time. */
 static void trim_all(void *user, quire_memory *memory, const quire_event *event)
 {
     (void)user, (void)event;

@@ -1,6 +1,6 @@
 /*
- * inbox.c - slots on their way: how many there are, in which order they come. Every interleaving
- * of threads is tests/model/inbox.c.
+ * inbox.c - slots in an inbox: their number and their order. tests/model/inbox.c tests every
+ * interleaving of threads.
  */
 #include "src/core/slot/inbox.h"
 

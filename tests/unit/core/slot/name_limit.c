@@ -1,6 +1,6 @@
 /*
  * name_limit.c - limits of names: the bytes of the allocations whose names have a common prefix
- * never exceed the limit, however they got the names. The bytes of a prefix can be queried.
+ * never exceed the limit, however they got their names. The bytes of a prefix can be queried.
  */
 #include "tests/support/fixture.h"
 
@@ -74,10 +74,10 @@ UNIT(name_limit, a_limit_holds_for_names_with_its_prefix)
     REFUSE(&b, .size = 2049, .name = "weights/1");
     CHECK_HAS(quire_last_error(), "names that begin with 'weights' hold 6 KiB and may hold 8 KiB");
     REFUSE(&b, .size = 2049, .name = "weights/1", .dedicated = true);
-    allocate(&b, "weight", PAGE); /* begins otherwise */
+    allocate(&b, "weight", PAGE); /* another prefix */
     allocate(&b, "my weights", PAGE);
     ALLOCATE(&b, .size = PAGE);
-    allocate(&b, "weights/1", 2048); /* to the byte */
+    allocate(&b, "weights/1", 2048); /* exactly the rest */
     REFUSE(&b, .size = 1, .name = "weights/2");
     CHECK_OK(quire_free(b.memory, first));
     allocate(&b, "weights/2", 4096);
@@ -99,7 +99,7 @@ UNIT(name_limit, limits_of_several_prefixes_all_hold)
     REFUSE(&b, .size = 1025, .name = "c");
     allocate(&b, "c", 1024);
     REFUSE(&b, .size = 1, .name = "");
-    ALLOCATE(&b, .size = PAGE); /* what has no name has no prefix */
+    ALLOCATE(&b, .size = PAGE); /* an allocation without a name has no prefix */
     expect(&b, "", 4096, 3);
     expect(&b, "a", 3072, 2);
     expect(&b, "a/b", 1024, 1);
@@ -145,7 +145,7 @@ UNIT(name_limit, the_bytes_of_the_rounded_range_count)
     fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_BUDDY, .pages = {.page_size = PAGE}});
     limit(&b, "x", 8192);
     allocate(&b, "other", 100);
-    limit(&b, "x", 8191); /* the block of 8 KiB is more than the 5000 bytes asked */
+    limit(&b, "x", 8191); /* the block of 8 KiB is more than the requested 5000 bytes */
     REFUSE(&b, .size = 5000, .name = "x");
     CHECK_HAS(quire_last_error(), "may hold 8.00 KiB: 8 KiB more are asked");
     expect(&b, "x", 0, 0);
@@ -172,7 +172,7 @@ UNIT(name_limit, no_page_is_created_for_a_refused_name)
     fixture_end(&b);
 }
 
-/* A dedicated page takes what the backend aligns in front of the range: known once it is made. */
+/* A dedicated page includes the padding before the range: its size is known after it is created. */
 UNIT(name_limit, a_page_created_for_a_name_above_its_limit_is_empty)
 {
     fixture b;
@@ -180,11 +180,11 @@ UNIT(name_limit, a_page_created_for_a_name_above_its_limit_is_empty)
     b.fake.info.limits.page_alignment = 256;
     b.fake.address_step = 256;
     fixture_open(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    ALLOCATE(&b, .size = 1, .dedicated = true); /* the records grow for this one */
+    ALLOCATE(&b, .size = 1, .dedicated = true); /* allocates the records */
     limit(&b, "x", 4096);
     REFUSE(&b, .size = 4096, .alignment = 4096, .name = "x", .dedicated = true);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_EQ(b.fake.pages, 2); /* kept, as every empty page is */
+    CHECK_EQ(b.fake.pages, 2); /* retained like every empty page */
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     CHECK_EQ(b.fake.pages, 1);
     limit(&b, "x", 8192);
@@ -193,7 +193,7 @@ UNIT(name_limit, a_page_created_for_a_name_above_its_limit_is_empty)
     fixture_end(&b);
 }
 
-/* ---- limits that come and go -------------------------------------------------------------- */
+/* ---- limits that are set and removed ------------------------------------------------------ */
 
 UNIT(name_limit, a_new_limit_counts_existing_allocations)
 {
@@ -235,7 +235,7 @@ UNIT(name_limit, a_limit_of_0_removes_the_limit)
     fixture b;
     make(&b);
     limit(&b, "none", 0);         /* there was none */
-    for (int i = 0; i < 3; i++) { /* the first, one between, the last */
+    for (int i = 0; i < 3; i++) { /* the first, a middle one, the last */
         limit(&b, "a", 256);
         limit(&b, "b", 256);
         limit(&b, "c", 256);
@@ -249,7 +249,7 @@ UNIT(name_limit, a_limit_of_0_removes_the_limit)
     }
     limit(&b, "a", 0);
     limit(&b, "b", 0);
-    CHECK(!b.memory->names.first); /* and costs nothing more */
+    CHECK(!b.memory->names.first); /* no cost remains */
     fixture_end(&b);
 }
 
@@ -312,7 +312,7 @@ UNIT(name_limit, a_new_name_counts_under_its_limits)
     CHECK_STR(text, "");
     expect(&b, "a", 1024, 1);
     expect(&b, "a/b", 1024, 1);
-    rename_to(&b, small, "a/b/2"); /* both are full of itself */
+    rename_to(&b, small, "a/b/2"); /* the new size fits because its own bytes are released */
     rename_to(&b, small, "a/2");
     expect(&b, "a/b", 0, 0);
     rename_to(&b, small, NULL);
@@ -353,7 +353,7 @@ UNIT(name_limit, a_rename_refused_by_a_later_limit_returns_the_bytes_of_earlier_
     char text[16];
     make(&b);
     quire_allocation one = allocate(&b, "other", 2048), two = allocate(&b, "ab/two", 1024);
-    for (int turn = 0; turn < 2; turn++) { /* whichever limit is asked first */
+    for (int turn = 0; turn < 2; turn++) { /* in either order of the limits */
         const char *small = turn ? "ab/" : "a", *large = turn ? "a" : "ab/";
         limit(&b, small, 2048);
         limit(&b, large, PAGE);

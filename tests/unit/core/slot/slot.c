@@ -1,6 +1,6 @@
 /*
- * slot.c - the table behind handles, looked at from inside: taking and giving, the queue, retired
- * generations, pins and maps with their limits. Races and forged handles are slot_race.c.
+ * slot.c - the slot table behind handles, seen from inside: taking and giving, the queue, retired
+ * generations, uses and maps with their limits. Races and forged handles are in slot_race.c.
  */
 #include "tests/support/unit.h"
 
@@ -66,7 +66,7 @@ static void trim(bench *b)
     qi_slots_trim(&b->slots, &queue, 1, &b->host);
 }
 
-/* The state word, laid out as slot.h draws it. */
+/* The state word in the layout that slot.h documents. */
 static void write_word(bench *b, uint32_t slot, uint64_t generation, qi_phase phase, uint64_t rest)
 {
     qi_atomic_u64 *word = qi_table_get(&b->slots.states, slot);
@@ -158,7 +158,7 @@ UNIT(slot, calls_accept_only_the_phases_that_they_name)
     end(&b);
 }
 
-/* ---- pins and maps ------------------------------------------------------------------------ */
+/* ---- uses and maps ------------------------------------------------------------------------ */
 
 UNIT(slot, a_slot_in_use_is_not_freed_and_reports_how_many_calls_use_it)
 {
@@ -244,7 +244,7 @@ UNIT(slot, a_destroyed_memory_frees_mapped_reserved_and_used_slots)
     bench b;
     make(&b);
     quire_allocation mapped = take_live(&b), gone = take_live(&b);
-    take(&b); /* 2, reserved */
+    take(&b); /* slot 2, reserved */
     uint32_t slot = 0;
     CHECK_OK(qi_slot_begin_use(&b.slots, mapped, ANY, &slot));
     CHECK_OK(qi_slot_add_map(&b.slots, slot));
@@ -272,7 +272,7 @@ UNIT(slot, freed_slots_are_reused_in_order_before_new_ones)
     for (int i = 0; i < 3; i++)
         CHECK_EQ(give(&b, handles[order[i]]), order[i]);
     CHECK_EQ(take(&b), 4);
-    CHECK_EQ(give(&b, handles[0]), 0); /* behind 1 and 3 */
+    CHECK_EQ(give(&b, handles[0]), 0); /* after 1 and 3 */
     CHECK_EQ(take(&b), 1);
     CHECK_EQ(take(&b), 3);
     CHECK_EQ(take(&b), 0);
@@ -305,13 +305,13 @@ UNIT(slot, a_slot_without_further_generations_is_retired)
     write_word(&b, 1, QI_LAST_GENERATION - 1, QI_PHASE_LIVE, 0);
     worn = handle_of(&b.slots, 1);
     give(&b, worn);
-    CHECK_EQ(take(&b), 1); /* once more */
+    CHECK_EQ(take(&b), 1); /* the last use */
     quire_allocation last = handle_of(&b.slots, 1);
     CHECK_EQ(last.id, qi_handle(TAG, QI_LAST_GENERATION, 1));
     CHECK_OK(qi_slot_commit(&b.slots, last));
     give(&b, last);
     CHECK_FAILS(qi_slot_commit(&b.slots, last), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_EQ(take(&b), 2); /* 1 is never handed out again */
+    CHECK_EQ(take(&b), 2); /* 1 is never given out again */
     trim(&b);
     give(&b, other);
     CHECK_EQ(take(&b), 0);
@@ -345,7 +345,7 @@ UNIT(slot, without_host_memory_nothing_changes)
                     QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK_HAS(quire_last_error(), "record of allocation 1");
         CHECK_EQ(b.queue.used, 0);
-        CHECK_EQ(b.slots.top, call == 1 ? 0 : 32); /* a block that is there, without records */
+        CHECK_EQ(b.slots.top, call == 1 ? 0 : 32); /* a block exists, without records */
     }
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_EQ(take(&b), 0);
@@ -361,7 +361,7 @@ UNIT(slot, a_trim_releases_records_and_old_handles_stay_stale)
     for (int i = 0; i < COUNT; i++)
         handles[i] = take_live(&b);
     uint64_t full = b.host.bytes;
-    for (int i = COUNT; i-- > 1;) /* 0 stays; backwards, so that the queue is not sorted */
+    for (int i = COUNT; i-- > 1;) /* 0 stays; in reverse order, so that the queue is unsorted */
         give(&b, handles[i]);
     trim(&b);
     CHECK(b.host.bytes < full);

@@ -60,7 +60,7 @@ static void expect_damaged(const bench *b, const char *says)
     CHECK_HAS(quire_last_error(), says);
 }
 
-/* With the field changed the check says so; without, all is well again. */
+/* The check reports the changed field, and succeeds after it is restored. */
 #define DAMAGE(b, field, value, says)                                                              \
     do {                                                                                           \
         __typeof__(field) kept_ = (field);                                                         \
@@ -185,7 +185,7 @@ UNIT(stats_check, slot_states_that_lost_an_allocation)
     make(&b);
     qi_atomic_u64 *word = qi_table_get(&b.memory->slots.states, b.shared[1]);
     uint64_t kept = *word;
-    *word &= ~(UINT64_C(3) << 36); /* free, with everything else still there */
+    *word &= ~(UINT64_C(3) << 36); /* free, with all other fields unchanged */
     expect_damaged(&b, "sum of the allocations");
     *word = kept;
     end(&b);

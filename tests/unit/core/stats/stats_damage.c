@@ -18,7 +18,7 @@ static void expect_damaged(quire_memory *memory, const char *says)
     CHECK_HAS(quire_last_error(), says);
 }
 
-/* With the field changed the check says so; without, all is well again. */
+/* The check reports the changed field, and succeeds after it is restored. */
 #define DAMAGE(f, field, value, says)                                                              \
     do {                                                                                           \
         __typeof__(field) kept_ = (field);                                                         \
@@ -47,7 +47,7 @@ UNIT(stats_damage, an_empty_page_that_lost_its_region)
     DAMAGE(&f, empty->tally, NULL, says);
     DAMAGE(&f, empty->region, 0, says);
     DAMAGE(&f, empty->region, 7, says);
-    DAMAGE(&f, empty->region, QI_SLOT_COUNT - 1, says); /* of which there is no record */
+    DAMAGE(&f, empty->region, QI_SLOT_COUNT - 1, says); /* it has no record */
     DAMAGE(&f, empty->region, UINT32_MAX, says);
     DAMAGE(&f, empty->dedicated, true, says);
     fixture_end(&f);
@@ -62,7 +62,7 @@ UNIT(stats_damage, a_page_in_use_that_lost_its_region)
     fixture_end(&f);
 }
 
-/* All sums are right: only the range knows whose it is. */
+/* All sums are correct: only the range shows its owner. */
 UNIT(stats_damage, two_allocations_with_one_range)
 {
     fixture f;

@@ -59,10 +59,10 @@ UNIT(stats_scope, peaks_begin_at_the_current_values)
     give(&f, ALLOCATE(&f, .size = 40 * KIB));
     push(&f);
     give(&f, ALLOCATE(&f, .size = 8 * KIB));
-    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 12 * KIB); /* of the section, meanwhile */
+    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 12 * KIB); /* of the innermost scope */
     CHECK_EQ(fixture_stats(&f).allocations, 3);
     CHECK_EQ(pop(&f).peak_live_bytes, 12 * KIB);
-    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 44 * KIB); /* and of the memory afterwards */
+    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 44 * KIB); /* of the memory afterwards */
     give(&f, small);
     fixture_end(&f);
 }
@@ -161,7 +161,7 @@ UNIT(stats_scope, a_scope_that_is_never_popped_ends_with_the_memory)
     fixture_make(&f, NULL);
     push(&f);
     push(&f);
-    fixture_end(&f); /* which finds all host memory given back */
+    fixture_end(&f); /* the fixture checks that all host memory was returned */
 }
 
 UNIT(stats_scope, misuse_is_reported)
@@ -176,7 +176,7 @@ UNIT(stats_scope, misuse_is_reported)
     CHECK_FAILS(quire_memory_pop_stats(f.memory, &stats), QUIRE_ERROR_WRONG_STATE);
     push(&f);
     CHECK_FAILS(quire_memory_pop_stats(f.memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    pop(&f); /* the section is still there */
+    pop(&f); /* the scope still exists */
     CHECK_FAILS(quire_memory_pop_stats(f.memory, &stats), QUIRE_ERROR_WRONG_STATE);
     fixture_end(&f);
 }

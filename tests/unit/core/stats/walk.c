@@ -1,6 +1,6 @@
 /*
- * walk.c - walks over the ranges of a memory: complete, in order, with what was asked for, and free
- * to change the memory on the way. Owners of addresses are walk_owner.c.
+ * walk.c - walks over the ranges of a memory: complete, in order, with the requested sizes; the
+ * visitor may change the memory. Owners of addresses are in walk_owner.c.
  */
 #include "tests/support/fixture.h"
 
@@ -8,7 +8,7 @@
 
 enum { PAGE = 65536, MAX_ITEMS = 512 };
 
-/* What a walk handed out; the names are copied. */
+/* The items of a walk; the names are copied. */
 typedef struct record {
     quire_item items[MAX_ITEMS];
     char names[MAX_ITEMS][32];
@@ -32,7 +32,7 @@ static void walk(fixture *b, record *r)
     CHECK_OK(quire_memory_walk(b->memory, keep_item, r));
 }
 
-/* ---- what is handed out ------------------------------------------------------------------- */
+/* ---- items -------------------------------------------------------------------------------- */
 
 UNIT(walk, items_describe_the_allocations)
 {
@@ -185,7 +185,7 @@ UNIT(walk, many_and_long_names_are_copied)
     fixture_end(&b);
 }
 
-/* ---- ending early and changing the memory -------------------------------------------------- */
+/* ---- early ends and changes of the memory -------------------------------------------------- */
 
 UNIT(walk, a_visitor_can_end_the_walk_at_any_item)
 {
@@ -212,7 +212,7 @@ static bool free_item(void *user, const quire_item *item)
     quire_memory_stats stats;
     if (!item->is_free)
         CHECK_OK(quire_free(b->memory, item->allocation));
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats)); /* and may ask */
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats)); /* queries are allowed */
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     return true;
 }
@@ -237,7 +237,7 @@ static bool allocate_more(void *user, const quire_item *item)
     fixture *b = user;
     if (!item->is_free)
         ALLOCATE(b, .size = PAGE / 2, .name = "made on the way");
-    return item->page < 20; /* pages made on the way are not all visited */
+    return item->page < 20; /* not all pages created during the walk are visited */
 }
 
 UNIT(walk, a_visitor_may_allocate)
@@ -249,7 +249,7 @@ UNIT(walk, a_visitor_may_allocate)
     CHECK_OK(quire_memory_walk(b.memory, allocate_more, &b));
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
-    CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages there were */
+    CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages that existed before */
     fixture_end(&b);
 }
 
