@@ -1,8 +1,8 @@
 /*
  * allocation.h - creates raw allocations, and reads and changes their records.
  *
- * No function requires a lock. The lock of an allocation's shard protects its name and user data; the
- * rest of the record does not change while the allocation is in use (qi_slot_begin_use).
+ * No function requires a lock. The lock of an allocation's shard protects its name and user data;
+ * the rest of the record does not change while the allocation is in use (qi_slot_begin_use).
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_ALLOCATION_H
 #define QUIRE_SRC_CORE_ALLOCATE_ALLOCATION_H

@@ -176,8 +176,8 @@ static void sort(const quire_memory *memory, const qi_shard *shard,
 }
 
 /*
- * Frees a group of claimed allocations. Sets *corruption to CORRUPTED if bytes beside one of them were
- * written (checked builds).
+ * Frees a group of claimed allocations. Sets *corruption to CORRUPTED if bytes beside one of them
+ * were written (checked builds).
  */
 static void free_group(quire_memory *memory, const quire_allocation *allocations, uint32_t count,
                        quire_result *corruption)

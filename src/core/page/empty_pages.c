@@ -1,6 +1,6 @@
 /*
- * empty_pages.c - keeps the empty pages of a shard in a list by time, and the dedicated ones also in
- * lists by size.
+ * empty_pages.c - keeps the empty pages of a shard in a list by time, and the dedicated ones also
+ * in lists by size.
  *
  * Tied pages are not listed by size, because no other object can use them. They are counted.
  */

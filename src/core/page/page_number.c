@@ -44,8 +44,8 @@ static uint32_t find_number(qi_pages *pages, qi_page_events *events)
 }
 
 /*
- * Requires the lock of the pages. Assigns the lowest free number and a record in phase MAKING. Fails
- * with TOO_MANY_PAGES or OUT_OF_HOST_MEMORY.
+ * Requires the lock of the pages. Assigns the lowest free number and a record in phase MAKING.
+ * Fails with TOO_MANY_PAGES or OUT_OF_HOST_MEMORY.
  */
 static quire_result take_number(quire_memory *memory, qi_page_events *events, qi_page **out)
 {

@@ -1,9 +1,9 @@
 /*
  * page_take.h - finds LIVE pages, and takes them out of their shard or of the memory.
  *
- * The locks of the shard and of the pages protect a page's phase. Invariant: a page that was taken is
- * in phase LEAVING and in a list of the calling thread, which gives the list to qi_pages_give_back
- * without a lock.
+ * The locks of the shard and of the pages protect a page's phase. Invariant: a page that was taken
+ * is in phase LEAVING and in a list of the calling thread, which gives the list to
+ * qi_pages_give_back without a lock.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PAGE_TAKE_H
 #define QUIRE_SRC_CORE_PAGE_PAGE_TAKE_H

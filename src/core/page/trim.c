@@ -86,8 +86,8 @@ uint64_t qi_memory_trim(quire_memory *memory, uint64_t target)
 }
 
 /*
- * Page numbers decide the order here as in a trim. If the empty pages are not enough, the free ends of
- * elastic pages follow. Pages with allocations stay, and no further page is granted.
+ * Page numbers decide the order here as in a trim. If the empty pages are not enough, the free ends
+ * of elastic pages follow. Pages with allocations stay, and no further page is granted.
  */
 void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * release.c - gives slots back to the shard that they belong to: under its lock if it is the calling
- * thread's shard, otherwise through its inbox.
+ * release.c - gives slots back to the shard that they belong to: under its lock if it is the
+ * calling thread's shard, otherwise through its inbox.
  */
 #include "src/core/release/release.h"
 
@@ -46,8 +46,8 @@ void qi_release_name(quire_memory *memory, uint32_t slot)
 }
 
 /*
- * Requires the lock and releases it. Drains the inbox and applies the retention limits; destroys the
- * pages that leave.
+ * Requires the lock and releases it. Drains the inbox and applies the retention limits; destroys
+ * the pages that leave.
  */
 static void catch_up(qi_shard *shard)
 {
