@@ -1,7 +1,7 @@
 /*
  * misuse_cuda.c - every function of quire/cuda.h with nulls, unknown values and memories of another
- * backend: the documented code, a sentence, zeroed outputs, nothing changed. No driver is needed:
- * what is wrong within a CUDA memory is in tests/unit/backends/cuda/cuda_share.c.
+ * backend: the documented code, a message, zeroed outputs, nothing changed. No driver is needed:
+ * tests/unit/backends/cuda/cuda_share.c covers misuse of a CUDA memory.
  *
  *     misuse_cuda [--root SOURCE_FOLDER]
  */
@@ -67,7 +67,7 @@ static void opening(void)
     REFUSED(&b, INVALID, quire_cuda_wrap(&(quire_cuda_wrap_options){.context = &no_context}, NULL));
     REFUSED_OUT(&b, INVALID, device,
                 quire_cuda_wrap(&(quire_cuda_wrap_options){.context = NULL}, &device));
-    /* no driver there, and a library that is none */
+    /* a missing driver, and a file that is no library */
     const quire_cuda_options nowhere = {.library = "/nonexistent/libcuda.so.1"};
     REFUSED_OUT(&b, UNSUPPORTED, device, quire_cuda_open(&nowhere, &device));
     CHECK_HAS(quire_last_error(), "CUDA driver not found");
@@ -77,7 +77,7 @@ static void opening(void)
     bench_end(&b);
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 static void asking(void)
 {
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
 {
     root = state_root(argc, argv);
     plain_case("opening", opening);
-    plain_case("asking", asking);
+    plain_case("queries", asking);
     plain_case("access", access);
     plain_case("other APIs and processes", other_apis);
     plain_case("multicast", multicast);

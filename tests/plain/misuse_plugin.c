@@ -1,7 +1,7 @@
 /*
  * misuse_plugin.c - every function of quire/plugin.h with nulls, unknown values and devices of
- * another backend: the documented code, a sentence, zeroed outputs, nothing changed. No plugin is
- * needed: what is wrong with plugins is in tests/unit/backends/plugin/plugin_open.c.
+ * another backend: the documented code, a message, zeroed outputs, nothing changed. No plugin is
+ * needed: tests/unit/backends/plugin/plugin_open.c covers faulty plugins.
  *
  *     misuse_plugin [--root SOURCE_FOLDER]
  */
@@ -45,7 +45,7 @@ static void opening(void)
         own.unused[i] = 1;
         refuses(INVALID, own);
         core.device_options.unused[i] = 1;
-        refuses(UNSUPPORTED, core); /* the file comes first */
+        refuses(UNSUPPORTED, core); /* the file is checked first */
     }
     refuses(UNSUPPORTED, (quire_plugin_options){.path = "/nonexistent/plugin.so"});
     CHECK_HAS(quire_last_error(), "the plugin cannot be loaded");
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 {
     root = state_root(argc, argv);
     plain_case("opening", opening);
-    plain_case("asking", asking);
+    plain_case("queries", asking);
     plain_case("streams", streams);
     printf("# %" PRIu32 " checks\n", refusal_checks());
     plain_case("no function is forgotten", nothing_forgotten);

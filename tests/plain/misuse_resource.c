@@ -1,6 +1,6 @@
 /*
  * misuse_resource.c - every wrong use of quire/resource.h and quire/insight.h, and backends that
- * ask impossible things of objects: the documented code, a sentence, zeroed outputs, nothing
+ * require impossible things of objects: the documented code, a message, zeroed outputs, nothing
  * changed.
  *
  *     misuse_resource [--root SOURCE_FOLDER]
@@ -101,7 +101,7 @@ static void refuse_image(quire_result code, quire_memory *memory,
     REFUSED_OUT(&b, code, made, quire_image_create_fallback(&memory, 1, options, &chosen, &made));
 }
 
-/* Wrong for an image, and for the question what it would take. */
+/* Wrong for an image, and for the query of its requirements. */
 static void refuse_texels(quire_result code, const quire_image_options *options)
 {
     quire_requirements needs;
@@ -144,7 +144,7 @@ static void images(void)
     CHECK_EQ(quire_channel_size((quire_channel_type)11), 0);
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 static void refuse_object(quire_result code, quire_memory *memory, quire_allocation wrong)
 {
@@ -173,7 +173,7 @@ static void asking(void)
                 quire_image_get_info(visible, (quire_image){buffer.allocation}, &of_image));
 }
 
-/* ---- backends that ask the impossible ------------------------------------------------------- */
+/* ---- backends with impossible requirements -------------------------------------------------- */
 
 static void refuse_needs(quire_result code, quire_requirements needs)
 {
@@ -285,9 +285,9 @@ int main(int argc, char **argv)
     begin();
     plain_case("buffers", buffers);
     plain_case("images", images);
-    plain_case("asking buffers and images", asking);
-    plain_case("backends that ask the impossible", impossible_needs);
-    plain_case("figures", figures);
+    plain_case("querying buffers and images", asking);
+    plain_case("backends with impossible requirements", impossible_needs);
+    plain_case("statistics", figures);
     plain_case("owners of addresses", owners);
     plain_case("walks and dumps", dumps);
     printf("# %" PRIu32 " checks\n", refusal_checks());

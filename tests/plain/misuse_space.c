@@ -1,6 +1,6 @@
 /*
  * misuse_space.c - every wrong use of quire/space.h and quire/trace.h: the documented code, a
- * sentence, zeroed outputs, nothing changed. Spaces are tried with every fit.
+ * message, zeroed outputs, nothing changed. Spaces are tested with every fit.
  *
  *     misuse_space [--root SOURCE_FOLDER]
  */
@@ -18,7 +18,7 @@ static quire_space *other;
 static quire_range live, stale, reused, foreign;
 static const char *root;
 
-/* ---- the space that is misused -------------------------------------------------------------- */
+/* ---- the space under test ------------------------------------------------------------------- */
 
 static quire_range allocate(quire_space *space, uint64_t size)
 {
@@ -86,7 +86,7 @@ static void refuse_options(quire_result code, const quire_space_options *options
     REFUSED_OUT(&b, code, made, quire_space_create(options, &made));
 }
 
-/* What only the segregated fit has. */
+/* Options of the segregated fit only. */
 static void options_of_one_fit(void)
 {
     const quire_space_options options[] = {
@@ -337,7 +337,7 @@ static void traces(void)
     bench_end(&b);
 }
 
-/* ---- the list ------------------------------------------------------------------------------- */
+/* ---- no function is missing ----------------------------------------------------------------- */
 
 static void misused_creation(void)
 {
@@ -391,10 +391,10 @@ int main(int argc, char **argv)
     plain_case("adding, resizing and removing regions", misused_regions);
     plain_case("allocating ranges", misused_allocations);
     plain_case("handles of ranges", misused_ranges);
-    plain_case("no space to work on", misused_nothing);
+    plain_case("a null space", misused_nothing);
     plain_case("traces", traces);
     plain_case("no function is forgotten", nothing_forgotten);
     printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("the figures of no space", figures_of_nothing);
+    plain_case("the statistics of a null space", figures_of_nothing);
     return plain_end();
 }

@@ -1,5 +1,5 @@
 /*
- * misuse_stream.c - every wrong use of quire/stream.h: the documented code, a sentence, zeroed
+ * misuse_stream.c - every wrong use of quire/stream.h: the documented code, a message, zeroed
  * outputs, nothing changed.
  *
  *     misuse_stream [--root SOURCE_FOLDER]
@@ -124,7 +124,7 @@ static void asking(void)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* What no call may take for an allocation to be freed, and how it is refused. */
+/* The handles that no call may free, and the expected error of each. */
 static const struct {
     const quire_allocation *allocation;
     quire_result code;
@@ -186,8 +186,8 @@ int main(int argc, char **argv)
 {
     root = state_root(argc, argv);
     begin();
-    plain_case("making streams", making);
-    plain_case("asking and waiting", asking);
+    plain_case("creating streams", making);
+    plain_case("querying and waiting", asking);
     plain_case("frees and uses", frees);
     plain_case("allocations", allocations);
     printf("# %" PRIu32 " checks\n", refusal_checks());

@@ -1,7 +1,7 @@
 /*
  * misuse_vulkan.c - every function of quire/vulkan.h and quire/vulkan_sparse.h with nulls, unknown
- * values and memories of another backend: the documented code, a sentence, zeroed outputs, nothing
- * changed. Misuse within a Vulkan memory is in tests/unit/backends/vulkan_driver/vulkan_object.c.
+ * values and memories of another backend: the documented code, a message, zeroed outputs, nothing
+ * changed. tests/unit/backends/vulkan_driver/vulkan_object.c covers misuse of a Vulkan memory.
  *
  *     misuse_vulkan [--root SOURCE_FOLDER]
  */
@@ -66,7 +66,7 @@ static void opening(void)
         const quire_vulkan_options options = {.settings = {.staging_size = sizes[i]}};
         REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&options, &device));
     }
-    /* a loader that has nothing */
+    /* a loader without functions */
     const quire_vulkan_options empty = {.get_instance_proc_addr = no_function};
     REFUSED_OUT(&b, UNSUPPORTED, device, quire_vulkan_open(&empty, &device));
     REFUSED_OUT(&b, INVALID, device, quire_vulkan_wrap(NULL, &device));
@@ -285,7 +285,7 @@ int main(int argc, char **argv)
     root = state_root(argc, argv);
     plain_case("opening", opening);
     plain_case("memories", memories);
-    plain_case("what objects need", needs);
+    plain_case("requirements of objects", needs);
     plain_case("objects", objects);
     plain_case("sparse objects", sparse_objects);
     plain_case("objects that share memory", aliases);

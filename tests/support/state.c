@@ -22,7 +22,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return mix(hash, 256);
 }
 
-/* A walk over a memory: the sum of a page counts only when the page holds an allocation. */
+/* A walk over a memory. The sum of a page counts only if the page holds an allocation. */
 typedef struct gathering {
     quire_memory *memory;
     uint64_t total, page_sum, objects;
@@ -121,7 +121,7 @@ uint64_t state_of_space(const quire_space *space)
     return mix(sum, stats.region_count);
 }
 
-/* What the backend counts must be what the library says: a page or object that is not is lost. */
+/* The counts of the backend must match those of the library: otherwise a page or object is lost. */
 static void check_backend(const bench *t, const quire_device_stats *sums, uint64_t mapped)
 {
     quire_device_stats stats;
@@ -160,9 +160,9 @@ uint64_t bench_fingerprint(bench *t)
 {
     uint64_t fail_at = t->host.fail_at, calls = t->host.calls, mapped = 0, sum = 0;
     quire_device_stats sums = {0};
-    t->host.fail_at = 0; /* the walk below takes host memory; the plan must not see it */
+    t->host.fail_at = 0; /* the walk below takes host memory, which the plan must not count */
     t->objects = 0;
-    for (int i = 0; i < BENCH_MOST_MEMORIES; i++)
+    for (int i = 0; i < BENCH_MAX_MEMORIES; i++)
         if (t->memories[i])
             sum = mix(sum, memory_part(t, t->memories[i], &sums, &mapped));
     if (t->device)
@@ -185,7 +185,7 @@ static uint64_t calls_so_far(const bench *t)
 
 void bench_before(bench *t)
 {
-    CHECK(t->step + 1 < BENCH_MOST_STEPS);
+    CHECK(t->step + 1 < BENCH_MAX_STEPS);
     uint32_t step = t->step++;
     if (!t->fail_at)
         t->calls_before[step] = calls_so_far(t);
@@ -205,7 +205,7 @@ static bool is_zero(const void *bytes, size_t size)
     return !size;
 }
 
-static void check_refusal(bench *t, const char *call, const void *out, size_t size)
+static void check_failure(bench *t, const char *call, const void *out, size_t size)
 {
     if (quire_last_result() != t->code || !*quire_last_error())
         check_failed(__FILE__, __LINE__, "%s: the last error is %s '%s'", call,
@@ -222,9 +222,8 @@ static void check_refusal(bench *t, const char *call, const void *out, size_t si
 }
 
 /*
- * A fault that did not reach the caller is right only where it was meant: a page that the backend
- * had no memory for, or for more of, is asked for again, smaller, or the request is placed by the
- * full pass.
+ * A call may succeed after a fault only in planned cases. The library retries with a smaller page,
+ * or places the request by the full pass, if the backend had no memory to create or grow a page.
  */
 static void check_recovered(bench *t, const char *call)
 {
@@ -238,7 +237,7 @@ static void check_recovered(bench *t, const char *call)
                      t->fail_at);
 }
 
-/* Judges a call; true: it is to be made again. */
+/* Judges a call; returns true if it must be repeated. */
 bool bench_after(bench *t, const char *call, quire_result result, void *out, size_t size)
 {
     bool first = !t->hit && t->fail_at && calls_so_far(t) >= t->fail_at;
@@ -252,7 +251,7 @@ bool bench_after(bench *t, const char *call, quire_result result, void *out, siz
             check_failed(__FILE__, __LINE__, "%s gives %s, planned is %s at call %" PRIu64 ": %s",
                          call, quire_result_name(result), quire_result_name(t->code), t->fail_at,
                          quire_last_error());
-        check_refusal(t, call, out, size);
+        check_failure(t, call, out, size);
         t->stopped = t->from_then;
         if (!t->stopped)
             return true;
@@ -291,7 +290,7 @@ static void free_held(bench *t)
     }
 }
 
-/* Three ways to the end, by the number of the fault: all three must work from anywhere. */
+/* Three ways to end, selected by the number of the fault: all three must work from any state. */
 static void end_memory(bench *t, quire_memory **memory)
 {
     if (t->fail_at % 3 == 2) {
@@ -300,7 +299,8 @@ static void end_memory(bench *t, quire_memory **memory)
         if (t->fail_at % 3 == 1) {
             uint64_t released = 1;
             CHECK_OK(
-                quire_memory_trim(*memory, 0, &released)); /* may ask for memory, not need it */
+                /* may request memory, but does not need it */
+                quire_memory_trim(*memory, 0, &released));
             test_memory_fail(&t->host, 1, true);
         }
         CHECK_OK(quire_memory_destroy(memory));
@@ -317,7 +317,7 @@ void bench_end(bench *t)
     fake_fail(&t->fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
     if (t->fail_at % 3 != 2)
         free_held(t);
-    for (int i = 0; i < BENCH_MOST_MEMORIES; i++)
+    for (int i = 0; i < BENCH_MAX_MEMORIES; i++)
         if (t->memories[i])
             end_memory(t, &t->memories[i]);
     quire_space_destroy(&t->space);
@@ -374,14 +374,14 @@ bool bench_memory(bench *t, const quire_memory_options *options)
     int i = 0;
     while (t->memories[i])
         i++;
-    CHECK(i < BENCH_MOST_MEMORIES);
+    CHECK(i < BENCH_MAX_MEMORIES);
     t->memories[i] = t->memory = memory;
     return true;
 }
 
 static bool hold(bench *t, quire_allocation allocation, uint64_t size, bool reserved)
 {
-    CHECK(t->held_count < BENCH_MOST_HELD);
+    CHECK(t->held_count < BENCH_MAX_HELD);
     t->held[t->held_count++] = (bench_held){t->memory, allocation, size, 0, reserved};
     return true;
 }
@@ -425,7 +425,7 @@ bool bench_image(bench *t, uint32_t count, const quire_image_options *options)
     return true;
 }
 
-/* The four below can neither fail nor ask for host memory. */
+/* The four below can neither fail nor request host memory. */
 static bool never_fails(const bench *t, quire_result result, uint64_t calls)
 {
     CHECK_OK(result);
@@ -560,12 +560,13 @@ bool bench_trim(bench *t)
 
 bool bench_keep(bench *t, uint64_t bytes)
 {
-    t->tolerance = BENCH_MAY_SUCCEED; /* pages that it gives back may ask for memory, not need it */
+    /* releasing its pages may request memory, but does not need it */
+    t->tolerance = BENCH_MAY_SUCCEED;
     TRY(t, quire_memory_preallocate(t->memory, bytes));
     return true;
 }
 
-/* ---- refused calls -------------------------------------------------------------------------- */
+/* ---- rejected calls ------------------------------------------------------------------------- */
 
 enum { MAX_NAMES = 128, NAME_ROOM = 64 };
 
@@ -575,7 +576,7 @@ static struct {
     uint32_t checks;
 } refusals;
 
-/* Puts the identifier that begins at `text` into `name`, which is cut where it ends. */
+/* Copies the identifier that begins at `text` to `name`, which is truncated. */
 static void copy_name(const char *text, char name[NAME_ROOM])
 {
     size_t length = 0;

@@ -214,9 +214,9 @@ UNIT(result, numbers_at_the_end_of_the_record_are_cut)
         char format[QI_ERROR_TEXT + 16], expected[QI_ERROR_TEXT + 64];
         memset(format, 'y', sizeof format);
         memcpy(format + length, "%u!", 4);
-        snprintf(expected, sizeof expected, "%.*s123456789!", length, pattern);
+        snprintf(expected, sizeof expected, "%.*s123456789!", length, format);
         expected[QI_ERROR_TEXT - 1] = '\0';
-        CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, pattern, 123456789), QUIRE_ERROR_BUSY);
+        CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, format, 123456789), QUIRE_ERROR_BUSY);
         CHECK_STR(quire_last_error(), expected);
     }
 }
