@@ -19,7 +19,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return mix(hash, 256);
 }
 
-/* A walk over a memory: the sum of a page counts only when the page holds an allocation. */
+/* A walk over a memory. The sum of a page counts only if the page holds an allocation. */
 typedef struct gathering {
     quire_memory *memory;
     uint64_t total, page_sum, objects;
@@ -118,7 +118,7 @@ uint64_t state_of_space(const quire_space *space)
     return mix(sum, stats.region_count);
 }
 
-/* What the backend counts must be what the library says: a page or object that is not is lost. */
+/* The counts of the backend must match those of the library: otherwise a page or object is lost. */
 static void check_backend(const bench *t, const quire_device_stats *sums, uint64_t mapped)
 {
     quire_device_stats stats;
@@ -157,9 +157,9 @@ uint64_t bench_fingerprint(bench *t)
 {
     uint64_t fail_at = t->host.fail_at, calls = t->host.calls, mapped = 0, sum = 0;
     quire_device_stats sums = {0};
-    t->host.fail_at = 0; /* the walk below takes host memory; the plan must not see it */
+    t->host.fail_at = 0; /* the walk below takes host memory, which the plan must not count */
     t->objects = 0;
-    for (int i = 0; i < BENCH_MOST_MEMORIES; i++)
+    for (int i = 0; i < BENCH_MAX_MEMORIES; i++)
         if (t->memories[i])
             sum = mix(sum, memory_part(t, t->memories[i], &sums, &mapped));
     if (t->device)
@@ -182,7 +182,7 @@ static uint64_t calls_so_far(const bench *t)
 
 void bench_before(bench *t)
 {
-    CHECK(t->step + 1 < BENCH_MOST_STEPS);
+    CHECK(t->step + 1 < BENCH_MAX_STEPS);
     uint32_t step = t->step++;
     if (!t->fail_at)
         t->calls_before[step] = calls_so_far(t);
@@ -202,7 +202,7 @@ bool state_is_zero(const void *bytes, size_t size)
     return !size;
 }
 
-static void check_refusal(bench *t, const char *call, const void *out, size_t size)
+static void check_failure(bench *t, const char *call, const void *out, size_t size)
 {
     if (quire_last_result() != t->code || !*quire_last_error())
         check_failed(__FILE__, __LINE__, "%s: the last error is %s '%s'", call,
@@ -219,9 +219,8 @@ static void check_refusal(bench *t, const char *call, const void *out, size_t si
 }
 
 /*
- * A fault that did not reach the caller is right only where it was meant: a page that the backend
- * had no memory for, or for more of, is asked for again, smaller, or the request is placed by the
- * full pass.
+ * A call may succeed after a fault only in planned cases. The library retries with a smaller page,
+ * or places the request by the full pass, if the backend had no memory to create or grow a page.
  */
 static void check_recovered(bench *t, const char *call)
 {
@@ -235,7 +234,7 @@ static void check_recovered(bench *t, const char *call)
                      t->fail_at);
 }
 
-/* Judges a call; true: it is to be made again. */
+/* Judges a call; returns true if it must be repeated. */
 bool bench_after(bench *t, const char *call, quire_result result, void *out, size_t size)
 {
     bool first = !t->hit && t->fail_at && calls_so_far(t) >= t->fail_at;
@@ -249,7 +248,7 @@ bool bench_after(bench *t, const char *call, quire_result result, void *out, siz
             check_failed(__FILE__, __LINE__, "%s gives %s, planned is %s at call %" PRIu64 ": %s",
                          call, quire_result_name(result), quire_result_name(t->code), t->fail_at,
                          quire_last_error());
-        check_refusal(t, call, out, size);
+        check_failure(t, call, out, size);
         t->stopped = t->from_then;
         if (!t->stopped)
             return true;
@@ -288,7 +287,7 @@ static void free_held(bench *t)
     }
 }
 
-/* Three ways to the end, by the number of the fault: all three must work from anywhere. */
+/* Three ways to end, selected by the number of the fault: all three must work from any state. */
 static void end_memory(bench *t, quire_memory **memory)
 {
     if (t->fail_at % 3 == 2) {
@@ -297,7 +296,8 @@ static void end_memory(bench *t, quire_memory **memory)
         if (t->fail_at % 3 == 1) {
             uint64_t released = 1;
             CHECK_OK(
-                quire_memory_trim(*memory, 0, &released)); /* may ask for memory, not need it */
+                /* may request memory, but does not need it */
+                quire_memory_trim(*memory, 0, &released));
             test_memory_fail(&t->host, 1, true);
         }
         CHECK_OK(quire_memory_destroy(memory));
@@ -314,7 +314,7 @@ void bench_end(bench *t)
     fake_fail(&t->fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
     if (t->fail_at % 3 != 2)
         free_held(t);
-    for (int i = 0; i < BENCH_MOST_MEMORIES; i++)
+    for (int i = 0; i < BENCH_MAX_MEMORIES; i++)
         if (t->memories[i])
             end_memory(t, &t->memories[i]);
     quire_space_destroy(&t->space);
