@@ -1,5 +1,8 @@
 /*
- * memory_destroy.c - destroys memories, and lists what keeps one from being destroyed.
+ * memory_destroy.c - destroys memories, and lists the allocations and attachments that prevent it.
+ *
+ * The caller has exclusive use of the memory, but hooks, log sinks and backends may still call the
+ * library with it until its pages are taken out.
  */
 #include <stdio.h>
 
@@ -16,9 +19,9 @@
 #include "src/core/release/release.h"
 
 /*
- * Takes every page out. From then on no thread finds room or an empty page: allocations that a hook or
- * a log sink requests during the destruction are refused. The device's statistics still count the
- * memory.
+ * Takes every page out. From then on no thread finds room or an empty page: allocations that a hook
+ * or a log sink requests during the destruction are refused. The device's statistics still count
+ * the memory.
  */
 static qi_page *shut(quire_memory *memory)
 {
@@ -66,8 +69,8 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
     for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++) {
         if (qi_slot_phase(&memory->slots, i) == QI_PHASE_FREE)
             continue;
-        const qi_slot slot =
-            *qi_memory_slot(memory, i); /* a copy, because the log sink may free it */
+        /* a copy, because the log sink may free the allocation */
+        const qi_slot slot = *qi_memory_slot(memory, i);
         const char *name = slot.meta && slot.meta->name ? slot.meta->name : "(unnamed)";
         if (length + 1 < room) {
             int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
@@ -79,6 +82,7 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
     }
 }
 
+/* Returns an attachment by its index, or NULL. */
 static const quire_attachment *attachment_at(const quire_memory *memory, uint32_t index)
 {
     const quire_attachment *a = memory->attachments;
@@ -87,7 +91,10 @@ static const quire_attachment *attachment_at(const quire_memory *memory, uint32_
     return a;
 }
 
-/* The same for attachments. The log sink may destroy one: each is looked up by its index. */
+/*
+ * The same for attachments. The log sink may destroy attachments, so that each is looked up by its
+ * index.
+ */
 static void list_attachments(quire_memory *memory, char *text, size_t room)
 {
     const quire_attachment *a;
@@ -104,7 +111,7 @@ static void list_attachments(quire_memory *memory, char *text, size_t room)
     }
 }
 
-/* Asks each attachment to end itself. */
+/* Lets each attachment remove itself and free its allocations. */
 static void let_attachments_leave(quire_memory *memory)
 {
     for (quire_attachment *a = memory->attachments, *next; a; a = next) {
@@ -114,6 +121,33 @@ static void let_attachments_leave(quire_memory *memory)
     }
 }
 
+static quire_result refuse_allocations(quire_memory *memory, uint32_t left)
+{
+    char names[768];
+    list_allocations(memory, names, sizeof names);
+    return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
+                        memory->name, left, names);
+}
+
+static quire_result refuse_attachments(quire_memory *memory)
+{
+    char names[768];
+    list_attachments(memory, names, sizeof names);
+    return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
+                        memory->name, memory->device->info.backend, names);
+}
+
+/*
+ * Releases the deferred frees whose points have passed. On an error of the backend the frees stay
+ * deferred. The thread's last error stays.
+ */
+static void collect_passed(quire_memory *memory)
+{
+    qi_error error = qi_error_save();
+    qi_ignore(qi_deferred_collect(memory, &(uint64_t){0}));
+    qi_error_restore(&error);
+}
+
 quire_result qi_memory_destroy(quire_memory *ending)
 {
     if (ending->device->is_disabled) { /* no other call can free what it has */
@@ -121,43 +155,30 @@ quire_result qi_memory_destroy(quire_memory *ending)
         return QUIRE_SUCCESS;
     }
     let_attachments_leave(ending);
-    qi_error error = qi_error_save();
-    qi_ignore(
-        qi_deferred_collect(ending, &(uint64_t){0})); /* on an error the frees stay deferred */
-    qi_error_restore(&error);
+    collect_passed(ending);
     uint64_t waiting = qi_deferred_count(ending);
     if (waiting)
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "memory '%s' has freed allocations that wait for points: %llu",
                             ending->name, (unsigned long long)waiting);
-    ending->is_ending = true;
+    ending->is_ending = true; /* draining the quarantine calls log sinks: they get no new page */
     uint32_t left = count_left(ending);
     if (left && ending->has_orphans) {
         qi_fork_free_orphans(ending);
         left = count_left(ending);
     }
-    if (left) {
-        char names[768];
+    if (left || ending->attachments) {
         ending->is_ending = false;
-        list_allocations(ending, names, sizeof names);
-        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
-                            ending->name, left, names);
+        return left ? refuse_allocations(ending, left) : refuse_attachments(ending);
     }
-    if (ending->attachments) {
-        char names[768];
-        ending->is_ending = false;
-        list_attachments(ending, names, sizeof names);
-        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
-                            ending->name, ending->device->info.backend, names);
-    }
-    ending->destroying_thread = qi_thread_self();
+    ending->destroying_thread = qi_thread_self(); /* from here on nothing fails */
     finish(ending);
     return QUIRE_SUCCESS;
 }
 
 /*
- * Frees every live allocation. Returns false if there was none, not even one that a hook or a log sink
- * has made since.
+ * Frees every live allocation. Returns false if there was none, not even one that a hook or a log
+ * sink has made since.
  */
 static bool free_live(quire_memory *memory)
 {
@@ -176,7 +197,7 @@ void qi_memory_destroy_all(quire_memory *ending)
     ending->is_ending = true;
     while (ending->attachments)
         ending->attachments->end(ending->attachments);
-    do {
+    do { /* again while hooks and log sinks make allocations in the last pages */
         qi_deferred_finish(ending);
         count_left(ending); /* drains inboxes and quarantine */
         qi_fork_free_orphans(ending);
