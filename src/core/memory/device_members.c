@@ -18,6 +18,7 @@ void qi_device_add_memory(quire_device *device, quire_memory *memory)
     qi_lock_release(&device->lock);
 }
 
+/* A linear search: a device has few memories, and removing is rare. */
 void qi_device_remove_memory(quire_device *device, quire_memory *memory)
 {
     qi_lock_acquire(&device->lock);

@@ -214,7 +214,7 @@ static void settle_stream(quire_stream *stream)
 static void settle_memory(quire_memory *memory)
 {
     settle_pages(memory);
-    if (!qi_uses_are_kept()) /* no callback of the library encloses the fork */
+    if (!qi_uses_are_kept()) /* the forking thread is in no progress callback */
         qi_slots_drop_uses(&memory->slots);
     qi_checked_forked(memory);
     memory->has_orphans = true;

@@ -69,7 +69,7 @@ static quire_result check_options(const quire_memory_options *options)
     return qi_check_unused(options, "quire_memory_options");
 }
 
-/* A mask of one bit, without flags or an intent, names the kind itself, whatever its flags are. */
+/* A mask of one bit, without flags or an intent, names the kind itself and accepts any flags. */
 static bool names_kind(const quire_device *device, const quire_memory_options *options)
 {
     return !options->flags && !options->exact && !options->intent &&
@@ -107,7 +107,10 @@ static uint64_t atom_of(const quire_device *device, quire_memory_flags flags)
     return flushed ? device->info.limits.non_coherent_atom : 1;
 }
 
-/* Returns the lower one of the two limits in the options; 0 means no limit. */
+/*
+ * Returns the lower of the two limits in the options, bytes and percent of the heap; 0 means no
+ * limit. The percentage is computed in two parts, so that it does not overflow.
+ */
 static uint64_t limit_of(const quire_device *device, uint32_t kind,
                          const quire_memory_options *options)
 {
