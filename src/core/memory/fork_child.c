@@ -174,7 +174,7 @@ static void recount(quire_device *device, uint64_t heap_bytes[QUIRE_MAX_HEAPS])
 /* ---- streams, memories, devices ----------------------------------------------------------- */
 
 /* Removes memories that vanished threads were destroying. Their records are lost. */
-static void drop_ending_memories(quire_device *device)
+static void drop_destroyed_memories(quire_device *device)
 {
     for (quire_memory **link = &device->memories; *link;) {
         if (!is_gone((*link)->destroying_thread)) {
@@ -189,7 +189,7 @@ static void drop_ending_memories(quire_device *device)
 }
 
 /* The same for streams. */
-static void drop_ending_streams(quire_device *device)
+static void drop_destroyed_streams(quire_device *device)
 {
     for (quire_stream **link = &device->streams; *link;)
         if (is_gone((*link)->destroying_thread))
@@ -232,8 +232,8 @@ void qi_fork_settle_device(quire_device *device)
     device->is_copy = true;
     if (!device->info.survives_fork && !device->is_disabled)
         qi_device_disable(device);
-    drop_ending_memories(device);
-    drop_ending_streams(device);
+    drop_destroyed_memories(device);
+    drop_destroyed_streams(device);
     for (quire_stream *s = device->streams; s; s = s->next_of_device)
         settle_stream(s);
     for (quire_memory *m = device->memories; m; m = m->next_of_device)

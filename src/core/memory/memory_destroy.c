@@ -148,31 +148,31 @@ static void collect_passed(quire_memory *memory)
     qi_error_restore(&error);
 }
 
-quire_result qi_memory_destroy(quire_memory *ending)
+quire_result qi_memory_destroy(quire_memory *memory)
 {
-    if (ending->device->is_disabled) { /* no other call can free what it has */
-        qi_memory_destroy_all(ending);
+    if (memory->device->is_disabled) { /* no other call can free what it has */
+        qi_memory_destroy_all(memory);
         return QUIRE_SUCCESS;
     }
-    let_attachments_leave(ending);
-    collect_passed(ending);
-    uint64_t waiting = qi_deferred_count(ending);
+    let_attachments_leave(memory);
+    collect_passed(memory);
+    uint64_t waiting = qi_deferred_count(memory);
     if (waiting)
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "memory '%s' has freed allocations that wait for points: %llu",
-                            ending->name, (unsigned long long)waiting);
-    ending->is_ending = true; /* draining the quarantine calls log sinks: they get no new page */
-    uint32_t left = count_left(ending);
-    if (left && ending->has_orphans) {
-        qi_fork_free_orphans(ending);
-        left = count_left(ending);
+                            memory->name, (unsigned long long)waiting);
+    memory->is_ending = true; /* draining the quarantine calls log sinks: they get no new page */
+    uint32_t left = count_left(memory);
+    if (left && memory->has_orphans) {
+        qi_fork_free_orphans(memory);
+        left = count_left(memory);
     }
-    if (left || ending->attachments) {
-        ending->is_ending = false;
-        return left ? refuse_allocations(ending, left) : refuse_attachments(ending);
+    if (left || memory->attachments) {
+        memory->is_ending = false;
+        return left ? refuse_allocations(memory, left) : refuse_attachments(memory);
     }
-    ending->destroying_thread = qi_thread_self(); /* from here on nothing fails */
-    finish(ending);
+    memory->destroying_thread = qi_thread_self(); /* from here on nothing fails */
+    finish(memory);
     return QUIRE_SUCCESS;
 }
 
@@ -191,16 +191,16 @@ static bool free_live(quire_memory *memory)
     return was_any;
 }
 
-void qi_memory_destroy_all(quire_memory *ending)
+void qi_memory_destroy_all(quire_memory *memory)
 {
-    ending->destroying_thread = qi_thread_self();
-    ending->is_ending = true;
-    while (ending->attachments)
-        ending->attachments->end(ending->attachments);
+    memory->destroying_thread = qi_thread_self();
+    memory->is_ending = true;
+    while (memory->attachments)
+        memory->attachments->end(memory->attachments);
     do { /* again while hooks and log sinks make allocations in the last pages */
-        qi_deferred_finish(ending);
-        count_left(ending); /* drains inboxes and quarantine */
-        qi_fork_free_orphans(ending);
-    } while (free_live(ending));
-    finish(ending);
+        qi_deferred_finish(memory);
+        count_left(memory); /* drains inboxes and quarantine */
+        qi_fork_free_orphans(memory);
+    } while (free_live(memory));
+    finish(memory);
 }
