@@ -106,8 +106,9 @@ static void collect_last(quire_stream *stream)
     qi_error_restore(&error);
 }
 
-quire_result qi_stream_destroy(quire_stream *stream)
+quire_result qi_stream_destroy(quire_stream **destroyed)
 {
+    quire_stream *stream = *destroyed;
     if (stream->capture) /* nothing runs on it: the frees that wait for it complete now */
         qi_atomic_raise_release_u64(&stream->passed, QI_ALL_PASSED);
     collect_last(stream);
@@ -116,6 +117,7 @@ quire_result qi_stream_destroy(quire_stream *stream)
                             "allocations that wait for stream '%s', or were used on it: %llu",
                             stream->name, (unsigned long long)qi_stream_waits(stream));
     stream->destroying_thread = qi_thread_self();
+    *destroyed = NULL;
     await_lookers(stream); /* no free waits for the stream: no thread looks at it from now on */
     qi_deferred_forget_stream(stream);
     remove_from_device(stream);

@@ -148,10 +148,11 @@ static void collect_passed(quire_memory *memory)
     qi_error_restore(&error);
 }
 
-quire_result qi_memory_destroy(quire_memory *memory)
+quire_result qi_memory_destroy(quire_memory **destroyed)
 {
+    quire_memory *memory = *destroyed;
     if (memory->device->is_disabled) { /* no other call can free what it has */
-        qi_memory_destroy_all(memory);
+        qi_memory_destroy_all(destroyed);
         return QUIRE_SUCCESS;
     }
     let_attachments_leave(memory);
@@ -172,6 +173,7 @@ quire_result qi_memory_destroy(quire_memory *memory)
         return left ? refuse_allocations(memory, left) : refuse_attachments(memory);
     }
     memory->destroying_thread = qi_thread_self(); /* from here on nothing fails */
+    *destroyed = NULL;
     finish(memory);
     return QUIRE_SUCCESS;
 }
@@ -191,8 +193,10 @@ static bool free_live(quire_memory *memory)
     return was_any;
 }
 
-void qi_memory_destroy_all(quire_memory *memory)
+void qi_memory_destroy_all(quire_memory **destroyed)
 {
+    quire_memory *memory = *destroyed;
+    *destroyed = NULL;
     memory->destroying_thread = qi_thread_self();
     memory->is_ending = true;
     while (memory->attachments)
