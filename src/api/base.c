@@ -1,6 +1,6 @@
 /*
- * base.c - the public functions of quire/base.h: the version, names and sentences of results, and the
- * thread's last error. No function requires a lock.
+ * base.c - the public functions of quire/base.h: the version, names and sentences of results, and
+ * the thread's last error. No function requires a lock.
  */
 #include "quire/base.h"
 

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
+#include "src/core/device/backend_call.h"
 #include "src/core/state/event.h"
 #include "src/core/stats/stats.h"
-#include "src/core/device/backend_call.h"
 
 /* Bytes of the name that are shown: a long name leaves room for the rest of the report. */
 enum { MAX_SHOWN = 128 };
@@ -36,6 +36,10 @@ static void remember(quire_memory *memory, const qi_oom_request *request, quire_
     qi_lock_release(&shard->lock);
 }
 
+/*
+ * The reason is copied first, because the report replaces it as the thread's last error. It gets at
+ * most half of the text, so that there is room for the state of the memory.
+ */
 quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, quire_result result)
 {
     char why[QI_ERROR_TEXT / 2];
