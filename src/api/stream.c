@@ -1,8 +1,8 @@
 /*
  * stream.c - the public functions of quire/stream.h.
  *
- * Each zeroes its outputs, checks its arguments, refuses a stream or a device that did not survive a
- * fork, and calls the core.
+ * Each zeroes its outputs, checks its arguments, refuses a stream or a device that did not survive
+ * a fork, and calls the core.
  */
 #include "quire/stream.h"
 

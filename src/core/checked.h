@@ -10,12 +10,13 @@
  * requested bytes, so that the bytes added by rounding are checked as well. It is not part of the
  * size that is reported, except in the items of a walk, so that these have no gaps.
  *
- * A freed range stays in the quarantine with its slot, which remains PRIVATE, and is released later.
- * Until then no record of it changes; only statistics and walks leave it out.
+ * A freed range stays in the quarantine with its slot, which remains PRIVATE, and is released
+ * later. Until then no record of it changes; only statistics and walks leave it out.
  *
- * Each hook says which locks it requires. The lock of qi_checked protects the quarantine; the thread
- * that owns a slot writes and reads its zones without a lock. Invariant: without QUIRE_CHECKED every
- * hook is an empty inline function, and the default build has the same instructions as without hooks.
+ * Each hook says which locks it requires. The lock of qi_checked protects the quarantine; the
+ * thread that owns a slot writes and reads its zones without a lock. Invariant: without
+ * QUIRE_CHECKED every hook is an empty inline function, and the default build has the same
+ * instructions as without hooks.
  */
 #ifndef QUIRE_SRC_CORE_CHECKED_H
 #define QUIRE_SRC_CORE_CHECKED_H
@@ -55,7 +56,8 @@ typedef struct qi_watch {
     bool is_held;    /* in quarantine; protected by the lock of qi_checked */
 } qi_watch;
 
-/* What a checked build keeps for a memory, once for all shards. `lock` protects the other fields. */
+/* What a checked build keeps for a memory, once for all shards. `lock` protects the other
+   fields. */
 typedef struct qi_checked {
     qi_lock lock; /* acquired last, except for the locks of pages, slots and the backend */
     uint32_t ring[QI_QUARANTINE_COUNT]; /* slots in the order of their frees */
@@ -92,7 +94,8 @@ QUIRE_MUST_USE bool qi_checked_grow_overflows(const quire_memory *memory, uint64
 uint64_t qi_checked_size_without(const quire_memory *memory, const struct qi_request *request,
                                  uint64_t size);
 
-/* Requires the shard's lock. Divides the record of a placed range into zones and the caller's bytes. */
+/* Requires the shard's lock. Divides the record of a placed range into zones and the caller's
+   bytes. */
 void qi_checked_mark(const quire_memory *memory, uint32_t slot, const struct qi_request *request,
                      uint64_t alignment);
 
@@ -113,14 +116,14 @@ void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero);
 void qi_checked_await_reader(quire_memory *memory, uint32_t slot);
 
 /*
- * Requires no lock, for a slot that is being freed. Returns whether its zones were overwritten. If so,
- * the finding is logged and becomes the thread's last error, CORRUPTED.
+ * Requires no lock, for a slot that is being freed. Returns whether its zones were overwritten. If
+ * so, the finding is logged and becomes the thread's last error, CORRUPTED.
  */
 bool qi_checked_is_corrupted(quire_memory *memory, uint32_t slot);
 
 /*
- * Requires no lock, for a slot that is being freed. Fills its bytes and puts it into the quarantine.
- * Returns false if it did not enter; the caller then releases it at once.
+ * Requires no lock, for a slot that is being freed. Fills its bytes and puts it into the
+ * quarantine. Returns false if it did not enter; the caller then releases it at once.
  */
 bool qi_checked_hold(quire_memory *memory, uint32_t slot);
 
@@ -142,9 +145,9 @@ void qi_checked_drain(quire_memory *memory);
 bool qi_checked_make_room(struct qi_shard *shard);
 
 /*
- * Requires no lock. Called when an allocation is about to be refused: drains the quarantine, and keeps
- * it empty until the end, so that another attempt finds every freed range. Returns false for a memory
- * that is not checked; there is then nothing to end.
+ * Requires no lock. Called when an allocation is about to be refused: drains the quarantine, and
+ * keeps it empty until the end, so that another attempt finds every freed range. Returns false for
+ * a memory that is not checked; there is then nothing to end.
  */
 bool qi_checked_begin_out_of_memory(quire_memory *memory);
 void qi_checked_end_out_of_memory(quire_memory *memory);
@@ -165,16 +168,16 @@ bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset);
 /* Requires no lock. Verifies all red zones and the quarantine. Fails with CORRUPTED. */
 quire_result qi_checked_check(quire_memory *memory);
 
-/* quarantine.c: verifies the quarantine. Returns whether it found a write after a free, now or since
-   the last check; `corruption` receives the sentence for the first one. */
+/* quarantine.c: verifies the quarantine. Returns whether it found a write after a free, now or
+   since the last check; `corruption` receives the sentence for the first one. */
 bool qi_quarantine_check(quire_memory *memory, char corruption[QI_CORRUPTION_TEXT]);
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 /*
- * Called before a new page is used, and before a page is destroyed. Between the two calls, tools that
- * watch host memory report every access to bytes that no allocation has, also while the page is empty
- * or moves between shards.
+ * Called before a new page is used, and before a page is destroyed. Between the two calls, tools
+ * that watch host memory report every access to bytes that no allocation has, also while the page
+ * is empty or moves between shards.
  */
 void qi_checked_page_made(const struct qi_page *page);
 void qi_checked_page_leaving(const struct qi_page *page);

@@ -2,8 +2,9 @@
  * owners.h - sums live bytes by the first part of the allocations' names, for a report.
  *
  * The first part of a name ends before the first '/', '.' or ':' that follows another character.
- * Leading separators belong to it. A qi_owners belongs to one thread, without a lock, and takes host
- * memory from the given callbacks. Invariant: at least a quarter of the places in `sums` is free.
+ * Leading separators belong to it. A qi_owners belongs to one thread, without a lock, and takes
+ * host memory from the given callbacks. Invariant: at least a quarter of the places in `sums` is
+ * free.
  */
 #ifndef QUIRE_SRC_RENDER_OWNERS_H
 #define QUIRE_SRC_RENDER_OWNERS_H
@@ -31,8 +32,8 @@ void qi_owners_finish(qi_owners *owners);
 QUIRE_MUST_USE bool qi_owners_add(qi_owners *owners, const char *name, uint64_t bytes);
 
 /*
- * Returns the sum with the most bytes that was not yet taken, and marks it as taken. Of equal sums, the
- * first in the order of names. NULL if all are taken.
+ * Returns the sum with the most bytes that was not yet taken, and marks it as taken. Of equal sums,
+ * the first in the order of names. NULL if all are taken.
  */
 const qi_owner_sum *qi_owners_take_largest(qi_owners *owners);
 

@@ -26,8 +26,8 @@ static quire_result complete(quire_memory *memory, quire_allocation allocation, 
 }
 
 /*
- * Defers the free of a reused range again; the record of its wait exists already, so that this cannot
- * fail. The statistics count neither call.
+ * Defers the free of a reused range again; the record of its wait exists already, so that this
+ * cannot fail. The statistics count neither call.
  */
 static void defer_again(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
 {

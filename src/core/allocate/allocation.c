@@ -38,9 +38,9 @@ quire_result qi_allocation_adopt(quire_memory *memory, const void *description,
 /* ---- reading -------------------------------------------------------------------------------- */
 
 /*
- * Returns the device address of a slot in use, or 0. A page may come without an address and have one
- * that the backend reports on request. Only a buffer made of quire_buffer_options has a usage; for
- * one made of the backend's own description it is unknown whether its address may be queried.
+ * Returns the device address of a slot in use, or 0. A page may come without an address and have
+ * one that the backend reports on request. Only a buffer made of quire_buffer_options has a usage;
+ * for one made of the backend's own description it is unknown whether its address may be queried.
  */
 static uint64_t address_of(quire_memory *memory, uint32_t slot, const quire_allocation_info *info)
 {
@@ -124,8 +124,8 @@ quire_result qi_allocation_get_name(quire_memory *memory, quire_allocation alloc
 /* ---- changing ------------------------------------------------------------------------------- */
 
 /*
- * Requires the shard's lock. Puts the name of `made` (NULL: no name) into the record. Returns the meta
- * record that is left over, or NULL.
+ * Requires the shard's lock. Puts the name of `made` (NULL: no name) into the record. Returns the
+ * meta record that is left over, or NULL.
  */
 static qi_slot_meta *exchange_name(quire_memory *memory, qi_slot *record, qi_slot_meta *made)
 {

@@ -134,7 +134,8 @@ quire_result qi_allocate_batch(quire_memory *memory, const quire_allocation_opti
 
 /* ---- freeing ------------------------------------------------------------------------------ */
 
-/* Claims all allocations, or none. Fails as quire_free does for the first one that cannot be claimed. */
+/* Claims all allocations, or none. Fails as quire_free does for the first one that cannot be
+   claimed. */
 static quire_result claim_all(quire_memory *memory, const quire_allocation *allocations,
                               uint64_t count)
 {
@@ -176,8 +177,8 @@ static void sort(const quire_memory *memory, const qi_shard *shard,
 }
 
 /*
- * Frees a group of claimed allocations. Sets *corruption to CORRUPTED if bytes beside one of them were
- * written (checked builds).
+ * Frees a group of claimed allocations. Sets *corruption to CORRUPTED if bytes beside one of them
+ * were written (checked builds).
  */
 static void free_group(quire_memory *memory, const quire_allocation *allocations, uint32_t count,
                        quire_result *corruption)

@@ -23,8 +23,8 @@ quire_result qi_climb_place_in_made(qi_climb *c)
 }
 
 /*
- * A dedicated page has no region and no range: its record starts at the page's first byte, aligned by
- * padding. A tied page has exactly the object's size, without room for padding.
+ * A dedicated page has no region and no range: its record starts at the page's first byte, aligned
+ * by padding. A tied page has exactly the object's size, without room for padding.
  */
 quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page)
 {

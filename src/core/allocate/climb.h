@@ -2,8 +2,8 @@
  * climb.h - the state of one request on the allocation ladder, and the steps that rungs share.
  *
  * A climb belongs to the calling thread. Every function requires the lock of c->shard; functions
- * that say so release and reacquire it. Invariant: the climb holds at most one shard's lock, that of
- * c->shard. The pages in `leaving` belong to this thread.
+ * that say so release and reacquire it. Invariant: the climb holds at most one shard's lock, that
+ * of c->shard. The pages in `leaving` belong to this thread.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_CLIMB_H
 #define QUIRE_SRC_CORE_ALLOCATE_CLIMB_H
@@ -13,8 +13,8 @@
 #include "src/core/page/page_make.h"
 #include "src/core/page/page_wait.h"
 
-/* The rungs of the ladder, in the order in which they are tried. The table in ladder.c says what each
-   does. */
+/* The rungs of the ladder, in the order in which they are tried. The table in ladder.c says what
+   each does. */
 typedef enum qi_rung {
     QI_RUNG_REUSE,
     QI_RUNG_EXISTING,
@@ -59,8 +59,8 @@ typedef struct qi_climb {
 QUIRE_MUST_USE quire_result qi_climb_place(qi_climb *c, uint32_t how);
 
 /*
- * Like qi_climb_place in a page that was just made: badly fitting holes can hide the new room from a
- * bounded search, so that a full search follows.
+ * Like qi_climb_place in a page that was just made: badly fitting holes can hide the new room from
+ * a bounded search, so that a full search follows.
  */
 QUIRE_MUST_USE quire_result qi_climb_place_in_made(qi_climb *c);
 
@@ -68,8 +68,9 @@ QUIRE_MUST_USE quire_result qi_climb_place_in_made(qi_climb *c);
 QUIRE_MUST_USE quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page);
 
 /*
- * Releases and reacquires the lock. Destroys the pages taken out so far. Called before a page is made
- * or waited for: leaving pages still count, and a thread that waits for them would wait for itself.
+ * Releases and reacquires the lock. Destroys the pages taken out so far. Called before a page is
+ * made or waited for: leaving pages still count, and a thread that waits for them would wait for
+ * itself.
  */
 void qi_climb_give_back(qi_climb *c);
 

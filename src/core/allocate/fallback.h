@@ -2,7 +2,8 @@
  * fallback.h - creates something in the first memory of a list that has room.
  *
  * Two rounds, each from the first memory to the last. In the first round each memory uses its own
- * means. In the second round only the memories with an on_out_of_memory are tried, and it is called.
+ * means. In the second round only the memories with an on_out_of_memory are tried, and it is
+ * called.
  *
  * No function requires a lock. A qi_fallback belongs to the calling thread.
  */

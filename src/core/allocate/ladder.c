@@ -1,9 +1,9 @@
 /*
  * ladder.c - the allocation ladder: one table of rungs, and the functions that climb it.
  *
- * A request tries the rungs from the top of the table to its end. A rung whose condition is false is
- * skipped. The outcome of its step (rungs.h) says whether the climb ends, goes to the next rung, or
- * returns to an earlier one because something has changed. The functions call each other in this
+ * A request tries the rungs from the top of the table to its end. A rung whose condition is false
+ * is skipped. The outcome of its step (rungs.h) says whether the climb ends, goes to the next rung,
+ * or returns to an earlier one because something has changed. The functions call each other in this
  * order:
  *
  *   qi_allocate            prepares the request; reports the refusal if the climb fails
@@ -12,7 +12,7 @@
  *         climb_within_name  checks the limits of the request's name before and after
  *           climb_under_lock   the loop over the rungs that hold the shard's lock
  *
- * c->result is NO_SPACE until a page was refused; from then on it is the reason.
+ * c->result is NO_SPACE until a page is refused, and then the reason. BEGIN_PAGE resets it.
  */
 #include "src/core/allocate/ladder.h"
 
@@ -92,8 +92,8 @@ static const rung RUNGS[QI_RUNG_COUNT] = {
 /* ---- the climb ------------------------------------------------------------------------------ */
 
 /*
- * Requires the lock of c->shard. Releases and reacquires it, and may return with the lock of another
- * shard, which c->shard then names. Tries the rungs that hold a lock.
+ * Requires the lock of c->shard. Releases and reacquires it, and may return with the lock of
+ * another shard, which c->shard then names. Tries the rungs that hold a lock.
  */
 static quire_result climb_under_lock(qi_climb *c)
 {
@@ -116,9 +116,9 @@ static quire_result climb_under_lock(qi_climb *c)
 }
 
 /*
- * Like climb_under_lock, within the limits of the request's name. They are checked twice: before the
- * climb with the least size, so that no page is made for a request that cannot be counted, and after
- * it with the bytes that the allocation holds.
+ * Like climb_under_lock, within the limits of the request's name. They are checked twice: before
+ * the climb with the least size, so that no page is made for a request that cannot be counted, and
+ * after it with the bytes that the allocation holds.
  */
 static quire_result climb_within_name(qi_climb *c)
 {
@@ -145,8 +145,8 @@ static quire_result climb_within_name(qi_climb *c)
 }
 
 /*
- * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the end,
- * when no page is under way: what a hook does cannot restart the climb.
+ * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the
+ * end, when no page is under way: what a hook does cannot restart the climb.
  */
 static quire_result attempt(qi_climb *c)
 {
@@ -175,7 +175,8 @@ static bool if_quarantine(const qi_climb *c)
     return QI_IS_CHECKED && qi_is_out_of_pages(c->result);
 }
 
-/* Between begin and end no freed range enters the quarantine, so that the attempt finds all of them. */
+/* Between begin and end no freed range enters the quarantine, so that the attempt finds all of
+   them. */
 static qi_outcome quarantine(qi_climb *c)
 {
     if (!qi_checked_begin_out_of_memory(c->home->memory))

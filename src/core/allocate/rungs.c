@@ -155,8 +155,8 @@ qi_outcome qi_rung_join(qi_climb *c)
 }
 
 /*
- * Looks for a page of the size that the policy rounds to, then for one of the needed size: the backend
- * may have had no memory for the larger one.
+ * Looks for a page of the size that the policy rounds to, then for one of the needed size: the
+ * backend may have had no memory for the larger one.
  */
 qi_outcome qi_rung_kept_page(qi_climb *c)
 {
@@ -171,8 +171,8 @@ qi_outcome qi_rung_kept_page(qi_climb *c)
 }
 
 /*
- * Searches the other shards for an empty page, one lock at a time. The page is in phase MOVING while
- * neither shard's lock is held.
+ * Searches the other shards for an empty page, one lock at a time. The page is in phase MOVING
+ * while neither shard's lock is held.
  */
 qi_outcome qi_rung_other_shards_page(qi_climb *c)
 {
@@ -251,8 +251,8 @@ qi_outcome qi_rung_empty_pages(qi_climb *c)
 }
 
 /*
- * Places the request in the page that was made for it. On failure the page is destroyed, and no event
- * reports it.
+ * Places the request in the page that was made for it. On failure the page is destroyed, and no
+ * event reports it.
  */
 static quire_result place_in_new_page(qi_climb *c, qi_page *page)
 {

@@ -30,8 +30,9 @@ QUIRE_MUST_USE quire_result qi_access_invalidate(quire_memory *memory, quire_all
                                                  uint64_t offset, uint64_t size);
 
 /*
- * access_batch.c: flush and invalidate many ranges. All are checked and taken into use first; then the
- * backend gets them in lists of at most QUIRE_MAX_RANGES. On failure some may have been flushed.
+ * access_batch.c: flush and invalidate many ranges. All are checked and taken into use first; then
+ * the backend gets them in lists of at most QUIRE_MAX_RANGES. On failure some may have been
+ * flushed.
  */
 QUIRE_MUST_USE quire_result qi_access_flush_batch(quire_memory *memory, const quire_view *views,
                                                   uint64_t count);

@@ -1,5 +1,6 @@
 /*
- * copy_path.h - chooses the path on which bytes get from one end of a copy to the other, and copies.
+ * copy_path.h - chooses the path on which bytes get from one end of a copy to the other, and
+ * copies.
  *
  * The kinds of the two memories and the features of their backends decide the path. Where a backend
  * answers UNSUPPORTED the next path is tried. The caller holds a use of the allocation at each end,

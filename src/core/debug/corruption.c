@@ -10,8 +10,8 @@
 #include "src/base/result.h"
 
 /*
- * A slot in quarantine has no live bytes beside its zones. Otherwise the atoms at the edges may hold
- * bytes of the caller (see qi_debug_pattern_differs).
+ * A slot in quarantine has no live bytes beside its zones. Otherwise the atoms at the edges may
+ * hold bytes of the caller (see qi_debug_pattern_differs).
  */
 bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corruption)
 {

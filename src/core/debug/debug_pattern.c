@@ -1,6 +1,6 @@
 /*
- * debug_pattern.c - fills, compares and poisons spans of pages (see debug_pattern.h). No lock is held,
- * because filling and comparing call the backend.
+ * debug_pattern.c - fills, compares and poisons spans of pages (see debug_pattern.h). No lock is
+ * held, because filling and comparing call the backend.
  */
 #include "src/core/debug/debug_pattern.h"
 

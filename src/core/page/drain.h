@@ -2,8 +2,8 @@
  * drain.h - completes the frees that other threads queued in the inbox of a shard, and acquires the
  * locks of all shards.
  *
- * The shard's lock protects everything that a drained free changes. Invariant: a slot in an inbox is
- * PRIVATE, and its object and name are released already.
+ * The shard's lock protects everything that a drained free changes. Invariant: a slot in an inbox
+ * is PRIVATE, and its object and name are released already.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_DRAIN_H
 #define QUIRE_SRC_CORE_PAGE_DRAIN_H

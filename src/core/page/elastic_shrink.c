@@ -1,6 +1,6 @@
 /*
- * elastic_shrink.c - returns the end of an elastic page in two steps: cuts it off the region under the
- * shard's lock, and unmaps it without the lock.
+ * elastic_shrink.c - returns the end of an elastic page in two steps: cuts it off the region under
+ * the shard's lock, and unmaps it without the lock.
  */
 #include "src/core/page/elastic_shrink.h"
 
@@ -13,8 +13,8 @@
 #include "src/space/space.h"
 
 /*
- * Returns how many free bytes at the page's end can be cut: whole units beyond `keep`, without going
- * below the memory's floor. At least one unit of the page stays.
+ * Returns how many free bytes at the page's end can be cut: whole units beyond `keep`, without
+ * going below the memory's floor. At least one unit of the page stays.
  */
 static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
 {

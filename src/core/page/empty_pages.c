@@ -1,6 +1,6 @@
 /*
- * empty_pages.c - keeps the empty pages of a shard in a list by time, and the dedicated ones also in
- * lists by size.
+ * empty_pages.c - keeps the empty pages of a shard in a list by time, and the dedicated ones also
+ * in lists by size.
  *
  * Tied pages are not listed by size, because no other object can use them. They are counted.
  */
@@ -10,8 +10,8 @@
 #include "src/base/clock.h"
 
 /*
- * A dedicated page serves a request of at least 7/8 of its size. A search looks at up to 32 pages of
- * a list, so that its cost is bounded.
+ * A dedicated page serves a request of at least 7/8 of its size. A search looks at up to 32 pages
+ * of a list, so that its cost is bounded.
  */
 enum { MIN_EIGHTHS_USED = 7, MAX_LOOKED_AT = 32 };
 

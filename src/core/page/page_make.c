@@ -21,8 +21,8 @@
 #include "src/space/space.h"
 
 /*
- * Requires no lock. Creates a page of one size. If memory is exhausted, it gives back the empty pages
- * of all shards and tries again.
+ * Requires no lock. Creates a page of one size. If memory is exhausted, it gives back the empty
+ * pages of all shards and tries again.
  */
 static quire_result create_sized(quire_memory *memory, const quire_page_request *request,
                                  qi_device_page *native, qi_page_events *events)
@@ -98,7 +98,8 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
     return QUIRE_SUCCESS;
 }
 
-/* Requires no lock, and returns with the shard's lock acquired. Makes and publishes a numbered page. */
+/* Requires no lock, and returns with the shard's lock acquired. Makes and publishes a numbered
+   page. */
 static quire_result make_numbered(qi_shard *shard, qi_page *page, const qi_page_plan *p,
                                   qi_page_progress *progress)
 {
@@ -145,8 +146,8 @@ static quire_result number(qi_shard *shard, const qi_page_plan *p, qi_page **pag
 }
 
 /*
- * Like `number`. If the memory has as many pages as it may have, it releases and reacquires the lock to
- * give back the empty pages of all shards, and tries again.
+ * Like `number`. If the memory has as many pages as it may have, it releases and reacquires the
+ * lock to give back the empty pages of all shards, and tries again.
  */
 static quire_result number_or_give(qi_shard *shard, const qi_page_plan *p, qi_page **page,
                                    qi_page_events *events)

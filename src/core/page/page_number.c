@@ -24,8 +24,8 @@ static qi_page **find_gone(qi_page_events *events, uint32_t below)
 }
 
 /*
- * Requires the lock of the pages. Returns the lowest free number. The number of a page that this call
- * has destroyed is free for the page it makes, because its events are reported in order.
+ * Requires the lock of the pages. Returns the lowest free number. The number of a page that this
+ * call has destroyed is free for the page it makes, because its events are reported in order.
  */
 static uint32_t find_number(qi_pages *pages, qi_page_events *events)
 {
@@ -44,8 +44,8 @@ static uint32_t find_number(qi_pages *pages, qi_page_events *events)
 }
 
 /*
- * Requires the lock of the pages. Assigns the lowest free number and a record in phase MAKING. Fails
- * with TOO_MANY_PAGES or OUT_OF_HOST_MEMORY.
+ * Requires the lock of the pages. Assigns the lowest free number and a record in phase MAKING.
+ * Fails with TOO_MANY_PAGES or OUT_OF_HOST_MEMORY.
  */
 static quire_result take_number(quire_memory *memory, qi_page_events *events, qi_page **out)
 {
@@ -116,7 +116,8 @@ quire_result qi_page_begin(qi_shard *shard, const qi_page_plan *p, qi_page_event
     return QUIRE_SUCCESS;
 }
 
-/* Requires the lock of the pages. The number of a page that was not made gets its old state back. */
+/* Requires the lock of the pages. The number of a page that was not made gets its old state
+   back. */
 static void give_number(qi_pages *pages, qi_page *page, qi_page_events *events)
 {
     pages->in_use--;

@@ -1,6 +1,6 @@
 /*
- * page_size.c - computes page sizes (see page_size.h). A size above 64 bits counts as UINT64_MAX, which
- * no heap has.
+ * page_size.c - computes page sizes (see page_size.h). A size above 64 bits counts as UINT64_MAX,
+ * which no heap has.
  */
 #include "src/core/page/page_size.h"
 
@@ -22,8 +22,8 @@ uint64_t qi_page_alignment(const quire_memory *memory, uint64_t alignment)
 }
 
 /*
- * Computes the bytes of a page in which the request fits for every address that the backend may give
- * the page. Returns true if they exceed 64 bits.
+ * Computes the bytes of a page in which the request fits for every address that the backend may
+ * give the page. Returns true if they exceed 64 bits.
  */
 static bool page_overflows(const qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
                            uint64_t *total)
@@ -45,8 +45,8 @@ quire_result qi_page_check_total(const quire_memory *memory, uint64_t size, uint
     uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
     if (total > heap)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b (%u bytes) requested: the heap of memory kind %u has %b in all", size,
-                            size, memory->kind, heap);
+                            "%b (%u bytes) requested: the heap of memory kind %u has %b in all",
+                            size, size, memory->kind, heap);
     if (info->limits.max_page && total > info->limits.max_page)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                             "%b requested: the largest page of the device has %b", size,

@@ -15,8 +15,8 @@
 #include "src/core/page/trim.h"
 
 /*
- * Requires the shard's lock. Releases and reacquires it. Makes a page of the policy's size, or grows
- * the elastic page.
+ * Requires the shard's lock. Releases and reacquires it. Makes a page of the policy's size, or
+ * grows the elastic page.
  */
 static quire_result add(qi_shard *shard, qi_page_progress *progress)
 {
@@ -54,8 +54,8 @@ static quire_result make_page(qi_shard *shard)
 }
 
 /*
- * Whether more pages are needed. No longer once another thread has changed the floor: the pages would
- * leave again.
+ * Whether more pages are needed. No longer once another thread has changed the floor: the pages
+ * would leave again.
  */
 static bool needs_pages(quire_memory *memory, uint64_t bytes)
 {

@@ -1,8 +1,8 @@
 /*
  * preallocate.h - makes pages before they are needed.
  *
- * The lock of the pages protects the floor. Invariant: as long as the floor is not changed, retention
- * keeps at least that many bytes of pages.
+ * The lock of the pages protects the floor. Invariant: as long as the floor is not changed,
+ * retention keeps at least that many bytes of pages.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PREALLOCATE_H
 #define QUIRE_SRC_CORE_PAGE_PREALLOCATE_H

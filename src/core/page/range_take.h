@@ -25,8 +25,8 @@ typedef struct qi_range_request {
 } qi_range_request;
 
 /*
- * Count an allocation of `bytes`, left padding included, in or out of a page. A page leaves the list of
- * empty pages with its first allocation and enters it with the free of its last.
+ * Count an allocation of `bytes`, left padding included, in or out of a page. A page leaves the
+ * list of empty pages with its first allocation and enters it with the free of its last.
  */
 static inline void qi_tally_add(qi_tally *tally, uint64_t bytes)
 {
@@ -124,8 +124,8 @@ static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t
 }
 
 /*
- * Gives back a PRIVATE slot of this shard and its range. The slot has no object and no name any more.
- * Returns whether its page became empty; the caller then sets shard->emptied.
+ * Gives back a PRIVATE slot of this shard and its range. The slot has no object and no name any
+ * more. Returns whether its page became empty; the caller then sets shard->emptied.
  */
 static inline bool qi_range_give(qi_shard *shard, qi_slot *record, uint32_t slot)
 {

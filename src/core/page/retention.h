@@ -6,10 +6,11 @@
  * most QI_EMPTY_PAGES_PER_CALL pages, so that no single call pays for all of them; the next calls
  * take the rest.
  *
- * The functions put the pages that they take at the front of the list `leaving` and return the list.
- * The caller gives it to qi_pages_give_back after it has released its locks. The shard's lock protects
- * the list of empty pages. Invariant: no function takes bytes that the floor of
- * quire_memory_preallocate needs, except pages that are tied to a destroyed object: these always leave.
+ * The functions put the pages that they take at the front of the list `leaving` and return the
+ * list. The caller gives it to qi_pages_give_back after it has released its locks. The shard's lock
+ * protects the list of empty pages. Invariant: no function takes bytes that the floor of
+ * quire_memory_preallocate needs, except pages that are tied to a destroyed object: these always
+ * leave.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_RETENTION_H
 #define QUIRE_SRC_CORE_PAGE_RETENTION_H

@@ -1,6 +1,6 @@
 /*
- * release.c - gives slots back to the shard that they belong to: under its lock if it is the calling
- * thread's shard, otherwise through its inbox.
+ * release.c - gives slots back to the shard that they belong to: under its lock if it is the
+ * calling thread's shard, otherwise through its inbox.
  */
 #include "src/core/release/release.h"
 
@@ -15,8 +15,8 @@
 enum { MAX_QUEUED = 1024 };
 
 /*
- * Takes the slot's meta record out. No other thread changes it any more, but a walk may be reading the
- * name: hence the lock.
+ * Takes the slot's meta record out. No other thread changes it any more, but a walk may be reading
+ * the name: hence the lock.
  */
 static qi_slot_meta *detach_meta(qi_shard *shard, qi_slot *record)
 {
@@ -46,8 +46,8 @@ void qi_release_name(quire_memory *memory, uint32_t slot)
 }
 
 /*
- * Requires the lock and releases it. Drains the inbox and applies the retention limits; destroys the
- * pages that leave.
+ * Requires the lock and releases it. Drains the inbox and applies the retention limits; destroys
+ * the pages that leave.
  */
 static void catch_up(qi_shard *shard)
 {

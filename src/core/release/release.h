@@ -2,8 +2,8 @@
  * release.h - gives back a PRIVATE slot: its object, its name, and its range or dedicated page.
  *
  * A slot is PRIVATE because its allocation was never published, or because a free claimed it. The
- * calling thread owns it. No function requires a lock; the lock of the slot's shard protects the range
- * and the statistics. Invariant: a slot is given back once, after its object and name.
+ * calling thread owns it. No function requires a lock; the lock of the slot's shard protects the
+ * range and the statistics. Invariant: a slot is given back once, after its object and name.
  */
 #ifndef QUIRE_SRC_CORE_RELEASE_RELEASE_H
 #define QUIRE_SRC_CORE_RELEASE_RELEASE_H
@@ -17,9 +17,9 @@
 void qi_release(quire_memory *memory, uint32_t slot);
 
 /*
- * Like qi_release, for a slot that the application freed. Checked builds keep it in quarantine first.
- * Returns CORRUPTED if bytes beside the allocation were written (checked builds only); the slot is
- * released all the same.
+ * Like qi_release, for a slot that the application freed. Checked builds keep it in quarantine
+ * first. Returns CORRUPTED if bytes beside the allocation were written (checked builds only); the
+ * slot is released all the same.
  */
 static inline quire_result qi_release_checked(quire_memory *memory, uint32_t slot)
 {

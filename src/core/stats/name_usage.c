@@ -1,8 +1,8 @@
 /*
  * name_usage.c - the functions of limits by name that read a whole memory.
  *
- * A new limit starts with the sum over the allocations that exist. From then on allocations and frees
- * keep its account (slot/name_limit.h).
+ * A new limit starts with the sum over the allocations that exist. From then on allocations and
+ * frees keep its account (slot/name_limit.h).
  */
 #include "src/core/stats/name_usage.h"
 

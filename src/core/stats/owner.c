@@ -10,9 +10,9 @@
 #include "src/space/space.h"
 
 /*
- * Whether a live page contains an address, of the device or of the host's mapping. *offset receives the
- * position in the page. Other pages are skipped, because another thread may be writing the record of a
- * page that is being made.
+ * Whether a live page contains an address, of the device or of the host's mapping. *offset receives
+ * the position in the page. Other pages are skipped, because another thread may be writing the
+ * record of a page that is being made.
  */
 static bool holds(const qi_page *page, uint64_t address, uint64_t *offset)
 {

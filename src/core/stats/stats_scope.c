@@ -1,6 +1,7 @@
 /*
- * stats_scope.c - opens and closes statistics scopes (see stats_scope.h). Every access to the stack of
- * scopes, and to the peaks, holds the locks of all shards; the lock of the pages protects their peaks.
+ * stats_scope.c - opens and closes statistics scopes (see stats_scope.h). Every access to the stack
+ * of scopes, and to the peaks, holds the locks of all shards; the lock of the pages protects their
+ * peaks.
  */
 #include "src/core/stats/stats_scope.h"
 
