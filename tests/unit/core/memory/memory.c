@@ -224,7 +224,7 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.intent = &exported}, unsupported, "backend fake cannot export"},
         {{.contiguous = true, .kind_mask = 0x2}, unsupported, "kind 1 of backend fake cannot grow"},
         {{.contiguous = true, .shards = 2}, unsupported, "2 shards: a contiguous memory"},
-        {{.address_space = 1}, invalid, "a reservation is of contiguous memories alone"},
+        {{.address_space = 1}, invalid, "an address space is for contiguous memories only"},
         {{.shards = 65}, invalid, "65 shards: most 64"},
         {{.shards = 2, .fit = QUIRE_FIT_LINEAR}, unsupported, "2 shards: the linear fit"},
         {{.fit = (quire_fit)9}, invalid, "fit 9 does not exist"},
