@@ -26,7 +26,7 @@ QUIRE_MUST_USE quire_result qi_page_check_total(const quire_memory *memory, uint
                                                 uint64_t total);
 
 /*
- * Sets *needed to the bytes of a page in which the request certainly fits, whatever the address of
+ * Sets *needed to the bytes of a page in which the request certainly fits, for every address of
  * the page. Fails as qi_page_check_total; *needed is unchanged then.
  */
 QUIRE_MUST_USE quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size,
