@@ -221,7 +221,8 @@ static void release_object_and_name(quire_memory *memory, qi_slot *record)
     qi_native_destroy(memory, record);
 }
 
-/* Requires the lock of the ring. A range larger than all bytes of the quarantine never gets here. */
+/* Requires the lock of the ring. A range larger than all bytes of the quarantine never gets
+   here. */
 static bool has_room(const qi_checked *checked, uint64_t bytes)
 {
     return !checked->count || (checked->count < QI_QUARANTINE_COUNT &&
